@@ -1,0 +1,30 @@
+// Door: what discovery says of a kind.
+
+/** A served resource. */
+export interface Resource {
+  /** "" for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** The plural in the path, such as `configmaps`. */
+  readonly plural: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  /** Subresource names, such as `status` and `scale`. */
+  readonly subresources: readonly string[];
+}
+
+/**
+ * The API path of a collection, an object or a subresource.
+ * Names must be checked before: a name or namespace never holds `/` or `%`.
+ */
+export function resourcePath(
+  resource: Pick<Resource, "group" | "version" | "plural" | "namespaced">,
+  namespace?: string,
+  name?: string,
+  subresource?: string,
+): string {
+  const base = resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const scope = resource.namespaced && namespace ? `/namespaces/${namespace}` : "";
+  return [`${base}${scope}`, resource.plural, name, subresource].filter((part) => part !== undefined).join("/");
+}

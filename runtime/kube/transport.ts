@@ -1,0 +1,35 @@
+// Door: HTTP to an API server. Watches have connections of their own; everything else shares a pool.
+import type { Readable } from "node:stream";
+
+export interface KubeRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path without query; already checked and encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  readonly signal?: AbortSignal;
+  /** `watch`: a connection of its own, no body timeout, identity encoding. Default `rest`. */
+  readonly purpose?: "rest" | "watch";
+  /** Whole-request limit in milliseconds for `rest`; default 30 000. */
+  readonly timeoutMs?: number;
+}
+
+export interface KubeResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Unread body, content-decoded. Whoever holds the response reads or destroys it. */
+  readonly body: Readable;
+}
+
+/** A connection to one cluster with one identity. Redirects are never followed. */
+export interface KubeTransport {
+  /** Where and as whom, for people: `https://127.0.0.1:6443 (context dev)`. */
+  readonly description: string;
+  /** Rejects on network failure only; an HTTP error status is a response. */
+  request(request: KubeRequest): Promise<KubeResponse>;
+  /** Reads the whole body, at most `limit` bytes (default 64 MiB), and throws an ApiError for status >= 400. */
+  json<T>(request: KubeRequest, limit?: number): Promise<T>;
+  /** Closes every connection. */
+  close(): Promise<void>;
+}

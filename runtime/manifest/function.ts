@@ -1,0 +1,79 @@
+// Door: what the rooms downstream know of a manifest. Defaults are filled in, durations are milliseconds, sizes bytes.
+
+/** One function, read from its manifest, checked and normalised. */
+export interface FunctionManifest {
+  /** DNS label; unique among the loaded functions. */
+  readonly name: string;
+  /** The YAML file, as the user named the folder. */
+  readonly file: string;
+  /** The handler's absolute path. */
+  readonly handler: string;
+  readonly triggers: readonly Trigger[];
+  readonly permissions: readonly Permission[];
+  readonly delivery: Delivery;
+  readonly resources: { readonly memoryBytes: number; readonly cpuPerEventMs: number };
+  readonly egress: readonly Egress[];
+  readonly env: readonly EnvVar[];
+}
+
+export type ChangeType = "Added" | "Modified" | "Deleted";
+
+export interface Trigger {
+  /** Echoed to the handler; unique within the function; defaults to the kind in lower case. */
+  readonly name: string;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespaces: NamespaceScope;
+  /** In the API's query form, canonical order; empty selects all. */
+  readonly labelSelector: string;
+  readonly fieldSelector: string;
+  readonly events: readonly ChangeType[];
+  readonly initialEvents: "Deliver" | "Skip";
+  /** Each field as its path's segments: `.metadata.labels` is ["metadata", "labels"]. Empty: any change. */
+  readonly changedFields: readonly (readonly string[])[];
+  readonly matchConditions: readonly { readonly name: string; readonly expression: string }[];
+  /** What is kept of each known object for `oldObject` and for deletes found after a gap. Default Full. */
+  readonly lastBody: "Full" | "Metadata";
+}
+
+/** `all`: one cluster-wide watch. `names`: one per namespace. `labels`: one per namespace that matches, followed as they change. */
+export type NamespaceScope =
+  | { readonly type: "all" }
+  | { readonly type: "names"; readonly names: readonly string[] }
+  | { readonly type: "labels"; readonly labelSelector: string };
+
+/** RBAC's PolicyRule, and the namespaces it holds in; no namespaces: everywhere, cluster-scoped objects included. */
+export interface Permission {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly namespaces?: readonly string[];
+}
+
+export interface Delivery {
+  /** Lanes that may run at once. */
+  readonly concurrency: number;
+  readonly mode: "All" | "Latest";
+  readonly timeoutMs: number;
+  readonly retry: {
+    readonly maxAttempts: number;
+    readonly initialDelayMs: number;
+    readonly maxDelayMs: number;
+    readonly factor: number;
+  };
+  readonly onFailure: "DeadLetter" | "Block" | "Drop";
+}
+
+export interface Egress {
+  readonly host: string;
+  readonly ports: readonly number[];
+}
+
+/** core/v1 EnvVar: a value, or a reference that the parent resolves in the runtime's namespace. */
+export interface EnvVar {
+  readonly name: string;
+  readonly value?: string;
+  readonly secretKeyRef?: { readonly name: string; readonly key: string; readonly optional: boolean };
+  readonly configMapKeyRef?: { readonly name: string; readonly key: string; readonly optional: boolean };
+}

@@ -1,0 +1,25 @@
+// Door: what a source hands to its subscribers.
+import type { ChangeType } from "../manifest/function.ts";
+
+/** What the host scans from an object's bytes without parsing them. */
+export interface ObjectMeta {
+  /** "" for a cluster-scoped object. */
+  readonly namespace: string;
+  readonly name: string;
+  /** "" for the rare aggregated API that gives none. */
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** `namespace/name`, the key of an object within a source. */
+export const objectKey = (meta: Pick<ObjectMeta, "namespace" | "name">): string => `${meta.namespace}/${meta.name}`;
+
+/** One object as it was listed, or one live change of it. */
+export interface Change {
+  readonly type: ChangeType;
+  readonly meta: ObjectMeta;
+  /** The object's JSON text in UTF-8, without `metadata.managedFields`. Shared and never written to. */
+  readonly body: Buffer;
+  /** `performance.now()` when its last byte was received; for latency figures. */
+  readonly receivedAt: number;
+}

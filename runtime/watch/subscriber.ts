@@ -1,0 +1,29 @@
+// Door: who listens to a source. All calls are synchronous and must not throw; the source never waits for a handler.
+import type { Change } from "./change.ts";
+
+/** Why a source lists: nothing is known yet, history was lost, or resourceVersions went back. */
+export type ListReason = "initial" | "relist" | "rv-rewind";
+
+/** One complete list, item by item. Either `end` or `abort` is called, once. */
+export interface ListReceiver {
+  item(change: Change): void;
+  /** The list is complete; `resourceVersion` is the list's own. */
+  end(resourceVersion: string): void;
+  /** The list failed half-way: nothing of it counts. */
+  abort(): void;
+}
+
+/** One function's trigger on one source. */
+export interface Subscriber {
+  /** Unique; names the cursor in the store. */
+  readonly id: string;
+  /** Where to resume; undefined when it needs a list first. Read when the source connects. */
+  readonly resumeFrom: string | undefined;
+  /** A live change, in the source's order. Changes from before `resumeFrom` may come and are dropped by the subscriber. */
+  change(change: Change): void;
+  bookmark(resourceVersion: string): void;
+  /** `gapFrom` is the resourceVersion up to which the source had received everything, where it knows one. */
+  list(reason: ListReason, gapFrom: string | undefined): ListReceiver;
+  /** A promise while this subscriber can take no more; the source reads on when it resolves. Undefined: go on. */
+  readonly congested: Promise<void> | undefined;
+}

@@ -1,0 +1,66 @@
+import type { Clock, Timer } from "../runtime/clock.ts";
+
+interface Pending {
+  at: number;
+  sequence: number;
+  callback: () => void;
+}
+
+/** A clock that moves only when told to; timers fire in order of their time, then of their creation. */
+export class VirtualClock implements Clock {
+  private time = 0;
+  private sequence = 0;
+  private readonly pending = new Set<Pending>();
+  private readonly epoch: number;
+
+  constructor(epoch = Date.UTC(2026, 0, 1)) {
+    this.epoch = epoch;
+  }
+
+  now(): number {
+    return this.epoch + this.time;
+  }
+
+  monotonic(): number {
+    return this.time;
+  }
+
+  after(delayMs: number, callback: () => void): Timer {
+    const entry: Pending = { at: this.time + Math.max(0, delayMs), sequence: this.sequence++, callback };
+    this.pending.add(entry);
+    return { cancel: () => this.pending.delete(entry) };
+  }
+
+  /** How many timers wait. */
+  get timers(): number {
+    return this.pending.size;
+  }
+
+  /** Moves on by `ms`, firing what falls due, and lets promise reactions run before and after each timer. */
+  async advance(ms: number): Promise<void> {
+    const end = this.time + ms;
+    await settle();
+    for (let next = this.next(end); next; next = this.next(end)) {
+      this.pending.delete(next);
+      this.time = Math.max(this.time, next.at);
+      next.callback();
+      await settle();
+    }
+    this.time = end;
+    await settle();
+  }
+
+  private next(end: number): Pending | undefined {
+    let first: Pending | undefined;
+    for (const entry of this.pending) {
+      if (entry.at > end) continue;
+      if (!first || entry.at < first.at || (entry.at === first.at && entry.sequence < first.sequence)) first = entry;
+    }
+    return first;
+  }
+}
+
+/** Lets pending promise reactions and immediates run. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+}
