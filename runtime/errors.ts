@@ -19,6 +19,8 @@ const system = (summary: string, hint: string): Entry => ({ blame: "system", sum
 export const errorCodes = {
   // cli
   WF_CLI_USAGE: user("the command line is wrong", "run `watchfire --help`"),
+  WF_CLI_ENVIRONMENT: user("an environment variable has a value that cannot be used", "correct it or unset it"),
+  WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
 
   // manifest
   WF_MANIFEST_UNKNOWN_FIELD: user(

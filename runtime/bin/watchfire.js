@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+// Runs the command on Node 24 or newer, wherever it was started from. The runtime is TypeScript that Node 24 runs
+// as it is; an older `node` on the PATH hands over to the one that npm installed beside this package.
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const oldest = 24; // isolated-vm 7 and the SQLite module ask for it
+const major = Number(process.versions.node.split(".")[0]);
+
+if (major >= oldest) {
+  const { enableCompileCache } = await import("node:module");
+  enableCompileCache();
+  process.title = "watchfire";
+  const { main } = await import("../cli/main.ts");
+  await main(process.argv.slice(2));
+} else {
+  handOver();
+}
+
+function handOver() {
+  let node;
+  try {
+    node = join(dirname(createRequire(import.meta.url).resolve("node/package.json")), "bin", "node");
+  } catch {
+    process.stderr.write(`WF_CLI_NODE: Node ${oldest} or newer is needed, got ${process.versions.node}; install it\n`);
+    process.exit(1);
+  }
+  // The fourth descriptor is a pipe that closes when this process dies, even by SIGKILL, and the command with it.
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: ["inherit", "inherit", "inherit", "pipe"],
+    env: { ...process.env, WATCHFIRE_LAUNCHER_FD: "3" },
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("exit", (code, signal) => {
+    if (signal) process.kill(process.pid, signal);
+    else process.exit(code ?? 2);
+  });
+}

@@ -1,0 +1,90 @@
+import { Socket } from "node:net";
+import { ZodError } from "zod";
+import { readEnvironment } from "../config.ts";
+import { WatchfireError } from "../errors.ts";
+import { type Command, help, parse } from "./command.ts";
+
+/** Each command is imported when it is asked for, so that none pays for another's libraries. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  dev: async () => (await import("./dev.ts")).dev,
+  start: async () => (await import("./start.ts")).start,
+  cluster: async () => (await import("./cluster.ts")).cluster,
+  validate: async () => (await import("./validate.ts")).validate,
+  "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,
+};
+
+/**
+ * The command line's entry: runs one command and ends the process.
+ * Exit status: 0 done, 1 the user's mistake, 2 the system's failure.
+ */
+export async function main(args: readonly string[]): Promise<void> {
+  dieWithLauncher();
+  process.exit(await run(args));
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  try {
+    const [name, ...rest] = args;
+    if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+      process.stdout.write(await overview());
+      return name === undefined ? 1 : 0;
+    }
+    const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (!load) throw new WatchfireError("WF_CLI_USAGE", { what: "there is no such command", actual: name });
+    const command = await load();
+    if (rest.includes("--help") || rest.includes("-h")) {
+      process.stdout.write(help(command));
+      return 0;
+    }
+    return await command.run(parse(command, rest));
+  } catch (error) {
+    return report(error);
+  }
+}
+
+function report(error: unknown): number {
+  if (error instanceof WatchfireError) {
+    process.stderr.write(`${error.message}\n`);
+    return error.blame === "user" ? 1 : 2;
+  }
+  if (error instanceof ZodError) {
+    const issue = error.issues[0];
+    const fault = new WatchfireError("WF_CLI_ENVIRONMENT", { what: `${issue?.path.join(".")}: ${issue?.message}` });
+    process.stderr.write(`${fault.message}\n`);
+    return 1;
+  }
+  const fault = new WatchfireError("WF_RUNTIME_INTERNAL", {
+    what: error instanceof Error ? error.message : String(error),
+  });
+  process.stderr.write(`${fault.message}\n${error instanceof Error ? `${error.stack}\n` : ""}`);
+  return 2;
+}
+
+async function overview(): Promise<string> {
+  const loaded = await Promise.all(Object.values(commands).map((load) => load()));
+  const width = Math.max(...loaded.map((command) => command.name.length));
+  return [
+    "watchfire <command> [options]",
+    "",
+    ...loaded.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`),
+    "",
+    "watchfire <command> --help tells its options.",
+    "",
+  ].join("\n");
+}
+
+/** A launcher on an older Node holds the other end of a pipe: when it is gone, by whatever signal, so are we. */
+function dieWithLauncher(): void {
+  let fd: number | undefined;
+  try {
+    fd = readEnvironment().launcherFd;
+  } catch {
+    return; // reported by the command that reads the environment
+  }
+  if (fd === undefined) return;
+  const pipe = new Socket({ fd, readable: true, writable: false });
+  pipe.on("close", () => process.kill(process.pid, "SIGKILL"));
+  pipe.on("error", () => undefined);
+  pipe.resume();
+  pipe.unref();
+}

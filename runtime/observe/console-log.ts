@@ -1,0 +1,64 @@
+import { styleText } from "node:util";
+import { z } from "zod";
+
+const record = z.looseObject({
+  level: z.string(),
+  time: z.string(),
+  msg: z.string().default(""),
+  function: z.string().optional(),
+});
+
+const styles = { debug: "gray", info: "white", warn: "yellow", error: "red", fatal: "red", trace: "gray" } as const;
+const columns = new Set([
+  "level",
+  "time",
+  "msg",
+  "function",
+  "outcome",
+  "type",
+  "object",
+  "durationMs",
+  "err",
+  "error",
+]);
+
+/**
+ * One line for a person from one JSON log line: time, function, message, then the remaining fields.
+ * A line that is no record is passed on as it is.
+ */
+export function consoleLine(line: string): string {
+  let parsed: z.infer<typeof record>;
+  try {
+    parsed = record.parse(JSON.parse(line));
+  } catch {
+    return line;
+  }
+  const { level, time, msg, type, object, outcome, durationMs, error } = parsed;
+  const style = styles[level as keyof typeof styles] ?? "white";
+  const words = [
+    styleText("gray", clockTime(time)),
+    parsed.function ? styleText("cyan", parsed.function) : undefined,
+    type === undefined ? styleText(style, msg) : `${type} ${object}`,
+    outcome === undefined ? undefined : styleText(outcome === "ok" ? "green" : "red", String(outcome)),
+    durationMs === undefined ? undefined : styleText("gray", `${Math.round(Number(durationMs))} ms`),
+    ...Object.entries(parsed)
+      .filter(([name]) => !columns.has(name))
+      .map(([name, value]) => `${styleText("gray", `${name}=`)}${plain(value)}`),
+  ];
+  const first = words.filter((word) => word !== undefined).join("  ");
+  const trouble = stackOf(error) ?? stackOf(parsed.err);
+  return trouble ? `${first}\n${trouble}` : first;
+}
+
+function stackOf(error: unknown): string | undefined {
+  if (typeof error === "string") return `  ${error}`;
+  if (typeof error !== "object" || error === null) return undefined;
+  const { stack, message } = error as { stack?: unknown; message?: unknown };
+  const text = typeof stack === "string" && stack !== "" ? stack : typeof message === "string" ? message : undefined;
+  return text?.replace(/^/gm, "  ");
+}
+
+const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** Local time of day; the date is on the day's first line of any terminal. */
+const clockTime = (iso: string): string => new Date(iso).toTimeString().slice(0, 8);

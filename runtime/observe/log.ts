@@ -1,0 +1,24 @@
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
+import type { LogLevel } from "../config.ts";
+
+export type { Logger } from "pino";
+
+/**
+ * The runtime's logger: JSON lines with constant messages and fields. Credentials that a library's error may carry are
+ * cut out before they are written.
+ */
+export function createLog(level: LogLevel, destination: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: {
+        paths: ["*.headers.authorization", "*.token", "*.password", "headers.authorization", "token"],
+        censor: "[redacted]",
+      },
+    },
+    destination,
+  );
+}

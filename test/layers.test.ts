@@ -1,0 +1,111 @@
+import { globSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { dirname, join, relative, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "..");
+
+/** Rooms in pipeline order; a file may import from its own room and from rooms before it. */
+const order = [
+  "errors.ts",
+  "clock.ts",
+  "config.ts",
+  "manifest",
+  "bundle",
+  "kube",
+  "checkpoint",
+  "watch",
+  "filter",
+  "dispatch",
+  "sandbox",
+  "access",
+  "observe",
+  "dev",
+  "runtime.ts",
+  "runtime",
+  "cli",
+];
+
+const files = globSync(["runtime/**/*.ts", "sdk/**/*.ts"], { cwd: root, exclude: (name) => name === "node_modules" });
+
+/** Every module specifier of a file: static, type-only, re-exported and dynamic. */
+function specifiers(file: string): string[] {
+  const text = readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+  const found = text.matchAll(
+    /(?:^|[\s;}])(?:import|export)\s[^"'`;]*?from\s*["']([^"']+)["']|import\s*\(?\s*["']([^"']+)["']/g,
+  );
+  return [...found].flatMap((match) => match[1] ?? match[2] ?? []);
+}
+
+const graph = new Map(
+  files.map((file) => [
+    file,
+    specifiers(file)
+      .filter((specifier) => specifier.startsWith("."))
+      .map((specifier) => relative(root, resolve(root, dirname(file), specifier))),
+  ]),
+);
+
+const roomOf = (file: string): string => file.split("/")[1] ?? "";
+
+describe("the house's layers", () => {
+  it("no import goes in a circle", () => {
+    const done = new Set<string>();
+    const circles: string[] = [];
+    const visit = (file: string, path: readonly string[]): void => {
+      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(" -> "));
+      if (done.has(file) || path.includes(file)) return;
+      for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+      done.add(file);
+    };
+    for (const file of graph.keys()) visit(file, []);
+    expect(circles).toEqual([]);
+  });
+
+  it("no room imports one downstream of it", () => {
+    const wrong = [...graph].flatMap(([file, imports]) =>
+      imports
+        .filter((target) => file.startsWith("runtime/") && target.startsWith("runtime/"))
+        .filter((target) => order.indexOf(roomOf(target)) > order.indexOf(roomOf(file)))
+        .map((target) => `${file} imports ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it("every room has its place in the order", () => {
+    const rooms = new Set(files.filter((file) => file.startsWith("runtime/")).map(roomOf));
+    expect([...rooms].filter((room) => !order.includes(room))).toEqual([]);
+  });
+
+  it("what runs inside an isolate, and the SDK, import nothing of Node", () => {
+    const guests = files.filter((file) => file.endsWith(".guest.ts") || file.startsWith("sdk/"));
+    const wrong = guests.flatMap((file) =>
+      specifiers(file)
+        .filter((specifier) => isBuiltin(specifier))
+        .map((specifier) => `${file} imports ${specifier}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it("the parent's modules never load isolated-vm", () => {
+    const wrong = files
+      .filter((file) => !file.startsWith("runtime/sandbox/executor/"))
+      .filter((file) => specifiers(file).includes("isolated-vm"));
+    expect(wrong).toEqual([]);
+  });
+
+  it("no file is longer than 500 lines, and no test longer than 600", () => {
+    const tests = globSync("test/**/*.ts", { cwd: root });
+    const long = [...files, ...tests]
+      .map((file) => ({ file, lines: readFileSync(join(root, file), "utf8").split("\n").length }))
+      .filter(({ file, lines }) => lines > (file.startsWith("test/") ? 600 : 500));
+    expect(long).toEqual([]);
+  });
+
+  it("only config.ts reads the environment", () => {
+    const wrong = files.filter(
+      (file) => file !== "runtime/config.ts" && /process\.env\b/.test(readFileSync(join(root, file), "utf8")),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
