@@ -1,0 +1,192 @@
+import { type Duration, parseDuration } from "./duration.ts";
+
+/** The key under which a class and its prototype carry the class's name across copies of this package. */
+const brandKey = (name: string) => Symbol.for(`@watchfire/sdk/${name}`);
+
+/**
+ * Marks a class, so that `instanceof` holds for the errors of another copy of this package as well: a handler's
+ * bundle brings one copy, the sandbox another. A user's own subclass keeps the ordinary `instanceof`.
+ */
+function brand(target: { readonly prototype: Error }, name: string): void {
+  const key = brandKey(name);
+  Object.defineProperty(target.prototype, key, { value: true });
+  // The name is on the prototype, so that a stack begins with it and survives minification.
+  Object.defineProperty(target.prototype, "name", { value: name, configurable: true, writable: true });
+  Object.defineProperty(target, Symbol.hasInstance, {
+    value(this: unknown, value: unknown): boolean {
+      if (this !== target) return Function.prototype[Symbol.hasInstance].call(this, value);
+      return typeof value === "object" && value !== null && key in value;
+    },
+  });
+}
+
+/** Thrown by a handler: the event can never succeed. It is not retried and goes to the function's `onFailure`. */
+export class PermanentError extends Error {
+  static {
+    brand(PermanentError, "PermanentError");
+  }
+}
+
+/** Thrown by a handler: try again after this long, instead of after the backoff. The attempt counts. */
+export class RetryAfter extends Error {
+  static {
+    brand(RetryAfter, "RetryAfter");
+  }
+
+  /** Milliseconds until the next attempt. */
+  readonly delayMs: number;
+
+  /** Throws a TypeError for a text that is no duration. */
+  constructor(delay: Duration, message?: string, options?: ErrorOptions) {
+    const delayMs = parseDuration(delay);
+    if (delayMs === undefined) {
+      throw new TypeError(`RetryAfter takes milliseconds or text such as "30s", got ${JSON.stringify(delay)}`);
+    }
+    super(message ?? `retry after ${typeof delay === "number" ? `${delay}ms` : delay}`, options);
+    this.delayMs = delayMs;
+  }
+}
+
+/** What a failed call of `ctx.kube` or `ctx.events` is made from. */
+export interface KubeErrorInit extends ErrorOptions {
+  /** The HTTP status; 0 where no response came. */
+  readonly status?: number;
+  /** The `reason` of the API server's Status, such as `NotFound`; empty where it gave none. */
+  readonly reason?: string;
+}
+
+/** A call of `ctx.kube` failed. The classes below say how; any other failure is this one. */
+export class KubeError extends Error {
+  static {
+    brand(KubeError, "KubeError");
+  }
+
+  /** The HTTP status; 0 where no response came. */
+  readonly status: number;
+  /** The `reason` of the API server's Status, such as `NotFound`; empty where it gave none. */
+  readonly reason: string;
+
+  constructor(message: string, init: KubeErrorInit = {}) {
+    super(message, init.cause === undefined ? undefined : { cause: init.cause });
+    this.status = init.status ?? 0;
+    this.reason = init.reason ?? "";
+  }
+}
+
+/** 404: no such object, or no such subresource. */
+export class NotFoundError extends KubeError {
+  static {
+    brand(NotFoundError, "NotFoundError");
+  }
+}
+
+/** 409 on create: an object of that name exists. */
+export class AlreadyExistsError extends KubeError {
+  static {
+    brand(AlreadyExistsError, "AlreadyExistsError");
+  }
+}
+
+/** 409: the object changed since it was read, or another manager owns an applied field. */
+export class ConflictError extends KubeError {
+  static {
+    brand(ConflictError, "ConflictError");
+  }
+}
+
+/** 400 or 422: the call's arguments or the object are not acceptable; trying again as it is cannot help. */
+export class InvalidError extends KubeError {
+  static {
+    brand(InvalidError, "InvalidError");
+  }
+}
+
+/** The call is not allowed. */
+export class ForbiddenError extends KubeError {
+  static {
+    brand(ForbiddenError, "ForbiddenError");
+  }
+
+  /** `runtime`: the manifest does not grant it, and nothing was sent. `apiserver`: the runtime's own account may not do it. */
+  readonly refusedBy: "runtime" | "apiserver";
+  /** The rule to add, as one YAML line: to the manifest's `permissions`, or to the runtime's role. */
+  readonly missingRule?: string;
+
+  constructor(
+    message: string,
+    init: KubeErrorInit & { readonly refusedBy?: "runtime" | "apiserver"; readonly missingRule?: string } = {},
+  ) {
+    super(message, init);
+    this.refusedBy = init.refusedBy ?? "apiserver";
+    if (init.missingRule !== undefined) this.missingRule = init.missingRule;
+  }
+}
+
+/** 429: the API server sheds load, or the function called too often. */
+export class TooManyRequestsError extends KubeError {
+  static {
+    brand(TooManyRequestsError, "TooManyRequestsError");
+  }
+
+  /** Milliseconds that the server asks to wait, where it says so. */
+  readonly retryAfterMs?: number;
+
+  constructor(message: string, init: KubeErrorInit & { readonly retryAfterMs?: number } = {}) {
+    super(message, init);
+    if (init.retryAfterMs !== undefined) this.retryAfterMs = init.retryAfterMs;
+  }
+}
+
+/** No answer in time: the call's limit, the attempt's end, or 504 from the API server. A write may have happened. */
+export class TimeoutError extends KubeError {
+  static {
+    brand(TimeoutError, "TimeoutError");
+  }
+}
+
+/** `ctx.fetch` failed before there was a response: refused by the manifest's `egress`, or the network's fault. */
+export class FetchError extends Error {
+  static {
+    brand(FetchError, "FetchError");
+  }
+
+  /** True where the manifest's `egress` does not allow it: trying again cannot help. */
+  readonly refused: boolean;
+
+  constructor(message: string, init: ErrorOptions & { readonly refused?: boolean } = {}) {
+    super(message, init.cause === undefined ? undefined : { cause: init.cause });
+    this.refused = init.refused ?? false;
+  }
+}
+
+/** A failure as it travels from the runtime to the handler: a class's name and its fields. */
+export interface ErrorDescription {
+  readonly type: string;
+  readonly message: string;
+  readonly status?: number;
+  readonly reason?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+const classes: Readonly<Record<string, new (message: string, init: object) => Error>> = {
+  KubeError,
+  NotFoundError,
+  AlreadyExistsError,
+  ConflictError,
+  InvalidError,
+  ForbiddenError,
+  TooManyRequestsError,
+  TimeoutError,
+  FetchError,
+};
+
+/** The typed error that a description names; a plain Error for a name that is not known. */
+export function errorFrom(description: ErrorDescription): Error {
+  const type = Object.hasOwn(classes, description.type) ? classes[description.type] : undefined;
+  if (!type) return new Error(description.message);
+  return new type(description.message, {
+    ...description.details,
+    status: description.status,
+    reason: description.reason,
+  });
+}
