@@ -1,0 +1,26 @@
+// The environment names the real cluster that the suite runs on; it is read here alone.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+/** The folder of real binaries (envtest's convention), or undefined. */
+export function assetsFolder(): string | undefined {
+  return process.env.KUBEBUILDER_ASSETS || undefined;
+}
+
+/** The kubeconfig of a cluster that runs already, or undefined. */
+export function runningClusterKubeconfig(): string | undefined {
+  return process.env.KUBECONFIG_TEST || undefined;
+}
+
+/** Whether the cluster suite has a real kube-apiserver to run on. */
+export function realClusterConfigured(): boolean {
+  return assetsFolder() !== undefined || runningClusterKubeconfig() !== undefined;
+}
+
+/** The path of one binary of the assets folder, or undefined where the folder or the binary is missing. */
+export function asset(name: string): string | undefined {
+  const folder = assetsFolder();
+  if (!folder) return undefined;
+  const path = join(folder, name);
+  return existsSync(path) ? path : undefined;
+}
