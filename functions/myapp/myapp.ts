@@ -1,0 +1,34 @@
+import type { KubeObject, Ref } from "@watchfire/sdk";
+
+export const apiVersion = "my.domain/v1";
+export const kind = "MyApp";
+
+/** As crd.yaml has it. */
+export interface MyApp extends KubeObject {
+  spec: { appName: string; version: string };
+  status?: MyAppStatus;
+}
+
+export interface MyAppStatus {
+  observedGeneration?: number;
+  conditions?: Condition[];
+}
+
+/** metav1.Condition */
+export interface Condition {
+  type: string;
+  status: "True" | "False" | "Unknown";
+  observedGeneration?: number;
+  /** RFC 3339, whole seconds. */
+  lastTransitionTime: string;
+  reason: string;
+  message: string;
+}
+
+/** Names the MyApp that an event is about: the object itself, or the owner of one of our ConfigMaps. */
+export function refOf(object: KubeObject): Ref | undefined {
+  const { metadata } = object;
+  if (object.kind === kind) return { apiVersion, kind, name: metadata?.name ?? "", namespace: metadata?.namespace };
+  const owner = metadata?.ownerReferences?.find((reference) => reference.controller && reference.kind === kind);
+  return owner && { apiVersion, kind, name: owner.name, namespace: metadata?.namespace };
+}
