@@ -29,8 +29,46 @@ export const errorCodes = {
   ),
 
   // bundle
+  WF_BUNDLE_HANDLER_MISSING: user("the handler's file cannot be read", "correct `spec.handler`, or create the file"),
+  WF_BUNDLE_SYNTAX: user("the handler or a file it imports cannot be parsed", "mend the syntax at this place"),
+  WF_BUNDLE_UNRESOLVED: user(
+    "an import cannot be found",
+    "correct the path, or install the package beside the functions with `npm install`",
+  ),
+  WF_BUNDLE_NO_HANDLER: user(
+    "the handler's file does not export a function as its default",
+    "write `export default defineHandler(async (event, ctx) => { … })`",
+  ),
+  WF_BUNDLE_NODE_BUILTIN: user("the handler imports a module of Node", "use the Web platform's counterpart, or `ctx`"),
+  WF_BUNDLE_NATIVE_ADDON: user("the handler imports native code", "use a package written in JavaScript alone"),
+  WF_BUNDLE_DYNAMIC_IMPORT: user(
+    "the name of an import is only known at run time",
+    "write the name as a literal: all code is bundled when the function is loaded",
+  ),
+  WF_BUNDLE_ABSENT_NAME: user("the handler uses a global that isolates lack", "use the language or the Web platform"),
 
   // kube
+  WF_KUBE_CONFIG: user("the kubeconfig cannot be used", "check the file, or name another with --kubeconfig"),
+  WF_KUBE_EXEC_PLUGIN: user(
+    "the credential plugin named by the kubeconfig failed",
+    "run the plugin by hand, or sign in again as it asks",
+  ),
+  WF_KUBE_UNREACHABLE: system(
+    "the API server cannot be reached",
+    "check that the cluster runs and that its address, proxy and certificate are right",
+  ),
+  WF_KUBE_PROTOCOL: system(
+    "something other than an API server answered",
+    "look for a proxy or login page between the runtime and the API server",
+  ),
+  WF_KUBE_NOT_WATCHABLE: user(
+    "the kind cannot be listed and watched",
+    "name a kind that `kubectl get --watch` can follow",
+  ),
+  WF_KUBE_NO_SUCH_KIND: user(
+    "the API server does not serve the kind",
+    "install its CustomResourceDefinition, or correct apiVersion and kind",
+  ),
 
   // watch
 
@@ -41,10 +79,45 @@ export const errorCodes = {
   // dispatch
 
   // sandbox
+  WF_SANDBOX_LOAD: user("the handler's module failed while it was loaded", "mend the code at this place"),
+  WF_SANDBOX_LOAD_TIME: user(
+    "the handler's module did not finish loading in time",
+    "do slow work inside the handler, not at the top level of its file",
+  ),
+  WF_SANDBOX_NOT_LOADED: user("the function is not loaded", "see the function's state in /status"),
+  WF_SANDBOX_CPU_BUDGET: user(
+    "the handler used more CPU time than an event may",
+    "make it cheaper, or raise `resources.cpuPerEvent`",
+  ),
+  WF_SANDBOX_DEADLINE: user(
+    "the handler did not finish in time",
+    "await only what ends (`ctx.signal` aborts at the deadline), or raise `delivery.timeout`",
+  ),
+  WF_SANDBOX_MEMORY: user(
+    "the handler used more memory than its isolate may",
+    "hold less at once, or raise `resources.memory`",
+  ),
+  WF_SANDBOX_OUTPUT: user(
+    "the handler asked for more at once than it may",
+    "await calls in smaller groups, and send less in one call",
+  ),
+  WF_SANDBOX_KILLED: user(
+    "the handler took its executor process down",
+    "look for work that no limit can interrupt: huge arrays, BigInts, or strings",
+  ),
+  WF_SANDBOX_BAD_EVENT: system("an event's body is not JSON", "report it with the log lines around it"),
+  WF_SANDBOX_EXECUTOR: system(
+    "an executor process cannot start",
+    "check that Node 24 or 26 runs it and that isolated-vm is installed for this platform",
+  ),
 
   // access
 
   // observe
+  WF_OBSERVE_LISTEN: user(
+    "the endpoints' address cannot be bound",
+    "stop what listens there, or choose another by --port or --listen",
+  ),
 
   // dev
 

@@ -1,0 +1,49 @@
+import { styleText } from "node:util";
+
+/** One line of the banner's table. */
+export interface BannerFunction {
+  readonly name: string;
+  /** Such as `v1/ConfigMap in team-a`; one line each. */
+  readonly triggers: readonly string[];
+  readonly handler: string;
+  readonly limits: string;
+}
+
+export interface Banner {
+  readonly version: string;
+  /** From the start of the process, in milliseconds. */
+  readonly readyMs: number;
+  readonly cluster: string;
+  readonly functions: readonly BannerFunction[];
+  /** Label and what to type or open. */
+  readonly hints: readonly (readonly [label: string, text: string])[];
+}
+
+/** What `watchfire dev` prints once it is ready. */
+export function renderBanner(banner: Banner): string {
+  const rows = banner.functions.flatMap(({ name, triggers, handler, limits }) =>
+    triggers.map((trigger, index) => (index === 0 ? [name, trigger, handler, limits] : ["", trigger, "", ""])),
+  );
+  const hints = banner.hints.map(([label, text]) => `  ${styleText("gray", label.padEnd(8))}  ${text}`);
+  return [
+    "",
+    `  ${styleText("bold", `watchfire ${banner.version}`)}   ready in ${Math.round(banner.readyMs)} ms   cluster: ${banner.cluster}`,
+    "",
+    ...table(["FUNCTION", "TRIGGER", "HANDLER", "LIMITS"], rows).map((line) => `  ${line}`),
+    "",
+    ...hints,
+    "",
+    "",
+  ].join("\n");
+}
+
+/** Left-aligned columns, two spaces apart; the header is dimmed where the terminal can. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return [styleText("gray", line(header)), ...rows.map(line)];
+}

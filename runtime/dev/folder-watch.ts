@@ -1,0 +1,25 @@
+import { watch } from "chokidar";
+import type { Clock, Timer } from "../clock.ts";
+
+/** An editor writes a file in several steps; what comes within this time is one change. */
+const quietMs = 60;
+
+/**
+ * Calls `changed` once after each burst of changes below `folder`, installed packages and dot files left out.
+ * @returns a function that stops watching
+ */
+export function watchFolder(folder: string, clock: Clock, changed: () => void): () => Promise<void> {
+  let quiet: Timer | undefined;
+  const watcher = watch(folder, {
+    ignoreInitial: true,
+    ignored: (path) => /[/\\](node_modules|\.[^/\\]+)([/\\]|$)/.test(path.slice(folder.length)),
+  });
+  watcher.on("all", () => {
+    quiet?.cancel();
+    quiet = clock.after(quietMs, changed, { unref: true });
+  });
+  return async () => {
+    quiet?.cancel();
+    await watcher.close();
+  };
+}
