@@ -1,0 +1,98 @@
+import { createHash } from "node:crypto";
+import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import type { Clock, Timer } from "../clock.ts";
+import type { TlsMaterial } from "./identity.ts";
+
+/** A dead peer is found in about 25 s: Node probes ten times, a second apart, after this long without traffic. */
+const keepAliveDelayMs = 15_000;
+const connectTimeoutMs = 10_000;
+/** client-go's default for reads and writes is one h2 connection; on h1 this many keep a busy handler from queueing. */
+const restConnections = 16;
+/** Agents of replaced certificates are closed after the longest watch that may still use them. */
+const retireMs = 600_000;
+
+interface Pair {
+  readonly rest: Dispatcher;
+  readonly watch: Dispatcher;
+}
+
+/**
+ * The connections to one server. Requests with the same TLS material share an agent; a rotated certificate gets new
+ * ones and the old are closed 10 minutes later. Watches have an agent of their own, on HTTP/1.1, so that each holds
+ * one connection: a stalled or slow one cannot hold up another.
+ */
+export class Agents {
+  private readonly proxy: string | undefined;
+  private readonly clock: Clock;
+  private readonly pairs = new Map<string, Pair>();
+  private readonly retiring = new Set<Timer>();
+  private currentKey: string | undefined;
+  private lastTls: TlsMaterial | undefined;
+
+  /** @param proxy the URL of an http, https or socks5 proxy. */
+  constructor(proxy: string | undefined, clock: Clock) {
+    this.proxy = proxy;
+    this.clock = clock;
+  }
+
+  /** The agent for these credentials and this purpose. */
+  for(tls: TlsMaterial, purpose: "rest" | "watch"): Dispatcher {
+    const key = tls === this.lastTls && this.currentKey ? this.currentKey : hash(tls);
+    this.lastTls = tls;
+    let pair = this.pairs.get(key);
+    if (!pair) {
+      pair = { rest: this.agent(tls, restConnections), watch: this.agent(tls, undefined) };
+      this.pairs.set(key, pair);
+    }
+    if (this.currentKey !== undefined && this.currentKey !== key) this.retire(this.currentKey);
+    this.currentKey = key;
+    return pair[purpose];
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.retiring) timer.cancel();
+    this.retiring.clear();
+    const pairs = [...this.pairs.values()];
+    this.pairs.clear();
+    await Promise.all(pairs.flatMap((pair) => [pair.rest.destroy(), pair.watch.destroy()]));
+  }
+
+  private retire(key: string): void {
+    const timer = this.clock.after(
+      retireMs,
+      () => {
+        this.retiring.delete(timer);
+        const pair = this.pairs.get(key);
+        if (!pair || key === this.currentKey) return;
+        this.pairs.delete(key);
+        void pair.rest.close();
+        void pair.watch.close();
+      },
+      { unref: true },
+    );
+    this.retiring.add(timer);
+  }
+
+  private agent(tls: TlsMaterial, connections: number | undefined): Dispatcher {
+    const options = {
+      allowH2: false,
+      pipelining: 1,
+      bodyTimeout: 0,
+      keepAliveTimeout: 30_000,
+      ...(connections === undefined ? {} : { connections }),
+    };
+    const connect = { keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs, timeout: connectTimeoutMs };
+    if (this.proxy === undefined) return new Agent({ ...options, connect: { ...tls, ...connect } });
+    return new ProxyAgent({ ...options, uri: this.proxy, requestTls: { ...tls, ...connect }, connect });
+  }
+}
+
+function hash(tls: TlsMaterial): string {
+  const digest = createHash("sha256");
+  const fields = [tls.ca, tls.cert, tls.key, tls.pfx, tls.passphrase, tls.servername, String(tls.rejectUnauthorized)];
+  for (const field of fields) {
+    digest.update(field === undefined ? "-" : `${field.length}:`);
+    if (field !== undefined) digest.update(field);
+  }
+  return digest.digest("base64");
+}

@@ -1,0 +1,25 @@
+import { type Clock, systemClock } from "../clock.ts";
+import { HttpTransport } from "./http-transport.ts";
+import { bearer, fixedIdentity } from "./identity.ts";
+import type { KubeTransport } from "./transport.ts";
+
+export interface DirectConnection {
+  /** `https://127.0.0.1:6443`. */
+  readonly server: string;
+  /** PEM of the authority that signed the server's certificate; the system's where absent. */
+  readonly ca?: string | Buffer | undefined;
+  readonly token?: string | undefined;
+  readonly userAgent?: string;
+  readonly description?: string;
+  readonly clock?: Clock;
+}
+
+/** Connects to a server whose address, authority and token are at hand, without loading a kubeconfig or its library. */
+export function connectDirect(connection: DirectConnection): KubeTransport {
+  const { server, ca, token, clock = systemClock, userAgent = "watchfire", description = server } = connection;
+  const identity = fixedIdentity({
+    headers: token === undefined ? {} : { authorization: bearer(token) },
+    tls: ca === undefined ? {} : { ca },
+  });
+  return new HttpTransport({ server, identity, clock, userAgent, description });
+}

@@ -1,0 +1,142 @@
+import type { Clock } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import { ApiError } from "./api-error.ts";
+import { aggregatedAccept, type GroupVersion, readAggregated, readLegacy } from "./discovery-document.ts";
+import type { Resource } from "./resource.ts";
+import type { KubeTransport } from "./transport.ts";
+
+/** What a server serves changes with its CustomResourceDefinitions: kubectl keeps its answer as long. */
+const keepMs = 600_000;
+
+/** Whether a kind is served. `NotServed` is no failure: its CustomResourceDefinition may be installed later. */
+export type Lookup = { readonly type: "Served"; readonly resource: Resource } | NotServed;
+
+export interface NotServed {
+  readonly type: "NotServed";
+  /** In words: the group version, or the kind within it, is missing. */
+  readonly reason: string;
+}
+
+interface Kept {
+  readonly at: number;
+  /** Undefined: the server answered 404. */
+  readonly found: GroupVersion | undefined;
+}
+
+/**
+ * Turns apiVersion and kind into path, scope and verbs. One aggregated document answers for everything; what it lacks
+ * is asked for by itself, because a kind installed a second ago shows there first. Answers are kept 10 minutes;
+ * that something is missing is never kept. Calls that overlap share one request.
+ */
+export class Discovery {
+  private readonly transport: KubeTransport;
+  private readonly clock: Clock;
+  private readonly kept = new Map<string, Kept>();
+  private readonly inFlight = new Map<string, Promise<GroupVersion | undefined>>();
+  private all: Promise<void> | undefined;
+  private allAt = Number.NEGATIVE_INFINITY;
+
+  constructor(transport: KubeTransport, clock: Clock) {
+    this.transport = transport;
+    this.clock = clock;
+  }
+
+  /** Throws what the transport throws; a kind that is not served is an answer. */
+  async resolve(apiVersion: string, kind: string): Promise<Lookup> {
+    const found = await this.groupVersion(apiVersion);
+    if (!found) return { type: "NotServed", reason: `the API server does not serve ${apiVersion}` };
+    const named = found.resources.filter((resource) => resource.kind === kind);
+    // A kind may lie behind several paths; the one that can be watched is meant.
+    const resource = named.find((each) => each.verbs.includes("watch")) ?? named[0];
+    if (resource) return { type: "Served", resource };
+    const other = found.resources.find((each) => each.kind.toLowerCase() === kind.toLowerCase());
+    const spelling = other ? `; it has ${other.kind}` : "";
+    this.invalidate(apiVersion);
+    return { type: "NotServed", reason: `${apiVersion} has no kind ${kind}${spelling}` };
+  }
+
+  /** Forgets a group version: a request by what it said was answered 404. */
+  invalidate(apiVersion: string): void {
+    this.kept.delete(apiVersion);
+  }
+
+  private async groupVersion(apiVersion: string): Promise<GroupVersion | undefined> {
+    const fresh = this.fromKept(apiVersion);
+    if (fresh) return fresh;
+    if (this.clock.monotonic() - this.allAt >= keepMs) {
+      this.all ??= this.loadAll().finally(() => {
+        this.all = undefined;
+      });
+      await this.all;
+      const loaded = this.fromKept(apiVersion);
+      if (loaded) return loaded;
+    }
+    let flight = this.inFlight.get(apiVersion);
+    if (!flight) {
+      flight = this.loadOne(apiVersion).finally(() => this.inFlight.delete(apiVersion));
+      this.inFlight.set(apiVersion, flight);
+    }
+    return flight;
+  }
+
+  private fromKept(apiVersion: string): GroupVersion | undefined {
+    const kept = this.kept.get(apiVersion);
+    return kept && this.clock.monotonic() - kept.at < keepMs ? kept.found : undefined;
+  }
+
+  private async loadAll(): Promise<void> {
+    const headers = { accept: aggregatedAccept };
+    const documents = await Promise.all(
+      ["/api", "/apis"].map((path) => this.transport.json<unknown>({ method: "GET", path, headers }).catch(unserved)),
+    );
+    const at = this.clock.monotonic();
+    this.allAt = at;
+    for (const found of documents.flatMap((document) => readAggregated(document) ?? [])) {
+      this.kept.set(apiVersionOf(found), { at, found });
+    }
+  }
+
+  private async loadOne(apiVersion: string): Promise<GroupVersion | undefined> {
+    const { group, version } = splitApiVersion(apiVersion);
+    const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+    const document = await this.transport.json<unknown>({ method: "GET", path }).catch(unserved);
+    if (document === undefined) return undefined;
+    const found = readLegacy(document, group, version);
+    if (!found) {
+      throw new WatchfireError("WF_KUBE_PROTOCOL", {
+        what: `${path} answered with something other than an APIResourceList`,
+      });
+    }
+    this.kept.set(apiVersion, { at: this.clock.monotonic(), found });
+    return found;
+  }
+}
+
+/** Throws WF_KUBE_NOT_WATCHABLE for a kind that is served, but not to watchers: metrics and access reviews are such. */
+export function assertWatchable(resource: Resource): void {
+  const missing = ["list", "watch"].filter((verb) => !resource.verbs.includes(verb));
+  if (missing.length === 0) return;
+  throw new WatchfireError("WF_KUBE_NOT_WATCHABLE", {
+    what: `${apiVersionOf(resource)} ${resource.kind} has no verb ${missing.join(" and no verb ")}`,
+    actual: resource.verbs.join(","),
+  });
+}
+
+/** `v1` or `apps/v1`. */
+export function apiVersionOf(of: Pick<Resource, "group" | "version">): string {
+  return of.group === "" ? of.version : `${of.group}/${of.version}`;
+}
+
+/** The reverse of `apiVersionOf`. */
+export function splitApiVersion(apiVersion: string): { group: string; version: string } {
+  const slash = apiVersion.indexOf("/");
+  return slash < 0
+    ? { group: "", version: apiVersion }
+    : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
+}
+
+/** 404 means that it is not served, 406 that the server knows no aggregated form. */
+function unserved(error: unknown): undefined {
+  if (error instanceof ApiError && (error.status === 404 || error.status === 406)) return undefined;
+  throw error;
+}

@@ -1,0 +1,209 @@
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import type { Dispatcher } from "undici";
+import type { Clock } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import { Agents } from "./agents.ts";
+import { ApiError, readApiError } from "./api-error.ts";
+import type { Credentials, Identity } from "./identity.ts";
+import type { KubeRequest, KubeResponse, KubeTransport } from "./transport.ts";
+
+/** Some proxies hold a watch's headers back until its first event (client-go `reflector.go` allows for it too). */
+const watchHeadersTimeoutMs = 90_000;
+const restTimeoutMs = 30_000;
+const jsonLimit = 64 * 1024 * 1024;
+/** Credentials are looked up again after this long: reading certificate files for each of a burst of calls is waste. */
+const credentialsMs = 1000;
+
+export interface HttpTransportOptions {
+  /** `https://host:port`, with a path where the API lies below one. */
+  readonly server: string;
+  readonly identity: Identity;
+  readonly clock: Clock;
+  /** Sent as User-Agent: `watchfire/0.1.0`. */
+  readonly userAgent: string;
+  readonly description: string;
+  /** The URL of an http, https or socks5 proxy. */
+  readonly proxy?: string | undefined;
+}
+
+/** A KubeTransport over pooled connections, asking the identity for credentials as requests are made. */
+export class HttpTransport implements KubeTransport {
+  readonly description: string;
+  private readonly options: HttpTransportOptions;
+  private readonly agents: Agents;
+  private readonly origin: string;
+  private readonly prefix: string;
+  private cached: { readonly at: number; readonly credentials: Promise<Credentials> } | undefined;
+
+  constructor(options: HttpTransportOptions) {
+    const url = new URL(options.server);
+    this.options = options;
+    this.description = options.description;
+    this.origin = url.origin;
+    this.prefix = url.pathname.replace(/\/+$/, "");
+    this.agents = new Agents(options.proxy, options.clock);
+  }
+
+  async request(request: KubeRequest): Promise<KubeResponse> {
+    const first = await this.send(request);
+    if (first.status !== 401) return first;
+    // Once, with credentials that bypass every cache: a rotated token looks the same as a wrong one.
+    first.body.on("error", () => {}).destroy();
+    this.cached = undefined;
+    await this.options.identity.refresh();
+    return this.send(request);
+  }
+
+  async json<T>(request: KubeRequest, limit = jsonLimit): Promise<T> {
+    const response = await this.request(request);
+    if (response.status >= 300) throw await readApiError(response, this.options.clock.now());
+    const bytes = await readWhole(response.body, limit, request.path);
+    try {
+      return JSON.parse(bytes.toString("utf8")) as T;
+    } catch {
+      throw new ApiError({
+        status: 502,
+        reason: "NotJSON",
+        message: `${request.path} answered with something other than JSON: ${bytes.toString("utf8", 0, 256)}`,
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.agents.close();
+  }
+
+  private async send(request: KubeRequest): Promise<KubeResponse> {
+    request.signal?.throwIfAborted();
+    const credentials = await this.credentials();
+    request.signal?.throwIfAborted();
+    const watch = request.purpose === "watch";
+    const limit = new RequestLimit(this.options.clock, request, watch);
+    try {
+      const response = await this.agents.for(credentials.tls, watch ? "watch" : "rest").request({
+        origin: this.origin,
+        path: this.prefix + request.path + queryString(request.query),
+        method: request.method,
+        headers: {
+          accept: "application/json",
+          "accept-encoding": watch ? "identity" : "gzip",
+          "user-agent": this.options.userAgent,
+          ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+          ...request.headers,
+          ...credentials.headers,
+        },
+        body: request.body ?? null,
+        signal: limit.signal,
+        headersTimeout: watch ? watchHeadersTimeoutMs : (request.timeoutMs ?? restTimeoutMs),
+      });
+      const body = decoded(response);
+      limit.endWith(response.body);
+      return { status: response.statusCode, headers: response.headers, body };
+    } catch (error) {
+      limit.end();
+      if (request.signal?.aborted) throw request.signal.reason;
+      throw this.unreachable(error);
+    }
+  }
+
+  private credentials(): Promise<Credentials> {
+    const now = this.options.clock.monotonic();
+    if (this.cached && now - this.cached.at < credentialsMs) return this.cached.credentials;
+    const credentials = this.options.identity.credentials();
+    this.cached = { at: now, credentials };
+    credentials.catch(() => {
+      this.cached = undefined;
+    });
+    return credentials;
+  }
+
+  private unreachable(error: unknown): unknown {
+    if (error instanceof WatchfireError) return error;
+    return new WatchfireError("WF_KUBE_UNREACHABLE", {
+      what: `no answer from ${this.origin}: ${networkFailure(error)}`,
+      cause: error,
+    });
+  }
+}
+
+/** Aborts a request when its caller does or its time is up, and leaves neither timer nor listener behind. */
+class RequestLimit {
+  private readonly controller = new AbortController();
+  private readonly stop: () => void;
+
+  constructor(clock: Clock, request: KubeRequest, watch: boolean) {
+    const ms = request.timeoutMs ?? restTimeoutMs;
+    const timer = watch ? undefined : clock.after(ms, () => this.controller.abort(new Error(`timeout after ${ms} ms`)));
+    const onAbort = () => this.controller.abort(request.signal?.reason);
+    request.signal?.addEventListener("abort", onAbort, { once: true });
+    this.stop = () => {
+      timer?.cancel();
+      request.signal?.removeEventListener("abort", onAbort);
+    };
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  end(): void {
+    this.stop();
+  }
+
+  endWith(body: Readable): void {
+    body.once("close", this.stop);
+  }
+}
+
+/** The body without its content coding. Watches ask for none, but a proxy in between may add one. */
+function decoded(response: Dispatcher.ResponseData): Readable {
+  const header = response.headers["content-encoding"];
+  const coding = (Array.isArray(header) ? header.join() : (header ?? "identity")).trim().toLowerCase();
+  if (coding === "" || coding === "identity") return response.body;
+  const decoder = decoderOf(coding);
+  if (!decoder) {
+    response.body.on("error", () => {}).destroy();
+    throw new WatchfireError("WF_KUBE_PROTOCOL", {
+      what: "the answer has a content coding that was not asked for",
+      actual: coding,
+    });
+  }
+  response.body.on("error", (error) => decoder.destroy(error));
+  decoder.once("close", () => response.body.destroy());
+  return response.body.pipe(decoder);
+}
+
+function decoderOf(coding: string) {
+  if (coding === "gzip" || coding === "x-gzip") return createGunzip();
+  if (coding === "deflate") return createInflate();
+  return coding === "br" ? createBrotliDecompress() : undefined;
+}
+
+async function readWhole(body: Readable, limit: number, path: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit) {
+      throw new WatchfireError("WF_KUBE_PROTOCOL", { what: `the answer to ${path} is longer than ${limit} bytes` });
+    }
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+}
+
+function queryString(query: KubeRequest["query"]): string {
+  if (!query) return "";
+  const entries = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return entries.length === 0 ? "" : `?${new URLSearchParams(entries)}`;
+}
+
+/** `ECONNREFUSED connect ECONNREFUSED 127.0.0.1:1`: the code and the words of the innermost cause. */
+export function networkFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const inner = error instanceof AggregateError ? error.errors[0] : error.cause;
+  if (inner instanceof Error) return networkFailure(inner);
+  const code = (error as NodeJS.ErrnoException).code;
+  return code && !error.message.includes(code) ? `${code} ${error.message}` : error.message;
+}
