@@ -1,0 +1,119 @@
+import { type ChildProcess, execFile, fork, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+/** One reader of the stream, running in a process of its own. */
+export interface Running {
+  readonly pid: number;
+  /** Resolves when every event has been through the handler. */
+  readonly handled: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface Contestant {
+  readonly name: string;
+  /** `events`: how many will come; `folder`: an empty one to keep state in. */
+  start(kubeconfig: string, events: number, folder: string): Promise<Running>;
+}
+
+const here = import.meta.dirname;
+const cache = join(here, "../../node_modules/.cache/watchfire-bench");
+
+/** Ours, as users run it: the command, its executor processes, its checkpoints on disk. */
+export function watchfire(name: string, functions = join(here, "functions")): Contestant {
+  return {
+    name,
+    async start(kubeconfig, events, folder) {
+      const bin = join(here, "../../runtime/bin/watchfire.js");
+      const port = await freePort();
+      const args = ["start", "--functions", functions, "--data", folder, "--kubeconfig", kubeconfig];
+      const child = spawn(process.execPath, [bin, ...args, "--listen", `127.0.0.1:${port}`], {
+        stdio: ["ignore", "ignore", "inherit"],
+        env: { ...process.env, WATCHFIRE_LOG_LEVEL: "warn" },
+      });
+      return running(child, pollHandled(`http://127.0.0.1:${port}/metrics`, events, child));
+    },
+  };
+}
+
+export const clientNode: Contestant = {
+  name: "client-node 2.0.1 Watch",
+  start: async (kubeconfig, events) => forked("client-node-watch.ts", kubeconfig, [String(events)]),
+};
+
+const fluentClientVersion = "3.11.6"; // 3.11.11 asks for a quicktype-core that the registry does not have
+
+export const fluentClient: Contestant = {
+  name: `kubernetes-fluent-client ${fluentClientVersion}`,
+  async start(kubeconfig, events) {
+    return forked("fluent-client-watch.ts", kubeconfig, [String(events), await fluentClientEntry()]);
+  },
+};
+
+/** The module to import; npm installs it into the cache on first use. */
+async function fluentClientEntry(): Promise<string> {
+  const root = join(cache, "node_modules/kubernetes-fluent-client");
+  const manifest = join(root, "package.json");
+  const installed = existsSync(manifest) ? JSON.parse(await readFile(manifest, "utf8")).version : undefined;
+  if (installed !== fluentClientVersion) {
+    await mkdir(cache, { recursive: true });
+    await writeFile(join(cache, "package.json"), '{ "private": true }\n');
+    const spec = `kubernetes-fluent-client@${fluentClientVersion}`;
+    const flags = ["--save-exact", "--ignore-scripts", "--no-audit", "--no-fund"];
+    await promisify(execFile)("npm", ["install", ...flags, spec], { cwd: cache });
+  }
+  return join(root, "dist/index.js");
+}
+
+function forked(script: string, kubeconfig: string, args: readonly string[]): Running {
+  const child = fork(join(here, script), args, { env: { ...process.env, KUBECONFIG: kubeconfig } });
+  const handled = new Promise<void>((resolve) => child.once("message", () => resolve()));
+  return running(child, handled);
+}
+
+function running(child: ChildProcess, handled: Promise<void>): Running {
+  const exit = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const early = exit.then(() => {
+    throw new Error(`process ended with status ${child.exitCode ?? child.signalCode} before the events were handled`);
+  });
+  early.catch(() => undefined); // it counts only while somebody waits for `handled`
+  return {
+    pid: child.pid ?? 0,
+    handled: Promise.race([handled, early]),
+    async stop() {
+      child.kill("SIGKILL");
+      await exit;
+    },
+  };
+}
+
+/** How often the runtime's own count is asked for; the asking is part of its figure. */
+const pollMs = 50;
+
+async function pollHandled(metrics: string, events: number, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null && child.signalCode === null) {
+    const text = await fetch(metrics).then(
+      (response) => response.text(),
+      () => "", // not listening yet
+    );
+    let handled = 0;
+    for (const [, value] of text.matchAll(/^watchfire_events_total\{[^}]*outcome="(?:ok|filtered)"[^}]*\} (\d+)/gm)) {
+      handled += Number(value);
+    }
+    if (handled >= events) return;
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
+
+async function freePort(): Promise<number> {
+  const { createServer } = await import("node:net");
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once("error", reject).listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}

@@ -1,0 +1,19 @@
+// kubernetes-fluent-client's watcher, pepr's, with a handler that does nothing, in this process.
+import { pathToFileURL } from "node:url";
+
+/** What this script uses of the package; it is no dependency of the project, so its types are not at hand. */
+interface FluentClient {
+  K8s(model: unknown): { Watch(callback: (object: unknown, phase: string) => unknown): { start(): Promise<unknown> } };
+  kind: { Pod: unknown };
+}
+
+const [total, entry = ""] = process.argv.slice(2);
+const { K8s, kind }: FluentClient = await import(pathToFileURL(entry).href);
+
+let seen = 0;
+await K8s(kind.Pod)
+  .Watch(async (_object, phase) => {
+    if (phase !== "BOOKMARK" && ++seen === Number(total)) process.send?.({ type: "handled" });
+  })
+  .start();
+process.on("disconnect", () => process.exit());

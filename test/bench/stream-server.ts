@@ -1,0 +1,118 @@
+// An API server that knows Pods alone: it lists none and streams the bench's events to whoever watches when told to go.
+// A process of its own, so that its work is nobody's figure.
+import { writeFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { makeCertificate } from "./certificate.ts";
+import { makePodStream } from "./pod-stream.ts";
+
+/** What the bench tells the server. */
+export type ToServer = { type: "go" } | { type: "reset" };
+/** What the server tells the bench. */
+export type FromServer = { type: "listening"; bytes: number } | { type: "watching" } | { type: "sent"; events: number };
+
+const [eventsArgument, kubeconfigPath = ""] = process.argv.slice(2);
+const stream = makePodStream(Number(eventsArgument));
+const { certificate, key } = await makeCertificate();
+
+let watcher: { response: ServerResponse; labelSelector: string; bookmarks: boolean } | undefined;
+const tell = (message: FromServer) => process.send?.(message);
+
+const list = (kind: string, items: object[], extra: object = {}) => ({
+  apiVersion: "v1",
+  kind,
+  metadata: { resourceVersion: "1" },
+  items,
+  ...extra,
+});
+const podResource = {
+  name: "pods",
+  singularName: "pod",
+  namespaced: true,
+  kind: "Pod",
+  verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
+  shortNames: ["po"],
+};
+const documents: Readonly<Record<string, object>> = {
+  "/version": { major: "1", minor: "36", gitVersion: "v1.36.3" },
+  "/api": { kind: "APIVersions", versions: ["v1"] },
+  "/apis": { kind: "APIGroupList", apiVersion: "v1", groups: [] },
+  "/api/v1": { kind: "APIResourceList", groupVersion: "v1", resources: [podResource] },
+  "/api/v1/pods": list("PodList", []),
+  "/api/v1/namespaces": list("NamespaceList", []),
+  "/api/v1/namespaces/kube-system": {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: "kube-system", uid: "8c2f4f4e-7f3d-4b0a-8a55-0c5d6a0b7a11", resourceVersion: "1" },
+  },
+};
+
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  const url = new URL(request.url ?? "/", "https://bench");
+  if (url.pathname === "/api/v1/pods" && url.searchParams.get("watch")) {
+    watch(url, response);
+    return;
+  }
+  const document = documents[url.pathname];
+  const status = document ? 200 : 404;
+  const body = document ?? { apiVersion: "v1", kind: "Status", status: "Failure", reason: "NotFound", code: 404 };
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+function watch(url: URL, response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.flushHeaders();
+  if (url.searchParams.get("sendInitialEvents") === "true") response.write(bookmark("1", true));
+  watcher = {
+    response,
+    labelSelector: url.searchParams.get("labelSelector") ?? "",
+    bookmarks: url.searchParams.get("allowWatchBookmarks") === "true",
+  };
+  tell({ type: "watching" });
+}
+
+function bookmark(resourceVersion: string, initialEventsEnd = false): string {
+  const annotations = initialEventsEnd ? { "k8s.io/initial-events-end": "true" } : undefined;
+  const object = { apiVersion: "v1", kind: "Pod", metadata: { resourceVersion, annotations } };
+  return `${JSON.stringify({ type: "BOOKMARK", object })}\n`;
+}
+
+async function send(): Promise<void> {
+  if (!watcher) throw new Error("nobody watches");
+  const { response, labelSelector, bookmarks } = watcher;
+  let events = 0;
+  for (const piece of stream.pieces(labelSelector)) {
+    for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) events++;
+    if (!response.write(piece)) await new Promise((resolve) => response.once("drain", resolve));
+  }
+  if (bookmarks) response.write(bookmark(stream.lastResourceVersion));
+  tell({ type: "sent", events });
+}
+
+const server = createServer({ key, cert: certificate, ALPNProtocols: ["http/1.1"] }, (request, response) => {
+  request.resume().on("end", () => answer(request, response));
+});
+server.listen(0, "127.0.0.1", () => {
+  const { port } = server.address() as AddressInfo;
+  writeFileSync(kubeconfigPath, kubeconfig(`https://127.0.0.1:${port}`, certificate));
+  tell({ type: "listening", bytes: stream.bytes });
+});
+process.on("message", (message: ToServer) => {
+  if (message.type === "go") void send();
+  else watcher = undefined;
+});
+process.on("disconnect", () => process.exit());
+
+/** JSON is YAML. */
+function kubeconfig(url: string, authority: string): string {
+  const ca = Buffer.from(authority).toString("base64");
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "bench", cluster: { server: url, "certificate-authority-data": ca } }],
+    users: [{ name: "bench", user: { token: "bench" } }],
+    contexts: [{ name: "bench", context: { cluster: "bench", user: "bench" } }],
+    "current-context": "bench",
+  });
+}
