@@ -20,13 +20,29 @@ export const errorCodes = {
   // cli
   WF_CLI_USAGE: user("the command line is wrong", "run `watchfire --help`"),
   WF_CLI_ENVIRONMENT: user("an environment variable has a value that cannot be used", "correct it or unset it"),
+  WF_CLI_UNREACHABLE: user("no runtime answers at the URL", "start it, or leave --url out to read the data folder"),
+  WF_CLI_REFUSED: user("the runtime refused what was asked", "do as it says"),
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
 
   // manifest
+  WF_MANIFEST_FOLDER: user("the functions folder cannot be read", "name an existing folder with --functions"),
+  WF_MANIFEST_UNREADABLE: user("the manifest cannot be read", "check that it is a readable file of at most 1 MiB"),
+  WF_MANIFEST_SYNTAX: user("the manifest is no valid YAML", "correct the YAML at that place"),
+  WF_MANIFEST_DUPLICATE_KEY: user("a field is given twice", "keep one of the two"),
+  WF_MANIFEST_NOT_A_FUNCTION: user(
+    "the document is no Function of a version that this runtime knows",
+    "begin it with `apiVersion: watchfire.dev/v1alpha1` and `kind: Function`",
+  ),
   WF_MANIFEST_UNKNOWN_FIELD: user(
     "the manifest has a field that the schema does not know",
     "remove it, or correct its spelling",
   ),
+  WF_MANIFEST_MISSING_FIELD: user("a required field is missing", "add it"),
+  WF_MANIFEST_WRONG_TYPE: user("a field has a value of the wrong type", "give a value of the expected type"),
+  WF_MANIFEST_INVALID_VALUE: user("a field has a value that cannot be used", "correct the value"),
+  WF_MANIFEST_EXPRESSION: user("a CEL expression does not compile", "correct the expression"),
+  WF_MANIFEST_DUPLICATE_NAME: user("two functions or two triggers have the same name", "rename one of them"),
+  WF_MANIFEST_HANDLER_MISSING: user("the handler's file does not exist", "correct `spec.handler`, or create the file"),
 
   // bundle
   WF_BUNDLE_HANDLER_MISSING: user("the handler's file cannot be read", "correct `spec.handler`, or create the file"),
@@ -73,10 +89,46 @@ export const errorCodes = {
   // watch
 
   // filter
+  WF_FILTER_CONDITION_SYNTAX: user("a match condition cannot be parsed", "correct the CEL expression at this place"),
+  WF_FILTER_CONDITION_TYPE: user(
+    "a match condition does not fit its variables",
+    "use `object` and `oldObject`, and let the expression yield true or false",
+  ),
 
   // checkpoint
+  WF_CHECKPOINT_LOCKED: user(
+    "another runtime uses this data folder",
+    "stop the other one, or give this one a folder of its own with --data",
+  ),
+  WF_CHECKPOINT_NEWER_SCHEMA: user(
+    "the data folder was written by a newer version",
+    "run that version or a newer one; the folder was left as it was",
+  ),
+  WF_CHECKPOINT_CORRUPT: system(
+    "the checkpoint file is damaged",
+    "restore it from a copy, or move it away to begin again: every existing object is then new to the functions",
+  ),
+  WF_CHECKPOINT_READ_ONLY: user("the data folder cannot be written", "give the runtime's user write access to it"),
+  WF_CHECKPOINT_WRITE_FAILED: system(
+    "a checkpoint could not be written",
+    "free space on the disk or mend it; no handler starts until a write succeeds",
+  ),
+  WF_CHECKPOINT_FENCED: system(
+    "another runtime has taken the data folder over",
+    "nothing more is written by this one; make sure that only one runs on a folder",
+  ),
+  WF_CHECKPOINT_OTHER_CLUSTER: user(
+    "the data folder belongs to another cluster",
+    "name that cluster's context, or give this one a folder of its own with --data",
+  ),
+  WF_CHECKPOINT_MISSING: user("there is no checkpoint in this folder", "name the runtime's data folder with --data"),
+  WF_CHECKPOINT_NO_DEAD_LETTER: user("there is no such dead letter", "see `watchfire dead-letters list`"),
 
   // dispatch
+  WF_DISPATCH_CRASH_LOOP: system(
+    "the runtime ended several times while this event was in the handler",
+    "look for what ended it, mend the handler, then replay the dead letter",
+  ),
 
   // sandbox
   WF_SANDBOX_LOAD: user("the handler's module failed while it was loaded", "mend the code at this place"),

@@ -7,8 +7,11 @@ export type ListReason = "initial" | "relist" | "rv-rewind";
 /** One complete list, item by item. Either `end` or `abort` is called, once. */
 export interface ListReceiver {
   item(change: Change): void;
-  /** The list is complete; `resourceVersion` is the list's own. */
-  end(resourceVersion: string): void;
+  /**
+   * The list is complete; `resourceVersion` is the list's own. Gives `held` where it would delete so much that a
+   * second opinion is wanted: nothing of it counted, and the source lists again after 30 s instead of watching on.
+   */
+  end(resourceVersion: string): "counted" | "held";
   /** The list failed half-way: nothing of it counts. */
   abort(): void;
 }

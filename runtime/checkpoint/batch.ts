@@ -1,0 +1,125 @@
+import type { ChangeType } from "../manifest/function.ts";
+
+/** A known object without its body. */
+export interface KnownIdentity {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Of the trigger's `changedFields`; "" where it names none. */
+  readonly hash: string;
+  /** The object is gone; kept so that a replayed event of it is recognised, until the low-water mark passes. */
+  readonly deleted: boolean;
+  /** Whether the trigger's conditions held for this state. */
+  readonly matched: boolean;
+}
+
+/** What a known object becomes; `state` undefined forgets it. */
+export interface KnownWrite {
+  readonly view: number;
+  readonly key: string;
+  readonly state: (KnownIdentity & { readonly body: Buffer | undefined }) | undefined;
+}
+
+/** A trigger's position on one of its sources. */
+export interface Cursor {
+  readonly view: number;
+  /** The source's namespace; "" for all. */
+  readonly namespace: string;
+  /** Stands for the source's selectors: another value means that a list is needed. */
+  readonly selection: string;
+  /** Everything up to it is terminal; undefined before the first list is complete. */
+  readonly lowWaterMark: string | undefined;
+  /** Counts the times that event ids could repeat: resourceVersions went back, or the selection changed. */
+  readonly epoch: number;
+  /** Whether its first list shows objects from before the function's first deployment. */
+  readonly initial: boolean;
+}
+
+/** Events whose handlers begin; durable before they do. */
+export interface JournalRow {
+  readonly id: number;
+  readonly function: string;
+  readonly started: readonly StartedEvent[];
+}
+
+export interface StartedEvent {
+  readonly view: number;
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly type: ChangeType;
+  readonly attempt: number;
+}
+
+/** An event as it is kept on disk. */
+export interface StoredEvent {
+  readonly view: number;
+  readonly function: string;
+  readonly trigger: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly type: ChangeType;
+  readonly id: string;
+  /** As the delivery carries them. */
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+  readonly oldBody: Buffer | undefined;
+  /** Epoch milliseconds. */
+  readonly receivedAt: number;
+}
+
+/** An event that waits on disk: its function's memory was full, or it held up the low-water mark. */
+export interface SpilledEvent extends StoredEvent {
+  /** The function's order of arrival. */
+  readonly sequence: number;
+  /** A dead letter that was put back: already filtered, known and counted once. */
+  readonly replayed: boolean;
+}
+
+export type SpillHeader = Pick<
+  SpilledEvent,
+  "sequence" | "view" | "namespace" | "name" | "uid" | "resourceVersion" | "type" | "replayed" | "receivedAt"
+>;
+
+/** An event that was given up, whole, so that it can be replayed. */
+export interface NewDeadLetter extends StoredEvent {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly attempts: number;
+  readonly error: { readonly name: string; readonly message: string; readonly stack: string; readonly code?: string };
+  /** Epoch milliseconds. */
+  readonly failedAt: number;
+}
+
+export interface DeadLetter extends NewDeadLetter {
+  /** Given by the store; what the commands take. */
+  readonly letter: string;
+}
+
+export type DeadLetterSummary = Omit<DeadLetter, "body" | "oldBody">;
+
+/** Writes that take effect together. */
+export interface Batch {
+  readonly known: readonly KnownWrite[];
+  readonly cursors: readonly Cursor[];
+  readonly droppedCursors: readonly Pick<Cursor, "view" | "namespace">[];
+  readonly journal: readonly JournalRow[];
+  readonly settledJournal: readonly number[];
+  readonly spill: readonly SpilledEvent[];
+  readonly unspill: readonly { readonly function: string; readonly sequence: number }[];
+  readonly deadLetters: readonly NewDeadLetter[];
+  readonly droppedDeadLetters: readonly string[];
+}
+
+export const emptyBatch: Batch = {
+  known: [],
+  cursors: [],
+  droppedCursors: [],
+  journal: [],
+  settledJournal: [],
+  spill: [],
+  unspill: [],
+  deadLetters: [],
+  droppedDeadLetters: [],
+};

@@ -1,0 +1,74 @@
+import { WatchfireError } from "../errors.ts";
+import { type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
+import type { CheckpointStore } from "./store.ts";
+
+/** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
+export interface Replayer {
+  replay(letter: DeadLetter): Promise<void>;
+  drop(letter: DeadLetter): Promise<void>;
+}
+
+/**
+ * What the commands and the endpoints do with dead letters: over a running dispatcher, or over the store alone
+ * while no runtime holds it. Unknown ids are refused, all of the call with them, with WF_CHECKPOINT_NO_DEAD_LETTER.
+ */
+export class DeadLetters {
+  private readonly store: CheckpointStore;
+  private readonly replayer: Replayer;
+
+  constructor(store: CheckpointStore, replayer: Replayer = new OfflineReplayer(store)) {
+    this.store = store;
+    this.replayer = replayer;
+  }
+
+  /** Oldest first; of one function, or of all. */
+  list(functionName?: string): Promise<DeadLetterSummary[]> {
+    return this.store.deadLetters(functionName);
+  }
+
+  async show(letter: string): Promise<DeadLetter> {
+    const found = await this.store.deadLetter(letter);
+    if (!found)
+      throw new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", { what: "no dead letter has this id", actual: letter });
+    return found;
+  }
+
+  /** Delivers again, as a first attempt flagged as redelivered. */
+  async replay(letters: readonly string[]): Promise<void> {
+    for (const letter of await this.all(letters)) await this.replayer.replay(letter);
+  }
+
+  /** Forgets for good. */
+  async drop(letters: readonly string[]): Promise<void> {
+    for (const letter of await this.all(letters)) await this.replayer.drop(letter);
+  }
+
+  private all(letters: readonly string[]): Promise<DeadLetter[]> {
+    return Promise.all([...new Set(letters)].map((letter) => this.show(letter)));
+  }
+}
+
+/** A dead letter as the spilled event that replays it. */
+export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
+  const { letter: _, attempts: __, error: ___, failedAt: ____, apiVersion: _____, kind: ______, ...event } = letter;
+  return { ...event, sequence, replayed: true };
+}
+
+/** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */
+class OfflineReplayer implements Replayer {
+  private readonly store: CheckpointStore;
+
+  constructor(store: CheckpointStore) {
+    this.store = store;
+  }
+
+  async replay(letter: DeadLetter): Promise<void> {
+    const headers = await this.store.spillHeaders(letter.function);
+    const event = replayedEvent(letter, (headers.at(-1)?.sequence ?? 0) + 1);
+    await this.store.commit({ ...emptyBatch, spill: [event], droppedDeadLetters: [letter.letter] });
+  }
+
+  async drop(letter: DeadLetter): Promise<void> {
+    await this.store.commit({ ...emptyBatch, droppedDeadLetters: [letter.letter] });
+  }
+}

@@ -1,0 +1,151 @@
+import type { Batch, Cursor, DeadLetter, JournalRow, KnownIdentity, SpilledEvent } from "./batch.ts";
+import type { CheckpointStore, PreviousEnd, StoredView } from "./store.ts";
+
+interface View {
+  readonly id: number;
+  readonly function: string;
+  readonly trigger: string;
+  readonly resource: string;
+  retiredAt: number | undefined;
+  readonly cursors: Map<string, Cursor>;
+  readonly known: Map<string, KnownIdentity & { readonly body: Buffer | undefined }>;
+}
+
+/** What outlives a `MemoryStore`, as a file outlives the process that wrote it. */
+export class MemoryDisk {
+  cluster: string | undefined;
+  end: PreviousEnd = "new";
+  nextView = 1;
+  nextLetter = 1;
+  readonly views = new Map<number, View>();
+  readonly journal = new Map<number, JournalRow>();
+  readonly spill = new Map<string, SpilledEvent>();
+  readonly letters = new Map<string, DeadLetter>();
+}
+
+/** The store in memory, for tests: opening another on the same disk is a restart. */
+export class MemoryStore implements CheckpointStore {
+  readonly previousEnd: PreviousEnd;
+  private readonly disk: MemoryDisk;
+
+  constructor(disk: MemoryDisk = new MemoryDisk()) {
+    this.disk = disk;
+    this.previousEnd = disk.end;
+    disk.end = "killed";
+  }
+
+  async cluster(): Promise<string | undefined> {
+    return this.disk.cluster;
+  }
+
+  async setCluster(uid: string): Promise<void> {
+    this.disk.cluster = uid;
+  }
+
+  async views(functionName?: string): Promise<StoredView[]> {
+    return [...this.disk.views.values()]
+      .filter((view) => view.retiredAt === undefined)
+      .filter((view) => functionName === undefined || view.function === functionName)
+      .map(describe);
+  }
+
+  async openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
+    for (const view of this.disk.views.values()) {
+      if (view.function !== functionName || view.trigger !== trigger || view.resource !== resource) continue;
+      view.retiredAt = undefined;
+      return describe(view);
+    }
+    const id = this.disk.nextView++;
+    const view: View = {
+      id,
+      function: functionName,
+      trigger,
+      resource,
+      retiredAt: undefined,
+      cursors: new Map(),
+      known: new Map(),
+    };
+    this.disk.views.set(id, view);
+    return describe(view);
+  }
+
+  async retire(views: readonly number[], at: number): Promise<void> {
+    for (const id of views) {
+      const view = this.disk.views.get(id);
+      if (view) view.retiredAt ??= at;
+    }
+  }
+
+  async purge(before: number): Promise<number> {
+    const gone = [...this.disk.views.values()].filter((view) => (view.retiredAt ?? before) < before);
+    for (const { id } of gone) {
+      this.disk.views.delete(id);
+      for (const [key, event] of this.disk.spill) if (event.view === id) this.disk.spill.delete(key);
+    }
+    return gone.length;
+  }
+
+  async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
+    for (const [key, { body: _, ...identity }] of this.disk.views.get(view)?.known ?? []) visit(key, identity);
+  }
+
+  async body(view: number, key: string): Promise<Buffer | undefined> {
+    return this.disk.views.get(view)?.known.get(key)?.body;
+  }
+
+  async journal(): Promise<JournalRow[]> {
+    return [...this.disk.journal.values()];
+  }
+
+  async spillHeaders(functionName: string): Promise<SpilledEvent[]> {
+    return this.spilled(functionName, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
+  }
+
+  async spilled(functionName: string, after: number, limit: number): Promise<SpilledEvent[]> {
+    return [...this.disk.spill.values()]
+      .filter((event) => event.function === functionName && event.sequence > after)
+      .sort((a, b) => a.sequence - b.sequence)
+      .slice(0, limit);
+  }
+
+  async deadLetters(functionName?: string): Promise<DeadLetter[]> {
+    return [...this.disk.letters.values()].filter(
+      (letter) => functionName === undefined || letter.function === functionName,
+    );
+  }
+
+  async deadLetter(letter: string): Promise<DeadLetter | undefined> {
+    return this.disk.letters.get(letter);
+  }
+
+  async commit(batch: Batch): Promise<void> {
+    const { views, journal, spill, letters } = this.disk;
+    for (const { view, key, state } of batch.known) {
+      if (state) views.get(view)?.known.set(key, state);
+      else views.get(view)?.known.delete(key);
+    }
+    for (const cursor of batch.cursors) views.get(cursor.view)?.cursors.set(cursor.namespace, cursor);
+    for (const { view, namespace } of batch.droppedCursors) views.get(view)?.cursors.delete(namespace);
+    for (const row of batch.journal) journal.set(row.id, row);
+    for (const id of batch.settledJournal) journal.delete(id);
+    for (const event of batch.spill) spill.set(`${event.function}/${event.sequence}`, event);
+    for (const { function: name, sequence } of batch.unspill) spill.delete(`${name}/${sequence}`);
+    for (const event of batch.deadLetters) {
+      const letter = String(this.disk.nextLetter++);
+      letters.set(letter, { ...event, letter });
+    }
+    for (const letter of batch.droppedDeadLetters) letters.delete(letter);
+  }
+
+  async close(clean: boolean): Promise<void> {
+    if (clean) this.disk.end = "clean";
+  }
+}
+
+const describe = ({ id, function: name, trigger, resource, cursors }: View): StoredView => ({
+  id,
+  function: name,
+  trigger,
+  resource,
+  cursors: [...cursors.values()],
+});

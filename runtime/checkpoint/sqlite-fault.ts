@@ -1,0 +1,29 @@
+import { WatchfireError } from "../errors.ts";
+
+// Primary result codes of SQLite (sqlite3.h).
+const busy = 5;
+const readOnly = 8;
+const corrupt = 11;
+const cannotOpen = 14;
+const notADatabase = 26;
+
+/** The registry's code for what SQLite or the file system said about `file`. */
+export function checkpointFault(error: unknown, file: string): WatchfireError {
+  if (error instanceof WatchfireError) return error;
+  const place = { file };
+  const errcode = primaryCode(error);
+  const detail = { place, what: error instanceof Error ? error.message : String(error), cause: error };
+  if (errcode === busy) return new WatchfireError("WF_CHECKPOINT_LOCKED", { ...detail, what: "the file is locked" });
+  if (errcode === corrupt || errcode === notADatabase) return new WatchfireError("WF_CHECKPOINT_CORRUPT", detail);
+  const system = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (errcode === readOnly || errcode === cannotOpen || ["EACCES", "EPERM", "EROFS", "ENOTDIR"].includes(system)) {
+    return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail);
+  }
+  return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail);
+}
+
+/** The extended code's low byte. */
+function primaryCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return undefined;
+  return error.errcode & 0xff;
+}

@@ -1,0 +1,72 @@
+import { z } from "zod";
+import type { DeadLetter, DeadLetterSummary, NewDeadLetter, SpilledEvent, SpillHeader } from "./batch.ts";
+
+/** A row as node:sqlite gives it. */
+export type Row = Record<string, unknown>;
+
+const event = {
+  view: z.number(),
+  function: z.string(),
+  trigger: z.string(),
+  namespace: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  resourceVersion: z.string(),
+  type: z.enum(["Added", "Modified", "Deleted"]),
+  id: z.string(),
+  flags: z.record(z.string(), z.unknown()),
+  receivedAt: z.number(),
+};
+
+const spillHeader = z.object({ ...event, sequence: z.number(), replayed: z.boolean() });
+
+const letterHeader = z.object({
+  ...event,
+  apiVersion: z.string(),
+  kind: z.string(),
+  attempts: z.number(),
+  error: z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() }),
+  failedAt: z.number(),
+});
+
+export const startedRows = z.array(
+  z
+    .tuple([z.number(), z.string(), z.string(), z.string(), event.type, z.number()])
+    .transform(([view, key, uid, resourceVersion, type, attempt]) => ({
+      view,
+      key,
+      uid,
+      resourceVersion,
+      type,
+      attempt,
+    })),
+);
+
+/** Everything but the bodies, which have columns of their own. */
+export const headerOf = ({ body: _, oldBody: __, ...header }: SpilledEvent | NewDeadLetter): string =>
+  JSON.stringify(header);
+
+export const readSpillHeader = (row: Row): SpillHeader => spillHeader.parse(JSON.parse(String(row.header)));
+
+export const readSpilled = (row: Row): SpilledEvent => ({
+  ...spillHeader.parse(JSON.parse(String(row.header))),
+  body: bytes(row.body) ?? Buffer.alloc(0),
+  oldBody: bytes(row.old_body),
+});
+
+export const readLetterSummary = (row: Row): DeadLetterSummary => {
+  const { error, ...header } = letterHeader.parse(JSON.parse(String(row.header)));
+  const { code, ...known } = error;
+  return { ...header, error: code === undefined ? known : { ...known, code }, letter: String(row.id) };
+};
+
+export const readLetter = (row: Row): DeadLetter => ({
+  ...readLetterSummary(row),
+  body: bytes(row.body) ?? Buffer.alloc(0),
+  oldBody: bytes(row.old_body),
+});
+
+/** A view on SQLite's own copy. */
+export function bytes(value: unknown): Buffer | undefined {
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined;
+}

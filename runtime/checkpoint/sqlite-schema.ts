@@ -1,0 +1,109 @@
+import type { DatabaseSync } from "node:sqlite";
+import { WatchfireError } from "../errors.ts";
+import type { PreviousEnd } from "./store.ts";
+
+/** Raised with every change of the tables; a file with a higher one is refused. */
+export const schemaVersion = 1;
+
+/** Marks the file as ours, so that another program's database is not taken for a checkpoint ("WFCP"). */
+const applicationId = 0x57464350;
+
+// `known` has a rowid and an index beside it rather than WITHOUT ROWID: with bodies of 2.8 KB an update then costs half.
+const tables = `
+CREATE TABLE meta (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  cluster TEXT,
+  boot TEXT NOT NULL,
+  clean INTEGER NOT NULL,
+  fence INTEGER NOT NULL
+) STRICT;
+CREATE TABLE view (
+  id INTEGER PRIMARY KEY,
+  function TEXT NOT NULL,
+  trigger TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  retired_at INTEGER,
+  UNIQUE (function, trigger, resource)
+) STRICT;
+CREATE TABLE cursor (
+  view INTEGER NOT NULL REFERENCES view (id) ON DELETE CASCADE,
+  namespace TEXT NOT NULL,
+  selection TEXT NOT NULL,
+  low_water_mark TEXT,
+  epoch INTEGER NOT NULL,
+  initial INTEGER NOT NULL,
+  PRIMARY KEY (view, namespace)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE known (
+  id INTEGER PRIMARY KEY,
+  view INTEGER NOT NULL REFERENCES view (id) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  uid TEXT NOT NULL,
+  resource_version TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  flags INTEGER NOT NULL,
+  body BLOB,
+  UNIQUE (view, key)
+) STRICT;
+CREATE TABLE journal (
+  id INTEGER PRIMARY KEY,
+  function TEXT NOT NULL,
+  started TEXT NOT NULL
+) STRICT;
+CREATE TABLE spill (
+  function TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  view INTEGER NOT NULL REFERENCES view (id) ON DELETE CASCADE,
+  header TEXT NOT NULL,
+  body BLOB NOT NULL,
+  old_body BLOB,
+  PRIMARY KEY (function, sequence)
+) STRICT;
+CREATE INDEX spill_view ON spill (view);
+CREATE TABLE dead_letter (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  function TEXT NOT NULL,
+  header TEXT NOT NULL,
+  body BLOB NOT NULL,
+  old_body BLOB
+) STRICT;
+CREATE INDEX dead_letter_function ON dead_letter (function);
+`;
+
+/**
+ * Makes the tables, or checks those that are there, and takes the store over: raises its fence and notes that it is in
+ * use on this `boot` of the machine; without a boot, that note stays. Runs in one transaction.
+ */
+export function takeOver(
+  db: DatabaseSync,
+  file: string,
+  boot: string | undefined,
+): { previousEnd: PreviousEnd; fence: number } {
+  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version);
+  const application = Number(db.prepare("PRAGMA application_id").get()?.application_id);
+  const empty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+  if (!empty && application !== applicationId) {
+    throw new WatchfireError("WF_CHECKPOINT_CORRUPT", {
+      what: "the file is another program's database",
+      place: { file },
+    });
+  }
+  if (version > schemaVersion) {
+    throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", {
+      what: `its schema is newer than ${schemaVersion}`,
+      place: { file },
+      actual: version,
+    });
+  }
+  if (empty) {
+    db.exec(`${tables} PRAGMA user_version = ${schemaVersion}; PRAGMA application_id = ${applicationId};`);
+    db.prepare("INSERT INTO meta (only, boot, clean, fence) VALUES (1, ?, 0, 1)").run(boot ?? "");
+    return { previousEnd: "new", fence: 1 };
+  }
+  const meta = db.prepare("SELECT boot, clean, fence FROM meta").get();
+  if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });
+  const fence = Number(meta.fence) + 1;
+  if (boot === undefined) db.prepare("UPDATE meta SET fence = ?").run(fence);
+  else db.prepare("UPDATE meta SET boot = ?, clean = 0, fence = ?").run(boot, fence);
+  return { previousEnd: meta.clean === 1 ? "clean" : meta.boot === boot ? "killed" : "power-loss", fence };
+}

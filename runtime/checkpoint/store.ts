@@ -1,0 +1,72 @@
+import type {
+  Batch,
+  Cursor,
+  DeadLetter,
+  DeadLetterSummary,
+  JournalRow,
+  KnownIdentity,
+  SpilledEvent,
+  SpillHeader,
+} from "./batch.ts";
+
+/**
+ * How the runtime that used the store last ended: `new` there was none; `clean` it drained; `killed` it did not, but
+ * every write had reached the kernel; `power-loss` the machine went down too, so the last writes may be missing.
+ */
+export type PreviousEnd = "new" | "clean" | "killed" | "power-loss";
+
+/** What a trigger knows of its resource's objects: one per (function, trigger, resource), shared by its cursors. */
+export interface StoredView {
+  readonly id: number;
+  readonly function: string;
+  readonly trigger: string;
+  /** `group/Kind`; another version of the same resource keeps the view. */
+  readonly resource: string;
+  readonly cursors: readonly Cursor[];
+}
+
+/**
+ * Where positions, known objects, waiting events and dead letters are kept. One runtime at a time.
+ * Reads see every batch whose `commit` resolved. Failures are `WatchfireError`s of the registry's checkpoint section.
+ */
+export interface CheckpointStore {
+  readonly previousEnd: PreviousEnd;
+
+  /** The uid of the kube-system namespace whose cluster the positions belong to; undefined before the first. */
+  cluster(): Promise<string | undefined>;
+  setCluster(uid: string): Promise<void>;
+
+  /** Live views; of one function, or of all. */
+  views(functionName?: string): Promise<StoredView[]>;
+  /** Finds or makes a view; one that was retired comes back as it was. */
+  openView(functionName: string, trigger: string, resource: string): Promise<StoredView>;
+  /** Marks views as no longer used, from `at` (epoch milliseconds) on. `purge` deletes them. */
+  retire(views: readonly number[], at: number): Promise<void>;
+  /** Deletes, with all they hold, the views that were retired before `before` (epoch milliseconds). Gives their number. */
+  purge(before: number): Promise<number>;
+
+  /** Calls `visit` for each known object of a view. */
+  known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void>;
+  /** The last body stored for an object. */
+  body(view: number, key: string): Promise<Buffer | undefined>;
+
+  journal(): Promise<JournalRow[]>;
+
+  /** What a function has in its spill, by sequence, without bodies. */
+  spillHeaders(functionName: string): Promise<SpillHeader[]>;
+  /** The next spilled events after `sequence`, by sequence; at most `limit`. */
+  spilled(functionName: string, after: number, limit: number): Promise<SpilledEvent[]>;
+
+  /** Oldest first; of one function, or of all. */
+  deadLetters(functionName?: string): Promise<DeadLetterSummary[]>;
+  deadLetter(letter: string): Promise<DeadLetter | undefined>;
+
+  /** All of the batch or nothing of it. */
+  commit(batch: Batch): Promise<void>;
+
+  /** `clean`: everything known was committed, and nothing was in flight. */
+  close(clean: boolean): Promise<void>;
+}
+
+/** How long a removed function's positions are kept, so that putting it back loses nothing: seven days. */
+export const retirementMs = 7 * 24 * 60 * 60 * 1000;

@@ -1,0 +1,132 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { spilledEvent, storeContract } from "./store-contract.ts";
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "watchfire-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return join(made, "data");
+}
+
+function open(at: string, bootId = "boot-1"): SqliteStore {
+  const store = new SqliteStore({ folder: at, bootId });
+  onTestFinished(() => store.close(false).catch(() => {}));
+  return store;
+}
+
+const failure = (work: () => unknown): unknown => {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+};
+
+/** A process that opens the folder, commits one cursor, and then waits to be killed. */
+async function holder(at: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [resolve(import.meta.dirname, "holder.ts"), at], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child.stdout as NodeJS.ReadableStream, "data");
+  return child;
+}
+
+describe("the store in SQLite", () => {
+  storeContract(async () => {
+    const at = folder();
+    return {
+      open: () => open(at),
+      // The lock goes with the process; within this one, closing as unclean stands for it.
+      kill: (store) => void store.close(false),
+    };
+  });
+
+  it("a second runtime is refused while the first lives, and let in once it was killed", async () => {
+    const at = folder();
+    const first = await holder(at);
+    expect(failure(() => open(at))).toMatchObject({ code: "WF_CHECKPOINT_LOCKED" });
+    first.kill("SIGKILL");
+    await once(first, "exit");
+    const second = new SqliteStore({ folder: at });
+    expect(second.previousEnd).toBe("killed");
+    expect((await second.views("copy"))[0]?.cursors[0]?.lowWaterMark).toBe("41");
+    await second.close(true);
+  });
+
+  it("an unclean end on an earlier boot of the machine counts as a power loss, a clean one does not", async () => {
+    const at = folder();
+    await open(at, "boot-1").close(false);
+    const second = open(at, "boot-2");
+    expect(second.previousEnd).toBe("power-loss");
+    await second.close(true);
+    expect(open(at, "boot-3").previousEnd).toBe("clean");
+  });
+
+  it("a command between two runs needs a store, and leaves the note of how the last run ended", async () => {
+    const at = folder();
+    expect(failure(() => new SqliteStore({ folder: at, maintenance: true }))).toMatchObject({
+      code: "WF_CHECKPOINT_MISSING",
+    });
+    await open(at, "boot-1").close(false);
+    await new SqliteStore({ folder: at, maintenance: true, bootId: "boot-2" }).close(true);
+    expect(open(at, "boot-2").previousEnd).toBe("power-loss");
+  });
+
+  it("only its owner may read it", async () => {
+    const at = folder();
+    open(at);
+    expect([statSync(at).mode & 0o777, statSync(join(at, "checkpoint.db")).mode & 0o777]).toEqual([0o700, 0o600]);
+  });
+
+  it("a file of a newer version, of another program or of garbage is refused and left as it was", async () => {
+    const spoil: [string, (file: string) => void][] = [
+      ["WF_CHECKPOINT_NEWER_SCHEMA", (file) => sql(file, "PRAGMA user_version = 99")],
+      ["WF_CHECKPOINT_CORRUPT", (file) => sql(file, "PRAGMA application_id = 7")],
+      ["WF_CHECKPOINT_CORRUPT", (file) => writeFileSync(file, "not a database, but long enough to be read as one")],
+    ];
+    for (const [code, damage] of spoil) {
+      const at = folder();
+      const file = join(at, "checkpoint.db");
+      await open(at).close(true);
+      damage(file);
+      const before = readFileSync(file);
+      expect(failure(() => open(at))).toMatchObject({ code });
+      expect(readFileSync(file).equals(before)).toBe(true);
+    }
+  });
+
+  it("a folder that cannot be written is refused", async () => {
+    const at = folder();
+    await open(at).close(true);
+    // Root may write anywhere, so there a file stands where the folder should be.
+    const blocked = process.getuid?.() === 0 ? join(at, "checkpoint.db", "data") : at;
+    chmodSync(at, 0o500);
+    onTestFinished(() => chmodSync(at, 0o700));
+    expect(failure(() => open(blocked))).toMatchObject({ code: "WF_CHECKPOINT_READ_ONLY" });
+  });
+
+  it("a batch that fails half-way leaves nothing behind", async () => {
+    const store = open(folder());
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const unknownView = 999;
+    const batch = { ...emptyBatch, spill: [spilledEvent(id, 1), spilledEvent(unknownView, 2)] };
+    await expect(store.commit(batch)).rejects.toMatchObject({ code: "WF_CHECKPOINT_WRITE_FAILED" });
+    expect(await store.spillHeaders("copy")).toEqual([]);
+    await store.commit({ ...emptyBatch, spill: [spilledEvent(id, 1)] });
+    expect(await store.spillHeaders("copy")).toHaveLength(1);
+  });
+});
+
+function sql(file: string, statement: string): void {
+  const db = new DatabaseSync(file);
+  db.exec(statement);
+  db.close();
+}

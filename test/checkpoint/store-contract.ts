@@ -1,0 +1,194 @@
+import { expect, it } from "vitest";
+import {
+  type Batch,
+  type Cursor,
+  emptyBatch,
+  type KnownIdentity,
+  type NewDeadLetter,
+  type SpilledEvent,
+} from "../../runtime/checkpoint/batch.ts";
+import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
+import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
+
+/** A place where a store can be opened, closed and opened again. */
+export interface StorePlace {
+  open(): CheckpointStore;
+  /** Lets go of the store without closing it, as a killed process does. */
+  kill(store: CheckpointStore): void;
+}
+
+const cursor = (view: number, lowWaterMark: string | undefined): Cursor => ({
+  view,
+  namespace: "team-a",
+  selection: "s1",
+  lowWaterMark,
+  epoch: 2,
+  initial: true,
+});
+
+export const spilledEvent = (view: number, sequence: number, over: Partial<SpilledEvent> = {}): SpilledEvent => ({
+  view,
+  function: "copy",
+  trigger: "settings",
+  namespace: "team-a",
+  name: "web",
+  uid: "u1",
+  resourceVersion: String(100 + sequence),
+  type: "Modified",
+  id: `u1/${100 + sequence}/Modified`,
+  flags: { synthetic: true, gap: { from: null, to: "90" } },
+  body: Buffer.from(`{"n":${sequence}}`),
+  oldBody: undefined,
+  receivedAt: 1_700_000_000_000,
+  sequence,
+  replayed: false,
+  ...over,
+});
+
+export const letter = (view: number): NewDeadLetter => {
+  const { sequence: _, replayed: __, ...event } = spilledEvent(view, 7, { oldBody: Buffer.from("{}") });
+  return {
+    ...event,
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    attempts: 5,
+    error: { name: "Error", message: "no", stack: "Error: no\n  at handler.ts:3:1", code: "WF_X" },
+    failedAt: 1_700_000_000_500,
+  };
+};
+
+const state = (resourceVersion: string, body?: string) => ({
+  uid: "u1",
+  resourceVersion,
+  hash: "h",
+  deleted: false,
+  matched: true,
+  body: body === undefined ? undefined : Buffer.from(body),
+});
+
+async function knownOf(store: CheckpointStore, view: number): Promise<Record<string, KnownIdentity>> {
+  const found: Record<string, KnownIdentity> = {};
+  await store.known(view, (key, identity) => {
+    found[key] = identity;
+  });
+  return found;
+}
+
+const commit = (store: CheckpointStore, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
+
+/** The laws of a checkpoint store; every implementation passes them. */
+export function storeContract(place: () => Promise<StorePlace>): void {
+  it("what was committed is there after a kill, and a kill is told from a clean end", async () => {
+    const { open, kill } = await place();
+    const first = open();
+    expect(first.previousEnd).toBe("new");
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, {
+      known: [{ view: id, key: "team-a/web", state: state("5", "{}") }],
+      cursors: [cursor(id, "9")],
+      journal: [
+        {
+          id: 3,
+          function: "copy",
+          started: [{ view: id, key: "team-a/web", uid: "u1", resourceVersion: "6", type: "Modified", attempt: 2 }],
+        },
+      ],
+      spill: [spilledEvent(id, 4)],
+      deadLetters: [letter(id)],
+    });
+    await first.setCluster("c1");
+    kill(first);
+
+    const second = open();
+    expect(second.previousEnd).toBe("killed");
+    expect(await second.cluster()).toBe("c1");
+    expect(await second.views("copy")).toEqual([
+      { id, function: "copy", trigger: "settings", resource: "/ConfigMap", cursors: [cursor(id, "9")] },
+    ]);
+    const { body: _, ...identity } = state("5");
+    expect(await knownOf(second, id)).toEqual({ "team-a/web": identity });
+    expect((await second.body(id, "team-a/web"))?.toString()).toBe("{}");
+    expect((await second.journal())[0]?.started[0]).toMatchObject({ key: "team-a/web", attempt: 2, type: "Modified" });
+    expect(await second.spilled("copy", 0, 10)).toEqual([spilledEvent(id, 4)]);
+    expect(await second.deadLetter("1")).toEqual({ ...letter(id), letter: "1" });
+    await second.close(true);
+
+    expect(open().previousEnd).toBe("clean");
+  });
+
+  it("a later write of a key replaces the earlier one, and a key can be forgotten", async () => {
+    const store = (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { known: [{ view: id, key: "a/x", state: state("5", "old") }] });
+    await commit(store, { known: [{ view: id, key: "a/x", state: { ...state("6"), deleted: true, matched: false } }] });
+    expect((await knownOf(store, id))["a/x"]).toMatchObject({ resourceVersion: "6", deleted: true, matched: false });
+    expect(await store.body(id, "a/x")).toBeUndefined();
+    await commit(store, { known: [{ view: id, key: "a/x", state: undefined }] });
+    expect(await knownOf(store, id)).toEqual({});
+  });
+
+  it("a cursor without a low-water mark is kept as one", async () => {
+    const store = (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { cursors: [cursor(id, undefined)] });
+    expect((await store.views())[0]?.cursors[0]?.lowWaterMark).toBeUndefined();
+    await commit(store, { droppedCursors: [{ view: id, namespace: "team-a" }] });
+    expect((await store.views())[0]?.cursors).toEqual([]);
+  });
+
+  it("spilled events come back in order of arrival whatever order they were written in", async () => {
+    const store = (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { spill: [9, 2, 5].map((sequence) => spilledEvent(id, sequence)) });
+    await commit(store, { spill: [spilledEvent(id, 3), spilledEvent(id, 1, { function: "other" })] });
+    expect((await store.spilled("copy", 2, 2)).map((event) => event.sequence)).toEqual([3, 5]);
+    await commit(store, { unspill: [{ function: "copy", sequence: 5 }] });
+    expect((await store.spillHeaders("copy")).map((event) => event.sequence)).toEqual([2, 3, 9]);
+  });
+
+  it("a retired view is hidden, comes back as it was within its time, and is purged after it", async () => {
+    const store = (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { known: [{ view: id, key: "a/x", state: state("5") }], cursors: [cursor(id, "9")] });
+    await commit(store, { spill: [spilledEvent(id, 1)] });
+    await store.retire([id], 1_000);
+    expect(await store.views("copy")).toEqual([]);
+    expect(await store.purge(1_000)).toBe(0);
+    const back = await store.openView("copy", "settings", "/ConfigMap");
+    expect([back.id, back.cursors[0]?.lowWaterMark]).toEqual([id, "9"]);
+    expect(await store.purge(9_999)).toBe(0);
+    await store.retire([id], 2_000);
+    expect(await store.purge(2_001)).toBe(1);
+    expect([await knownOf(store, id), await store.spillHeaders("copy")]).toEqual([{}, []]);
+    const fresh = await store.openView("copy", "settings", "/ConfigMap");
+    expect([fresh.cursors, await knownOf(store, fresh.id)]).toEqual([[], {}]);
+  });
+
+  it("a replayed dead letter stands at the end of the spill, whole and flagged, and is no letter any more", async () => {
+    const store = (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { deadLetters: [letter(id), letter(id)], spill: [spilledEvent(id, 11)] });
+    const letters = new DeadLetters(store);
+    expect((await letters.list("copy")).map((it) => [it.letter, it.attempts])).toEqual([
+      ["1", 5],
+      ["2", 5],
+    ]);
+    expect(await letters.list("other")).toEqual([]);
+    await letters.replay(["1"]);
+    const { sequence: _, ...event } = spilledEvent(id, 7, { oldBody: Buffer.from("{}"), replayed: true });
+    expect((await store.spilled("copy", 0, 9)).at(-1)).toEqual({ ...event, sequence: 12 });
+    await letters.drop(["2"]);
+    expect(await letters.list()).toEqual([]);
+  });
+
+  it("an unknown dead letter is refused, and all of the call with it", async () => {
+    const store = (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { deadLetters: [letter(id)] });
+    const letters = new DeadLetters(store);
+    for (const unknown of ["99", "x", "", "1e3"]) {
+      await expect(letters.drop(["1", unknown])).rejects.toMatchObject({ code: "WF_CHECKPOINT_NO_DEAD_LETTER" });
+    }
+    expect(await letters.list()).toHaveLength(1);
+  });
+}
