@@ -5,14 +5,8 @@ export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "s
 export type LogLevel = (typeof logLevels)[number];
 
 const schema = z.object({
-  KUBECONFIG: z.string().optional(),
   /** The namespace of the runtime's pod, by the downward API. */
   POD_NAMESPACE: z.string().optional(),
-  KUBERNETES_SERVICE_HOST: z.string().optional(),
-  HTTPS_PROXY: z.string().optional(),
-  https_proxy: z.string().optional(),
-  NO_PROXY: z.string().optional(),
-  no_proxy: z.string().optional(),
   WATCHFIRE_LOG_LEVEL: z.enum(logLevels).default("info"),
   /** Set by the launcher: a descriptor that closes when the launcher dies. */
   WATCHFIRE_LAUNCHER_FD: z.coerce.number().int().min(3).optional(),
@@ -20,11 +14,9 @@ const schema = z.object({
 
 /** What the runtime takes from its environment. Everything else comes by flag or file. */
 export interface Environment {
-  readonly kubeconfig: string | undefined;
+  /** All of it, for credential plugins that are started with it. */
+  readonly variables: Readonly<NodeJS.ProcessEnv>;
   readonly podNamespace: string | undefined;
-  readonly inCluster: boolean;
-  readonly httpsProxy: string | undefined;
-  readonly noProxy: string | undefined;
   readonly logLevel: LogLevel;
   readonly launcherFd: number | undefined;
 }
@@ -37,11 +29,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
   const set = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
   const env = schema.parse(set);
   return Object.freeze({
-    kubeconfig: env.KUBECONFIG,
+    variables: Object.freeze(set),
     podNamespace: env.POD_NAMESPACE,
-    inCluster: env.KUBERNETES_SERVICE_HOST !== undefined,
-    httpsProxy: env.HTTPS_PROXY ?? env.https_proxy,
-    noProxy: env.NO_PROXY ?? env.no_proxy,
     logLevel: env.WATCHFIRE_LOG_LEVEL,
     launcherFd: env.WATCHFIRE_LAUNCHER_FD,
   });

@@ -2,21 +2,21 @@ import type { AddressInfo } from "node:net";
 import { type ServerType, serve } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
 import { Hono } from "hono";
+import { z } from "zod";
+import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
 import { WatchfireError } from "../errors.ts";
+import { describeDeadLetter, describeSummary } from "./dead-letter.ts";
 
-/** A parked event as a person sees it in a list. */
-export interface DeadLetterSummary {
-  readonly id: string;
-  readonly function: string;
-}
-
-/** The dead letters as the endpoints offer them; `undefined` and `false` mean that there is none of that id. */
+/** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
 export interface DeadLetterDesk {
   list(): Promise<readonly DeadLetterSummary[]>;
-  show(id: string): Promise<object | undefined>;
-  replay(id: string): Promise<boolean>;
-  drop(id: string): Promise<boolean>;
+  show(id: string): Promise<DeadLetter>;
+  replay(ids: readonly string[]): Promise<void>;
+  drop(ids: readonly string[]): Promise<void>;
 }
+
+/** One call replays or drops at most this many; a longer list is split by whoever asks. */
+const idsSchema = z.strictObject({ ids: z.array(z.string().max(200)).min(1).max(1000) });
 
 /** What the endpoints ask of the runtime. */
 export interface Inspection {
@@ -73,19 +73,21 @@ export function routes(inspection: Inspection): Hono {
     return next();
   });
   const desk = inspection.deadLetters;
-  const missing = (id: string) => ({ error: `there is no dead letter ${id}` });
-  app.get("/dead-letters", async (c) => c.json(await desk.list()));
-  app.get("/dead-letters/:id", async (c) => {
-    const found = await desk.show(c.req.param("id"));
-    return found ? c.json(found) : c.json(missing(c.req.param("id")), 404);
-  });
-  app.post("/dead-letters/:id/replay", async (c) => {
-    const done = await desk.replay(c.req.param("id"));
-    return done ? c.json({}, 202) : c.json(missing(c.req.param("id")), 404);
-  });
-  app.delete("/dead-letters/:id", async (c) => {
-    const done = await desk.drop(c.req.param("id"));
-    return done ? c.json({}) : c.json(missing(c.req.param("id")), 404);
+  app.get("/dead-letters", async (c) => c.json((await desk.list()).map(describeSummary)));
+  app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await desk.show(c.req.param("id")))));
+  for (const action of ["replay", "drop"] as const) {
+    app.post(`/dead-letters/${action}`, async (c) => {
+      const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
+      if (!asked.success) return c.json({ error: 'the body is {"ids": ["…"]}' }, 400);
+      await desk[action](asked.data.ids);
+      return c.json({});
+    });
+  }
+  app.onError((error, c) => {
+    if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_NO_DEAD_LETTER") {
+      return c.json({ error: error.message }, 404);
+    }
+    return c.json({ error: error.message }, 500);
   });
   app.notFound((c) => c.json({ error: "there are /livez, /readyz, /metrics, /status and /dead-letters" }, 404));
   return app;

@@ -1,23 +1,52 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
+import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
+
+let store = new MemoryStore();
+
+const post = (url: string, body: unknown): Promise<Response> =>
+  fetch(url, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+
+const letter: NewDeadLetter = {
+  view: 1,
+  function: "greet",
+  trigger: "settings",
+  namespace: "default",
+  name: "ada",
+  uid: "u",
+  resourceVersion: "12",
+  type: "Added",
+  id: "u/12/Added",
+  flags: {},
+  body: Buffer.from('{"data":{"greeting":"hello"}}'),
+  oldBody: undefined,
+  receivedAt: 0,
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  attempts: 5,
+  error: { name: "TypeError", message: "no", stack: "" },
+  failedAt: 0,
+};
 
 const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   live: () => true,
   ready: () => true,
   status: () => ({ functions: [] }),
   metrics: async () => "watchfire_up 1\n",
-  deadLetters: {
-    list: async () => [{ id: "7", function: "greet" }],
-    show: async (id) => (id === "7" ? { id, body: {} } : undefined),
-    replay: async (id) => id === "7",
-    drop: async (id) => id === "7",
-  },
+  deadLetters: new DeadLetters(store),
   ...over,
 });
 
 describe("the endpoints", () => {
   let endpoints: Endpoints | undefined;
   afterEach(() => endpoints?.close());
+  beforeEach(async () => {
+    store = new MemoryStore();
+    await store.commit({ ...emptyBatch, deadLetters: [letter] });
+  });
   const ask = async (path: string, init?: RequestInit, over?: Partial<Inspection>): Promise<Response> => {
     endpoints = await serveEndpoints("127.0.0.1", 0, inspection(over));
     return fetch(`${endpoints.url}${path}`, init);
@@ -37,18 +66,27 @@ describe("the endpoints", () => {
     expect(await response.text()).toContain("watchfire_up 1");
   });
 
-  it("a dead letter is listed, shown, replayed and dropped by its id", async () => {
-    expect(await (await ask("/dead-letters")).json()).toEqual([{ id: "7", function: "greet" }]);
+  it("a dead letter is listed, shown with its body, and dropped by its id", async () => {
+    const listed = deadLetterRowSchema.array().parse(await (await ask("/dead-letters")).json());
+    expect(listed).toMatchObject([{ function: "greet", attempts: 5 }]);
     const url = `${endpoints?.url}/dead-letters`;
-    expect((await fetch(`${url}/7`)).status).toBe(200);
-    expect((await fetch(`${url}/7/replay`, { method: "POST" })).status).toBe(202);
-    expect((await fetch(`${url}/7`, { method: "DELETE" })).status).toBe(200);
+    const shown = deadLetterSchema.parse(await (await fetch(`${url}/${listed[0]?.id}`)).json());
+    expect(shown.object).toEqual({ data: { greeting: "hello" } });
+    expect((await post(`${url}/drop`, { ids: [listed[0]?.id] })).status).toBe(200);
+    expect(await (await fetch(url)).json()).toEqual([]);
   });
 
-  it("an id that is not there is 404, and says so", async () => {
-    const response = await ask("/dead-letters/8");
+  it("of several ids, one that is not there refuses them all", async () => {
+    const [row] = deadLetterRowSchema.array().parse(await (await ask("/dead-letters")).json());
+    const response = await post(`${endpoints?.url}/dead-letters/drop`, { ids: [row?.id, "none"] });
     expect(response.status).toBe(404);
-    expect(await response.text()).toContain("no dead letter 8");
+    expect(await response.text()).toContain("WF_CHECKPOINT_NO_DEAD_LETTER");
+    expect(await (await fetch(`${endpoints?.url}/dead-letters`)).json()).toHaveLength(1);
+  });
+
+  it("a call whose body is not a list of ids is refused", async () => {
+    await ask("/livez");
+    expect((await post(`${endpoints?.url}/dead-letters/replay`, { id: "1" })).status).toBe(400);
   });
 
   it("a web page cannot reach the dead letters", async () => {

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
+
+const errorSchema = z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() });
+
+/** A dead letter in a list, as JSON for the endpoints and the command. */
+export const deadLetterRowSchema = z.object({
+  /** What `show`, `replay` and `drop` take. */
+  id: z.string(),
+  function: z.string(),
+  trigger: z.string(),
+  eventId: z.string(),
+  type: z.string(),
+  apiVersion: z.string(),
+  kind: z.string(),
+  namespace: z.string(),
+  name: z.string(),
+  attempts: z.number(),
+  /** ISO 8601. */
+  failedAt: z.string(),
+  error: errorSchema,
+});
+export type DeadLetterRow = z.infer<typeof deadLetterRowSchema>;
+
+/** A dead letter whole: the event's body and flags too. */
+export const deadLetterSchema = deadLetterRowSchema.extend({
+  flags: z.record(z.string(), z.unknown()),
+  object: z.unknown(),
+  oldObject: z.unknown().optional(),
+});
+export type DeadLetterDetail = z.infer<typeof deadLetterSchema>;
+
+/** One dead letter of a list. */
+export function describeSummary(letter: DeadLetterSummary): DeadLetterRow {
+  return {
+    id: letter.letter,
+    function: letter.function,
+    trigger: letter.trigger,
+    eventId: letter.id,
+    type: letter.type,
+    apiVersion: letter.apiVersion,
+    kind: letter.kind,
+    namespace: letter.namespace,
+    name: letter.name,
+    attempts: letter.attempts,
+    failedAt: new Date(letter.failedAt).toISOString(),
+    error: letter.error,
+  };
+}
+
+/** One dead letter, whole. */
+export function describeDeadLetter(letter: DeadLetter): DeadLetterDetail {
+  return {
+    ...describeSummary(letter),
+    flags: letter.flags,
+    object: readJson(letter.body),
+    ...(letter.oldBody ? { oldObject: readJson(letter.oldBody) } : {}),
+  };
+}
+
+/** A body that is no JSON is shown as the text it is: it may be why the event failed. */
+function readJson(body: Buffer): unknown {
+  const text = body.toString("utf8");
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
