@@ -1,0 +1,113 @@
+import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { WatchfireError } from "../errors.ts";
+import type { FunctionManifest } from "./function.ts";
+import { type ReadManifest, readManifests } from "./read.ts";
+import type { ExpressionChecker } from "./rules.ts";
+
+/** A manifest is a page of text; a file above this is something else. */
+const fileLimit = 1024 * 1024;
+
+/** A function that cannot run because of its manifest. */
+export interface RejectedFunction {
+  /** As its manifest claims; undefined where no name could be read. */
+  readonly name: string | undefined;
+  readonly file: string;
+  readonly faults: readonly WatchfireError[];
+}
+
+/** What a functions folder holds. */
+export interface LoadedFunctions {
+  /** Those that can run, by name. */
+  readonly functions: FunctionManifest[];
+  /** Those that cannot; each disables itself alone. */
+  readonly rejected: RejectedFunction[];
+  /** Every fault, those of `rejected` included, in the order of files and lines. */
+  readonly faults: WatchfireError[];
+}
+
+/** What loading needs of other rooms. */
+export interface LoadOptions {
+  /** Compiles CEL expressions; without it they are taken as they are. */
+  readonly checkExpression?: ExpressionChecker;
+}
+
+/**
+ * Reads every manifest of a functions folder: `<folder>/<name>/function.yaml` (or `.yml`), and `<folder>/*.yaml`, any of
+ * which may hold several documents. Names with a leading dot and `node_modules` are passed over, other folders without
+ * a manifest too: handlers may share code.
+ */
+export async function loadFunctions(folder: string, options: LoadOptions = {}): Promise<LoadedFunctions> {
+  const read: { file: string; result: ReadManifest }[] = [];
+  const rejected: RejectedFunction[] = [];
+  const folderFaults: WatchfireError[] = [];
+  for (const { file, base } of manifestFiles(folder, folderFaults)) {
+    const text = readText(file);
+    if (text instanceof WatchfireError) rejected.push({ name: undefined, file, faults: [text] });
+    else for (const result of readManifests(text, file, base, options.checkExpression)) read.push({ file, result });
+  }
+  const taken = Map.groupBy(read, ({ result }) => result.name);
+  const functions: FunctionManifest[] = [];
+  for (const entry of read) {
+    const { file, result } = entry;
+    const same = result.name === undefined ? [] : (taken.get(result.name) ?? []).filter((other) => other !== entry);
+    const faults = [...result.faults, ...(same[0] ? [duplicate(result, same[0].result)] : [])];
+    if (result.manifest && faults.length === 0) functions.push(result.manifest);
+    else rejected.push({ name: result.name, file, faults });
+  }
+  functions.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { functions, rejected, faults: [...folderFaults, ...rejected.flatMap(({ faults }) => faults)] };
+}
+
+/** Which of the two is meant nobody can know, and a checkpoint goes by the name: neither runs. */
+function duplicate(result: ReadManifest, other: ReadManifest): WatchfireError {
+  const { file, line } = other.document.place(["metadata", "name"]);
+  return new WatchfireError("WF_MANIFEST_DUPLICATE_NAME", {
+    what: `another function has this name at ${[file, line].filter((part) => part !== undefined).join(":")}`,
+    place: result.document.place(["metadata", "name"]),
+    path: "metadata.name",
+    actual: result.name,
+  });
+}
+
+function manifestFiles(folder: string, faults: WatchfireError[]): { file: string; base: string }[] {
+  const entries = list(folder);
+  if (!entries) {
+    faults.push(
+      new WatchfireError("WF_MANIFEST_FOLDER", { what: "cannot be read as a folder", place: { file: folder } }),
+    );
+    return [];
+  }
+  return entries.flatMap(({ name }) => {
+    const path = join(folder, name);
+    if (name.startsWith(".") || name === "node_modules") return [];
+    // A mounted ConfigMap is links all the way down, so that the entry's own type says nothing.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+      return /\.ya?ml$/.test(name) ? [{ file: path, base: resolve(folder) }] : [];
+    }
+    return (list(path) ?? [])
+      .filter((inner) => /^function\.ya?ml$/.test(inner.name))
+      .map((inner) => ({ file: join(path, inner.name), base: resolve(path) }));
+  });
+}
+
+function list(folder: string): Dirent[] | undefined {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch {
+    return undefined;
+  }
+}
+
+function readText(file: string): string | WatchfireError {
+  const unreadable = (what: string, detail: object) =>
+    new WatchfireError("WF_MANIFEST_UNREADABLE", { what, place: { file }, ...detail });
+  try {
+    const { size } = statSync(file);
+    if (size > fileLimit) return unreadable("the file is too large", { actual: `${size} bytes` });
+    const text = readFileSync(file, "utf8");
+    return text.trim() === "" ? unreadable("the file is empty", {}) : text;
+  } catch (cause) {
+    return unreadable(cause instanceof Error ? cause.message : "cannot be read", { cause });
+  }
+}

@@ -1,0 +1,25 @@
+/** The forms that Kubernetes gives to names (apimachinery `util/validation`). */
+
+/** RFC 1123 label: names of functions, triggers and namespaces. At most 63 characters. */
+export const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** RFC 1123 subdomain: names of most objects, and API groups. At most 253 characters. */
+export const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
+
+/** `v1`, `apps/v1`, `my.domain/v1beta1`. */
+export const apiVersion = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?v[0-9][a-z0-9]*$/;
+
+/** A kind, such as `ConfigMap`. */
+export const kind = /^[A-Z][A-Za-z0-9]{0,62}$/;
+
+const qualifiedPart = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+
+/** A label's key: a name, before it a DNS subdomain and `/` where it has a prefix. */
+export function isLabelKey(key: string): boolean {
+  const slash = key.indexOf("/");
+  if (slash === -1) return qualifiedPart.test(key);
+  return dnsSubdomain.test(key.slice(0, slash)) && qualifiedPart.test(key.slice(slash + 1));
+}
+
+/** A label's value: empty, or up to 63 characters of letters, digits, `-`, `_` and `.`. */
+export const isLabelValue = (value: string): boolean => value === "" || qualifiedPart.test(value);

@@ -1,0 +1,86 @@
+import { resolve } from "node:path";
+import { parseDuration } from "@watchfire/sdk";
+import { parseFieldPath } from "./field-path.ts";
+import type { EnvVar, FunctionManifest, NamespaceScope, Permission, Trigger } from "./function.ts";
+import { parseSize } from "./quantity.ts";
+import type { CheckedManifest } from "./schema.ts";
+import { fieldQuery, labelQuery } from "./selector.ts";
+import { unbracketed } from "./surroundings-schema.ts";
+
+type Checked = CheckedManifest["spec"];
+
+/**
+ * A checked manifest in the form that the rooms downstream take.
+ * @param folder the absolute folder that `handler` is relative to
+ */
+export function normalise({ metadata, spec }: CheckedManifest, file: string, folder: string): FunctionManifest {
+  const { retry, ...delivery } = spec.delivery;
+  return {
+    name: metadata.name,
+    file,
+    handler: resolve(folder, spec.handler),
+    triggers: spec.triggers.map(triggerOf),
+    permissions: spec.permissions.map(permissionOf),
+    delivery: {
+      concurrency: delivery.concurrency,
+      mode: delivery.mode,
+      timeoutMs: milliseconds(delivery.timeout),
+      retry: {
+        maxAttempts: retry.maxAttempts,
+        initialDelayMs: milliseconds(retry.initialDelay),
+        maxDelayMs: milliseconds(retry.maxDelay),
+        factor: retry.factor,
+      },
+      onFailure: delivery.onFailure,
+    },
+    resources: {
+      memoryBytes: checked(parseSize(spec.resources.memory)),
+      cpuPerEventMs: milliseconds(spec.resources.cpuPerEvent),
+    },
+    egress: spec.egress.map(({ host, ports }) => ({
+      host: unbracketed(host.toLowerCase()).replace(/\.$/, ""),
+      ports: [...new Set(ports)],
+    })),
+    env: spec.env.map(envOf),
+  };
+}
+
+function triggerOf({ name, watch }: Checked["triggers"][number]): Trigger {
+  return {
+    name: name ?? watch.kind.toLowerCase(),
+    apiVersion: watch.apiVersion,
+    kind: watch.kind,
+    namespaces: scopeOf(watch.namespaceSelector),
+    labelSelector: labelQuery(watch.labelSelector ?? {}),
+    fieldSelector: checked(fieldQuery(watch.fieldSelector ?? "")),
+    events: [...new Set(watch.events)],
+    initialEvents: watch.initialEvents,
+    changedFields: watch.changedFields.map((path) => checked(parseFieldPath(path))),
+    matchConditions: watch.matchConditions,
+    lastBody: watch.lastBody,
+  };
+}
+
+function scopeOf(selector: Checked["triggers"][number]["watch"]["namespaceSelector"]): NamespaceScope {
+  if (selector?.matchNames) return { type: "names", names: [...new Set(selector.matchNames)].sort() };
+  const labelSelector = labelQuery(selector ?? {});
+  return labelSelector === "" ? { type: "all" } : { type: "labels", labelSelector };
+}
+
+function permissionOf({ resourceNames, namespaces, ...rule }: Checked["permissions"][number]): Permission {
+  return { ...rule, ...(resourceNames && { resourceNames }), ...(namespaces && { namespaces }) };
+}
+
+function envOf({ name, value, valueFrom }: Checked["env"][number]): EnvVar {
+  if (valueFrom?.secretKeyRef) return { name, secretKeyRef: valueFrom.secretKeyRef };
+  if (valueFrom?.configMapKeyRef) return { name, configMapKeyRef: valueFrom.configMapKeyRef };
+  return { name, value: value ?? "" };
+}
+
+const milliseconds = (text: string): number => checked(parseDuration(text));
+
+/** A value that the schema has let through, which its parser therefore understands. */
+function checked<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("the schema let through what its parser refuses");
+  return value;
+}

@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { dnsLabel, dnsSubdomain } from "./names.ts";
+
+/** What the handler's client can do; `watch` is a trigger's work. */
+const verbs = ["get", "list", "create", "update", "patch", "delete", "*"] as const;
+
+/** A plural, `plural/subresource`, `*`, or `*` with a subresource, as RBAC has them. */
+const resource = /^(?:\*|[a-z0-9][a-z0-9.-]*)(?:\/(?:\*|[a-z][a-z0-9-]*))?$/;
+
+/** Object names are path segments to the API server: some kinds, such as RBAC's own, allow more than DNS names. */
+const objectName = /^(?!\.{1,2}$)[^/%\p{Cc}]{1,253}$/u;
+
+const list = <Item extends z.ZodType>(item: Item) =>
+  z.array(item).min(1, { error: "expected at least one; an empty list grants nothing" }).max(100);
+
+/** RBAC's PolicyRule and the namespaces in which it holds. */
+export const permissionSchema = z.strictObject({
+  apiGroups: list(
+    z.string().refine((group) => group === "" || group === "*" || (dnsSubdomain.test(group) && !/^v\d/.test(group)), {
+      error: 'expected an API group without its version, such as "" (core) or apps',
+    }),
+  ).describe('API groups without version; "" is the core group, "*" all.'),
+  resources: list(
+    z.string().regex(resource, { error: "expected a plural in lower case, such as configmaps or deployments/scale" }),
+  ).describe('Plurals, such as configmaps or deployments/scale; "*" is all.'),
+  verbs: list(z.enum(verbs)).describe("What may be done."),
+  resourceNames: list(z.string().regex(objectName, { error: "expected an object's name" }))
+    .optional()
+    .describe("Only the objects of these names; such a rule grants neither list nor a plain create."),
+  namespaces: list(z.string().regex(dnsLabel, { error: "expected a namespace's name" }))
+    .optional()
+    .describe("Only in these namespaces. Left out: everywhere, cluster-scoped objects included."),
+});

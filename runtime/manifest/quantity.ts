@@ -1,0 +1,21 @@
+/** Bytes per suffix: the ones of Kubernetes that make sense for memory. */
+const suffixes: Readonly<Record<string, number>> = {
+  "": 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+};
+
+/** What a size looks like: `64Mi`, `128M`, `1.5Gi`. */
+export const sizePattern = /^\d+(?:\.\d+)?(?:k|M|G|Ki|Mi|Gi)?$/;
+
+/** Bytes of a size in Kubernetes' notation, or undefined where it is not one or gives no whole number of bytes. */
+export function parseSize(text: string): number | undefined {
+  if (!sizePattern.test(text)) return undefined;
+  const [, amount, suffix = ""] = /^([\d.]+)(\w*)$/.exec(text) ?? [];
+  const bytes = Number(amount) * (suffixes[suffix] ?? Number.NaN);
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}

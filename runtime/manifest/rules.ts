@@ -1,0 +1,139 @@
+import { parseDuration } from "@watchfire/sdk";
+import type { ErrorCode } from "../errors.ts";
+import { labelSelectorFaults } from "./selector.ts";
+
+/** Compiles a CEL expression: undefined, or what is wrong with it. The filter room has the real one. */
+export type ExpressionChecker = (expression: string) => string | undefined;
+
+/** A rule between fields that does not hold. */
+export interface RuleFault {
+  readonly code: ErrorCode;
+  readonly path: readonly (string | number)[];
+  readonly what: string;
+  readonly hint?: string;
+}
+
+/**
+ * What holds between a manifest's fields. It takes the raw document, and passes over what has the wrong shape, so that
+ * these faults are reported together with those of the schema.
+ */
+export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionChecker): Generator<RuleFault> {
+  const spec = field(manifest, "spec");
+  yield* triggerFaults(items(field(spec, "triggers")), checkExpression);
+  yield* retryFaults(field(field(spec, "delivery"), "retry"));
+  yield* envFaults(items(field(spec, "env")));
+}
+
+function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker): Generator<RuleFault> {
+  const nameOf = (trigger: unknown) => {
+    const kind = field(field(trigger, "watch"), "kind");
+    return field(trigger, "name") ?? (typeof kind === "string" ? kind.toLowerCase() : undefined);
+  };
+  for (const index of repeated(triggers.map(nameOf))) {
+    const given = field(triggers[index], "name") !== undefined;
+    yield {
+      code: "WF_MANIFEST_DUPLICATE_NAME",
+      path: ["spec", "triggers", index, ...(given ? ["name"] : [])],
+      what: `an earlier trigger has the name ${JSON.stringify(nameOf(triggers[index]))}`,
+      ...(given ? {} : { hint: "give each trigger of this kind a `name`" }),
+    };
+  }
+  for (const [index, trigger] of triggers.entries()) {
+    const watch = field(trigger, "watch");
+    const path = ["spec", "triggers", index, "watch"];
+    yield* selectorFaults(field(watch, "labelSelector"), [...path, "labelSelector"]);
+    yield* selectorFaults(field(watch, "namespaceSelector"), [...path, "namespaceSelector"]);
+    yield* conditionFaults(items(field(watch, "matchConditions")), [...path, "matchConditions"], checkExpression);
+  }
+}
+
+function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<RuleFault> {
+  const labels = field(selector, "matchLabels");
+  const expressions = items(field(selector, "matchExpressions"));
+  if (field(selector, "matchNames") !== undefined && (labels !== undefined || expressions.length > 0)) {
+    yield {
+      code: "WF_MANIFEST_INVALID_VALUE",
+      path,
+      what: "matchNames and labels exclude each other",
+      hint: "use two triggers, or one of the two",
+    };
+  }
+  const wellFormed = {
+    matchLabels: Object.fromEntries(Object.entries(isRecord(labels) ? labels : {}).filter(isTextEntry)),
+    matchExpressions: expressions.map((expression) => ({
+      key: text(field(expression, "key")) ?? "any",
+      operator: text(field(expression, "operator")) ?? "Exists",
+      values: items(field(expression, "values")).map((value) => text(value) ?? ""),
+    })),
+  };
+  for (const fault of labelSelectorFaults(wellFormed)) {
+    yield { code: "WF_MANIFEST_INVALID_VALUE", path: [...path, ...fault.path], what: fault.message };
+  }
+}
+
+function* conditionFaults(
+  conditions: unknown[],
+  path: RuleFault["path"],
+  check?: ExpressionChecker,
+): Generator<RuleFault> {
+  for (const index of repeated(conditions.map((condition) => field(condition, "name")))) {
+    const what = "an earlier condition has this name";
+    yield { code: "WF_MANIFEST_DUPLICATE_NAME", path: [...path, index, "name"], what };
+  }
+  for (const [index, condition] of conditions.entries()) {
+    const expression = text(field(condition, "expression"));
+    const fault = expression === undefined ? undefined : check?.(expression);
+    if (fault !== undefined) {
+      yield { code: "WF_MANIFEST_EXPRESSION", path: [...path, index, "expression"], what: fault };
+    }
+  }
+}
+
+function* retryFaults(retry: unknown): Generator<RuleFault> {
+  const initial = text(field(retry, "initialDelay")) ?? "1s";
+  const most = text(field(retry, "maxDelay")) ?? "5m";
+  if ((parseDuration(initial) ?? 0) <= (parseDuration(most) ?? Number.POSITIVE_INFINITY)) return;
+  yield {
+    code: "WF_MANIFEST_INVALID_VALUE",
+    path: ["spec", "delivery", "retry", "maxDelay"],
+    what: `maxDelay (${most}) is less than initialDelay (${initial})`,
+    hint: "raise maxDelay or lower initialDelay",
+  };
+}
+
+function* envFaults(env: unknown[]): Generator<RuleFault> {
+  for (const index of repeated(env.map((variable) => field(variable, "name")))) {
+    const what = "an earlier variable has this name";
+    yield { code: "WF_MANIFEST_DUPLICATE_NAME", path: ["spec", "env", index, "name"], what };
+  }
+  for (const [index, variable] of env.entries()) {
+    const path = ["spec", "env", index];
+    const from = field(variable, "valueFrom");
+    if (isRecord(variable) && (field(variable, "value") === undefined) === (from === undefined)) {
+      const what = from === undefined ? "value or valueFrom is missing" : "value and valueFrom exclude each other";
+      yield { code: from === undefined ? "WF_MANIFEST_MISSING_FIELD" : "WF_MANIFEST_INVALID_VALUE", path, what };
+    }
+    if (isRecord(from) && (from.secretKeyRef === undefined) === (from.configMapKeyRef === undefined)) {
+      const what = "expected exactly one of secretKeyRef and configMapKeyRef";
+      yield { code: "WF_MANIFEST_INVALID_VALUE", path: [...path, "valueFrom"], what };
+    }
+  }
+}
+
+/** Indices of the texts that occurred before. */
+function repeated(values: readonly unknown[]): number[] {
+  const first = new Map<string, number>();
+  return values.flatMap((value, index) => {
+    if (typeof value !== "string") return [];
+    if (first.has(value)) return [index];
+    first.set(value, index);
+    return [];
+  });
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isTextEntry = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string";
+const field = (value: unknown, name: string): unknown => (isRecord(value) ? value[name] : undefined);
+const items = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);

@@ -1,0 +1,222 @@
+import { parseDuration } from "@watchfire/sdk";
+import { z } from "zod";
+import { fieldPathPattern, parseFieldPath } from "./field-path.ts";
+import * as names from "./names.ts";
+import { permissionSchema } from "./permission-schema.ts";
+import { parseSize, sizePattern } from "./quantity.ts";
+import { fieldQuery } from "./selector.ts";
+import { egressSchema, envSchema } from "./surroundings-schema.ts";
+
+export const apiVersion = "watchfire.dev/v1alpha1";
+
+/** Lists are bounded so that a manifest cannot make the runtime's tables grow without end; far above any real one. */
+const listLimit = 100;
+/** One attempt may take an hour at most: longer work belongs into a Job that the handler creates. */
+const longestTimeoutMs = 3_600_000;
+const longestDelayMs = 24 * 3_600_000;
+/** Below this an isolate cannot be made (isolated-vm refuses it). */
+const leastMemory = 8 * 2 ** 20;
+const mostMemory = 2 * 2 ** 30;
+
+const durationPattern = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
+
+const duration = (most: number) =>
+  z
+    .string()
+    .regex(durationPattern, { error: "expected a duration such as 500ms, 30s or 5m" })
+    .refine((text) => !durationPattern.test(text) || wholeMs(text, most), {
+      error: `expected whole milliseconds above 0 and at most ${most / 1000}s`,
+    });
+
+const wholeMs = (text: string, most: number): boolean => {
+  const ms = parseDuration(text) ?? 0;
+  return Number.isInteger(ms) && ms > 0 && ms <= most;
+};
+
+const size = z
+  .string()
+  .regex(sizePattern, { error: "expected a size such as 64Mi" })
+  .refine((text) => !sizePattern.test(text) || inRange(parseSize(text)), {
+    error: "expected 8Mi to 2Gi, in whole bytes",
+  });
+
+const inRange = (bytes: number | undefined): boolean =>
+  bytes !== undefined && bytes >= leastMemory && bytes <= mostMemory;
+
+const labelSelectorShape = {
+  matchLabels: z.record(z.string(), z.string()).optional().describe("Labels that must have exactly these values."),
+  matchExpressions: z
+    .array(
+      z.strictObject({
+        key: z.string().describe("The label's key."),
+        operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).describe("How the label is compared."),
+        values: z.array(z.string()).max(listLimit).optional().describe("For In and NotIn: the values."),
+      }),
+    )
+    .max(listLimit)
+    .optional()
+    .describe("Requirements that must all hold."),
+};
+
+const labelSelector = z.strictObject(labelSelectorShape);
+
+const namespaceSelector = z.strictObject({
+  matchNames: z
+    .array(z.string().regex(names.dnsLabel, { error: "expected a namespace's name" }))
+    .min(1, { error: "expected at least one namespace" })
+    .max(listLimit)
+    .optional()
+    .describe("Namespaces by name: one watch in each. Not together with labels."),
+  ...labelSelectorShape,
+});
+
+/** `ADDED`, as a watch says it, and `added` are read as `Added`. */
+const changeType = z.preprocess(
+  (value) =>
+    typeof value === "string" && /^(?:[A-Z]+|[a-z]+)$/.test(value)
+      ? `${value.charAt(0).toUpperCase()}${value.slice(1).toLowerCase()}`
+      : value,
+  z.enum(["Added", "Modified", "Deleted"]),
+);
+
+const matchCondition = z.strictObject({
+  name: z.string().regex(names.dnsLabel, { error: "expected a DNS label" }).describe("Shown where events are counted."),
+  expression: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe("CEL over `object` and `oldObject`; the event is delivered where every condition is true."),
+});
+
+const watch = z.strictObject({
+  apiVersion: z
+    .string()
+    .regex(names.apiVersion, { error: "expected an API version such as v1 or apps/v1" })
+    .describe("API version of the kind, such as v1, apps/v1 or my.domain/v1."),
+  kind: z
+    .string()
+    .regex(names.kind, { error: "expected a kind such as ConfigMap" })
+    .describe("Any served kind, custom resources included. One that is not installed yet is waited for."),
+  namespaceSelector: namespaceSelector
+    .optional()
+    .describe("Namespaces by name or by label. Left out: all, and cluster-scoped kinds."),
+  labelSelector: labelSelector.optional().describe("metav1.LabelSelector; evaluated by the API server."),
+  fieldSelector: z
+    .string()
+    .refine((text) => fieldQuery(text) !== undefined, {
+      error: "expected terms such as metadata.name=settings, joined by commas",
+    })
+    .optional()
+    .describe("Field selector as kubectl takes it: metadata.name!=kube-root-ca.crt"),
+  events: z
+    .array(changeType)
+    .min(1, { error: "expected at least one of Added, Modified, Deleted" })
+    .max(3)
+    .default(["Added", "Modified", "Deleted"])
+    .describe("The changes that fire the trigger."),
+  initialEvents: z
+    .enum(["Deliver", "Skip"])
+    .default("Deliver")
+    .describe("What happens to objects that exist when the function is first deployed."),
+  changedFields: z
+    .array(
+      z
+        .string()
+        .regex(fieldPathPattern, { error: "expected a field path such as .data or .metadata.labels" })
+        .refine((path) => !fieldPathPattern.test(path) || parseFieldPath(path) !== undefined, {
+          error: "expected a path that begins with a dot",
+        }),
+    )
+    .max(listLimit)
+    .default([])
+    .describe("Modified fires only if one of these fields changed. Empty: any change."),
+  matchConditions: z.array(matchCondition).max(64).default([]).describe("CEL conditions that must all hold."),
+  lastBody: z
+    .enum(["Full", "Metadata"])
+    .default("Full")
+    .describe("What is kept of each object, for oldObject and for deletes found after a gap."),
+});
+
+const trigger = z.strictObject({
+  name: z
+    .string()
+    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+    .optional()
+    .describe("Echoed to the handler. Default: the kind in lower case."),
+  watch: watch.describe("What fires the trigger."),
+});
+
+const retry = z.strictObject({
+  maxAttempts: z.int().min(1).max(1000).default(5).describe("Attempts in all, the first one included."),
+  initialDelay: duration(longestDelayMs).default("1s").describe("Delay before the second attempt."),
+  maxDelay: duration(longestDelayMs).default("5m").describe("Delays grow up to this."),
+  factor: z.number().min(1).max(10).default(2).describe("Each delay is the one before times this, with jitter."),
+});
+
+const delivery = z.strictObject({
+  concurrency: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(4)
+    .describe("Objects handled in parallel; one object's events are always in order."),
+  mode: z.enum(["All", "Latest"]).default("All").describe("Latest: queued Modifieds of one object collapse into one."),
+  timeout: duration(longestTimeoutMs).default("30s").describe("Wall-clock limit of one attempt."),
+  retry: retry.prefault({}).describe("How failed attempts are tried again."),
+  onFailure: z
+    .enum(["DeadLetter", "Block", "Drop"])
+    .default("DeadLetter")
+    .describe(
+      "What happens to an event whose attempts are used up: kept for replay, blocks its object, or is dropped.",
+    ),
+});
+
+const resources = z.strictObject({
+  memory: size.default("64Mi").describe("Heap limit of the handler's isolate, at least 8Mi."),
+  cpuPerEvent: duration(longestTimeoutMs).default("500ms").describe("CPU time that one event may use."),
+});
+
+const spec = z.strictObject({
+  handler: z
+    .string()
+    .regex(/\.(?:ts|mts|js|mjs)$/, { error: "expected a .ts, .mts, .js or .mjs file" })
+    .describe("The file whose default export handles the events, relative to the manifest."),
+  triggers: z
+    .array(trigger)
+    .min(1, { error: "expected at least one trigger" })
+    .max(listLimit)
+    .describe("What fires the function."),
+  permissions: z
+    .array(permissionSchema)
+    .max(listLimit)
+    .default([])
+    .describe("RBAC rules: the only powers of the handler's client."),
+  delivery: delivery.prefault({}).describe("Order, parallelism, time and retries."),
+  resources: resources.prefault({}).describe("Limits of the sandbox."),
+  egress: z
+    .array(egressSchema)
+    .max(listLimit)
+    .default([])
+    .describe("Hosts that the handler's fetch may reach. None by default."),
+  env: z.array(envSchema).max(listLimit).default([]).describe("Values that the handler finds in ctx.env."),
+});
+
+/** The shape of a manifest as the user writes it; strict throughout. What holds between fields is in rules.ts. */
+export const manifestSchema = z
+  .strictObject({
+    apiVersion: z.literal(apiVersion).describe("Version of this format."),
+    kind: z.literal("Function").describe("Always Function."),
+    metadata: z
+      .strictObject({
+        name: z
+          .string()
+          .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+          .describe("Unique among the functions. Names the checkpoint: a renamed function is a new one."),
+      })
+      .describe("The function's name."),
+    spec: spec.describe("What fires it, what it runs, and what it may do."),
+  })
+  .describe("A Watchfire function: a handler and the changes that fire it.");
+
+/** A manifest whose shape is right, defaults filled in. */
+export type CheckedManifest = z.output<typeof manifestSchema>;

@@ -1,0 +1,56 @@
+// What a function gets beside the cluster: hosts and environment values.
+import { isIP } from "node:net";
+import { z } from "zod";
+import { dnsSubdomain } from "./names.ts";
+
+/** A DNS name or a literal IP address, without scheme, port or path. */
+export const egressSchema = z.strictObject({
+  host: z
+    .string()
+    .refine(
+      (host) => isIP(unbracketed(host)) !== 0 || (dnsSubdomain.test(host.toLowerCase()) && !/^[\d.]+$/.test(host)),
+      {
+        error: "expected a host name or IP address, without scheme, port or wildcard",
+      },
+    )
+    .describe(
+      "Host name, matched exactly. A private, loopback or cluster address only counts where it is written as that address.",
+    ),
+  ports: z
+    .array(z.int().min(1).max(65_535))
+    .min(1, { error: "expected at least one port" })
+    .max(100)
+    .default([443])
+    .describe("Ports; 443 by default."),
+});
+
+/** An IPv6 address without the brackets that a URL puts around it. */
+export const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
+
+const keyRef = z.strictObject({
+  name: z
+    .string()
+    .regex(dnsSubdomain, { error: "expected an object's name" })
+    .describe("Its name, in the runtime's namespace."),
+  key: z
+    .string()
+    .regex(/^[-._a-zA-Z0-9]{1,253}$/, { error: "expected a key of its data" })
+    .describe("The key of its data."),
+  optional: z.boolean().default(false).describe("Where it is missing, leave the value out instead of failing."),
+});
+
+/** core/v1 EnvVar, of whose sources those two exist here that do not speak of a pod. */
+export const envSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,252}$/, { error: "expected a name such as TOKEN" })
+    .describe("The key in ctx.env."),
+  value: z.string().optional().describe("The value itself; never a secret."),
+  valueFrom: z
+    .strictObject({
+      secretKeyRef: keyRef.optional().describe("A key of a Secret."),
+      configMapKeyRef: keyRef.optional().describe("A key of a ConfigMap."),
+    })
+    .optional()
+    .describe("Where the value is read, once, before the function starts."),
+});

@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { loadFunctions } from "../../runtime/manifest/load.ts";
+import { folderOf, loadSpec, manifest } from "./folder.ts";
+
+describe("loading a functions folder", () => {
+  it("finds a folder per function, and several functions in one file", async () => {
+    const folder = folderOf({
+      "a/function.yaml": manifest("a"),
+      "a/handler.ts": "",
+      "b/function.yml": manifest("b"),
+      "b/handler.ts": "",
+      "more.yaml": `---\n${manifest("c")}---\n---\n${manifest("d")}...\n`,
+      "handler.ts": "",
+      "shared/code.ts": "",
+      ".hidden/function.yaml": "nonsense",
+      "node_modules/x/function.yaml": "nonsense",
+    });
+    const { functions, faults } = await loadFunctions(folder);
+    expect(faults).toEqual([]);
+    expect(functions.map(({ name, handler }) => [name, handler.slice(folder.length)])).toEqual([
+      ["a", "/a/handler.ts"],
+      ["b", "/b/handler.ts"],
+      ["c", "/handler.ts"],
+      ["d", "/handler.ts"],
+    ]);
+  });
+
+  it("loses the faulty function alone", async () => {
+    const folder = folderOf({
+      "good/function.yaml": manifest("good"),
+      "good/handler.ts": "",
+      "bad/function.yaml": manifest("bad"),
+      "more.yaml": `${manifest("first")}---\n${manifest("second").replace("ConfigMap", "configmap")}---\n${manifest("third")}`,
+      "handler.ts": "",
+    });
+    const { functions, rejected } = await loadFunctions(folder);
+    expect(functions.map(({ name }) => name)).toEqual(["first", "good", "third"]);
+    expect(rejected.map(({ name, faults }) => [name, faults[0]?.code, faults[0]?.detail.place?.line])).toEqual([
+      ["bad", "WF_MANIFEST_HANDLER_MISSING", 5],
+      ["second", "WF_MANIFEST_INVALID_VALUE", 13],
+    ]);
+  });
+
+  it("runs neither of two functions of one name, and each names the other's place", async () => {
+    const folder = folderOf({
+      "a/function.yaml": manifest("same"),
+      "a/handler.ts": "",
+      "b/function.yaml": manifest("same"),
+      "b/handler.ts": "",
+    });
+    const { functions, faults } = await loadFunctions(folder);
+    expect(functions).toEqual([]);
+    expect(faults.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/a\/function\.yaml:3:19 metadata\.name: .*b\/function\.yaml:3,/),
+      expect.stringMatching(/b\/function\.yaml:3:19 metadata\.name: .*a\/function\.yaml:3,/),
+    ]);
+  });
+
+  it("says so where the folder or a file cannot be read", async () => {
+    const folder = folderOf({ "a/function.yaml": "\n", "big/function.yaml": `# ${"x".repeat(1024 * 1024)}` });
+    expect((await loadFunctions(folder)).faults.map(({ code }) => code)).toEqual([
+      "WF_MANIFEST_UNREADABLE",
+      "WF_MANIFEST_UNREADABLE",
+    ]);
+    expect((await loadFunctions(`${folder}/none`)).faults.map(({ code }) => code)).toEqual(["WF_MANIFEST_FOLDER"]);
+  });
+
+  it("fills in the defaults that the documentation names", async () => {
+    const { functions } = await loadSpec("  triggers: [{ watch: { apiVersion: apps/v1, kind: Deployment } }]");
+    expect(functions[0]).toMatchObject({
+      name: "f",
+      triggers: [
+        {
+          name: "deployment",
+          namespaces: { type: "all" },
+          labelSelector: "",
+          fieldSelector: "",
+          events: ["Added", "Modified", "Deleted"],
+          initialEvents: "Deliver",
+          changedFields: [],
+          matchConditions: [],
+          lastBody: "Full",
+        },
+      ],
+      permissions: [],
+      delivery: {
+        concurrency: 4,
+        mode: "All",
+        timeoutMs: 30_000,
+        retry: { maxAttempts: 5, initialDelayMs: 1000, maxDelayMs: 300_000, factor: 2 },
+        onFailure: "DeadLetter",
+      },
+      resources: { memoryBytes: 64 * 1024 * 1024, cpuPerEventMs: 500 },
+      egress: [],
+      env: [],
+    });
+  });
+
+  it("normalises what the user writes", async () => {
+    const { functions, lines } = await loadSpec(`  triggers:
+    - name: settings
+      watch:
+        apiVersion: v1
+        kind: ConfigMap
+        namespaceSelector: { matchNames: [team-b, team-a, team-b] }
+        labelSelector: { matchLabels: { z: "1", a: "" }, matchExpressions: [{ key: m, operator: In, values: [y, x] }] }
+        fieldSelector: metadata.name==b,metadata.name!=a
+        events: [ADDED, deleted, Modified]
+        changedFields: [.data, '.metadata.annotations["a.b/c"]']
+    - name: labelled
+      watch: { apiVersion: v1, kind: Secret, namespaceSelector: { matchLabels: { team: a } }, lastBody: Metadata }
+  egress: [{ host: "[::1]", ports: [80, 80] }, { host: Hooks.Slack.com }]
+  env:
+    - { name: TOKEN, valueFrom: { secretKeyRef: { name: slack, key: token } } }
+    - { name: MODE, value: fast }
+  delivery: { timeout: 1m30s }`);
+    expect(lines).toEqual([]);
+    expect(functions[0]?.triggers).toMatchObject([
+      {
+        namespaces: { type: "names", names: ["team-a", "team-b"] },
+        labelSelector: "a=,m in (x,y),z=1",
+        fieldSelector: "metadata.name!=a,metadata.name=b",
+        events: ["Added", "Deleted", "Modified"],
+        changedFields: [["data"], ["metadata", "annotations", "a.b/c"]],
+      },
+      { namespaces: { type: "labels", labelSelector: "team=a" }, lastBody: "Metadata" },
+    ]);
+    expect(functions[0]).toMatchObject({
+      egress: [
+        { host: "::1", ports: [80] },
+        { host: "hooks.slack.com", ports: [443] },
+      ],
+      env: [
+        { name: "TOKEN", secretKeyRef: { name: "slack", key: "token", optional: false } },
+        { name: "MODE", value: "fast" },
+      ],
+      delivery: { timeoutMs: 90_000 },
+    });
+  });
+});
