@@ -1,0 +1,31 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../runtime/clock.ts";
+import { startCluster } from "../../runtime/dev/cluster/cluster.ts";
+import type { OwnTarget } from "./target.ts";
+
+/** Starts the embedded cluster with its state in a file, so that it can be started again on it. */
+export async function start(): Promise<OwnTarget> {
+  const folder = await mkdtemp(join(tmpdir(), "watchfire-cluster-"));
+  const stateFile = join(folder, "state");
+  let cluster = await startCluster({ stateFile, clock: systemClock });
+  return {
+    controllers: true,
+    get access() {
+      return { url: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken };
+    },
+    async compact() {
+      await cluster.compact();
+    },
+    async restart() {
+      const port = Number(new URL(cluster.url).port);
+      await cluster.close();
+      cluster = await startCluster({ port, stateFile, clock: systemClock });
+    },
+    async close() {
+      await cluster.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

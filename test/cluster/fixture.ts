@@ -1,0 +1,126 @@
+// What every file of the suite works with: the project's shared cluster, and names of its own inside it.
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, inject } from "vitest";
+import { type Body, Client, type Reply } from "./client.ts";
+import { kubeconfigOf } from "./kubeconfig.ts";
+import { type OwnTarget, startTarget } from "./target.ts";
+
+const shared = inject("shared");
+
+/** The shared cluster's administrator. */
+export const admin = new Client(shared.access);
+
+/** A name that no other test uses. */
+export function unique(stem: string): string {
+  return `${stem}-${randomBytes(4).toString("hex")}`;
+}
+
+/** Creates a namespace of the caller's own; gives its name. */
+export async function createNamespace(labels?: Record<string, string>): Promise<string> {
+  const name = unique("suite");
+  await admin.post("/api/v1/namespaces", { metadata: { name, labels } });
+  if (!shared.disposable) onEnd(() => admin.reply("DELETE", `/api/v1/namespaces/${name}`));
+  return name;
+}
+
+/** Removes something cluster-wide when the file ends, where the cluster outlives the suite. */
+export function removeAtEnd(path: string): void {
+  if (!shared.disposable) onEnd(() => admin.reply("DELETE", path));
+}
+
+const endings: (() => Promise<unknown>)[] = [];
+function onEnd(ending: () => Promise<unknown>): void {
+  endings.push(ending);
+}
+afterAll(async () => {
+  for (const ending of endings.splice(0)) await ending();
+  await admin.close();
+});
+
+/** Tests of what a controller-manager does; skipped, with the reason printed, where the cluster has none. */
+export const describeControllers = shared.controllers
+  ? describe
+  : (name: string, body: () => void) =>
+      describe.skip(`${name} (skipped: KUBEBUILDER_ASSETS holds no kube-controller-manager)`, body);
+
+/** Starts a cluster of the project's kind that the test may disturb; it ends with the file. */
+export async function startOwn(): Promise<OwnTarget & { readonly admin: Client }> {
+  const target = await startTarget(inject("target"));
+  const client = new Client(target.access);
+  onEnd(async () => {
+    await client.close();
+    await target.close();
+  });
+  return Object.assign(target, { admin: client });
+}
+
+/** Asks until `isDone` accepts the answer, at most 30 s; gives that answer. */
+export async function eventually<T>(ask: () => Promise<T>, isDone: (answer: T) => boolean): Promise<T> {
+  const deadline = AbortSignal.timeout(30_000);
+  for (;;) {
+    const answer = await ask();
+    if (isDone(answer)) return answer;
+    if (deadline.aborted) throw new Error(`waited 30 s in vain; the last answer was ${JSON.stringify(answer)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Waits until `path` answers 404. */
+export function gone(path: string): Promise<Reply> {
+  return eventually(
+    () => admin.reply("GET", path),
+    (reply) => reply.status === 404,
+  );
+}
+
+/** A client that acts as a ServiceAccount by a token of TokenRequest. */
+export async function asServiceAccount(namespace: string, name: string): Promise<Client> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+  const token: Body = await admin.post(path, {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    spec: {},
+  });
+  const client = new Client({ url: shared.access.url, ca: shared.access.ca, token: token.status.token });
+  onEnd(() => client.close());
+  return client;
+}
+
+export interface Run {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The real kubectl as the administrator, with `namespace` as its own. */
+export class Kubectl {
+  readonly folder = mkdtempSync(join(tmpdir(), "watchfire-kubectl-"));
+  private readonly kubeconfig = join(this.folder, "kubeconfig");
+
+  constructor(namespace: string) {
+    writeFileSync(this.kubeconfig, kubeconfigOf(shared.access, namespace), { mode: 0o600 });
+    onEnd(async () => rmSync(this.folder, { recursive: true, force: true }));
+  }
+
+  /** Runs it with `input` as its standard input; never throws for its exit status. */
+  run(args: readonly string[], input?: string): Promise<Run> {
+    return new Promise((resolve) => {
+      const all = [`--kubeconfig=${this.kubeconfig}`, `--cache-dir=${join(this.folder, "cache")}`, ...args];
+      const child = execFile(inject("kubectl"), all, { timeout: 40_000 }, (error, stdout, stderr) => {
+        resolve({ status: error ? Number(error.code ?? -1) : 0, stdout, stderr });
+      });
+      child.stdin?.end(input ?? "");
+    });
+  }
+
+  /** Runs it and gives its output; throws where it fails. */
+  async ok(args: readonly string[], input?: string): Promise<string> {
+    const { status, stdout, stderr } = await this.run(args, input);
+    if (status !== 0) throw new Error(`kubectl ${args.join(" ")}: exit status ${status}\n${stderr}${stdout}`);
+    return stdout;
+  }
+}

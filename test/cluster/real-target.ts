@@ -1,0 +1,179 @@
+import { execFile } from "node:child_process";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { asset } from "../tools/assets.ts";
+import { Client } from "./client.ts";
+import { kubeconfigOf } from "./kubeconfig.ts";
+import { LeashedProcess } from "./leashed-process.ts";
+import type { OwnTarget } from "./target.ts";
+
+/** Those of the controller-manager's controllers that the suite speaks of; none needs a node. */
+const controllers = [
+  "namespace-controller",
+  "garbage-collector-controller",
+  "serviceaccount-controller",
+  "root-ca-certificate-publisher-controller",
+];
+
+/** Start-up takes about 6 s on two idle cores; this is for busy ones. */
+const startLimitMs = 90_000;
+
+/** Starts etcd, kube-apiserver and, where the folder has one, kube-controller-manager from `KUBEBUILDER_ASSETS`. */
+export async function start(): Promise<OwnTarget> {
+  const target = new RealTarget(await mkdtemp(join(tmpdir(), "watchfire-cluster-")));
+  try {
+    await target.start();
+    return target;
+  } catch (error) {
+    await target.close();
+    throw error;
+  }
+}
+
+class RealTarget implements OwnTarget {
+  readonly controllers = asset("kube-controller-manager") !== undefined;
+  private readonly folder: string;
+  private readonly token = randomBytes(16).toString("hex");
+  private ca = "";
+  private port = 0;
+  private etcdUrl = "";
+  private etcd: LeashedProcess | undefined;
+  private apiserver: LeashedProcess | undefined;
+  private manager: LeashedProcess | undefined;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  get access() {
+    return { url: `https://127.0.0.1:${this.port}`, ca: this.ca, token: this.token };
+  }
+
+  async start(): Promise<void> {
+    const keys = generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    });
+    await writeFile(this.file("sa.pub"), keys.publicKey);
+    await writeFile(this.file("sa.key"), keys.privateKey, { mode: 0o600 });
+    await writeFile(this.file("tokens.csv"), `${this.token},admin,admin,system:masters\n`, { mode: 0o600 });
+
+    const [client, peer, secure] = await freePorts(3);
+    this.etcdUrl = `http://127.0.0.1:${client}`;
+    this.port = secure;
+    this.etcd = this.run("etcd", [
+      `--data-dir=${this.file("etcd")}`,
+      `--listen-client-urls=${this.etcdUrl}`,
+      `--advertise-client-urls=${this.etcdUrl}`,
+      `--listen-peer-urls=http://127.0.0.1:${peer}`,
+      "--unsafe-no-fsync",
+      "--log-level=error",
+    ]);
+    await this.startApiserver();
+    if (!this.controllers) return;
+    await writeFile(this.file("manager.kubeconfig"), kubeconfigOf(this.access), { mode: 0o600 });
+    this.manager = this.run("kube-controller-manager", [
+      `--kubeconfig=${this.file("manager.kubeconfig")}`,
+      `--controllers=${controllers.join(",")}`,
+      `--root-ca-file=${this.file("certs/apiserver.crt")}`,
+      "--leader-elect=false",
+      "--secure-port=0",
+      "--kube-api-qps=200",
+      "--kube-api-burst=400",
+    ]);
+  }
+
+  async compact(): Promise<void> {
+    const etcdctl = asset("etcdctl");
+    if (!etcdctl) throw new Error("KUBEBUILDER_ASSETS holds no etcdctl");
+    const call = (...args: string[]) => promisify(execFile)(etcdctl, [`--endpoints=${this.etcdUrl}`, ...args]);
+    const status = JSON.parse((await call("endpoint", "status", "-w", "json")).stdout);
+    await call("compact", "--physical", String(status[0].Status.header.revision));
+    // etcd has forgotten; the API server's watch cache and list snapshots still answer for it until they start empty.
+    await this.restart();
+  }
+
+  async restart(): Promise<void> {
+    await this.apiserver?.kill();
+    await this.startApiserver();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.manager?.kill(), this.apiserver?.kill(), this.etcd?.kill()]);
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  private async startApiserver(): Promise<void> {
+    this.apiserver = this.run("kube-apiserver", [
+      `--etcd-servers=${this.etcdUrl}`,
+      "--bind-address=127.0.0.1",
+      "--advertise-address=127.0.0.1",
+      "--endpoint-reconciler-type=none",
+      `--secure-port=${this.port}`,
+      `--cert-dir=${this.file("certs")}`,
+      `--token-auth-file=${this.file("tokens.csv")}`,
+      `--service-account-key-file=${this.file("sa.pub")}`,
+      `--service-account-signing-key-file=${this.file("sa.key")}`,
+      "--service-account-issuer=https://kubernetes.default.svc",
+      "--service-cluster-ip-range=10.0.0.0/24",
+      "--authorization-mode=RBAC",
+    ]);
+    await this.ready(this.apiserver);
+  }
+
+  /** Waits until the API server says that it is ready and the default namespace is there. */
+  private async ready(process: LeashedProcess): Promise<void> {
+    const deadline = AbortSignal.timeout(startLimitMs);
+    while (!deadline.aborted) {
+      if (process.exitStatus !== null) break;
+      if (await this.answers()) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const log = await readFile(this.file(`${process.name}.log`), "utf8").catch(() => "");
+    throw new Error(`${process.name} did not become ready; the end of its log:\n${log.slice(-2000)}`);
+  }
+
+  private async answers(): Promise<boolean> {
+    this.ca = await readFile(this.file("certs/apiserver.crt"), "utf8").catch(() => "");
+    if (!this.ca) return false;
+    const client = new Client(this.access);
+    try {
+      if ((await client.reply("GET", "/readyz")).status !== 200) return false;
+      return (await client.reply("GET", "/api/v1/namespaces/default")).status === 200;
+    } catch {
+      return false;
+    } finally {
+      await client.close();
+    }
+  }
+
+  private run(name: string, args: string[]): LeashedProcess {
+    const path = asset(name);
+    if (!path) throw new Error(`KUBEBUILDER_ASSETS holds no ${name}`);
+    return new LeashedProcess(path, args, this.file(`${name}.log`));
+  }
+
+  private file(name: string): string {
+    return join(this.folder, name);
+  }
+}
+
+/** Ports of loopback that were free a moment ago, all different. */
+async function freePorts(count: 3): Promise<[number, number, number]>;
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, "127.0.0.1");
+      await new Promise((resolve) => server.once("listening", resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

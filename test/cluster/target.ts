@@ -1,0 +1,28 @@
+import type { Access } from "./client.ts";
+
+/** A cluster under test, whichever it is. */
+export interface Target {
+  /** Its administrator's access. */
+  readonly access: Access;
+  /** Whether somebody removes owned objects and empties deleted namespaces, as a controller-manager does. */
+  readonly controllers: boolean;
+}
+
+/** A cluster of the test's own, which it may disturb. */
+export interface OwnTarget extends Target {
+  /** Forgets all history up to now, on disk and in every cache; returns when the API serves again. */
+  compact(): Promise<void>;
+  /** Stops the API server and starts it again on the same port with the same data; watches end. */
+  restart(): Promise<void>;
+  /** Ends its processes and removes its files. */
+  close(): Promise<void>;
+}
+
+/** Which kind of cluster a vitest project runs on. */
+export type TargetName = "embedded" | "real";
+
+/** Starts a cluster of the project's kind, or says why there can be none. */
+export async function startTarget(name: TargetName): Promise<OwnTarget> {
+  const { start } = name === "embedded" ? await import("./embedded-target.ts") : await import("./real-target.ts");
+  return start();
+}
