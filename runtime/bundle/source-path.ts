@@ -1,0 +1,11 @@
+import { isAbsolute, relative, resolve } from "node:path";
+
+/** A file as a person would name it: relative to the working directory where it lies below it, else absolute. */
+export function displayPath(file: string, base: string): string {
+  const absolute = resolve(base, file);
+  const below = relative(process.cwd(), absolute);
+  return below === "" || below.startsWith("..") || isAbsolute(below) ? absolute : below;
+}
+
+/** Whether a file was installed rather than written by the function's author. */
+export const isInstalled = (file: string): boolean => /(?:^|[\\/])node_modules[\\/]/.test(file);
