@@ -172,6 +172,7 @@ export const errorCodes = {
   ),
 
   // dev
+  WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 
   // runtime
   WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),

@@ -1,0 +1,27 @@
+import { bundleFunction } from "../bundle/bundle-function.ts";
+import { WatchfireError } from "../errors.ts";
+import { checkExpression } from "../filter/check-expression.ts";
+import { loadFunctions } from "../manifest/load.ts";
+import type { Command } from "./command.ts";
+import { defaults } from "./defaults.ts";
+
+export const validate: Command = {
+  name: "validate",
+  summary: "checks every manifest and builds every handler, and tells all that is wrong",
+  options: { functions: { value: "DIR", summary: "the functions folder", default: defaults.functions } },
+  async run({ options }) {
+    const folder = options.functions ?? defaults.functions;
+    const { functions, faults } = await loadFunctions(folder, { checkExpression });
+    const built = await Promise.allSettled(functions.map(bundleFunction));
+    const all = [...faults];
+    for (const result of built) {
+      if (result.status === "fulfilled") continue;
+      if (!(result.reason instanceof WatchfireError)) throw result.reason;
+      all.push(result.reason);
+    }
+    for (const fault of all) process.stderr.write(`${fault.message}\n`);
+    const good = built.filter((result) => result.status === "fulfilled").length;
+    process.stdout.write(`${good} valid, ${all.length === 1 ? "1 fault" : `${all.length} faults`}\n`);
+    return all.length === 0 ? 0 : 1;
+  },
+};

@@ -1,0 +1,76 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { z } from "zod";
+import { WatchfireError } from "../errors.ts";
+import type { Discovery } from "../kube/discovery.ts";
+import { resourcePath } from "../kube/resource.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+
+/** Beside a function's manifest: objects for it to react to. */
+const sampleFile = "sample.yaml";
+
+/** Stamped with the time, so that each start is a change and the function has something to do. */
+const stamp = "watchfire.dev/applied-at";
+
+const sampleSchema = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: z.string().default("default"),
+    annotations: z.record(z.string(), z.string()).default({}),
+  }),
+});
+
+/**
+ * Applies the samples that lie beside the manifests, in the order of their documents, so that a newcomer sees a function
+ * run without typing anything. Only for a cluster that is ours: the embedded one.
+ * @returns how many objects were applied
+ * @throws WatchfireError WF_DEV_SAMPLE for a document that is no object or whose kind is not served
+ */
+export async function applySamples(
+  manifestFiles: readonly string[],
+  transport: KubeTransport,
+  discovery: Discovery,
+  now: number,
+): Promise<number> {
+  const files = [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
+  let applied = 0;
+  for (const file of files) {
+    for (const document of parseAllDocuments(readFileSync(file, "utf8"))) {
+      const sample = sampleSchema.safeParse(document.toJS());
+      if (!sample.success) {
+        throw new WatchfireError("WF_DEV_SAMPLE", { what: z.prettifyError(sample.error), place: { file } });
+      }
+      await apply(sample.data, file, transport, discovery, now);
+      applied++;
+    }
+  }
+  return applied;
+}
+
+async function apply(
+  sample: z.infer<typeof sampleSchema>,
+  file: string,
+  transport: KubeTransport,
+  discovery: Discovery,
+  now: number,
+): Promise<void> {
+  const { apiVersion, kind, metadata } = sample;
+  const found = await discovery.resolve(apiVersion, kind);
+  if (found.type === "NotServed") throw new WatchfireError("WF_DEV_SAMPLE", { what: found.reason, place: { file } });
+  const { namespaced } = found.resource;
+  const { namespace, ...clusterScoped } = metadata;
+  const stamped = {
+    ...(namespaced ? metadata : clusterScoped),
+    annotations: { ...metadata.annotations, [stamp]: new Date(now).toISOString() },
+  };
+  await transport.json({
+    method: "PATCH",
+    path: resourcePath(found.resource, namespace, metadata.name),
+    query: { fieldManager: "watchfire-dev", force: "true" },
+    headers: { "content-type": "application/apply-patch+yaml" },
+    body: JSON.stringify({ ...sample, metadata: stamped }),
+  });
+}
