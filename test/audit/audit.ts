@@ -1,0 +1,157 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Client } from "../cluster/client.ts";
+import { type Fact, namespaces, readDeliveries, readFacts, revision } from "./ledger.ts";
+import { Runtime, startCluster, until, Writer } from "./processes.ts";
+import { type Gap, judge, type Verdict } from "./verdict.ts";
+
+export interface AuditPlan {
+  /** ConfigMaps that the writer works on. */
+  readonly objects: number;
+  /** Creations, changes and deletions in each of the two parts; the first `objects` of the first part are creations. */
+  readonly operations: number;
+  /** SIGKILLs in each part. */
+  readonly kills: number;
+  readonly seed: number;
+  readonly say: (line: string) => void;
+}
+
+/**
+ * Kills the runtime with SIGKILL while another process writes, first with the cluster's history whole, then with all of it
+ * compacted while the runtime is down; then compares the cluster's history with what the handler wrote into the cluster.
+ */
+export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacted: Verdict }> {
+  const folder = await mkdtemp(join(tmpdir(), "watchfire-audit-"));
+  const cluster = await startCluster(folder);
+  const runtime = new Runtime(folder, cluster.kubeconfig);
+  const writer = new Writer(cluster.kubeconfig, plan.objects, plan.seed);
+  let kept = true;
+  try {
+    const { client } = cluster;
+    for (const name of Object.values(namespaces)) {
+      await client.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    }
+    const began = await revision(client);
+    await runtime.start();
+    plan.say("part 1: killed again and again, the history whole");
+    await killWhileWriting(plan, runtime, writer, client);
+    const facts = await readFacts(client, began);
+    const whole = await settled(plan, client, facts, []);
+
+    plan.say("part 2: killed, and the history compacted while it is down");
+    const gaps: Gap[] = [];
+    for (let kill = 0; kill < plan.kills; kill++) {
+      gaps.push(await killAndCompact(plan, runtime, writer, client, facts));
+      await settled(plan, client, facts, gaps);
+    }
+    const compacted = await settled(plan, client, facts, gaps);
+    kept = isFaultless(whole) && isFaultless(compacted);
+    return { whole, compacted };
+  } catch (error) {
+    kept = false;
+    throw error;
+  } finally {
+    writer.stop();
+    await runtime.kill();
+    await cluster.stop();
+    if (kept) await rm(folder, { recursive: true, force: true });
+    else plan.say(`logs and data are kept in ${folder}`);
+  }
+}
+
+/** Each kill falls in the middle of a stretch of writing, when the restarted runtime has delivered something again. */
+async function killWhileWriting(plan: AuditPlan, runtime: Runtime, writer: Writer, client: Client): Promise<void> {
+  const stretch = Math.floor(plan.operations / (plan.kills + 1));
+  for (let kill = 1; kill <= plan.kills; kill++) {
+    const before = await written(client);
+    writer.allow(stretch);
+    await writer.left(Math.floor(stretch / 2));
+    await until("the handler records", 60_000, async () => (await written(client)) > before);
+    await runtime.kill();
+    plan.say(`  kill ${kill} of ${plan.kills}: ${await written(client)} deliveries written`);
+    await runtime.start();
+    await writer.left(0);
+  }
+  writer.allow(plan.operations - stretch * plan.kills);
+  await writer.left(0);
+}
+
+/** One kill amid writing, writing on while it is down, before and after the compaction, and while it comes back. */
+async function killAndCompact(
+  plan: AuditPlan,
+  runtime: Runtime,
+  writer: Writer,
+  client: Client,
+  facts: Fact[],
+): Promise<Gap> {
+  const from = await revision(client);
+  const stretch = Math.floor(plan.operations / (4 * plan.kills));
+  const before = await written(client);
+  writer.allow(stretch);
+  await until("the handler records", 60_000, async () => (await written(client)) > before);
+  await runtime.kill();
+  writer.allow(stretch);
+  await writer.left(0);
+  facts.push(...(await readFacts(client, from)));
+  const compactedTo = await revision(client);
+  await client.post("/watchfire.dev/compact", {});
+
+  writer.allow(stretch);
+  await writer.left(Math.floor(stretch / 2));
+  await runtime.start();
+  await writer.left(0);
+  const to = await revision(client);
+  writer.allow(stretch);
+  await writer.left(0);
+  facts.push(...(await readFacts(client, compactedTo)));
+  plan.say(`  down from revision ${from}, history compacted at ${compactedTo}, back by ${to}`);
+  return { from, to };
+}
+
+/** Nothing new for so long, and what comes late has come: a duplicate, say. Milliseconds. */
+const quietMs = 1000;
+/** How long the runtime may go without a delivery before the audit takes what is missing as missed, in milliseconds. */
+const patienceMs = 15_000;
+
+/** The verdict once nothing is missing any more, or once the runtime delivers nothing any more. */
+async function settled(
+  plan: AuditPlan,
+  client: Client,
+  facts: readonly Fact[],
+  gaps: readonly Gap[],
+): Promise<Verdict> {
+  let count = -1;
+  let changedAt = performance.now();
+  const verdict = await until("the runtime catches up", 300_000, async () => {
+    const deliveries = await readDeliveries(client);
+    if (deliveries.length !== count) {
+      count = deliveries.length;
+      changedAt = performance.now();
+      return undefined;
+    }
+    const quietFor = performance.now() - changedAt;
+    if (quietFor < quietMs) return undefined;
+    const current = judge(facts, deliveries, gaps);
+    return (current.missed.length === 0 || quietFor > patienceMs) && current;
+  });
+  const { missed, unflagged, disordered, invented } = verdict;
+  plan.say(
+    `  ${verdict.facts} changes, ${verdict.deliveries} deliveries (${verdict.flagged} flagged, ${verdict.synthetic} synthetic): ` +
+      `${missed.length} missed, ${unflagged.length} duplicates not flagged, ${disordered.length} out of order, ${invented.length} invented`,
+  );
+  for (const [kind, list] of Object.entries({ missed, unflagged, disordered, invented })) {
+    for (const line of list.slice(0, 10)) plan.say(`    ${kind}: ${line}`);
+  }
+  return verdict;
+}
+
+/** How many deliveries are written down. */
+async function written(client: Client): Promise<number> {
+  const page = await client.get(`/api/v1/namespaces/${namespaces.records}/configmaps`, { limit: 1 });
+  return page.items.length + Number(page.metadata.remainingItemCount ?? 0);
+}
+
+export function isFaultless({ missed, unflagged, disordered, invented }: Verdict): boolean {
+  return missed.length + unflagged.length + disordered.length + invented.length === 0;
+}

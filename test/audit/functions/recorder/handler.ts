@@ -1,0 +1,26 @@
+import { defineHandler } from "@watchfire/sdk";
+import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
+
+const namespace = "audit-records";
+
+/** Writes down each delivery as a ConfigMap, so that whoever reads the cluster knows what the handler saw. */
+export default defineHandler<V1ConfigMap>(async (event, ctx) => {
+  const { uid = "", name = "" } = event.object.metadata ?? {};
+  const run = Math.random().toString(36).slice(2, 12);
+  const id = event.id.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  const record = {
+    id: event.id,
+    type: event.type,
+    uid,
+    name,
+    resourceVersion: event.resourceVersion,
+    attempt: String(event.attempt),
+    redelivered: String(event.redelivered),
+    initial: String(event.initial ?? false),
+    synthetic: String(event.synthetic ?? false),
+  };
+  const metadata = { name: `${id}-${event.attempt}-${run}`, namespace };
+  await ctx.kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata, data: record });
+  // Some more work after the effect, so that a kill often falls between the effect and its being known as done.
+  await ctx.kube.get({ apiVersion: "v1", kind: "ConfigMap", name: metadata.name, namespace });
+});

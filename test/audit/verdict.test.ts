@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import type { Delivery, Fact } from "./ledger.ts";
+import { judge } from "./verdict.ts";
+
+let written = 0;
+const fact = (uid: string, type: Fact["type"], resourceVersion: number, name = "a"): Fact => ({
+  uid,
+  name,
+  type,
+  resourceVersion,
+});
+const delivered = (of: Fact, more: Partial<Delivery> = {}): Delivery => ({
+  ...of,
+  id: `${of.uid}/${of.resourceVersion}/${of.type}`,
+  flagged: false,
+  synthetic: false,
+  writtenAt: written++,
+  ...more,
+});
+
+const added = fact("u1", "Added", 10);
+const changed = fact("u1", "Modified", 12);
+const deleted = fact("u1", "Deleted", 15);
+const life = [added, changed, deleted];
+const faults = (verdict: ReturnType<typeof judge>) => {
+  const { missed, unflagged, disordered, invented } = verdict;
+  return {
+    missed: missed.length,
+    unflagged: unflagged.length,
+    disordered: disordered.length,
+    invented: invented.length,
+  };
+};
+const none = { missed: 0, unflagged: 0, disordered: 0, invented: 0 };
+
+describe("with the history whole", () => {
+  test("a life delivered once and in order is without fault", () => {
+    expect(
+      faults(
+        judge(
+          life,
+          life.map((each) => delivered(each)),
+          [],
+        ),
+      ),
+    ).toEqual(none);
+  });
+
+  test("every change that was not delivered is missed", () => {
+    expect(faults(judge(life, [delivered(added)], []))).toEqual({ ...none, missed: 2 });
+  });
+
+  test("a state delivered again must say so", () => {
+    const again = [delivered(added), delivered(changed), delivered(changed), delivered(deleted)];
+    expect(faults(judge(life, again, []))).toEqual({ ...none, unflagged: 1 });
+    const flagged = again.map((each, index) => (index === 2 ? { ...each, flagged: true } : each));
+    expect(faults(judge(life, flagged, []))).toEqual(none);
+  });
+
+  test("a state delivered again under another type is a duplicate all the same", () => {
+    const again = [delivered(added), delivered({ ...added, type: "Modified" }), delivered(changed), delivered(deleted)];
+    expect(faults(judge(life, again, []))).toEqual({ ...none, unflagged: 1 });
+  });
+
+  test("a deletion happens once, whatever resourceVersion its event has", () => {
+    const twice = [...life.map((each) => delivered(each)), delivered({ ...deleted, resourceVersion: 12 })];
+    expect(faults(judge(life, twice, []))).toEqual({ ...none, unflagged: 1 });
+  });
+
+  test("an older state first delivered after a newer one is out of order", () => {
+    expect(
+      faults(
+        judge(
+          life,
+          [changed, added, deleted].map((each) => delivered(each)),
+          [],
+        ),
+      ),
+    ).toEqual({
+      ...none,
+      disordered: 1,
+    });
+  });
+
+  test("the end of an object comes before the beginning of the next of its name", () => {
+    const next = fact("u2", "Added", 20);
+    const swapped = [added, changed, next, deleted].map((each) => delivered(each));
+    expect(faults(judge([...life, next], swapped, []))).toEqual({ ...none, disordered: 1 });
+  });
+
+  test("a delivery of what never happened is found", () => {
+    const ghost = delivered(fact("u9", "Deleted", 11));
+    expect(faults(judge([added], [delivered(added), ghost], []))).toEqual({ ...none, invented: 1 });
+  });
+});
+
+describe("with a gap in the history", () => {
+  const gap = [{ from: 10, to: 15 }];
+
+  test("of the changes within it only the last is required", () => {
+    const facts = [added, changed, fact("u1", "Modified", 14)];
+    const last = delivered(fact("u1", "Modified", 14), { synthetic: true });
+    expect(faults(judge(facts, [delivered(added), last], gap))).toEqual(none);
+    expect(faults(judge(facts, [delivered(added)], gap))).toEqual({ ...none, missed: 1 });
+  });
+
+  test("a deletion within it is required", () => {
+    expect(faults(judge(life, [delivered(added)], gap))).toEqual({ ...none, missed: 1 });
+    const unseen = delivered({ ...deleted, resourceVersion: 10 }, { synthetic: true });
+    expect(faults(judge(life, [delivered(added), unseen], gap))).toEqual(none);
+  });
+
+  test("an object that came and went within it may stay unknown", () => {
+    const brief = [fact("u2", "Added", 11, "b"), fact("u2", "Deleted", 13, "b")];
+    expect(faults(judge([added, ...brief], [delivered(added)], gap))).toEqual(none);
+  });
+
+  test("an object that the handler met is never without its end", () => {
+    const brief = [fact("u2", "Added", 11, "b"), fact("u2", "Deleted", 13, "b")];
+    const met = [delivered(added), delivered(fact("u2", "Added", 11, "b"))];
+    expect(faults(judge([added, ...brief], met, gap))).toEqual({ ...none, missed: 1 });
+  });
+
+  test("every change outside it is required", () => {
+    const after = fact("u1", "Modified", 16);
+    expect(faults(judge([added, after], [delivered(added)], gap))).toEqual({ ...none, missed: 1 });
+  });
+});

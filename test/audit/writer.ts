@@ -1,0 +1,97 @@
+// Creates, changes, deletes and creates again, as far as it is told to go on; a process of its own.
+import { Client } from "../cluster/client.ts";
+import { accessOf } from "../cluster/kubeconfig.ts";
+import { namespaces } from "./ledger.ts";
+
+/** What the audit tells the writer: how many operations it may have done in all. */
+export interface ToWriter {
+  readonly allow: number;
+}
+/** What the writer tells the audit: how many it has done. */
+export interface FromWriter {
+  readonly done: number;
+}
+
+const [kubeconfig = "", objects, seed] = process.argv.slice(2);
+const client = new Client(await accessOf(kubeconfig));
+const collection = `/api/v1/namespaces/${namespaces.objects}/configmaps`;
+const random = randomFrom(Number(seed));
+
+/** Requests under way; each for another object, so that the order of one object's changes is the writer's. */
+const parallel = 8;
+let allowed = 0;
+let done = 0;
+let wake = () => {};
+
+process.on("message", (message: ToWriter) => {
+  allowed = message.allow;
+  wake();
+});
+process.on("disconnect", () => process.exit());
+
+const exists = new Set<number>();
+const busy = new Set<number>();
+const working: Promise<void>[] = [];
+for (let lane = 0; lane < parallel; lane++) working.push(work());
+await Promise.all(working);
+
+async function work(): Promise<void> {
+  for (;;) {
+    while (started() >= allowed) await allowedMore();
+    const object = pick();
+    busy.add(object);
+    await operate(object);
+    busy.delete(object);
+    done++;
+    process.send?.({ done } satisfies FromWriter);
+  }
+}
+
+const started = () => done + busy.size;
+
+/** All lanes wait for one word. */
+let more: Promise<void> | undefined;
+function allowedMore(): Promise<void> {
+  more ??= new Promise((resolve) => {
+    wake = () => {
+      more = undefined;
+      resolve();
+    };
+  });
+  return more;
+}
+
+/** The first round creates each object in turn; after that they are chosen at random. */
+function pick(): number {
+  if (done + busy.size < Number(objects)) return done + busy.size;
+  for (;;) {
+    const object = Math.floor(random() * Number(objects));
+    if (!busy.has(object)) return object;
+  }
+}
+
+/** Absent: create. Present: seven times in ten change, else delete. */
+async function operate(object: number): Promise<void> {
+  const name = `item-${object}`;
+  if (!exists.has(object)) {
+    await client.post(collection, { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { turn: "0" } });
+    exists.add(object);
+  } else if (random() < 0.7) {
+    await client.patch(`${collection}/${name}`, { data: { turn: String(done), noise: String(random()) } });
+  } else {
+    await client.delete(`${collection}/${name}`);
+    exists.delete(object);
+  }
+}
+
+/** mulberry32: a seeded generator, so that a run can be made again. */
+function randomFrom(start: number): () => number {
+  let state = start >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
