@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { fieldsDigest } from "../../runtime/filter/changed-fields.ts";
+import { Filter } from "../../runtime/filter/filter.ts";
+import { folders, recordedEvents, shipped } from "./shipped.ts";
+
+test("every folder is a function without a fault", () => {
+  expect(shipped.faults.map((fault) => fault.message)).toEqual([]);
+  expect(shipped.functions.map((manifest) => manifest.name)).toEqual([...folders].sort());
+});
+
+test.each(shipped.functions)("$name asks for no wildcard", ({ permissions }) => {
+  for (const { apiGroups, resources, verbs } of permissions) {
+    expect([...apiGroups, ...resources, ...verbs]).not.toContain("*");
+  }
+});
+
+test.each(shipped.functions)("$name becomes one script that an isolate can run", async (manifest) => {
+  const { script } = await bundleFunction(manifest);
+  expect(script).not.toMatch(/\b(?:require|import)\s*\(/);
+});
+
+for (const manifest of shipped.functions) {
+  test.each(recordedEvents(manifest.name))(
+    `${manifest.name}'s $file is an event that its manifest lets through`,
+    ({ event }) => {
+      const trigger = manifest.triggers.find(({ name }) => name === event.trigger);
+      expect(trigger, `no trigger ${event.trigger}`).toBeDefined();
+      if (!trigger) return;
+      expect([event.object.apiVersion, event.object.kind]).toEqual([trigger.apiVersion, trigger.kind]);
+      const before = event.oldObject && fieldsDigest(event.oldObject, trigger.changedFields);
+      const body = Buffer.from(JSON.stringify(event.object));
+      const verdict = new Filter(trigger).judge(
+        event.type,
+        body,
+        { hash: before, matched: undefined },
+        undefined,
+        false,
+      );
+      expect(verdict.deliver).toBe(true);
+    },
+  );
+}

@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { UnknownObject, WatchEvent } from "@watchfire/sdk";
+import { checkExpression } from "../../runtime/filter/check-expression.ts";
+import { loadFunctions } from "../../runtime/manifest/load.ts";
+
+/** The functions that come with the project. */
+export const functionsFolder = join(import.meta.dirname, "../../functions");
+
+/** Each folder is one function. */
+export const folders = readdirSync(functionsFolder, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map((entry) => entry.name);
+
+/** What `watchfire validate` would make of them. */
+export const shipped = await loadFunctions(functionsFolder, { checkExpression });
+
+/** A delivery as it was recorded; without `oldObject` where there was none. */
+export type RecordedEvent = WatchEvent<UnknownObject>;
+
+/** The events recorded beside a function. */
+export function recordedEvents(folder: string): { file: string; event: RecordedEvent }[] {
+  const events = join(functionsFolder, folder, "events");
+  return readdirSync(events).map((file) => ({ file, event: JSON.parse(readFileSync(join(events, file), "utf8")) }));
+}
