@@ -91,8 +91,12 @@ export class Client {
       body: !hasBody ? undefined : typeof options.body === "string" ? options.body : JSON.stringify(options.body),
     });
     const text = await answer.body.text();
-    const isJson = String(answer.headers["content-type"]).includes("json");
-    return { status: answer.statusCode, headers: answer.headers, text, body: isJson ? JSON.parse(text) : {} };
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text,
+      body: text.startsWith("{") ? JSON.parse(text) : {},
+    };
   }
 
   get(path: string, query?: Query, headers?: Record<string, string>): Promise<Body> {

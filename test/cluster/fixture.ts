@@ -1,9 +1,10 @@
 // What every file of the suite works with: the project's shared cluster, and names of its own inside it.
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { afterAll, describe, inject } from "vitest";
 import { type Body, Client, type Reply } from "./client.ts";
 import { kubeconfigOf } from "./kubeconfig.ts";
@@ -106,11 +107,23 @@ export class Kubectl {
     onEnd(async () => rmSync(this.folder, { recursive: true, force: true }));
   }
 
+  /** Runs it and gives its output line by line, until the caller returns. */
+  async *lines(args: readonly string[]): AsyncGenerator<string, void> {
+    const child = spawn(inject("kubectl"), this.withAccess(args), {
+      stdio: ["ignore", "pipe", "inherit"],
+      timeout: 40_000,
+    });
+    try {
+      yield* createInterface({ input: child.stdout });
+    } finally {
+      child.kill("SIGKILL");
+    }
+  }
+
   /** Runs it with `input` as its standard input; never throws for its exit status. */
   run(args: readonly string[], input?: string): Promise<Run> {
     return new Promise((resolve) => {
-      const all = [`--kubeconfig=${this.kubeconfig}`, `--cache-dir=${join(this.folder, "cache")}`, ...args];
-      const child = execFile(inject("kubectl"), all, { timeout: 40_000 }, (error, stdout, stderr) => {
+      const child = execFile(inject("kubectl"), this.withAccess(args), { timeout: 40_000 }, (error, stdout, stderr) => {
         resolve({ status: error ? Number(error.code ?? -1) : 0, stdout, stderr });
       });
       child.stdin?.end(input ?? "");
@@ -122,5 +135,9 @@ export class Kubectl {
     const { status, stdout, stderr } = await this.run(args, input);
     if (status !== 0) throw new Error(`kubectl ${args.join(" ")}: exit status ${status}\n${stderr}${stdout}`);
     return stdout;
+  }
+
+  private withAccess(args: readonly string[]): string[] {
+    return [`--kubeconfig=${this.kubeconfig}`, `--cache-dir=${join(this.folder, "cache")}`, ...args];
   }
 }
