@@ -80,14 +80,14 @@ function openDesk({ options }: Invocation): Desk {
 }
 
 function folderDesk(folder: string): Desk {
-  const store = new SqliteStore({ folder, mustExist: true });
+  const store = new SqliteStore({ folder, maintenance: true });
   const letters = new DeadLetters(store);
   return {
     list: async () => (await letters.list()).map(describeSummary),
     show: async (id) => describeDeadLetter(await letters.show(id)),
     replay: (ids) => letters.replay(ids),
     drop: (ids) => letters.drop(ids),
-    close: () => store.close(store.previousEnd === "clean"),
+    close: () => store.close(false),
   };
 }
 
