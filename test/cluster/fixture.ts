@@ -42,11 +42,11 @@ afterAll(async () => {
   await admin.close();
 });
 
-/** Tests of what a controller-manager does; skipped, with the reason printed, where the cluster has none. */
-export const describeControllers = shared.controllers
-  ? describe
-  : (name: string, body: () => void) =>
-      describe.skip(`${name} (skipped: KUBEBUILDER_ASSETS holds no kube-controller-manager)`, body);
+/** Tests of what a controller-manager does; the run's first lines say so where they are skipped. */
+export const describeControllers = describe.skipIf(!shared.controllers);
+
+/** Tests that need a cluster to disturb; the run's first lines say so where they are skipped. */
+export const describeHistory = describe.skipIf(!inject("startable"));
 
 /** Starts a cluster of the project's kind that the test may disturb; it ends with the file. */
 export async function startOwn(): Promise<OwnTarget & { readonly admin: Client }> {

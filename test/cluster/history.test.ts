@@ -1,13 +1,12 @@
 // What needs a cluster of its own: its history is compacted, its API server restarted.
-import { beforeAll, describe, expect, inject, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Body, Client } from "./client.ts";
-import { startOwn } from "./fixture.ts";
+import { describeHistory, startOwn } from "./fixture.ts";
 
 const path = "/api/v1/namespaces/default/secrets";
 const expired = { kind: "Status", status: "Failure", reason: "Expired", code: 410 };
-const ownable = inject("shared").disposable;
 
-describe.skipIf(!ownable)("after a restart of the API server", () => {
+describeHistory("after a restart of the API server", () => {
   let admin: Client;
   let made: Body;
   let live: Awaited<ReturnType<Client["watch"]>>;
@@ -38,7 +37,7 @@ describe.skipIf(!ownable)("after a restart of the API server", () => {
   });
 });
 
-describe.skipIf(!ownable)("after a compaction", () => {
+describeHistory("after a compaction", () => {
   let admin: Client;
   let old: string;
   let token: string | undefined;

@@ -1,6 +1,6 @@
 // Before a cluster project runs: one cluster for all its files, and kubectl at hand.
 import type { TestProject } from "vitest/node";
-import { realClusterConfigured, runningClusterKubeconfig } from "../tools/assets.ts";
+import { assetsFolder, realClusterConfigured, runningClusterKubeconfig } from "../tools/assets.ts";
 import { kubectlPath } from "../tools/kubectl.ts";
 import { accessOf } from "./kubeconfig.ts";
 import { startTarget, type Target, type TargetName } from "./target.ts";
@@ -8,25 +8,33 @@ import { startTarget, type Target, type TargetName } from "./target.ts";
 declare module "vitest" {
   export interface ProvidedContext {
     target: TargetName;
+    /** `disposable`: it ends with the run, so that nothing has to be cleaned up in it. */
     shared: Target & { readonly disposable: boolean };
+    /** Whether a file can have a cluster of its own, to compact and to restart. */
+    startable: boolean;
     kubectl: string;
   }
 }
 
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const target = project.name === "cluster-real" ? "real" : "embedded";
-  project.provide("target", target);
-  project.provide("kubectl", await kubectlPath());
   const running = target === "real" ? runningClusterKubeconfig() : undefined;
+  const startable = target === "embedded" || assetsFolder() !== undefined;
+  project.provide("target", target);
+  project.provide("startable", startable);
+  project.provide("kubectl", await kubectlPath());
+  if (!startable) say("Tests of compaction and restart are skipped: KUBECONFIG_TEST's cluster is not ours to disturb.");
   if (running) {
     project.provide("shared", { access: await accessOf(running), controllers: true, disposable: false });
     return async () => {};
   }
   if (!realClusterConfigured())
-    process.stdout.write(
-      "The cluster suite runs on the embedded cluster alone: neither KUBEBUILDER_ASSETS nor KUBECONFIG_TEST is set.\n",
-    );
+    say("The cluster suite runs on the embedded cluster alone: neither KUBEBUILDER_ASSETS nor KUBECONFIG_TEST is set.");
   const cluster = await startTarget(target);
+  if (!cluster.controllers)
+    say("Tests of controllers are skipped: KUBEBUILDER_ASSETS holds no kube-controller-manager.");
   project.provide("shared", { access: cluster.access, controllers: cluster.controllers, disposable: true });
   return () => cluster.close();
 }
