@@ -2,9 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "../cluster/client.ts";
+import { until } from "../tools/until.ts";
+import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
 import { type Fact, namespaces, readDeliveries, readFacts, revision } from "./ledger.ts";
-import { Runtime, startCluster, until, Writer } from "./processes.ts";
 import { type Gap, judge, type Verdict } from "./verdict.ts";
+import { Writer } from "./writer-process.ts";
 
 export interface AuditPlan {
   /** ConfigMaps that the writer works on. */
@@ -23,8 +25,8 @@ export interface AuditPlan {
  */
 export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacted: Verdict }> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-audit-"));
-  const cluster = await startCluster(folder);
-  const runtime = new Runtime(folder, cluster.kubeconfig);
+  const cluster = await ClusterProcess.start(folder);
+  const runtime = new RuntimeProcess(folder, cluster.kubeconfig, join(import.meta.dirname, "functions"));
   const writer = new Writer(cluster.kubeconfig, plan.objects, plan.seed);
   let kept = true;
   try {
@@ -61,7 +63,12 @@ export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacte
 }
 
 /** Each kill falls in the middle of a stretch of writing, when the restarted runtime has delivered something again. */
-async function killWhileWriting(plan: AuditPlan, runtime: Runtime, writer: Writer, client: Client): Promise<void> {
+async function killWhileWriting(
+  plan: AuditPlan,
+  runtime: RuntimeProcess,
+  writer: Writer,
+  client: Client,
+): Promise<void> {
   const stretch = Math.floor(plan.operations / (plan.kills + 1));
   for (let kill = 1; kill <= plan.kills; kill++) {
     const before = await written(client);
@@ -80,7 +87,7 @@ async function killWhileWriting(plan: AuditPlan, runtime: Runtime, writer: Write
 /** One kill amid writing, writing on while it is down, before and after the compaction, and while it comes back. */
 async function killAndCompact(
   plan: AuditPlan,
-  runtime: Runtime,
+  runtime: RuntimeProcess,
   writer: Writer,
   client: Client,
   facts: Fact[],

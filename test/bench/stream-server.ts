@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { kubeconfigOf } from "../cluster/kubeconfig.ts";
 import { makeCertificate } from "./certificate.ts";
 import { makePodStream } from "./pod-stream.ts";
 
@@ -95,7 +96,8 @@ const server = createServer({ key, cert: certificate, ALPNProtocols: ["http/1.1"
 });
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;
-  writeFileSync(kubeconfigPath, kubeconfig(`https://127.0.0.1:${port}`, certificate));
+  const access = { url: `https://127.0.0.1:${port}`, ca: certificate, token: "bench" };
+  writeFileSync(kubeconfigPath, kubeconfigOf(access));
   tell({ type: "listening", bytes: stream.bytes });
 });
 process.on("message", (message: ToServer) => {
@@ -103,16 +105,3 @@ process.on("message", (message: ToServer) => {
   else watcher = undefined;
 });
 process.on("disconnect", () => process.exit());
-
-/** JSON is YAML. */
-function kubeconfig(url: string, authority: string): string {
-  const ca = Buffer.from(authority).toString("base64");
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "bench", cluster: { server: url, "certificate-authority-data": ca } }],
-    users: [{ name: "bench", user: { token: "bench" } }],
-    contexts: [{ name: "bench", context: { cluster: "bench", user: "bench" } }],
-    "current-context": "bench",
-  });
-}

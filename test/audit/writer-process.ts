@@ -1,0 +1,36 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { join } from "node:path";
+import { Hopeless, until } from "../tools/until.ts";
+import type { FromWriter, ToWriter } from "./writer.ts";
+
+/** The process that writes; it does as many operations as it is allowed. */
+export class Writer {
+  private readonly child: ChildProcess;
+  private done = 0;
+  private allowed = 0;
+
+  constructor(kubeconfig: string, objects: number, seed: number) {
+    this.child = fork(join(import.meta.dirname, "writer.ts"), [kubeconfig, String(objects), String(seed)]);
+    this.child.on("message", (message: FromWriter) => {
+      this.done = message.done;
+    });
+  }
+
+  /** Lets it do so many operations more. */
+  allow(operations: number): void {
+    this.allowed += operations;
+    this.child.send({ allow: this.allowed } satisfies ToWriter);
+  }
+
+  /** Resolves when at most so many of the allowed operations are left. */
+  async left(operations: number): Promise<void> {
+    await until("the writer writes", 120_000, async () => {
+      if (this.child.exitCode !== null) throw new Hopeless("the writer ended");
+      return this.allowed - this.done <= operations;
+    });
+  }
+
+  stop(): void {
+    this.child.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Body } from "../cluster/client.ts";
+import { until } from "../tools/until.ts";
+import { configMapPath, manifest, Stage } from "./stage.ts";
+
+const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const myapps = "/apis/my.domain/v1/namespaces/default/myapps";
+const myapp = (name: string, version = "1.0"): object => ({
+  apiVersion: "my.domain/v1",
+  kind: "MyApp",
+  metadata: { name },
+  spec: { appName: "shop", version },
+});
+const crd = (): Body => {
+  const [document] = manifest("myapp/crd.yaml");
+  if (!document) throw new Error("crd.yaml is empty");
+  return document;
+};
+/** Creates it as soon as the API server serves its kind. */
+const create = (stage: Stage, object: object) =>
+  until("MyApp is served", 10_000, async () => {
+    const { status, body } = await stage.client.reply("POST", myapps, { body: object });
+    return status === 201 && body;
+  });
+const ready = (object: Body) =>
+  object.status?.conditions?.find((condition: { type: string }) => condition.type === "Ready");
+const settled = (stage: Stage, name: string, generation: number) =>
+  stage.object(`${myapps}/${name}`, ({ status }) => status?.observedGeneration === generation);
+
+describe("with the CRD that ships beside it, installed after the runtime has started", () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await Stage.start();
+    await stage.client.post(crds, crd());
+  });
+  afterAll(() => stage?.close());
+
+  test("the sample gets a ConfigMap that it owns, and a status", async () => {
+    const [sample] = manifest("myapp/myapp.yaml");
+    const app = await create(stage, sample ?? {});
+    const { data, metadata } = await stage.object(configMapPath("default", "my-sample"));
+    expect(data).toEqual({ appName: sample?.spec.appName, version: sample?.spec.version });
+    expect(metadata.ownerReferences).toEqual([
+      { apiVersion: "my.domain/v1", kind: "MyApp", name: "my-sample", uid: app.metadata.uid, controller: true },
+    ]);
+    const { status } = await settled(stage, "my-sample", 1);
+    expect(status.conditions).toHaveLength(1);
+    expect(status.conditions[0]).toMatchObject({ type: "Ready", status: "True", observedGeneration: 1 });
+    expect(status.conditions[0].lastTransitionTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  });
+
+  test("the ConfigMap and the status follow the spec, and the transition time stays", async () => {
+    await create(stage, myapp("follows"));
+    const before = ready(await settled(stage, "follows", 1));
+    await stage.client.patch(`${myapps}/follows`, { spec: { version: "2.0" } });
+    await stage.object(configMapPath("default", "follows"), ({ data }) => data.version === "2.0");
+    const after = ready(await settled(stage, "follows", 2));
+    expect(after).toMatchObject({ status: "True", observedGeneration: 2 });
+    expect(after.lastTransitionTime).toBe(before.lastTransitionTime);
+  });
+
+  test("its own status fires nothing", async () => {
+    await create(stage, myapp("quiet"));
+    const { metadata } = await settled(stage, "quiet", 1);
+    const reconciled = async () =>
+      (await stage.log()).filter(({ msg, object }) => msg === "reconciled" && JSON.stringify(object).includes("quiet"));
+    // Whatever the write of the status had fired would be handled before a later change of the same object.
+    await stage.client.patch(`${myapps}/quiet`, { spec: { version: "2.0" } });
+    await settled(stage, "quiet", 2);
+    expect(metadata.generation).toBe(1);
+    await until("both are told", 5000, async () => (await reconciled()).length >= 2);
+    expect(await reconciled()).toHaveLength(2);
+  });
+
+  test("a ConfigMap that someone deletes or edits is put back", async () => {
+    await create(stage, myapp("kept"));
+    const first = await stage.object(configMapPath("default", "kept"));
+    await stage.client.delete(configMapPath("default", "kept"));
+    await stage.object(configMapPath("default", "kept"), ({ metadata }) => metadata.uid !== first.metadata.uid);
+    await stage.client.patch(configMapPath("default", "kept"), { data: { version: "tampered" } });
+    await stage.object(configMapPath("default", "kept"), ({ data }) => data.version === "1.0");
+  });
+
+  test("a ConfigMap of someone else's is left alone until its name is free", async () => {
+    await stage.configMap("default", "taken", { mine: "yes" });
+    await create(stage, myapp("taken"));
+    expect(ready(await settled(stage, "taken", 1))).toMatchObject({ status: "False", reason: "NameTaken" });
+    await stage.event("default", "taken", "NameTaken");
+    expect((await stage.object(configMapPath("default", "taken"))).data).toEqual({ mine: "yes" });
+
+    await stage.client.delete(configMapPath("default", "taken"));
+    await stage.object(`${myapps}/taken`, (app) => ready(app)?.status === "True");
+    expect((await stage.object(configMapPath("default", "taken"))).data).toEqual({ appName: "shop", version: "1.0" });
+  });
+
+  test("the ConfigMap goes with its MyApp", async () => {
+    await create(stage, myapp("brief"));
+    await stage.object(configMapPath("default", "brief"));
+    await stage.client.delete(`${myapps}/brief`);
+    await stage.gone(configMapPath("default", "brief"));
+  });
+});
+
+describe("with a CRD that lacks", () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await Stage.start();
+  });
+  afterAll(() => stage?.close());
+
+  test.each([
+    { lack: "the status subresource and a status schema", subresources: undefined, says: "no status subresource" },
+    { lack: "a status schema", subresources: { status: {} }, says: "no schema for `status`" },
+  ])("$lack, the ConfigMap is kept all the same and an Event says what is missing", async ({ subresources, says }) => {
+    const form = crd();
+    const [version] = form.spec.versions;
+    version.subresources = subresources;
+    version.schema.openAPIV3Schema.properties.status = undefined;
+    version.additionalPrinterColumns = undefined;
+    await until(
+      "the CRD is taken",
+      10_000,
+      async () => (await stage.client.reply("POST", crds, { body: form })).status === 201,
+    );
+
+    const name = subresources ? "no-schema" : "tutorial";
+    await create(stage, myapp(name));
+    await stage.object(configMapPath("default", name), ({ data }) => data.version === "1.0");
+    const event = await stage.event("default", name, "StatusMissing");
+    expect(event.message).toContain(says);
+    expect(event.type).toBe("Warning");
+    expect(event.involvedObject).toMatchObject({ apiVersion: "my.domain/v1", kind: "MyApp", name });
+
+    await stage.client.delete(`${crds}/myapps.my.domain`);
+    await stage.gone(`${crds}/myapps.my.domain`);
+  });
+});
