@@ -21,14 +21,14 @@ export interface Contestant {
 const here = import.meta.dirname;
 const cache = join(here, "../../node_modules/.cache/watchfire-bench");
 
-/** Ours, as users run it: the command, its executor processes, its checkpoints on disk. */
-export function watchfire(name: string, functions = join(here, "functions")): Contestant {
+/** Ours, as users run it: the command, its executor processes, its checkpoints on disk. `functions` is a folder here. */
+export function watchfire(name: string, functions: string): Contestant {
   return {
     name,
     async start(kubeconfig, events, folder) {
       const bin = join(here, "../../runtime/bin/watchfire.js");
       const port = await freePort();
-      const args = ["start", "--functions", functions, "--data", folder, "--kubeconfig", kubeconfig];
+      const args = ["start", "--functions", join(here, functions), "--data", folder, "--kubeconfig", kubeconfig];
       const child = spawn(process.execPath, [bin, ...args, "--listen", `127.0.0.1:${port}`], {
         stdio: ["ignore", "ignore", "inherit"],
         env: { ...process.env, WATCHFIRE_LOG_LEVEL: "warn" },

@@ -12,6 +12,8 @@ const eventsPerPod = 10;
 const pieceBytes = 64 * 1024;
 /** One Pod in ten is of this app; the label filter's run selects it. */
 const rareApp = "web";
+/** As the labelled function's manifest has it. */
+export const rareSelector = `app=${rareApp}`;
 
 /** Makes `count` events: every Pod is added, then all change again and again, in turns. */
 export function makePodStream(count: number): PodStream {

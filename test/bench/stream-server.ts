@@ -6,7 +6,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { kubeconfigOf } from "../cluster/kubeconfig.ts";
 import { makeCertificate } from "./certificate.ts";
-import { makePodStream } from "./pod-stream.ts";
+import { makePodStream, rareSelector } from "./pod-stream.ts";
 
 /** What the bench tells the server. */
 export type ToServer = { type: "go" } | { type: "reset" };
@@ -82,13 +82,18 @@ function bookmark(resourceVersion: string, initialEventsEnd = false): string {
 async function send(): Promise<void> {
   if (!watcher) throw new Error("nobody watches");
   const { response, labelSelector, bookmarks } = watcher;
-  let events = 0;
-  for (const piece of stream.pieces(labelSelector)) {
-    for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) events++;
+  const pieces = stream.pieces(labelSelector);
+  for (const piece of pieces) {
     if (!response.write(piece)) await new Promise((resolve) => response.once("drain", resolve));
   }
   if (bookmarks) response.write(bookmark(stream.lastResourceVersion));
-  tell({ type: "sent", events });
+  tell({ type: "sent", events: countLines(pieces) });
+}
+
+function countLines(pieces: readonly Buffer[]): number {
+  let lines = 0;
+  for (const piece of pieces) for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) lines++;
+  return lines;
 }
 
 const server = createServer({ key, cert: certificate, ALPNProtocols: ["http/1.1"] }, (request, response) => {
@@ -98,7 +103,7 @@ server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;
   const access = { url: `https://127.0.0.1:${port}`, ca: certificate, token: "bench" };
   writeFileSync(kubeconfigPath, kubeconfigOf(access));
-  tell({ type: "listening", bytes: stream.bytes });
+  tell({ type: "listening", bytes: stream.bytes, rare: countLines(stream.pieces(rareSelector)) });
 });
 process.on("message", (message: ToServer) => {
   if (message.type === "go") void send();
