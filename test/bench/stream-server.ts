@@ -11,7 +11,9 @@ import { makePodStream, rareSelector } from "./pod-stream.ts";
 /** What the bench tells the server. */
 export type ToServer = { type: "go" } | { type: "reset" };
 /** What the server tells the bench. */
-export type FromServer = { type: "listening"; bytes: number } | { type: "watching" } | { type: "sent"; events: number };
+export type FromServer =
+  /** `rare`: how many events the label filter's selector lets through. */
+  { type: "listening"; bytes: number; rare: number } | { type: "watching" } | { type: "sent"; events: number };
 
 const [eventsArgument, kubeconfigPath = ""] = process.argv.slice(2);
 const stream = makePodStream(Number(eventsArgument));
