@@ -164,6 +164,10 @@ export const errorCodes = {
   ),
 
   // access
+  WF_ACCESS_ENV: user(
+    "a value of a function's environment cannot be read",
+    "create the Secret or ConfigMap in the runtime's namespace, or mark the reference `optional: true`",
+  ),
 
   // observe
   WF_OBSERVE_LISTEN: user(
@@ -172,6 +176,10 @@ export const errorCodes = {
   ),
 
   // dev
+  WF_DEV_CLUSTER_STATE: user(
+    "the embedded cluster's state file cannot be read",
+    "name another file, or delete this one to begin with an empty cluster",
+  ),
   WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 
   // runtime

@@ -1,0 +1,61 @@
+import type { KubeObject } from "../api/object.ts";
+import { groupVersion } from "../api/object.ts";
+import { controllerUser } from "../auth/user.ts";
+import { keyOf } from "../kinds/resource-type.ts";
+import type { Backend, Call } from "../rest/call.ts";
+import { create } from "../rest/create.ts";
+import { bindings, roles } from "./roles.ts";
+
+const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/** The first address of the service range, which the `kubernetes` Service has. */
+const serverAddress = "10.96.0.1";
+
+function objects(): KubeObject[] {
+  return [
+    ...namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: {
+        name: "kubernetes",
+        namespace: "default",
+        labels: { component: "apiserver", provider: "kubernetes" },
+      },
+      spec: { clusterIP: serverAddress, ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }] },
+    },
+    ...roles,
+    ...bindings,
+  ];
+}
+
+/** A call of the server's own on a kind. */
+export function internalCall(backend: Backend, object: KubeObject): Call | undefined {
+  const { group, version } = groupVersion(object.apiVersion);
+  const type = backend.registry.ofKind(group, version, object.kind);
+  return (
+    type && {
+      backend,
+      type,
+      namespace: object.metadata.namespace ?? "",
+      name: object.metadata.name ?? "",
+      subresource: "",
+      user: controllerUser,
+      query: new URLSearchParams(),
+      manager: "kube-apiserver",
+      dryRun: false,
+      fieldValidation: "Ignore",
+      warnings: [],
+    }
+  );
+}
+
+/** Makes what every cluster has: its namespaces, the `kubernetes` Service, the default roles. What exists stays as it is. */
+export function seed(backend: Backend): void {
+  for (const object of objects()) {
+    const call = internalCall(backend, object);
+    const { namespace = "", name = "" } = object.metadata;
+    if (!call || backend.store.get(call.type.storage, keyOf(namespace, name))) continue;
+    create({ ...call, name: "" }, object);
+  }
+}

@@ -1,0 +1,118 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import type { Clock } from "../../clock.ts";
+import { forbidden } from "./api/status.ts";
+import { Authenticator } from "./auth/authenticator.ts";
+import { Authorizer, refusal } from "./auth/authorizer.ts";
+import { Rbac } from "./auth/rbac.ts";
+import { ServiceAccountTokens } from "./auth/service-account-tokens.ts";
+import type { User } from "./auth/user.ts";
+import { seed } from "./boot/seed.ts";
+import { makeCertificates } from "./certificates.ts";
+import { startControllers } from "./controllers/controllers.ts";
+import { DiscoveryHandler } from "./discovery/discovery-handler.ts";
+import { Registry } from "./kinds/registry.ts";
+import { kubeconfigText, writePrivately } from "./kubeconfig.ts";
+import { ApiServer } from "./rest/api-server.ts";
+import { ResourceHandler } from "./rest/resource-handler.ts";
+import { type Identity, StateFile } from "./storage/state-file.ts";
+import { Store } from "./storage/store.ts";
+import { specialResources } from "./virtual/special-resources.ts";
+
+/** How to start the embedded cluster. */
+export interface ClusterOptions {
+  /** The loopback port; 0, the default, takes any that is free. */
+  port?: number;
+  /** Keeps everything in this file, across restarts and kills. Without it the cluster lives in memory. */
+  stateFile?: string;
+  /** Writes the administrator's kubeconfig here, readable by its owner alone. */
+  kubeconfigFile?: string;
+  clock: Clock;
+}
+
+/** A Kubernetes API server in this process, for development and tests; never for production. */
+export interface Cluster {
+  /** `https://127.0.0.1:<port>` */
+  readonly url: string;
+  /** PEM. */
+  readonly caCertificate: string;
+  /** A bearer token of `system:masters`. */
+  readonly adminToken: string;
+  /** YAML; complete in itself. */
+  readonly kubeconfig: string;
+  /** The resourceVersion of the newest write. */
+  readonly revision: number;
+  /** Forgets all history: older resourceVersions and continue tokens are expired from now on. */
+  compact(): void;
+  /** Ends watches cleanly and stops serving. */
+  close(): Promise<void>;
+}
+
+/** Starts the cluster; resolves once it serves. Rejects if the port is taken or the state file cannot be read. */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const { clock, stateFile, kubeconfigFile } = options;
+  const restored = stateFile === undefined ? undefined : StateFile.read(stateFile);
+  const identity = restored?.identity ?? (await newIdentity(clock));
+  const journal =
+    stateFile === undefined ? undefined : new StateFile(stateFile, restored ?? { identity, revision: 1, records: [] });
+  const store = new Store(clock, journal, restored);
+  const registry = new Registry();
+  const backend = { store, registry, clock };
+  const tokens = new ServiceAccountTokens(identity.tokenKey, store, clock);
+  const authorizer = new Authorizer(new Rbac(store));
+  const authenticator = new Authenticator(identity.adminToken, tokens, (user, as) =>
+    mayImpersonate(authorizer, user, as),
+  );
+  const resources = new ResourceHandler(backend, specialResources({ authenticator, authorizer, tokens, clock }));
+  let port = 0;
+  const discovery = new DiscoveryHandler(registry, () => `127.0.0.1:${port}`);
+  const server = new ApiServer(identity, authenticator, authorizer, {
+    resource: (...request) => resources.handle(...request),
+    other: (...request) => discovery.handle(...request),
+    compact: () => store.compact(),
+  });
+  const controllers = startControllers(backend, identity.ca);
+  port = await server.listen(options.port ?? 0);
+  seed(backend);
+  controllers.settle();
+  const url = `https://127.0.0.1:${port}`;
+  const kubeconfig = kubeconfigText({ url, ca: identity.ca, token: identity.adminToken });
+  if (kubeconfigFile !== undefined) writePrivately(kubeconfigFile, kubeconfig);
+  return {
+    url,
+    caCertificate: identity.ca,
+    adminToken: identity.adminToken,
+    kubeconfig,
+    get revision() {
+      return store.revision;
+    },
+    compact: () => store.compact(),
+    close: async () => {
+      controllers.stop();
+      store.close();
+      await server.close();
+    },
+  };
+}
+
+async function newIdentity(clock: Clock): Promise<Identity> {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return {
+    ...(await makeCertificates(clock.now())),
+    adminToken: randomBytes(24).toString("base64url"),
+    tokenKey: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
+}
+
+/** Posing as someone needs the verb `impersonate` on them and on each of their groups. Throws a 403. */
+function mayImpersonate(authorizer: Authorizer, user: User, as: User): void {
+  const need = (plural: string, name: string, namespace = "") => {
+    const resource = { group: "", plural, subresource: "", namespace, name };
+    const wanted = { verb: "impersonate", resource };
+    if (!authorizer.allows(user, wanted)) throw forbidden(resource, name, refusal(user, wanted));
+  };
+  const [, , namespace, account] = as.name.startsWith("system:serviceaccount:") ? as.name.split(":") : [];
+  if (namespace && account) need("serviceaccounts", account, namespace);
+  else need("users", as.name);
+  const implied = ["system:authenticated", "system:serviceaccounts", `system:serviceaccounts:${namespace}`];
+  for (const group of as.groups) if (!implied.includes(group)) need("groups", group);
+}

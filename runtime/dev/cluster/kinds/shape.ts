@@ -1,0 +1,148 @@
+import { type Fields, isFields, type KubeObject } from "../api/object.ts";
+import { type FieldFault, fault } from "../api/status.ts";
+import {
+  applyDefaults,
+  type FieldError,
+  type Json,
+  type JsonObject,
+  prune,
+  statusCauses,
+  validate,
+} from "../schema/index.ts";
+import { labelFaults, nameFaults, qualifiedNameFaults } from "./names.ts";
+import type { ResourceType } from "./resource-type.ts";
+
+/** A stored object as the schema functions take it. */
+export const asJson = (object: KubeObject): JsonObject => object as unknown as JsonObject;
+
+/** And back: what they give is an object of the API still. */
+export const asObject = (json: JsonObject): KubeObject => json as unknown as KubeObject;
+
+/** Any value as JSON. */
+export const json = (value: unknown): Json => value as Json;
+
+const metadataFields = new Set([
+  "name",
+  "generateName",
+  "namespace",
+  "selfLink",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "labels",
+  "annotations",
+  "ownerReferences",
+  "finalizers",
+  "managedFields",
+]);
+
+/** Drops what the kind's schema does not know; tells the dropped paths. */
+export function pruned(type: ResourceType, object: KubeObject): { object: KubeObject; unknown: string[] } {
+  const unknown: string[] = [];
+  let metadata = object.metadata;
+  for (const name of Object.keys(metadata)) {
+    if (metadataFields.has(name)) continue;
+    unknown.push(`metadata.${name}`);
+    metadata = Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== name));
+  }
+  const schema = type.schema();
+  if (!schema) return { object: metadata === object.metadata ? object : { ...object, metadata }, unknown };
+  const { apiVersion, kind, ...rest } = object;
+  const outcome = prune(schema, asJson({ ...rest, apiVersion, kind, metadata } as KubeObject));
+  return {
+    object: { ...asObject(outcome.object), apiVersion, kind, metadata },
+    unknown: [...unknown, ...outcome.unknown],
+  };
+}
+
+/** Fills in the defaults of the kind's schema and of its traits. The result is the caller's own. */
+export function defaulted(type: ResourceType, object: KubeObject, old: KubeObject | undefined): KubeObject {
+  const schema = type.schema();
+  const filled = schema ? asObject(applyDefaults(schema, asJson(object))) : object;
+  if (!type.prepare) return filled;
+  const own = structuredClone(filled);
+  type.prepare(own, old);
+  return own;
+}
+
+/** Everything wrong with an object that is about to be stored. */
+export function faultsOf(type: ResourceType, object: KubeObject, old: KubeObject | undefined): FieldFault[] {
+  const schema = type.schema();
+  const errors: FieldError[] = schema ? validate(schema, asJson(object), old && asJson(old)) : [];
+  const own = [...metadataFaults(type, object, old), ...(type.check?.(object, old) ?? [])];
+  const known = new Set(own.map(({ field, reason }) => `${field} ${reason}`));
+  const fromSchema = statusCauses(errors).map(faultOfCause);
+  return [...own, ...fromSchema.filter(({ field, reason }) => !known.has(`${field} ${reason}`))];
+}
+
+function faultOfCause(cause: JsonObject): FieldFault {
+  return { reason: String(cause.reason), field: String(cause.field), message: String(cause.message) };
+}
+
+function metadataFaults(type: ResourceType, object: KubeObject, old: KubeObject | undefined): FieldFault[] {
+  const { metadata } = object;
+  const faults: FieldFault[] = [];
+  if (!metadata.name) faults.push(fault.required("metadata.name", "name or generateName is required"));
+  else
+    for (const text of nameFaults(type.nameRule ?? "subdomain", metadata.name))
+      faults.push(fault.invalid("metadata.name", metadata.name, text));
+  faults.push(...labelFaults(metadata.labels, "metadata.labels"));
+  for (const key of Object.keys(metadata.annotations ?? {}))
+    for (const text of qualifiedNameFaults(key.toLowerCase()))
+      faults.push(fault.invalid("metadata.annotations", key, text));
+  for (const finalizer of metadata.finalizers ?? [])
+    for (const text of qualifiedNameFaults(finalizer))
+      faults.push(fault.invalid("metadata.finalizers", finalizer, text));
+  faults.push(...ownerFaults(metadata.ownerReferences ?? []));
+  if (old) faults.push(...changeFaults(object, old));
+  return faults;
+}
+
+function ownerFaults(owners: readonly unknown[]): FieldFault[] {
+  const faults: FieldFault[] = [];
+  let controllers = 0;
+  owners.forEach((owner, index) => {
+    if (!isFields(owner)) return;
+    const path = `metadata.ownerReferences[${index}]`;
+    for (const name of ["apiVersion", "kind", "name", "uid"])
+      if (!owner[name]) faults.push(fault.invalid(`${path}.${name}`, owner[name] ?? "", "must not be empty"));
+    if (owner.controller === true) controllers++;
+  });
+  if (controllers > 1)
+    faults.push(
+      fault.invalid("metadata.ownerReferences", owners, "Only one reference can have Controller set to true"),
+    );
+  return faults;
+}
+
+/** What of the metadata an update may not touch. */
+function changeFaults(object: KubeObject, old: KubeObject): FieldFault[] {
+  const faults: FieldFault[] = [];
+  if (old.metadata.deletionTimestamp) {
+    const before = new Set(old.metadata.finalizers);
+    const added = (object.metadata.finalizers ?? []).filter((one) => !before.has(one));
+    if (added.length > 0)
+      faults.push(
+        fault.forbidden(
+          "metadata.finalizers",
+          `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((one) => JSON.stringify(one)).join(", ")}}`,
+        ),
+      );
+  }
+  return faults;
+}
+
+/** Labels and annotations are maps of strings; other values cannot be read at all. Gives what is wrong. */
+export function unreadableMetadata(metadata: Fields): string | undefined {
+  for (const map of ["labels", "annotations"]) {
+    const value = metadata[map];
+    if (value === undefined || value === null) continue;
+    if (!isFields(value)) return `metadata.${map} of type map[string]string`;
+    for (const one of Object.values(value))
+      if (typeof one !== "string") return `ObjectMeta.metadata.${map} of type string`;
+  }
+  return undefined;
+}

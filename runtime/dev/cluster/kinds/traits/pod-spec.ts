@@ -1,0 +1,97 @@
+import { at, type Fields, isFields, type KubeObject } from "../../api/object.ts";
+import { type FieldFault, fault } from "../../api/status.ts";
+
+/** Sets a field that has no value yet. */
+export function otherwise(fields: Fields, name: string, value: unknown): void {
+  if (fields[name] === undefined || fields[name] === null) fields[name] = value;
+}
+
+/** The object at a path, made where it is missing. */
+export function made(fields: Fields, name: string): Fields {
+  const value = fields[name];
+  if (isFields(value)) return value;
+  const fresh: Fields = {};
+  fields[name] = fresh;
+  return fresh;
+}
+
+/** The members of an array field that are objects. */
+export function items(fields: Fields, name: string): Fields[] {
+  const value = fields[name];
+  return Array.isArray(value) ? value.filter(isFields) : [];
+}
+
+const probes = ["livenessProbe", "readinessProbe", "startupProbe"];
+
+function defaultContainer(container: Fields): void {
+  otherwise(container, "resources", {});
+  otherwise(container, "terminationMessagePath", "/dev/termination-log");
+  otherwise(container, "terminationMessagePolicy", "File");
+  const image = String(container.image ?? "");
+  const tag = image.includes("@") ? "digest" : /:([^/]+)$/.exec(image)?.[1];
+  otherwise(container, "imagePullPolicy", tag === undefined || tag === "latest" ? "Always" : "IfNotPresent");
+  for (const port of items(container, "ports")) otherwise(port, "protocol", "TCP");
+  for (const name of probes) {
+    const probe = container[name];
+    if (!isFields(probe)) continue;
+    otherwise(probe, "timeoutSeconds", 1);
+    otherwise(probe, "periodSeconds", 10);
+    otherwise(probe, "successThreshold", 1);
+    otherwise(probe, "failureThreshold", 3);
+    if (isFields(probe.httpGet)) {
+      otherwise(probe.httpGet, "path", "/");
+      otherwise(probe.httpGet, "scheme", "HTTP");
+    }
+  }
+  for (const variable of items(container, "env")) {
+    const from = at(variable, "valueFrom.fieldRef");
+    if (isFields(from)) otherwise(from, "apiVersion", "v1");
+  }
+}
+
+/** The mode bits of a projected file, 0644. */
+const fileMode = 420;
+
+function defaultVolume(volume: Fields): void {
+  if (Object.keys(volume).length === 1) volume.emptyDir = {};
+  for (const source of ["configMap", "secret", "projected", "downwardAPI"])
+    if (isFields(volume[source])) otherwise(volume[source], "defaultMode", fileMode);
+  if (isFields(volume.hostPath)) otherwise(volume.hostPath, "type", "");
+}
+
+/** What kube-apiserver writes into a pod spec that leaves it out (`pkg/apis/core/v1/defaults.go`). */
+export function defaultPodSpec(spec: Fields): void {
+  otherwise(spec, "restartPolicy", "Always");
+  otherwise(spec, "terminationGracePeriodSeconds", 30);
+  otherwise(spec, "dnsPolicy", "ClusterFirst");
+  otherwise(spec, "securityContext", {});
+  otherwise(spec, "schedulerName", "default-scheduler");
+  if (typeof spec.serviceAccountName === "string") otherwise(spec, "serviceAccount", spec.serviceAccountName);
+  else if (typeof spec.serviceAccount === "string") spec.serviceAccountName = spec.serviceAccount;
+  for (const list of ["initContainers", "containers"]) for (const one of items(spec, list)) defaultContainer(one);
+  for (const volume of items(spec, "volumes")) defaultVolume(volume);
+}
+
+/** Faults of a pod spec that no schema tells. */
+export function podSpecFaults(object: unknown, path: string): FieldFault[] {
+  const spec = at(object, path);
+  if (!isFields(spec)) return [fault.required(`${path}.containers`)];
+  const containers = items(spec, "containers");
+  if (containers.length === 0) return [fault.required(`${path}.containers`)];
+  const faults: FieldFault[] = [];
+  const names = new Set<unknown>();
+  containers.forEach((container, index) => {
+    const where = `${path}.containers[${index}]`;
+    if (typeof container.name !== "string" || container.name === "") faults.push(fault.required(`${where}.name`));
+    else if (names.has(container.name)) faults.push(fault.duplicate(`${where}.name`, container.name));
+    if (typeof container.image !== "string" || container.image === "") faults.push(fault.required(`${where}.image`));
+    names.add(container.name);
+  });
+  return faults;
+}
+
+/** The pod template at a dotted path of an object. */
+export function templateSpec(object: KubeObject, path: string): Fields | undefined {
+  const spec = at(object, path);
+  return isFields(spec) ? spec : undefined;
+}

@@ -1,0 +1,84 @@
+import { at, equal, isFields, type KubeObject } from "../../api/object.ts";
+import { fault } from "../../api/status.ts";
+import type { Traits } from "../resource-type.ts";
+import { items, made, otherwise } from "./pod-spec.ts";
+
+export const rbac: Traits = { nameRule: "segment", createOnUpdate: true };
+
+const rbacGroup = "rbac.authorization.k8s.io";
+
+export const roleBinding: Traits = {
+  ...rbac,
+  prepare(object) {
+    otherwise(made(object, "roleRef"), "apiGroup", rbacGroup);
+    for (const subject of items(object, "subjects"))
+      if (subject.kind === "User" || subject.kind === "Group") otherwise(subject, "apiGroup", rbacGroup);
+  },
+  check: (object: KubeObject, old: KubeObject | undefined) =>
+    old && !equal(object.roleRef, old.roleRef)
+      ? [fault.invalid("roleRef", object.roleRef, "cannot change roleRef")]
+      : [],
+};
+
+export const lease: Traits = { needsResourceVersion: true, createOnUpdate: true };
+
+export const networkPolicy: Traits = {
+  generation: true,
+  prepare(object) {
+    const spec = made(object, "spec");
+    otherwise(spec, "policyTypes", items(spec, "egress").length > 0 ? ["Ingress", "Egress"] : ["Ingress"]);
+  },
+};
+
+export const podDisruptionBudget: Traits = {
+  status: true,
+  generation: true,
+  needsResourceVersion: true,
+  prepare(object, old) {
+    if (!old)
+      object.status = {
+        currentHealthy: 0,
+        desiredHealthy: 0,
+        disruptionsAllowed: 0,
+        expectedPods: 0,
+        observedGeneration: 0,
+      };
+  },
+};
+
+export const horizontalPodAutoscaler: Traits = {
+  status: true,
+  prepare(object, old) {
+    otherwise(made(object, "spec"), "minReplicas", 1);
+    if (!old) object.status = { currentMetrics: null, desiredReplicas: 0 };
+  },
+  check(object) {
+    const most = at(object, "spec.maxReplicas");
+    return typeof most === "number" && most > 0
+      ? []
+      : [fault.invalid("spec.maxReplicas", most ?? 0, "must be greater than 0")];
+  },
+};
+
+export const endpointSlice: Traits = {
+  generation: true,
+  prepare(object) {
+    for (const port of items(object, "ports")) otherwise(port, "protocol", "TCP");
+  },
+};
+
+export const storageClass: Traits = {
+  returnsDeleted: true,
+  prepare(object) {
+    otherwise(object, "reclaimPolicy", "Delete");
+    otherwise(object, "volumeBindingMode", "Immediate");
+  },
+};
+
+export const apiService: Traits = {
+  status: true,
+  prepare(object, old) {
+    if (!old) object.status = {};
+    if (isFields(object.spec) && isFields(object.spec.service)) otherwise(object.spec.service, "port", 443);
+  },
+};

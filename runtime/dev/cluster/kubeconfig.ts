@@ -1,0 +1,30 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { stringify } from "yaml";
+
+/** The kubeconfig of the cluster's administrator, as YAML; nothing in it points at another file. */
+export function kubeconfigText(cluster: { url: string; ca: string; token: string }): string {
+  const name = "watchfire";
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name,
+        cluster: { server: cluster.url, "certificate-authority-data": Buffer.from(cluster.ca).toString("base64") },
+      },
+    ],
+    users: [{ name: "watchfire-admin", user: { token: cluster.token } }],
+    contexts: [{ name, context: { cluster: name, user: "watchfire-admin", namespace: "default" } }],
+    "current-context": name,
+  });
+}
+
+/** Writes a file that only its owner can read, all at once: a reader sees the old one or the new one. */
+export function writePrivately(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  const temporary = `${file}.${randomBytes(4).toString("hex")}.tmp`;
+  writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
+  renameSync(temporary, file);
+}

@@ -1,0 +1,110 @@
+import { equal, type KubeObject } from "../api/object.ts";
+import { badRequest, type FieldFault, fault, forbidden, invalid, notFound } from "../api/status.ts";
+import { present, type ResourceType, servedVersion } from "../kinds/resource-type.ts";
+import { asJson, faultsOf, pruned, unreadableMetadata } from "../kinds/shape.ts";
+import { trackUpdate } from "../schema/index.ts";
+import type { Call } from "./call.ts";
+
+/** Drops unknown fields and tells of them as the request asked. Throws a 400 under Strict. */
+export function admitFields(call: Call, object: KubeObject, duplicates: readonly string[] = []): KubeObject {
+  const wrong = unreadableMetadata(object.metadata as Record<string, unknown>);
+  if (wrong) throw badRequest(handled(call.type, `json: cannot unmarshal into Go struct field ${wrong}`));
+  const outcome = pruned(call.type, object);
+  const faults = [
+    ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    ...outcome.unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+  ];
+  if (faults.length === 0 || call.fieldValidation === "Ignore") return outcome.object;
+  if (call.fieldValidation === "Strict")
+    throw badRequest(handled(call.type, `strict decoding error: ${faults.join(", ")}`));
+  call.warnings.push(...faults);
+  return outcome.object;
+}
+
+function handled(type: ResourceType, why: string): string {
+  return `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: ${why}`;
+}
+
+/** A new object needs a namespace that exists and stays. Throws 404 or 403. */
+export function admitNamespace(call: Call, name: string): void {
+  if (!call.type.namespaced) return;
+  const namespaces = { group: "", plural: "namespaces" };
+  const namespace = call.backend.store.get("namespaces", call.namespace)?.object;
+  if (!namespace) throw notFound(namespaces, call.namespace);
+  if (!namespace.metadata.deletionTimestamp) return;
+  throw forbidden(
+    call.type,
+    name,
+    `unable to create new content in namespace ${call.namespace} because it is being terminated`,
+    [
+      {
+        reason: "NamespaceTerminating",
+        message: `namespace ${call.namespace} is being terminated`,
+        field: "metadata.namespace",
+      },
+    ],
+  );
+}
+
+/** Throws a 422 if the object is not fit to be stored. */
+export function admitObject(call: Call, object: KubeObject, old: KubeObject | undefined): void {
+  const faults = faultsOf(call.type, object, old);
+  if (faults.length > 0) throw invalid(call.type, object.metadata.name ?? "", faults);
+}
+
+/** The name and namespace in a body must be those of the URL. Throws a 400. */
+export function admitIdentity(call: Call, object: KubeObject): KubeObject {
+  const { metadata } = object;
+  if (call.type.namespaced && metadata.namespace && metadata.namespace !== call.namespace)
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  if (call.name !== "" && metadata.name !== undefined && metadata.name !== "" && metadata.name !== call.name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${call.name})`);
+  const own = { ...metadata };
+  if (call.type.namespaced) own.namespace = call.namespace;
+  else delete own.namespace;
+  return { ...object, metadata: own };
+}
+
+/** The object with its managedFields after a write that is no apply. */
+export function withManagedFields(call: Call, object: KubeObject, old: KubeObject | undefined): KubeObject {
+  const view = (one: KubeObject) => asJson(present(call.type, one));
+  const managedFields = trackUpdate({
+    before: old && view(old),
+    after: view(object),
+    manager: call.manager,
+    operation: "Update",
+    apiVersion: servedVersion(call.type),
+    ...(call.subresource === "" ? {} : { subresource: call.subresource }),
+    schema: call.type.schema(),
+    resetFields: resetFields(call),
+    now: call.backend.clock.now(),
+  });
+  const metadata = { ...object.metadata };
+  if (managedFields.length > 0) metadata.managedFields = managedFields;
+  else delete metadata.managedFields;
+  return { ...object, metadata };
+}
+
+/** The fields that an endpoint does not let a client set, so that nobody owns them by it. */
+export function resetFields(call: Call): string[][] {
+  if (!call.type.status) return [];
+  if (call.subresource === "status") return call.type.custom ? [["spec"], ["metadata"]] : [["spec"]];
+  return [["status"]];
+}
+
+/** Whether a write would change nothing: then nothing is stored. */
+export function unchanged(object: KubeObject, old: KubeObject): boolean {
+  return equal(object, old);
+}
+
+/** Throws a 422 where a resourceVersion is a must. */
+export function admitResourceVersion(call: Call, object: KubeObject): void {
+  if (object.metadata.resourceVersion || !(call.type.needsResourceVersion || call.type.custom)) return;
+  const faults: FieldFault[] = [
+    {
+      ...fault.invalid("metadata.resourceVersion", 0, "must be specified for an update"),
+      message: "Invalid value: 0: must be specified for an update",
+    },
+  ];
+  throw invalid(call.type, object.metadata.name ?? call.name, faults);
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { ApiError, forbidden, methodNotAllowed } from "../api/status.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { Authorizer } from "../auth/authorizer.ts";
+import type { User } from "../auth/user.ts";
+import type { Identity } from "../storage/state-file.ts";
+import { type RequestInfo, requestInfo } from "./request-info.ts";
+import { Reply } from "./respond.ts";
+
+/** Who answers a request that is authenticated and allowed. */
+export interface Handlers {
+  resource(
+    request: IncomingMessage,
+    reply: Reply,
+    info: RequestInfo,
+    query: URLSearchParams,
+    user: User,
+  ): Promise<void>;
+  /** Everything that is no resource. */
+  other(request: IncomingMessage, reply: Reply, pathname: string): void;
+  /** The administrator's `POST /watchfire.dev/compact`. */
+  compact(): void;
+}
+
+/** The path, of our own, that forgets the history. */
+const compactPath = "/watchfire.dev/compact";
+/** How long an idle connection stays open, milliseconds: longer than Go's clients keep theirs (90 s). */
+const keepAliveMs = 120_000;
+
+/** HTTPS on loopback: authenticates, authorizes and hands on. */
+export class ApiServer {
+  private readonly server: Server;
+  private readonly authenticator: Authenticator;
+  private readonly authorizer: Authorizer;
+  private readonly handlers: Handlers;
+
+  constructor(identity: Identity, authenticator: Authenticator, authorizer: Authorizer, handlers: Handlers) {
+    this.authenticator = authenticator;
+    this.authorizer = authorizer;
+    this.handlers = handlers;
+    this.server = createServer({ key: identity.key, cert: identity.certificate, ALPNProtocols: ["http/1.1"] });
+    this.server.requestTimeout = 0;
+    this.server.keepAliveTimeout = keepAliveMs;
+    this.server.on("request", (request, response) => void this.answer(request, response));
+    this.server.on("tlsClientError", (_error, socket) => socket.destroy());
+  }
+
+  /** Listens on loopback; gives the port. Rejects if the port is taken. */
+  listen(port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.server.once("error", reject);
+      this.server.listen(port, "127.0.0.1", () => {
+        this.server.off("error", reject);
+        resolve((this.server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.server.close(() => resolve());
+      this.server.closeIdleConnections();
+      // What is open now are answers on their way, and watches, which the store has ended.
+      setImmediate(() => this.server.closeAllConnections());
+    });
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const reply = new Reply(request, response);
+    try {
+      const url = new URL(request.url ?? "/", "https://localhost");
+      const method = request.method ?? "GET";
+      const info = requestInfo(method, url.pathname, url.searchParams);
+      const user = this.authenticator.authenticate(request);
+      this.allow(user, info, url.searchParams);
+      if (info.isResource) await this.handlers.resource(request, reply, info, url.searchParams, user);
+      else if (url.pathname === compactPath && method === "POST") {
+        this.handlers.compact();
+        reply.json(200, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
+      } else if (method === "GET" || method === "HEAD") this.handlers.other(request, reply, url.pathname);
+      else throw methodNotAllowed();
+    } catch (error) {
+      reply.failure(error);
+    }
+  }
+
+  private allow(user: User, info: RequestInfo, query: URLSearchParams): void {
+    const why = this.authorizer.refusal(user, info, query);
+    if (why === undefined) return;
+    if (info.isResource) throw forbidden({ group: info.group, plural: info.resource }, info.name, why);
+    throw new ApiError(403, "Forbidden", `forbidden: ${why}`, {});
+  }
+}

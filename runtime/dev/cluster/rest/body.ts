@@ -1,0 +1,78 @@
+import type { IncomingMessage } from "node:http";
+import { gunzipSync } from "node:zlib";
+import { parse as parseYaml } from "yaml";
+import { groupVersion, isFields, type KubeObject } from "../api/object.ts";
+import { badRequest, tooLarge, unsupportedMediaType } from "../api/status.ts";
+import { type ResourceType, servedVersion } from "../kinds/resource-type.ts";
+
+/** A request's body may have this many bytes, as at the real server (`DefaultMaxRequestSizeBytes`). */
+export const bodyLimit = 3 * 1024 * 1024;
+
+const accepted = ["application/json", "application/yaml"];
+
+/** A body, not parsed yet. */
+export interface Body {
+  readonly bytes: Buffer;
+  /** Without parameters, lower case; "" where none was sent. */
+  readonly mediaType: string;
+}
+
+/** Reads a request's body. Throws a 413. */
+export async function readBody(request: IncomingMessage): Promise<Body> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length;
+    if (size > bodyLimit) throw tooLarge(bodyLimit);
+    pieces.push(piece);
+  }
+  let bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
+  if (request.headers["content-encoding"] === "gzip") bytes = gunzipSync(bytes, { maxOutputLength: bodyLimit });
+  const mediaType = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  return { bytes, mediaType };
+}
+
+/** Parses a body as JSON or YAML, by its media type. Throws 400 or 415. */
+export function parseBody(body: Body): unknown {
+  if (body.mediaType !== "" && !accepted.includes(body.mediaType)) throw unsupportedMediaType(accepted);
+  const text = body.bytes.toString("utf8");
+  try {
+    return body.mediaType === "application/yaml" ? parseYaml(text, { maxAliasCount: 100 }) : JSON.parse(text);
+  } catch (error) {
+    throw badRequest(`couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** Reads an object of a resource from a body; its apiVersion and kind may be left out. Throws 400 or 415. */
+export function objectOf(body: Body, type: ResourceType): KubeObject {
+  return asObjectOf(parseBody(body), type);
+}
+
+/** Checks that a value is an object of a resource. Throws a 400. */
+export function asObjectOf(value: unknown, type: ResourceType): KubeObject {
+  if (!isFields(value)) throw badRequest(`couldn't get version/kind; json parse error: expected an object`);
+  const kind = typeof value.kind === "string" && value.kind !== "" ? value.kind : type.kind;
+  const apiVersion =
+    typeof value.apiVersion === "string" && value.apiVersion !== "" ? value.apiVersion : servedVersion(type);
+  if (kind !== type.kind || apiVersion !== servedVersion(type)) throw badRequest(wrongKind(kind, apiVersion, type));
+  const metadata = value.metadata ?? {};
+  if (!isFields(metadata))
+    throw badRequest(
+      `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: json: cannot unmarshal ${goType(metadata)} into Go struct field ${type.kind}.metadata of type v1.ObjectMeta`,
+    );
+  return { ...value, apiVersion, kind, metadata };
+}
+
+function wrongKind(kind: string, apiVersion: string, type: ResourceType): string {
+  const { version } = groupVersion(apiVersion);
+  if (type.custom)
+    return `the API version in the data (${apiVersion}) does not match the expected API version (${servedVersion(type)})`;
+  const internal = `${type.group.split(".")[0] || "core"}.${type.kind}`;
+  return `${kind} in version "${version}" cannot be handled as a ${type.kind}: converting (${version}.${kind}) to (${internal}): unknown conversion`;
+}
+
+/** What Go's decoder calls a JSON value. */
+function goType(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}

@@ -1,0 +1,39 @@
+import type { Clock } from "../../../clock.ts";
+import type { User } from "../auth/user.ts";
+import type { Registry } from "../kinds/registry.ts";
+import { keyOf, type ResourceType } from "../kinds/resource-type.ts";
+import type { Store } from "../storage/store.ts";
+
+/** What every request works on. */
+export interface Backend {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly clock: Clock;
+}
+
+/** How strictly unknown and duplicate fields are taken. */
+export type FieldValidation = "Strict" | "Warn" | "Ignore";
+
+/** One request on one resource, understood and allowed. */
+export interface Call {
+  readonly backend: Backend;
+  readonly type: ResourceType;
+  /** "" where the resource has none, or the request spans all. */
+  readonly namespace: string;
+  /** "" for requests on the collection. */
+  readonly name: string;
+  readonly subresource: string;
+  readonly user: User;
+  readonly query: URLSearchParams;
+  /** Who owns the fields that the request sets. */
+  readonly manager: string;
+  readonly dryRun: boolean;
+  readonly fieldValidation: FieldValidation;
+  /** Texts for `Warning` headers. */
+  readonly warnings: string[];
+}
+
+/** The storage key that the request names. */
+export function callKey(call: Call): string {
+  return keyOf(call.namespace, call.name);
+}

@@ -1,0 +1,78 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { type KubeObject, type ObjectMeta, timestamp } from "../api/object.ts";
+import { alreadyExists, badRequest } from "../api/status.ts";
+import { keyOf, present } from "../kinds/resource-type.ts";
+import { asJson, asObject, defaulted } from "../kinds/shape.ts";
+import { Revision } from "../storage/revision.ts";
+import { admitIdentity, admitNamespace, admitObject, withManagedFields } from "./admission.ts";
+import type { Call } from "./call.ts";
+
+/** The letters of a generated name's end: no vowels, so no words (apimachinery `util/rand`). */
+const letters = "bcdfghjklmnpqrstvwxz2456789";
+const suffixLength = 5;
+/** A generated name leaves room for its suffix. */
+const generatedLimit = 63 - suffixLength;
+
+/** Stores a new object. The body's unknown fields are gone already. Throws 4xx. */
+export function create(call: Call, body: KubeObject): Revision {
+  const object = prepareNew(call, body);
+  return store(call, withManagedFields(call, object, undefined));
+}
+
+/** A new object as it will be stored, but for its managedFields. Throws 4xx. */
+export function prepareNew(call: Call, body: KubeObject): KubeObject {
+  const { type, backend } = call;
+  if (body.metadata.resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
+  const identified = admitIdentity(call, body);
+  const name = identified.metadata.name || generatedName(identified.metadata.generateName);
+  admitNamespace(call, name);
+  const metadata: ObjectMeta = {
+    ...identified.metadata,
+    ...(name === "" ? {} : { name }),
+    uid: randomUUID(),
+    creationTimestamp: timestamp(backend.clock.now()),
+  };
+  for (const field of [
+    "selfLink",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "resourceVersion",
+  ] as const)
+    delete metadata[field];
+  if (type.generation || type.custom) metadata.generation = 1;
+  const fresh: KubeObject = { ...identified, metadata };
+  if (type.status) delete fresh.status;
+  const stored = type.toStorage ? type.toStorage(fresh) : fresh;
+  const object = defaulted(type, stored, undefined);
+  admitObject(call, object, undefined);
+  if (type.warn) call.warnings.push(...type.warn(object));
+  return object;
+}
+
+/** Puts a prepared new object into the store. Throws a 409 when the name is taken. */
+export function store(call: Call, object: KubeObject): Revision {
+  const { type, backend, dryRun } = call;
+  const name = object.metadata.name ?? "";
+  const key = keyOf(call.namespace, name);
+  if (backend.store.get(type.storage, key)) throw alreadyExists(type, name);
+  if (dryRun) return new Revision(0, object);
+  return backend.store.put(type.storage, key, object);
+}
+
+function generatedName(prefix: string | undefined): string {
+  if (!prefix) return "";
+  const suffix = [...randomBytes(suffixLength)].map((byte) => letters[byte % letters.length]).join("");
+  return prefix.slice(0, generatedLimit) + suffix;
+}
+
+/** A stored object as the client sees it, as JSON: what patches work on. */
+export function seen(call: Call, object: KubeObject) {
+  return asJson(present(call.type, object));
+}
+
+/** And what a patch made of it, back in the stored form. */
+export function kept(call: Call, patched: ReturnType<typeof asJson>): KubeObject {
+  const object = asObject(patched);
+  return call.type.toStorage ? call.type.toStorage(object) : object;
+}

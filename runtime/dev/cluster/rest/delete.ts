@@ -1,0 +1,177 @@
+import { isFields, type KubeObject, timestamp } from "../api/object.ts";
+import {
+  badRequest,
+  conflict,
+  deleted as deletedStatus,
+  fault,
+  invalid,
+  notFound,
+  type Status,
+} from "../api/status.ts";
+import { keyOf } from "../kinds/resource-type.ts";
+import { Revision } from "../storage/revision.ts";
+import { type Call, callKey } from "./call.ts";
+import { selected } from "./list.ts";
+import type { ListOptions } from "./list-options.ts";
+
+/** What becomes of an object's dependents. */
+type Propagation = "Orphan" | "Background" | "Foreground";
+
+/** metav1.DeleteOptions, checked. */
+export interface DeleteOptions {
+  gracePeriodSeconds?: number;
+  propagationPolicy?: Propagation;
+  /** The client used the deprecated orphanDependents=false: a deletion under way then answers 202. */
+  accepted: boolean;
+  uid?: string;
+  resourceVersion?: string;
+}
+
+/** The finalizers by which the garbage collector holds an object. */
+export const orphanFinalizer = "orphan";
+export const foregroundFinalizer = "foregroundDeletion";
+
+/** Reads the options from a body, or without one from the query. Throws 400 or 422. */
+export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
+  const given = isFields(body) ? body : fromQuery(query);
+  const { propagationPolicy, orphanDependents, gracePeriodSeconds } = given;
+  if (propagationPolicy !== undefined && orphanDependents !== undefined)
+    throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [
+      fault.invalid(
+        "propagationPolicy",
+        propagationPolicy,
+        "orphanDependents and deletionPropagation cannot be both set",
+      ),
+    ]);
+  const policies = ["Foreground", "Background", "Orphan"];
+  if (propagationPolicy !== undefined && !policies.includes(String(propagationPolicy)))
+    throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [
+      fault.unsupported("propagationPolicy", propagationPolicy, [...policies, "nil"]),
+    ]);
+  if (gracePeriodSeconds !== undefined && typeof gracePeriodSeconds !== "number")
+    throw badRequest("gracePeriodSeconds must be a number");
+  const preconditions = isFields(given.preconditions) ? given.preconditions : {};
+  const policy = (propagationPolicy ??
+    (typeof orphanDependents === "boolean" ? (orphanDependents ? "Orphan" : "Background") : undefined)) as
+    | Propagation
+    | undefined;
+  return {
+    accepted: orphanDependents === false,
+    ...(policy ? { propagationPolicy: policy } : {}),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(typeof preconditions.uid === "string" ? { uid: preconditions.uid } : {}),
+    ...(typeof preconditions.resourceVersion === "string" ? { resourceVersion: preconditions.resourceVersion } : {}),
+  };
+}
+
+function fromQuery(query: URLSearchParams): Record<string, unknown> {
+  const grace = query.get("gracePeriodSeconds");
+  const policy = query.get("propagationPolicy");
+  const orphan = query.get("orphanDependents");
+  return {
+    ...(grace === null ? {} : { gracePeriodSeconds: Number(grace) }),
+    ...(policy === null ? {} : { propagationPolicy: policy }),
+    ...(orphan === null ? {} : { orphanDependents: orphan === "true" }),
+  };
+}
+
+/** The outcome of a deletion: the object as it is now, and whether it is gone. */
+export interface Deleted {
+  revision: Revision;
+  gone: boolean;
+}
+
+/** Deletes one object, or marks it where something must happen first. Throws 404 or 409. */
+export function remove(call: Call, options: DeleteOptions): Deleted {
+  const { type, backend } = call;
+  const existing = backend.store.get(type.storage, callKey(call));
+  if (!existing) throw notFound(type, call.name);
+  const { metadata } = existing.object;
+  if (options.uid !== undefined && options.uid !== metadata.uid)
+    throw conflict(
+      type,
+      call.name,
+      `the UID in the precondition (${options.uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+    );
+  if (options.resourceVersion !== undefined && options.resourceVersion !== metadata.resourceVersion)
+    throw conflict(
+      type,
+      call.name,
+      `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+    );
+  const marked = mark(call, existing.object, options);
+  if (!marked) {
+    if (call.dryRun) return { revision: existing, gone: true };
+    const gone = backend.store.delete(type.storage, callKey(call));
+    return { revision: gone ?? existing, gone: true };
+  }
+  if (marked === existing.object) return { revision: existing, gone: false };
+  if (call.dryRun) return { revision: new Revision(existing.revision, marked), gone: false };
+  return { revision: backend.store.put(type.storage, callKey(call), marked), gone: false };
+}
+
+/** The object with its deletion begun; undefined where nothing keeps it. */
+function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObject | undefined {
+  const { type, backend } = call;
+  const { metadata } = object;
+  const finalizers = withPropagation(metadata.finalizers ?? [], options.propagationPolicy);
+  const grace = type.grace ? Math.max(0, options.gracePeriodSeconds ?? type.grace(object)) : 0;
+  const natural = type.grace?.(object) === 0 ? 0 : grace;
+  const held = finalizers.length > 0 || type.storage === "namespaces" || type.storage === customResourceDefinitions;
+  if (!held && natural === 0) return undefined;
+  const waits = metadata.deletionGracePeriodSeconds ?? Number.POSITIVE_INFINITY;
+  const sooner = metadata.deletionTimestamp === undefined || natural < waits;
+  if (!sooner && finalizers.length === (metadata.finalizers ?? []).length) return object;
+  const marked: KubeObject = {
+    ...object,
+    metadata: {
+      ...metadata,
+      ...(finalizers.length > 0 ? { finalizers } : {}),
+      ...(sooner
+        ? {
+            deletionTimestamp: timestamp(backend.clock.now() + natural * 1000),
+            deletionGracePeriodSeconds: natural,
+          }
+        : {}),
+      ...(metadata.generation !== undefined && sooner ? { generation: metadata.generation + 1 } : {}),
+    },
+  };
+  if (type.storage !== "namespaces") return marked;
+  const { deletionGracePeriodSeconds: _, ...rest } = marked.metadata;
+  return {
+    ...marked,
+    metadata: rest,
+    status: { ...(isFields(marked.status) ? marked.status : {}), phase: "Terminating" },
+  };
+}
+
+const customResourceDefinitions = "customresourcedefinitions.apiextensions.k8s.io";
+
+function withPropagation(finalizers: readonly string[], policy: Propagation | undefined): string[] {
+  if (policy === undefined) return [...finalizers];
+  const others = finalizers.filter((one) => one !== orphanFinalizer && one !== foregroundFinalizer);
+  if (policy === "Orphan") return [...others, orphanFinalizer];
+  return policy === "Foreground" ? [...others, foregroundFinalizer] : others;
+}
+
+/** What a DELETE answers: the object while it lingers or where its kind says so, else a Status. */
+export function deletionAnswer(call: Call, { revision, gone }: Deleted): Revision | Status {
+  if (!gone || call.type.returnsDeleted) return revision;
+  return deletedStatus(call.type, call.name, revision.object.metadata.uid);
+}
+
+/** Deletes every object that the selectors match; gives them as they were. */
+export function removeAll(call: Call, list: ListOptions, options: DeleteOptions): Revision[] {
+  const { type, backend } = call;
+  const prefix = call.namespace === "" ? "" : `${call.namespace}/`;
+  const targets = [...backend.store.collection(type.storage).current(prefix)].filter(([, entry]) =>
+    selected(entry, list),
+  );
+  const removed: Revision[] = [];
+  for (const [, entry] of targets) {
+    const { name = "", namespace = "" } = entry.object.metadata;
+    if (!backend.store.get(type.storage, keyOf(namespace, name))) continue;
+    removed.push(remove({ ...call, name, namespace }, options).revision);
+  }
+  return removed;
+}

@@ -1,0 +1,43 @@
+import type { Body } from "./body.ts";
+
+/**
+ * Paths of the fields that a JSON body gives twice; JSON.parse keeps the last one silently. The text is valid JSON
+ * already. YAML refuses duplicates by itself.
+ */
+export function duplicateFields(body: Body): string[] {
+  if (body.mediaType === "application/yaml") return [];
+  const text = body.bytes.toString("utf8");
+  const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
+  const duplicates: string[] = [];
+  const stack: Level[] = [];
+  let last = "";
+  for (let match = token.exec(text); match; match = token.exec(text)) {
+    const part = match[0];
+    const level = stack.at(-1);
+    if (part === "{" || part === "[")
+      stack.push({ path: childPath(level), keys: part === "{" ? new Set() : undefined, key: "", index: 0 });
+    else if (part === "}" || part === "]") stack.pop();
+    else if (part === "," && level && !level.keys) level.index++;
+    else if (part === ":" && level?.keys) {
+      level.key = JSON.parse(last) as string;
+      if (level.keys.has(level.key)) duplicates.push(childPath(level));
+      level.keys.add(level.key);
+    }
+    last = part;
+  }
+  return [...new Set(duplicates)];
+}
+
+interface Level {
+  path: string;
+  /** Absent in arrays. */
+  keys: Set<string> | undefined;
+  key: string;
+  index: number;
+}
+
+function childPath(level: Level | undefined): string {
+  if (!level) return "";
+  if (!level.keys) return `${level.path}[${level.index}]`;
+  return level.path === "" ? level.key : `${level.path}.${level.key}`;
+}

@@ -1,0 +1,94 @@
+import type { KubeObject } from "../api/object.ts";
+import { present, type ResourceType, servedVersion } from "../kinds/resource-type.ts";
+import type { Revision } from "../storage/revision.ts";
+import { columnDefinitions, metadataOnly, tableRow } from "./table.ts";
+
+/** The forms in which a client may ask for objects. */
+export type Form = "object" | "metadata" | "table";
+
+/** How a response shows objects of one resource. */
+export class Representation {
+  readonly type: ResourceType;
+  readonly form: Form;
+  private readonly now: () => number;
+  private readonly include: string;
+  private readonly render: (object: KubeObject) => unknown;
+  private readonly id: string;
+  private described = false;
+
+  constructor(type: ResourceType, form: Form, now: () => number, include = "Metadata") {
+    this.type = type;
+    this.form = form;
+    this.now = now;
+    this.include = include;
+    this.id = `${servedVersion(type)}${form === "metadata" ? ";metadata" : ""}`;
+    this.render = form === "metadata" ? metadataOnly : (object) => present(type, object);
+  }
+
+  /** One object; tables show ages, so they are made anew each time. */
+  bytes(revision: Revision): Buffer {
+    if (this.form !== "table") return revision.bytes(this.id, this.render);
+    return Buffer.from(JSON.stringify(this.table([revision.object], { resourceVersion: String(revision.revision) })));
+  }
+
+  /** One object that is not stored, such as the outcome of a dry run. */
+  one(object: KubeObject): unknown {
+    if (this.form !== "table") return this.render(object);
+    return this.table([object], { resourceVersion: object.metadata.resourceVersion ?? "" });
+  }
+
+  /** A list, as pieces to send one after the other. */
+  *list(items: readonly Revision[], metadata: Record<string, unknown>): Generator<Buffer> {
+    if (this.form === "table") {
+      yield Buffer.from(
+        JSON.stringify(
+          this.table(
+            items.map(({ object }) => object),
+            metadata,
+          ),
+        ),
+      );
+      return;
+    }
+    const [kind, apiVersion] =
+      this.form === "metadata"
+        ? ["PartialObjectMetadataList", "meta.k8s.io/v1"]
+        : [this.type.listKind, servedVersion(this.type)];
+    yield Buffer.from(
+      `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`,
+    );
+    let first = true;
+    for (const item of items) {
+      if (!first) yield comma;
+      first = false;
+      yield this.bytes(item);
+    }
+    yield end;
+  }
+
+  /** What a bookmark carries: a resourceVersion, and nothing else of an object. */
+  bookmark(revision: number, annotations?: Record<string, string>): unknown {
+    const metadata = { resourceVersion: String(revision), ...(annotations ? { annotations } : {}) };
+    if (this.form === "object") return { kind: this.type.kind, apiVersion: servedVersion(this.type), metadata };
+    if (this.form === "metadata") return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata };
+    const object: KubeObject = { kind: this.type.kind, apiVersion: servedVersion(this.type), metadata };
+    return this.table([object], { resourceVersion: String(revision) });
+  }
+
+  /** In a watch only the first table describes its columns. */
+  private table(objects: readonly KubeObject[], metadata: Record<string, unknown>): unknown {
+    const describe = !this.described;
+    this.described = true;
+    const now = this.now();
+    return {
+      kind: "Table",
+      apiVersion: "meta.k8s.io/v1",
+      metadata,
+      columnDefinitions: describe ? columnDefinitions(this.type) : [],
+      rows: objects.map((object) => tableRow(this.type, object, now, this.include)),
+    };
+  }
+}
+
+const comma = Buffer.from(",");
+const end = Buffer.from("]}\n");

@@ -1,0 +1,94 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { gzip } from "node:zlib";
+import { stringify as toYaml } from "yaml";
+import { ApiError, PathNotFound, type Status } from "../api/status.ts";
+
+/** Answers smaller than this are not worth packing (`defaultGzipThresholdBytes`). */
+const gzipFrom = 128 * 1024;
+
+/** Header texts may not break the line they are in. */
+const warningText = (text: string) => `299 - ${JSON.stringify(text.replace(/[^\x20-\x7e]/g, " ").slice(0, 256))}`;
+
+/** One answer on its way out. */
+export class Reply {
+  private readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly warnings: string[] = [];
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.request = request;
+    this.response = response;
+  }
+
+  /** Sends JSON bytes that exist already. */
+  bytes(code: number, pieces: Iterable<Buffer>, contentType = "application/json"): void {
+    const body = Buffer.concat([...pieces]);
+    if (contentType.startsWith("application/yaml"))
+      return this.send(code, Buffer.from(toYaml(JSON.parse(body.toString("utf8")))), contentType);
+    this.send(code, body, contentType);
+  }
+
+  json(code: number, value: unknown, contentType = "application/json"): void {
+    const pretty = this.wantsPretty();
+    const text = contentType.startsWith("application/yaml")
+      ? toYaml(value)
+      : `${JSON.stringify(value, null, pretty ? 2 : 0)}\n`;
+    this.send(code, Buffer.from(text), contentType);
+  }
+
+  text(code: number, text: string): void {
+    this.send(code, Buffer.from(text), "text/plain; charset=utf-8");
+  }
+
+  status(status: Status): void {
+    const retry = status.details?.retryAfterSeconds;
+    if (retry) this.response.setHeader("Retry-After", String(retry));
+    this.json(status.code ?? 200, status);
+  }
+
+  /** Answers what a request failed with. */
+  failure(error: unknown): void {
+    if (this.response.headersSent) {
+      this.response.destroy();
+      return;
+    }
+    if (error instanceof PathNotFound) return this.text(404, "404 page not found\n");
+    if (error instanceof ApiError) return this.status(error.status);
+    const message = `Internal error occurred: ${error instanceof Error ? error.message : String(error)}`;
+    this.status(new ApiError(500, "InternalError", message, { causes: [{ message }] }).status);
+  }
+
+  /** Writes the headers of a stream; the body follows from elsewhere. */
+  stream(contentType: string): void {
+    this.header(contentType);
+    this.response.writeHead(200);
+  }
+
+  private wantsPretty(): boolean {
+    return new URL(this.request.url ?? "/", "https://localhost").searchParams.get("pretty") === "true";
+  }
+
+  private header(contentType: string): void {
+    this.response.setHeader("Content-Type", contentType);
+    this.response.setHeader("Cache-Control", "no-cache, private");
+    if (this.warnings.length > 0) this.response.setHeader("Warning", [...new Set(this.warnings)].map(warningText));
+  }
+
+  private send(code: number, body: Buffer, contentType: string): void {
+    this.header(contentType);
+    const packs = /\bgzip\b/.test(String(this.request.headers["accept-encoding"] ?? ""));
+    if (!packs || body.length < gzipFrom) return this.finish(code, body);
+    gzip(body, { level: 1 }, (error, packed) => {
+      if (error) return this.finish(code, body);
+      this.response.setHeader("Content-Encoding", "gzip");
+      this.response.setHeader("Vary", "Accept-Encoding");
+      this.finish(code, packed);
+    });
+  }
+
+  private finish(code: number, body: Buffer): void {
+    this.response.setHeader("Content-Length", body.length);
+    this.response.writeHead(code);
+    this.response.end(this.request.method === "HEAD" ? undefined : body);
+  }
+}

@@ -1,0 +1,120 @@
+import { equal, type KubeObject, type ObjectMeta } from "../api/object.ts";
+import { conflict, modified, notFound } from "../api/status.ts";
+import { defaulted } from "../kinds/shape.ts";
+import { Revision } from "../storage/revision.ts";
+import { admitIdentity, admitObject, admitResourceVersion, withManagedFields } from "./admission.ts";
+import { type Call, callKey } from "./call.ts";
+import { create } from "./create.ts";
+
+/** What an update gave. */
+export interface Updated {
+  revision: Revision;
+  created: boolean;
+  /** The write took the last finalizer of an object in deletion: it is gone. */
+  deleted?: boolean;
+}
+
+/** Replaces an object by a PUT's body, in the stored form. Throws 4xx. */
+export function update(call: Call, body: KubeObject): Updated {
+  const { type, backend } = call;
+  const existing = backend.store.get(type.storage, callKey(call));
+  if (!existing) {
+    if (!type.createOnUpdate || call.subresource !== "" || body.metadata.resourceVersion || body.metadata.uid)
+      throw notFound(type, call.name);
+    const metadata = { ...body.metadata, name: call.name };
+    return { revision: create(call, { ...body, metadata }), created: true };
+  }
+  admitResourceVersion(call, body);
+  return replace(call, existing, body, withManagedFields);
+}
+
+/** How the managedFields of the object to store are made. */
+type Track = (call: Call, object: KubeObject, old: KubeObject) => KubeObject;
+
+/** Stores `body` in the place of `existing`, as far as the endpoint lets a client change it. Throws 4xx. */
+export function replace(call: Call, existing: Revision, body: KubeObject, track: Track): Updated {
+  const { type } = call;
+  const old = existing.object;
+  const { metadata } = admitIdentity(call, body);
+  if (metadata.uid && metadata.uid !== old.metadata.uid)
+    throw conflict(
+      type,
+      call.name,
+      `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.metadata.uid}`,
+    );
+  if (metadata.resourceVersion && metadata.resourceVersion !== old.metadata.resourceVersion)
+    throw modified(type, call.name);
+  const merged = withKept(call, { ...body, metadata: keptMetadata(metadata, old.metadata) }, old);
+  const object = withGeneration(call, defaulted(type, merged, old), old);
+  admitObject(call, object, old);
+  if (type.warn) call.warnings.push(...type.warn(object));
+  return commit(call, existing, track(call, object, old));
+}
+
+/** Puts a new state of an object into the store, or removes it when its last finalizer went. */
+export function commit(call: Call, existing: Revision, object: KubeObject): Updated {
+  const { type, backend, dryRun } = call;
+  if (equal(object, existing.object)) return { revision: existing, created: false };
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers = [] } = object.metadata;
+  const spent = type.storage === "namespaces" && hasNamespaceFinalizers(object);
+  if (deletionTimestamp && !spent && finalizers.length === 0 && (deletionGracePeriodSeconds ?? 0) === 0) {
+    if (dryRun) return { revision: new Revision(existing.revision, object), created: false, deleted: true };
+    const gone = backend.store.delete(type.storage, callKey(call));
+    return { revision: new Revision(gone?.revision ?? 0, object), created: false, deleted: true };
+  }
+  if (dryRun) return { revision: new Revision(existing.revision, object), created: false };
+  return { revision: backend.store.put(type.storage, callKey(call), object), created: false };
+}
+
+function hasNamespaceFinalizers({ spec }: KubeObject): boolean {
+  const finalizers = (spec as { finalizers?: unknown[] } | undefined)?.finalizers;
+  return Array.isArray(finalizers) && finalizers.length > 0;
+}
+
+/** System fields stay as they are, whatever the client sends. */
+function keptMetadata(metadata: ObjectMeta, old: ObjectMeta): ObjectMeta {
+  const kept: ObjectMeta = { ...metadata };
+  for (const field of [
+    "name",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "resourceVersion",
+    "generateName",
+    "selfLink",
+  ] as const) {
+    const value = old[field];
+    if (value === undefined) delete kept[field];
+    else (kept as Record<string, unknown>)[field] = value;
+  }
+  return kept;
+}
+
+/** `/status` changes the status (and, of built-in kinds, annotations and finalizers), the resource itself all but it. */
+function withKept(call: Call, object: KubeObject, old: KubeObject): KubeObject {
+  const { type, subresource } = call;
+  if (!type.status) return object;
+  if (subresource !== "status") {
+    const { status: _, ...rest } = object;
+    return (old.status === undefined ? rest : { ...rest, status: old.status }) as KubeObject;
+  }
+  const { managedFields } = object.metadata;
+  const metadata = type.custom
+    ? { ...old.metadata, ...(managedFields ? { managedFields } : {}) }
+    : { ...object.metadata, labels: type.storage.endsWith(".apps") ? old.metadata.labels : object.metadata.labels };
+  const result: KubeObject = { ...old, metadata: metadata as ObjectMeta };
+  if (object.status === undefined) delete result.status;
+  else result.status = object.status;
+  return result;
+}
+
+/** metadata.generation counts changes of what is asked for: all but metadata and, where it is its own endpoint, status. */
+function withGeneration(call: Call, object: KubeObject, old: KubeObject): KubeObject {
+  const { type } = call;
+  if (!type.generation && !type.custom) return object;
+  const asked = ({ metadata: _, status, ...rest }: KubeObject) => (type.status ? rest : { ...rest, status });
+  if (equal(asked({ ...object, apiVersion: old.apiVersion }), asked(old))) return object;
+  return { ...object, metadata: { ...object.metadata, generation: (old.metadata.generation ?? 0) + 1 } };
+}

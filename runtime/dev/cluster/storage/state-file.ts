@@ -1,0 +1,142 @@
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { WatchfireError } from "../../../errors.ts";
+import type { KubeObject } from "../api/object.ts";
+import type { Journal, JournalRecord } from "./store.ts";
+
+/** What a cluster is, beyond its objects: kept, so that an old kubeconfig works after a restart. */
+const identitySchema = z.strictObject({
+  ca: z.string(),
+  certificate: z.string(),
+  key: z.string(),
+  adminToken: z.string(),
+  /** The key that signs ServiceAccount tokens, PKCS 8 PEM. */
+  tokenKey: z.string(),
+});
+export type Identity = z.infer<typeof identitySchema>;
+
+const headerSchema = z.strictObject({
+  watchfireCluster: z.literal(1),
+  identity: identitySchema,
+  revision: z.number().int(),
+});
+const recordSchema = z.object({
+  revision: z.number().int(),
+  collection: z.string(),
+  key: z.string(),
+  object: z.looseObject({}).optional(),
+});
+
+/** The file is rewritten when it holds this many lines that later ones made void, and more of them than live objects. */
+const voidLimit = 20_000;
+
+/** What a state file held. */
+export interface Restored {
+  identity: Identity;
+  revision: number;
+  records: JournalRecord[];
+}
+
+/**
+ * The cluster's state as a file: a header line, then one JSON line per write. A write is handed to the kernel before it
+ * is acknowledged, so killing the process loses none; a line cut short by a crash was never acknowledged, and is dropped.
+ */
+export class StateFile implements Journal {
+  private readonly file: string;
+  private readonly identity: Identity;
+  private readonly live = new Map<string, JournalRecord>();
+  private descriptor: number;
+  private voided = 0;
+  private revision: number;
+
+  /** Reads the file; undefined where there is none. Throws WF_DEV_CLUSTER_STATE when it is not one of ours. */
+  static read(file: string): Restored | undefined {
+    if (!existsSync(file)) return undefined;
+    const bytes = readFileSync(file);
+    const whole = bytes.lastIndexOf(0x0a) + 1;
+    if (whole < bytes.length) truncateSync(file, whole);
+    const lines = bytes.subarray(0, whole).toString("utf8").split("\n");
+    const head = headerSchema.safeParse(parsed(file, lines[0] ?? "", 1));
+    if (!head.success) throw unreadable(file, 1);
+    const live = new Map<string, JournalRecord>();
+    let { revision } = head.data;
+    for (let index = 1; index < lines.length; index++) {
+      const line = lines[index];
+      if (!line) continue;
+      const record = recordSchema.safeParse(parsed(file, line, index + 1));
+      if (!record.success) throw unreadable(file, index + 1);
+      const { object, ...rest } = record.data;
+      revision = Math.max(revision, rest.revision);
+      keep(live, object ? { ...rest, object: object as unknown as KubeObject } : rest);
+    }
+    return { identity: head.data.identity, revision, records: [...live.values()] };
+  }
+
+  /** Starts a fresh file with what is live. */
+  constructor(file: string, restored: Restored) {
+    this.file = file;
+    this.identity = restored.identity;
+    this.revision = restored.revision;
+    for (const record of restored.records) keep(this.live, record);
+    mkdirSync(dirname(file), { recursive: true });
+    this.descriptor = this.rewrite();
+  }
+
+  append(record: JournalRecord): void {
+    this.revision = record.revision;
+    if (keep(this.live, record) || !record.object) this.voided++;
+    writeSync(this.descriptor, `${JSON.stringify(record)}\n`);
+    if (this.voided < voidLimit || this.voided < this.live.size) return;
+    closeSync(this.descriptor);
+    this.descriptor = this.rewrite();
+  }
+
+  close(): void {
+    closeSync(this.descriptor);
+  }
+
+  private rewrite(): number {
+    const temporary = `${this.file}.tmp`;
+    const header = { watchfireCluster: 1, identity: this.identity, revision: this.revision };
+    const lines = [header, ...this.live.values()].map((line) => JSON.stringify(line));
+    writeFileSync(temporary, `${lines.join("\n")}\n`, { mode: 0o600 });
+    renameSync(temporary, this.file);
+    this.voided = 0;
+    return openSync(this.file, "a", 0o600);
+  }
+}
+
+/** Applies a record to the live ones; true if it made an earlier one void. */
+function keep(live: Map<string, JournalRecord>, record: JournalRecord): boolean {
+  const id = `${record.collection} ${record.key}`;
+  const had = live.delete(id);
+  if (record.object) live.set(id, record);
+  return had;
+}
+
+function parsed(file: string, line: string, number: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw unreadable(file, number, cause);
+  }
+}
+
+function unreadable(file: string, line: number, cause?: unknown): WatchfireError {
+  return new WatchfireError("WF_DEV_CLUSTER_STATE", {
+    what: "the line is not one that the cluster wrote",
+    place: { file, line },
+    cause,
+  });
+}
