@@ -31,10 +31,6 @@ process.on("disconnect", () => process.exit());
 
 const exists = new Set<number>();
 const busy = new Set<number>();
-const working: Promise<void>[] = [];
-for (let lane = 0; lane < parallel; lane++) working.push(work());
-await Promise.all(working);
-
 async function work(): Promise<void> {
   for (;;) {
     while (started() >= allowed) await allowedMore();
@@ -51,6 +47,7 @@ const started = () => done + busy.size;
 
 /** All lanes wait for one word. */
 let more: Promise<void> | undefined;
+
 function allowedMore(): Promise<void> {
   more ??= new Promise((resolve) => {
     wake = () => {
@@ -95,3 +92,5 @@ function randomFrom(start: number): () => number {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
 }
+
+await Promise.all(Array.from({ length: parallel }, work));
