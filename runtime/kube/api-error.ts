@@ -37,7 +37,7 @@ export type StatusDetails = NonNullable<z.infer<typeof statusSchema>["details"]>
 
 /** What an API server, or something before it, answered instead of what was asked for. */
 export class ApiError extends Error {
-  override readonly name = "ApiError";
+  override readonly name: string = "ApiError";
   /** The HTTP status, or the code of an in-stream Status. */
   readonly status: number;
   /** `Expired`, `Forbidden`, …; empty where the body was no Status. */

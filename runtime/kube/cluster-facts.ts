@@ -1,4 +1,6 @@
+import { z } from "zod";
 import { ApiError } from "./api-error.ts";
+import { readLegacy } from "./discovery-document.ts";
 import type { Resource } from "./resource.ts";
 import type { KubeTransport } from "./transport.ts";
 
@@ -17,7 +19,7 @@ export async function clusterUid(transport: KubeTransport): Promise<string | und
   }
 }
 
-/** What is known of the CustomResourceDefinition behind a resource. `unknown`: it cannot be read. */
+/** What is known of the CustomResourceDefinition behind a resource. `unknown`: it cannot be read, or there is none. */
 export type DefinitionPresence = "present" | "absent" | "unknown";
 
 /**
@@ -28,15 +30,38 @@ export async function definitionPresence(
   transport: KubeTransport,
   resource: Pick<Resource, "group" | "plural">,
 ): Promise<DefinitionPresence> {
-  // Only a group with a dot can be a custom resource's; built-in ones such as `apps` have none to look for.
-  if (!resource.group.includes(".") || resource.group.endsWith(".k8s.io")) return "unknown";
+  // A custom resource's group always has a dot; `apps` and its like have no definition to look for.
+  if (!resource.group.includes(".")) return "unknown";
   const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${resource.plural}.${resource.group}`;
   try {
     await transport.json<unknown>({ method: "GET", path });
     return "present";
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    // A server without the API for definitions answers 404 as well, but without a Status that names the object.
-    return error.status === 404 && error.reason === "NotFound" ? "absent" : "unknown";
+    // A server without the API for definitions answers 404 as well, but without a Status that says what is not found.
+    if (error.status !== 404 || error.reason !== "NotFound") return "unknown";
   }
+  return (await servedInAnyVersion(transport, resource)) ? "unknown" : "absent";
+}
+
+const groupSchema = z.looseObject({ versions: z.array(z.looseObject({ version: z.string() })) });
+
+/** A built-in kind whose version was retired has no definition either, but its objects are still there in another. */
+async function servedInAnyVersion(
+  transport: KubeTransport,
+  { group, plural }: Pick<Resource, "group" | "plural">,
+): Promise<boolean> {
+  const document = await transport.json<unknown>({ method: "GET", path: `/apis/${group}` }).catch(notFound);
+  const parsed = groupSchema.safeParse(document);
+  if (!parsed.success) return document !== undefined;
+  for (const { version } of parsed.data.versions) {
+    const list = await transport.json<unknown>({ method: "GET", path: `/apis/${group}/${version}` }).catch(notFound);
+    if (readLegacy(list, group, version)?.resources.some((each) => each.plural === plural)) return true;
+  }
+  return false;
+}
+
+function notFound(error: unknown): undefined {
+  if (error instanceof ApiError && error.status === 404) return undefined;
+  throw error;
 }

@@ -18,7 +18,10 @@ export const objectKey = (meta: Pick<ObjectMeta, "namespace" | "name">): string 
 export interface Change {
   readonly type: ChangeType;
   readonly meta: ObjectMeta;
-  /** The object's JSON text in UTF-8, without `metadata.managedFields`. Shared and never written to. */
+  /**
+   * The object's JSON text in UTF-8, without `metadata.managedFields`. Shared and never written to. It may be a view of
+   * a socket's 64 KiB chunk: whoever keeps it for longer than a delivery takes copies it.
+   */
   readonly body: Buffer;
   /** `performance.now()` when its last byte was received; for latency figures. */
   readonly receivedAt: number;

@@ -1,8 +1,11 @@
 // Door: who listens to a source. All calls are synchronous and must not throw; the source never waits for a handler.
 import type { Change } from "./change.ts";
 
-/** Why a source lists: nothing is known yet, history was lost, or resourceVersions went back. */
-export type ListReason = "initial" | "relist" | "rv-rewind";
+/**
+ * Why a source lists: nothing is known yet, history was lost, resourceVersions went back, or the kind's
+ * CustomResourceDefinition was removed (that list is empty, and true).
+ */
+export type ListReason = "initial" | "relist" | "rv-rewind" | "crd-removed";
 
 /** One complete list, item by item. Either `end` or `abort` is called, once. */
 export interface ListReceiver {

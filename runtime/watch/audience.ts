@@ -1,0 +1,123 @@
+import type { Change } from "./change.ts";
+import { compareResourceVersions } from "./resource-version.ts";
+import type { ListReason, ListReceiver, Subscriber } from "./subscriber.ts";
+
+interface Member {
+  readonly subscriber: Subscriber;
+  /** The stream that runs, or the last list, covers it. Until then it receives nothing. */
+  settled: boolean;
+  /** The connection being made starts early enough for it. */
+  planned: boolean;
+  /** While the stream replays what this one had: everything up to here is kept from it. */
+  skipThrough: string | undefined;
+}
+
+/** Where a connection must start to serve everybody. */
+export type Start = { readonly type: "list" } | { readonly type: "watch"; readonly from: string };
+
+/** The subscribers of one source, and what each still lacks of its stream. */
+export class Audience {
+  private members: Member[] = [];
+
+  get size(): number {
+    return this.members.length;
+  }
+
+  /** Somebody joined whom the running stream does not serve. */
+  get waiting(): boolean {
+    return this.members.some((member) => !member.settled);
+  }
+
+  /**
+   * @param received up to where the running stream was received; undefined while none runs.
+   * @returns whether the stream serves it as it is: then it only drops what it already has.
+   */
+  join(subscriber: Subscriber, received: string | undefined): boolean {
+    const from = subscriber.resumeFrom;
+    const order = from === undefined || received === undefined ? undefined : compareResourceVersions(from, received);
+    const settled = order !== undefined && order >= 0;
+    this.members.push({ subscriber, settled, planned: false, skipThrough: settled ? from : undefined });
+    return settled;
+  }
+
+  leave(subscriber: Subscriber): void {
+    this.members = this.members.filter((member) => member.subscriber !== subscriber);
+  }
+
+  /** @param received up to where those who are settled have received everything. */
+  start(received: string | undefined): Start {
+    let from: string | undefined;
+    for (const member of this.members) {
+      const at = member.settled ? received : member.subscriber.resumeFrom;
+      if (at === undefined) return { type: "list" };
+      const order = from === undefined ? -1 : compareResourceVersions(at, from);
+      // Where two positions cannot be ordered, neither is a safe place to start from for the other.
+      if (order === undefined) return { type: "list" };
+      if (order < 0) from = at;
+    }
+    if (from === undefined) return { type: "list" };
+    for (const member of this.members) member.planned = true;
+    return { type: "watch", from };
+  }
+
+  /** The stream that `start` was asked for is open. Who joined since still waits. */
+  settle(received: string | undefined): void {
+    for (const member of this.members) {
+      if (!member.planned) continue;
+      member.skipThrough = member.settled ? received : member.subscriber.resumeFrom;
+      member.settled = true;
+    }
+  }
+
+  change(change: Change): void {
+    for (const member of this.members) {
+      if (!member.settled || this.skips(member, change.meta.resourceVersion)) continue;
+      member.subscriber.change(change);
+    }
+  }
+
+  bookmark(resourceVersion: string): void {
+    for (const member of this.members) {
+      if (!member.settled || this.skips(member, resourceVersion)) continue;
+      member.subscriber.bookmark(resourceVersion);
+    }
+  }
+
+  /** A list for all who are here now; who joins later waits for the next. */
+  list(reason: ListReason, received: string | undefined): ListReceiver {
+    const taking = this.members.map((member) => {
+      const gapFrom = member.settled ? received : member.subscriber.resumeFrom;
+      const receiver = member.subscriber.list(gapFrom === undefined ? "initial" : reason, gapFrom);
+      return { member, receiver };
+    });
+    return {
+      item(change) {
+        for (const { receiver } of taking) receiver.item(change);
+      },
+      end(resourceVersion) {
+        for (const { member, receiver } of taking) {
+          member.settled = receiver.end(resourceVersion) === "counted";
+          member.skipThrough = undefined;
+        }
+        return taking.every(({ member }) => member.settled) ? "counted" : "held";
+      },
+      abort() {
+        for (const { receiver } of taking) receiver.abort();
+      },
+    };
+  }
+
+  /** Resolves when nobody is congested any more; undefined where nobody is. */
+  get congested(): Promise<void> | undefined {
+    const waits = this.members.flatMap((member) => (member.settled ? (member.subscriber.congested ?? []) : []));
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
+  }
+
+  private skips(member: Member, resourceVersion: string): boolean {
+    if (member.skipThrough === undefined) return false;
+    const order = compareResourceVersions(resourceVersion, member.skipThrough);
+    if (order !== undefined && order <= 0) return true;
+    member.skipThrough = undefined;
+    return false;
+  }
+}

@@ -1,0 +1,200 @@
+import { z } from "zod";
+import { lineLimit, OversizeLine } from "./line-reader.ts";
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+
+/** Kind, apiVersion and metadata of a list take a few hundred bytes. */
+const envelopeLimit = 1024 * 1024;
+
+/** The body of a list is not what an API server sends. */
+export class BadList extends Error {
+  override readonly name = "BadList";
+}
+
+const envelopeSchema = z.looseObject({
+  kind: z.string().default(""),
+  apiVersion: z.string().default(""),
+  metadata: z.looseObject({ resourceVersion: z.string().default(""), continue: z.string().default("") }).optional(),
+  items: z.array(z.unknown()).length(0).nullish(),
+});
+
+/** What a page says beside its items. */
+export interface ListEnvelope {
+  readonly kind: string;
+  readonly apiVersion: string;
+  /** "" where there is none. */
+  readonly resourceVersion: string;
+  /** "" on the last page. */
+  readonly continueToken: string;
+}
+
+/**
+ * Cuts the items out of a list's body as it arrives, so that neither the list nor a page is ever one string or one
+ * buffer. Only brackets and strings are followed here: whoever takes an item checks it. What is not an item (a few
+ * hundred bytes) is kept, and parsed when the body has ended.
+ */
+export class ListSplitter {
+  private readonly envelope: Buffer[] = [];
+  private envelopeLength = 0;
+  private pieces: Buffer[] = [];
+  private piecesLength = 0;
+  private depth = 0;
+  private inString = false;
+  private escaped = false;
+  /** Inside the top-level array `items`. */
+  private inItems = false;
+  private seenItems = false;
+  /** Between items: whether one must, may or must not come next. */
+  private expect: "itemOrEnd" | "item" | "commaOrEnd" = "itemOrEnd";
+  /** The next byte is an item's first brace, which `depth` already counts. */
+  private opening = false;
+
+  /** Calls `item(bytes, start, end)` for each item that ends in `chunk`. Throws BadList or OversizeLine. */
+  push(chunk: Buffer, item: (bytes: Buffer, start: number, end: number) => void): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (!this.inItems) at = this.outside(chunk, at);
+      else if (this.depth === 2) at = this.between(chunk, at);
+      else at = this.inside(chunk, at, item);
+    }
+  }
+
+  /** The page's envelope, when the body has ended. Throws BadList for a body that was cut short. */
+  end(): ListEnvelope {
+    const text = Buffer.concat(this.envelope).toString("utf8");
+    let document: unknown;
+    try {
+      document = JSON.parse(text);
+    } catch {
+      throw new BadList("the list is cut short or no JSON");
+    }
+    const parsed = envelopeSchema.safeParse(document);
+    if (!parsed.success) throw new BadList(`the list is not well formed: ${z.prettifyError(parsed.error)}`);
+    const { kind, apiVersion, metadata } = parsed.data;
+    return {
+      kind,
+      apiVersion,
+      resourceVersion: metadata?.resourceVersion ?? "",
+      continueToken: metadata?.continue ?? "",
+    };
+  }
+
+  /** Copies up to and including the bracket that opens `items`. */
+  private outside(chunk: Buffer, from: number): number {
+    let at = from;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at] as number;
+      if (this.inString) {
+        this.step(byte);
+      } else if (byte === quote) {
+        this.inString = true;
+      } else if (byte === 0x7b || byte === 0x5b) {
+        this.depth++;
+        if (byte === 0x5b && this.depth === 2) {
+          this.keep(chunk.subarray(from, at + 1));
+          this.inItems = this.opensItems();
+          return at + 1;
+        }
+      } else if (byte === 0x7d || byte === 0x5d) {
+        this.depth--;
+      }
+    }
+    this.keep(chunk.subarray(from, at));
+    return at;
+  }
+
+  private between(chunk: Buffer, from: number): number {
+    let at = from;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at] as number;
+      if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) continue;
+      if (byte === 0x5d && this.expect !== "item") {
+        this.inItems = false;
+        this.depth = 1;
+        this.keep(chunk.subarray(at, at + 1));
+        return at + 1;
+      }
+      if (byte === comma && this.expect === "commaOrEnd") {
+        this.expect = "item";
+        continue;
+      }
+      if (byte !== 0x7b || this.expect === "commaOrEnd") throw new BadList("the list has something other than objects");
+      this.depth = 3;
+      this.expect = "commaOrEnd";
+      this.opening = true;
+      return at;
+    }
+    return at;
+  }
+
+  private inside(chunk: Buffer, from: number, item: (bytes: Buffer, start: number, end: number) => void): number {
+    let at = this.opening ? from + 1 : from;
+    this.opening = false;
+    let { depth, inString } = this;
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at] as number;
+      if (inString) {
+        if (this.escaped) this.escaped = false;
+        else if (byte === backslash) this.escaped = true;
+        else if (byte === quote) inString = false;
+      } else if (byte === quote) {
+        inString = true;
+      } else if (byte === 0x7b || byte === 0x5b) {
+        depth++;
+      } else if ((byte === 0x7d || byte === 0x5d) && --depth === 2) {
+        this.depth = depth;
+        this.inString = false;
+        this.finish(chunk, from, at + 1, item);
+        return at + 1;
+      }
+    }
+    this.depth = depth;
+    this.inString = inString;
+    this.piecesLength += chunk.length - from;
+    if (this.piecesLength > lineLimit) throw new OversizeLine(lineLimit);
+    this.pieces.push(chunk.subarray(from));
+    return at;
+  }
+
+  private finish(
+    chunk: Buffer,
+    from: number,
+    end: number,
+    item: (bytes: Buffer, start: number, end: number) => void,
+  ): void {
+    if (this.pieces.length === 0) {
+      item(chunk, from, end);
+      return;
+    }
+    const length = this.piecesLength + end - from;
+    if (length > lineLimit) throw new OversizeLine(lineLimit);
+    this.pieces.push(chunk.subarray(from, end));
+    const whole = Buffer.concat(this.pieces, length);
+    this.pieces = [];
+    this.piecesLength = 0;
+    item(whole, 0, length);
+  }
+
+  private step(byte: number): void {
+    if (this.escaped) this.escaped = false;
+    else if (byte === backslash) this.escaped = true;
+    else if (byte === quote) this.inString = false;
+  }
+
+  private keep(bytes: Buffer): void {
+    this.envelopeLength += bytes.length;
+    if (this.envelopeLength > envelopeLimit) throw new BadList("the list says too much beside its items");
+    this.envelope.push(Buffer.from(bytes));
+  }
+
+  /** Whether the bracket just kept opens the list's own `items`, which may stand only once. */
+  private opensItems(): boolean {
+    const tail = Buffer.concat(this.envelope).toString("latin1");
+    if (!/"items"\s*:\s*\[$/.test(tail)) return false;
+    if (this.seenItems) throw new BadList("the list has items twice");
+    this.seenItems = true;
+    return true;
+  }
+}

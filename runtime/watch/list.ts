@@ -1,0 +1,121 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../clock.ts";
+import { ApiError, readApiError, readLimited } from "../kube/api-error.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { Change } from "./change.ts";
+import { Ended } from "./failure.ts";
+import { BadList, type ListEnvelope, ListSplitter } from "./list-splitter.ts";
+import { ObjectScanner } from "./object-scan.ts";
+import type { ObjectIdentity } from "./source-spec.ts";
+
+/** client-go's page size (`pager.go`): a page of Pods is two to five megabytes. */
+const pageSize = 500;
+/** A page, or an unpaged list of everything, may take this long. */
+const pageTimeoutMs = 300_000;
+const turnMs = 10;
+
+/** Where a list starts: consistent, or at least as new as a resourceVersion. Never "0", which may go back in time. */
+export type ListFrom = { readonly notOlderThan?: string | undefined };
+
+export interface ListOptions {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  readonly path: string;
+  /** The selectors. */
+  readonly query: Readonly<Record<string, string | undefined>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly identity: ObjectIdentity;
+  readonly from: ListFrom;
+  /** False: everything in one answer, because continue tokens expire faster than pages can be read. */
+  readonly paged: boolean;
+  readonly signal: AbortSignal;
+  congested(): Promise<void> | undefined;
+  item(change: Change): void;
+}
+
+/** A continue token expired between two pages: what was read of the list is of no use. */
+export class ListExpired extends ApiError {}
+
+/**
+ * Lists a collection page by page, handing on each item's text as it arrives. @returns the list's resourceVersion,
+ * which is the first page's. Throws ApiError, ListExpired, BadList, OversizeLine, Ended, or what the transport throws.
+ */
+export async function listCollection(options: ListOptions): Promise<string> {
+  let resourceVersion = "";
+  let continueToken = "";
+  do {
+    const page = await listPage(options, pageQuery(options, continueToken), continueToken !== "");
+    resourceVersion ||= page.resourceVersion;
+    continueToken = page.continueToken;
+  } while (continueToken !== "");
+  if (resourceVersion === "") {
+    throw new Ended({ type: "unsupported", message: "the list has no resourceVersion, so it cannot be watched from" });
+  }
+  return resourceVersion;
+}
+
+/** Pages after the first carry the token alone; a resourceVersion beside it is an error to the server. */
+function pageQuery(options: ListOptions, continueToken: string): Record<string, string | undefined> {
+  const limit = options.paged ? String(pageSize) : undefined;
+  if (continueToken !== "") return { ...options.query, limit, continue: continueToken };
+  const { notOlderThan } = options.from;
+  const match = notOlderThan === undefined ? undefined : "NotOlderThan";
+  return { ...options.query, limit, resourceVersion: notOlderThan, resourceVersionMatch: match };
+}
+
+async function listPage(
+  options: ListOptions,
+  query: Record<string, string | undefined>,
+  continued: boolean,
+): Promise<ListEnvelope> {
+  const { transport, clock, path, headers, identity, signal } = options;
+  const response = await transport.request({ method: "GET", path, query, headers, signal, timeoutMs: pageTimeoutMs });
+  if (response.status >= 400) {
+    const error = await readApiError(response, clock.now());
+    throw continued && error.expired ? new ListExpired(error) : error;
+  }
+  const type = String(response.headers["content-type"] ?? "no content type");
+  if (response.status !== 200 || !type.includes("json")) {
+    throw new BadList(
+      `the list was answered with ${response.status} ${type}: ${await readLimited(response.body, 256)}`,
+    );
+  }
+  const scanner = new ObjectScanner();
+  const splitter = new ListSplitter();
+  let turnBegan = clock.monotonic();
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+    const receivedAt = clock.monotonic();
+    splitter.push(chunk, (bytes, start, end) => {
+      if (scanner.scan(bytes, start, end) !== end) throw new BadList("an item of the list is not JSON");
+      options.item(listed(scanner, identity, bytes, start, end, receivedAt));
+    });
+    await options.congested();
+    if (clock.monotonic() - turnBegan >= turnMs) {
+      await nextTurn();
+      turnBegan = clock.monotonic();
+    }
+  }
+  const envelope = splitter.end();
+  if (envelope.kind === "Table") throw new Ended({ type: "unsupported", message: "the server lists a Table" });
+  return envelope;
+}
+
+function listed(
+  scanner: ObjectScanner,
+  identity: ObjectIdentity,
+  bytes: Buffer,
+  start: number,
+  end: number,
+  receivedAt: number,
+): Change {
+  const form = identity.judge(scanner.apiVersion, scanner.kind);
+  if (form === "mismatch") {
+    const sent = `${scanner.apiVersion} ${scanner.kind}`;
+    throw new Ended({ type: "unsupported", message: `the server lists ${sent} as ${identity.kind}` });
+  }
+  if (scanner.name === "" || scanner.resourceVersion === "") {
+    throw new BadList("an item of the list has no name or no resourceVersion");
+  }
+  const body = scanner.body(bytes, start, end, form === "insert" ? identity.bytes : undefined);
+  return { type: "Added", meta: scanner.meta(), body, receivedAt };
+}

@@ -1,0 +1,61 @@
+import type { Random } from "../clock.ts";
+
+/** API servers send a bookmark about every 60 s and keep 75 s of history: silence in between means a dead connection. */
+const bookmarkedIdleMs = 70_000;
+/** client-go asks for five to ten minutes (`reflector.go`, minWatchTimeout), spread so that sources do not reconnect together. */
+const longTimeoutS = { from: 300, to: 600 };
+/** Without bookmarks a dead connection shows only when the watch should have ended: then it should end soon. */
+const shortTimeoutS = { from: 60, to: 120 };
+const graceMs = 5000;
+/** Sessions that decide: so many without a bookmark, or so many without a byte. */
+const enough = 2;
+
+/**
+ * How long a source's connections live, and how long they may be silent. Most servers send bookmarks, some never do
+ * (resources served straight from etcd, aggregated APIs), and none promises them: so it is learnt from what comes.
+ */
+export class Liveness {
+  private readonly random: Random;
+  private bookmarksSeen = false;
+  private bookmarkless = 0;
+  private silent = 0;
+  private timeoutS = longTimeoutS.from;
+
+  constructor(random: Random) {
+    this.random = random;
+  }
+
+  /** `timeoutSeconds` for the next connection. */
+  nextTimeoutSeconds(): number {
+    const { from, to } = !this.bookmarksSeen && this.bookmarkless >= enough ? shortTimeoutS : longTimeoutS;
+    this.timeoutS = Math.floor(from + this.random() * (to - from));
+    return this.timeoutS;
+  }
+
+  /** Silence that the current connection is allowed, in milliseconds. */
+  get idleMs(): number {
+    return this.bookmarksSeen ? bookmarkedIdleMs : this.timeoutS * 1000 + graceMs;
+  }
+
+  /** A bookmark came that does not end initial events: those come from servers that send no others, too. */
+  bookmark(): void {
+    this.bookmarksSeen = true;
+  }
+
+  /** A connection ended. @param bookmarks that came on it. */
+  ended(lastedMs: number, lines: number, bookmarks: number): void {
+    if (lastedMs < bookmarkedIdleMs) return;
+    this.bookmarkless = bookmarks > 0 ? 0 : this.bookmarkless + 1;
+    this.silent = lines > 0 ? 0 : this.silent + 1;
+  }
+
+  /** Two whole connections brought nothing: perhaps the server's resourceVersions went back, and it waits for ours. */
+  get suspicious(): boolean {
+    return this.silent >= enough;
+  }
+
+  /** The suspicion was looked into. */
+  cleared(): void {
+    this.silent = 0;
+  }
+}

@@ -1,0 +1,91 @@
+import type { Change } from "./change.ts";
+import type { ListReceiver, Subscriber } from "./subscriber.ts";
+import type { Watch, Watches } from "./watches.ts";
+
+/** Why a namespace is no longer in scope: it was deleted, or its labels no longer match. */
+export type LeaveReason = "deleted" | "unselected";
+
+export interface NamespaceScopeOptions {
+  readonly watches: Watches;
+  /** Unique; for the source's own book-keeping. */
+  readonly id: string;
+  /** The selector that namespaces must match. */
+  readonly labelSelector: string;
+  enter(namespace: string): void;
+  leave(namespace: string, reason: LeaveReason): void;
+  /** The first complete list was handed on. */
+  ready?(): void;
+}
+
+/** Follows the namespaces whose labels match a selector, and says which come and go. */
+export class NamespaceScope implements Subscriber {
+  readonly id: string;
+  /** Nothing is kept over a restart: the namespaces are few. */
+  readonly resumeFrom = undefined;
+  readonly congested = undefined;
+  private readonly options: NamespaceScopeOptions;
+  private readonly current = new Set<string>();
+  private readonly watch: Watch;
+  private listed = false;
+
+  constructor(options: NamespaceScopeOptions) {
+    this.id = options.id;
+    this.options = options;
+    const { watches, labelSelector } = options;
+    this.watch = watches.subscribe(
+      { apiVersion: "v1", kind: "Namespace", labelSelector, representation: "metadata" },
+      this,
+    );
+  }
+
+  /** The namespaces in scope now. */
+  get namespaces(): readonly string[] {
+    return [...this.current];
+  }
+
+  change(change: Change): void {
+    const { name } = change.meta;
+    if (change.type === "Deleted") this.remove(name, leaveReason(change));
+    else this.add(name);
+  }
+
+  bookmark(): void {}
+
+  list(): ListReceiver {
+    const found = new Set<string>();
+    return {
+      item: (change) => {
+        found.add(change.meta.name);
+      },
+      end: () => {
+        for (const name of this.current) if (!found.has(name)) this.remove(name, "unselected");
+        for (const name of found) this.add(name);
+        if (!this.listed) this.options.ready?.();
+        this.listed = true;
+        return "counted";
+      },
+      abort: () => {},
+    };
+  }
+
+  /** Stops following; namespaces in scope are not left. */
+  async close(): Promise<void> {
+    await this.watch.close();
+  }
+
+  private add(name: string): void {
+    if (this.current.has(name)) return;
+    this.current.add(name);
+    this.options.enter(name);
+  }
+
+  private remove(name: string, reason: LeaveReason): void {
+    if (this.current.delete(name)) this.options.leave(name, reason);
+  }
+}
+
+/** Leaving the selector comes as DELETED as well; only a deletion has its time in the metadata. */
+function leaveReason(change: Change): LeaveReason {
+  const object = JSON.parse(change.body.toString("utf8")) as { metadata?: { deletionTimestamp?: unknown } };
+  return object.metadata?.deletionTimestamp === undefined ? "unselected" : "deleted";
+}

@@ -1,0 +1,175 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../clock.ts";
+import { parseStatus, readApiError, readLimited } from "../kube/api-error.ts";
+import type { KubeResponse, KubeTransport } from "../kube/transport.ts";
+import type { Change } from "./change.ts";
+import { EnvelopeScanner } from "./envelope.ts";
+import { type Ending, endingOf } from "./failure.ts";
+import { LineReader } from "./line-reader.ts";
+import { SessionTimers } from "./session-timers.ts";
+import type { ObjectIdentity } from "./source-spec.ts";
+
+/** Other work waits no longer than this for a burst of events, in milliseconds. */
+const turnMs = 10;
+/** How much of a page that is no watch is shown. */
+const excerptLength = 256;
+
+export interface SessionOptions {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string | undefined>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly identity: ObjectIdentity;
+  readonly timeoutMs: number;
+  idleMs(): number;
+  /** A promise while no more can be taken. */
+  congested(): Promise<void> | undefined;
+  /** The server accepted the watch. */
+  opened(): void;
+  change(change: Change): void;
+  /** @param initialEnd it also ends the initial events. */
+  bookmark(resourceVersion: string, initialEnd: boolean): void;
+}
+
+const changeTypes: Readonly<Record<string, Change["type"] | undefined>> = {
+  ADDED: "Added",
+  MODIFIED: "Modified",
+  DELETED: "Deleted",
+};
+
+/** One connection of a watch, from request to end. It reports what it reads and decides nothing. */
+export class Session {
+  /** Lines read, bookmarks included. */
+  lines = 0;
+  private readonly options: SessionOptions;
+  private readonly abort = new AbortController();
+  private readonly scanner = new EnvelopeScanner();
+  private ending: Ending | undefined;
+  private timers: SessionTimers | undefined;
+
+  constructor(options: SessionOptions) {
+    this.options = options;
+  }
+
+  /** When the last byte came; undefined before the request was accepted. */
+  get lastByteAt(): number | undefined {
+    return this.timers?.lastByteAt;
+  }
+
+  /** Ends the session; the first ending counts. */
+  end(ending: Ending): void {
+    this.ending ??= ending;
+    this.abort.abort(new Error(ending.type));
+  }
+
+  /** Runs to the end. Never rejects. */
+  async run(): Promise<Ending> {
+    // What ended the session first is why it ended: after an abort the reader fails as well.
+    const read = await this.read().catch(endingOf);
+    this.ending ??= read;
+    this.timers?.stop();
+    this.abort.abort();
+    return this.ending;
+  }
+
+  private async read(): Promise<Ending> {
+    const { transport, clock, path, query, headers, timeoutMs } = this.options;
+    const signal = this.abort.signal;
+    const response = await transport.request({ method: "GET", path, query, headers, purpose: "watch", signal });
+    const refusal = await this.refusal(response);
+    if (refusal) return refusal;
+    this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(), timeoutMs }, (type) =>
+      this.end({ type }),
+    );
+    this.options.opened();
+    const lines = new LineReader();
+    let turnBegan = clock.monotonic();
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      const now = clock.monotonic();
+      this.timers.received(now);
+      lines.push(chunk, (bytes, start, end) => this.line(bytes, start, end, now));
+      if (this.ending) return this.ending;
+      await this.whileCongested();
+      if (clock.monotonic() - turnBegan >= turnMs) {
+        await nextTurn();
+        turnBegan = clock.monotonic();
+      }
+    }
+    return { type: "eof", truncated: lines.pending > 0 };
+  }
+
+  private async whileCongested(): Promise<void> {
+    let congested = this.options.congested();
+    if (!congested) return;
+    this.timers?.hold(true);
+    const aborted = new Promise<void>((resolve) => {
+      if (this.abort.signal.aborted) resolve();
+      this.abort.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    while (congested && !this.ending) {
+      await Promise.race([congested, aborted]);
+      congested = this.options.congested();
+    }
+    this.timers?.hold(false);
+  }
+
+  private async refusal(response: KubeResponse): Promise<Ending | undefined> {
+    if (response.status >= 400) {
+      const error = await readApiError(response, this.options.clock.now());
+      return { type: "refused", error, inStream: false };
+    }
+    const type = String(response.headers["content-type"] ?? "no content type");
+    if (response.status === 200 && type.includes("json")) return undefined;
+    const excerpt = await readLimited(response.body, excerptLength);
+    return { type: "protocol", message: `the watch was answered with ${response.status} ${type}: ${excerpt}` };
+  }
+
+  /** @returns false when nothing after this line may be read. */
+  private line(bytes: Buffer, start: number, end: number, receivedAt: number): boolean {
+    this.lines++;
+    const { scanner } = this;
+    if (!scanner.scan(bytes, start, end)) return this.poison(`a line of ${end - start} bytes is not JSON`);
+    const type = changeTypes[scanner.type];
+    if (type !== undefined && Object.hasOwn(changeTypes, scanner.type)) return this.change(type, bytes, receivedAt);
+    if (scanner.type === "ERROR") {
+      const error = parseStatus(bytes.toString("utf8", scanner.objectStart, scanner.objectEnd), 500);
+      return this.stop({ type: "refused", error, inStream: true });
+    }
+    if (scanner.type !== "BOOKMARK") return this.poison(`a line has the unknown type ${scanner.type.slice(0, 32)}`);
+    const { resourceVersion } = scanner.object;
+    if (resourceVersion === "") return this.unsupported("a bookmark has no resourceVersion");
+    this.options.bookmark(resourceVersion, scanner.endsInitialEvents(bytes));
+    return this.ending === undefined;
+  }
+
+  private change(type: Change["type"], bytes: Buffer, receivedAt: number): boolean {
+    const { objectStart, objectEnd, object } = this.scanner;
+    if (objectEnd === 0) return this.poison("a line has no object");
+    const { identity } = this.options;
+    const form = identity.judge(object.apiVersion, object.kind);
+    if (form === "mismatch") {
+      const expected = `${identity.apiVersion} ${identity.kind}`;
+      return this.unsupported(`the server sends ${object.apiVersion} ${object.kind} instead of ${expected}`);
+    }
+    if (object.resourceVersion === "" || object.name === "") {
+      return this.poison("a line's object has no name or no resourceVersion");
+    }
+    const body = object.body(bytes, objectStart, objectEnd, form === "insert" ? identity.bytes : undefined);
+    this.options.change({ type, meta: object.meta(), body, receivedAt });
+    return this.ending === undefined;
+  }
+
+  private poison(message: string): boolean {
+    return this.stop({ type: "poison", message });
+  }
+
+  private unsupported(message: string): boolean {
+    return this.stop({ type: "unsupported", message });
+  }
+
+  private stop(ending: Ending): boolean {
+    this.ending ??= ending;
+    return false;
+  }
+}

@@ -1,0 +1,476 @@
+import { type Clock, pause, type Random } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import { assertWatchable, type Discovery } from "../kube/discovery.ts";
+import { type Resource, resourcePath } from "../kube/resource.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import { Audience } from "./audience.ts";
+import { Backoff } from "./backoff.ts";
+import type { Change } from "./change.ts";
+import { currentVersion } from "./current-version.ts";
+import { causeOf, Ended, type Ending, endingOf, messageOf } from "./failure.ts";
+import { InitialEvents } from "./initial-events.ts";
+import { ListExpired, listCollection } from "./list.ts";
+import type { ListSlots } from "./list-slots.ts";
+import { Liveness } from "./liveness.ts";
+import type { SourceStatus, WatchObserver } from "./observer.ts";
+import { Removal } from "./removal.ts";
+import { compareResourceVersions } from "./resource-version.ts";
+import { Session } from "./session.ts";
+import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "./source-spec.ts";
+import { Standing } from "./standing.ts";
+import type { ListReason, Subscriber } from "./subscriber.ts";
+import { type History, judge, type Verdict } from "./verdict.ts";
+
+/** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
+const missingPollMs = { from: 3000, to: 4000 };
+const forbiddenMs = { from: 30_000, to: 60_000 };
+const degradedMs = 300_000;
+/** An empty cache that answered for the whole has filled by then. */
+const secondOpinionMs = 30_000;
+const soonMs = 1000;
+/** Initial events that pause longer than this, or take longer than that, do not end: some servers never mark their end. */
+const initialIdleMs = 30_000;
+const initialTotalMs = 300_000;
+const listInsteadMs = 3_600_000;
+
+/** What a source is given. */
+export interface SourceContext {
+  readonly transport: KubeTransport;
+  readonly discovery: Discovery;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: WatchObserver;
+  readonly listSlots: ListSlots;
+}
+
+/**
+ * One list and watch, kept up for as long as anybody listens. It finds the kind, reads what exists where a subscriber
+ * needs that, follows changes from the last resourceVersion received, and comes back from every failure to where it
+ * was; only history that is gone makes it list again. Its states are those of `SourceState`.
+ */
+export class Source {
+  readonly spec: SourceSpec;
+  private readonly context: SourceContext;
+  private readonly audience = new Audience();
+  private readonly standing: Standing;
+  private readonly backoff: Backoff;
+  private readonly liveness: Liveness;
+  private readonly removal: Removal;
+  private readonly stopping = new AbortController();
+  private readonly poison = { after: "", count: 0 };
+  private resource: Resource | undefined;
+  /** The kind as it was last served. */
+  private lastResource: Resource | undefined;
+  private relist: ListReason | undefined;
+  private listInsteadUntil = Number.NEGATIVE_INFINITY;
+  private session: Session | undefined;
+  private phase: History["phase"] = "live";
+  private bookmarks = 0;
+  private oddErrors = 0;
+  private probed = false;
+  private lastByteAt: number | undefined;
+  private running: Promise<void> | undefined;
+
+  constructor(spec: SourceSpec, context: SourceContext) {
+    this.spec = spec;
+    this.context = context;
+    this.standing = new Standing(spec, context.clock, context.observer);
+    this.backoff = new Backoff(context.random);
+    this.liveness = new Liveness(context.random);
+    this.removal = new Removal(context.transport, context.clock);
+  }
+
+  /** Adds a listener; the first one starts the source. One that needs more than the stream holds makes it reconnect. */
+  join(subscriber: Subscriber): void {
+    const live = this.session !== undefined && this.phase === "live" && this.standing.state === "watching";
+    const served = this.audience.join(subscriber, live ? this.standing.received : undefined);
+    this.running ??= this.run();
+    if (live && !served) this.session?.end({ type: "closed", by: "join" });
+  }
+
+  /** Removes a listener. @returns how many are left; the others notice nothing. */
+  leave(subscriber: Subscriber): number {
+    this.audience.leave(subscriber);
+    return this.audience.size;
+  }
+
+  /** Ends the source for good: its connection is closed and no timer is left when this resolves. */
+  async stop(): Promise<void> {
+    this.stopping.abort(new Error("the source stops"));
+    this.session?.end({ type: "closed", by: "stop" });
+    await this.running;
+    this.standing.enter("stopped");
+  }
+
+  status(): SourceStatus {
+    return this.standing.status(this.session?.lastByteAt ?? this.lastByteAt, this.audience.size);
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    // Those who subscribe in the same turn of the event loop are served by one connection.
+    await Promise.resolve();
+    while (!signal.aborted) {
+      try {
+        const resource = await this.served();
+        if (resource) await this.connect(resource);
+      } catch (error) {
+        if (signal.aborted) return;
+        await this.react(endingOf(error), this.context.clock.monotonic(), 0).catch(() => {});
+      }
+    }
+  }
+
+  /** The resource, or undefined after a wait because there is none yet. */
+  private async served(): Promise<Resource | undefined> {
+    if (this.resource) return this.resource;
+    const { discovery } = this.context;
+    if (this.standing.state !== "missing") this.standing.enter("discovering");
+    const lookup = await this.unlessStopped(discovery.resolve(this.spec.apiVersion, this.spec.kind));
+    if (lookup.type === "NotServed") {
+      await this.missing("not_served", lookup.reason);
+      return undefined;
+    }
+    try {
+      assertWatchable(lookup.resource);
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+      discovery.invalidate(this.spec.apiVersion);
+      this.standing.enter("degraded", { cause: error.code, message: error.message, delayMs: degradedMs });
+      await this.sleep(degradedMs);
+      return undefined;
+    }
+    this.removal.served();
+    this.lastResource = lookup.resource;
+    this.resource = lookup.resource;
+    return this.resource;
+  }
+
+  /** One list, or one connection of a watch, and what follows from how it ended. */
+  private async connect(resource: Resource): Promise<void> {
+    const began = this.context.clock.monotonic();
+    const start = this.relist ? ({ type: "list" } as const) : this.audience.start(this.standing.received);
+    this.bookmarks = 0;
+    let ending: Ending | undefined;
+    if (start.type === "watch") {
+      ending = await this.follow(resource, start.from);
+    } else if (began >= this.listInsteadUntil) {
+      ending = await this.readInitialEvents(resource);
+    } else {
+      ending = await this.readList(resource);
+    }
+    const lines = this.session?.lines ?? 0;
+    this.lastByteAt = this.session?.lastByteAt ?? this.lastByteAt;
+    this.session = undefined;
+    if (ending) await this.react(ending, began, lines);
+  }
+
+  /** A watch from a known position. */
+  private follow(resource: Resource, from: string): Promise<Ending> {
+    this.phase = "live";
+    const resumed = this.standing.received;
+    const timeoutSeconds = this.liveness.nextTimeoutSeconds();
+    const query = {
+      watch: "1",
+      allowWatchBookmarks: "true",
+      resourceVersion: from,
+      timeoutSeconds: String(timeoutSeconds),
+    };
+    return this.runSession(resource, query, timeoutSeconds, {
+      opened: () => {
+        this.audience.settle(resumed);
+        this.standing.received = from;
+        this.standing.enter("watching");
+        if (this.audience.waiting) this.session?.end({ type: "closed", by: "join" });
+        // A position from before a restart may lie in the future of a cluster that was restored from a backup.
+        if (!this.probed) void this.probe(resource);
+        this.probed = true;
+      },
+      change: (change) => this.live(change),
+      bookmark: (resourceVersion) => this.liveBookmark(resource, resourceVersion),
+    });
+  }
+
+  /** What exists and then what changes, on one connection (WatchList). */
+  private async readInitialEvents(resource: Resource): Promise<Ending> {
+    const { clock, listSlots } = this.context;
+    const release = await listSlots.take(this.stopping.signal);
+    const reason = this.relist ?? "relist";
+    const began = clock.monotonic();
+    this.phase = "initial";
+    this.standing.enter("listing");
+    const initial = new InitialEvents(this.audience.list(reason, this.standing.received));
+    const timeoutSeconds = this.liveness.nextTimeoutSeconds();
+    const query = {
+      watch: "1",
+      allowWatchBookmarks: "true",
+      sendInitialEvents: "true",
+      resourceVersionMatch: "NotOlderThan",
+      resourceVersion: (reason === "relist" ? this.standing.received : undefined) ?? "",
+      timeoutSeconds: String(timeoutSeconds),
+    };
+    const overdue = clock.after(initialTotalMs, () => {
+      if (initial.running) this.session?.end({ type: "unmarked" });
+    });
+    const ending = await this.runSession(resource, query, timeoutSeconds, {
+      opened: () => {},
+      change: (change) => {
+        if (initial.running) initial.change(change);
+        else this.live(change);
+      },
+      bookmark: (resourceVersion, initialEnd) => {
+        if (!initial.running) return this.liveBookmark(resource, resourceVersion);
+        if (!initialEnd) return;
+        const listVersion = initial.listVersion(resourceVersion);
+        if (listVersion === undefined) throw new Ended({ type: "unmarked" });
+        this.refuseOlderList(listVersion, reason);
+        this.listed(initial.items, began, listVersion);
+        const { outcome, changes } = initial.end(listVersion);
+        release();
+        if (outcome === "held") throw new Ended({ type: "closed", by: "doubt" });
+        for (const change of changes) this.live(change);
+        this.standing.enter("watching");
+        this.audience.bookmark(resourceVersion);
+        this.advance(resourceVersion);
+        if (this.audience.waiting) this.session?.end({ type: "closed", by: "join" });
+      },
+    });
+    overdue.cancel();
+    release();
+    initial.abort();
+    return ending;
+  }
+
+  /** What exists, page by page. Undefined: it was read, and can be followed from. */
+  private async readList(resource: Resource, paged = true): Promise<Ending | undefined> {
+    const { clock, listSlots, transport } = this.context;
+    const release = await listSlots.take(this.stopping.signal);
+    const reason = this.relist ?? "relist";
+    const began = clock.monotonic();
+    this.phase = "list";
+    this.standing.enter("listing");
+    let items = 0;
+    let ended = false;
+    const receiver = this.audience.list(reason, this.standing.received);
+    try {
+      const listVersion = await listCollection({
+        transport,
+        clock,
+        path: resourcePath(resource, this.spec.namespace),
+        query: selectorQuery(this.spec),
+        headers: acceptHeader(this.spec, "list"),
+        identity: new ObjectIdentity(resource),
+        from: { notOlderThan: reason === "relist" ? this.standing.received : undefined },
+        paged,
+        signal: this.stopping.signal,
+        congested: () => this.audience.congested,
+        item: (change) => {
+          items++;
+          receiver.item(change);
+        },
+      });
+      this.refuseOlderList(listVersion, reason);
+      this.listed(items, began, listVersion);
+      ended = true;
+      return receiver.end(listVersion) === "held" ? { type: "closed", by: "doubt" } : undefined;
+    } catch (error) {
+      if (!ended) receiver.abort();
+      if (!(error instanceof ListExpired) || !paged) return endingOf(error);
+    } finally {
+      release();
+    }
+    return this.readList(resource, false);
+  }
+
+  private async runSession(
+    resource: Resource,
+    query: Record<string, string>,
+    timeoutSeconds: number,
+    on: {
+      opened(): void;
+      change(change: Change): void;
+      bookmark(resourceVersion: string, initialEnd: boolean): void;
+    },
+  ): Promise<Ending> {
+    this.stopping.signal.throwIfAborted();
+    this.session = new Session({
+      transport: this.context.transport,
+      clock: this.context.clock,
+      path: resourcePath(resource, this.spec.namespace),
+      query: { ...selectorQuery(this.spec), ...query },
+      headers: acceptHeader(this.spec, "watch"),
+      identity: new ObjectIdentity(resource),
+      timeoutMs: timeoutSeconds * 1000,
+      idleMs: () => (this.phase === "initial" ? initialIdleMs : this.liveness.idleMs),
+      congested: () => this.audience.congested,
+      ...on,
+    });
+    return this.session.run();
+  }
+
+  /** Everything up to `listVersion` is known now. */
+  private listed(items: number, began: number, listVersion: string): void {
+    this.context.observer.listed(this.spec, items, this.context.clock.monotonic() - began);
+    this.phase = "live";
+    this.relist = undefined;
+    this.standing.received = listVersion;
+    this.poison.count = 0;
+    this.probed = true;
+  }
+
+  /** A list older than what was received before would turn back time for everybody who knows better. */
+  private refuseOlderList(listVersion: string, reason: ListReason): void {
+    const { received } = this.standing;
+    if (reason === "rv-rewind" || received === undefined) return;
+    if ((compareResourceVersions(listVersion, received) ?? 0) < 0) throw new Ended({ type: "closed", by: "rewind" });
+  }
+
+  private live(change: Change): void {
+    this.audience.change(change);
+    this.context.observer.received(this.spec, change.type, change.body.length);
+    this.advance(change.meta.resourceVersion);
+  }
+
+  private liveBookmark(resource: Resource, resourceVersion: string): void {
+    this.bookmarks++;
+    this.liveness.bookmark();
+    this.standing.bookmarkAt = this.context.clock.monotonic();
+    this.context.observer.received(this.spec, "Bookmark", 0);
+    if (!this.advance(resourceVersion)) void this.probe(resource);
+    else this.audience.bookmark(resourceVersion);
+  }
+
+  /** @returns false for a resourceVersion older than one before. */
+  private advance(resourceVersion: string): boolean {
+    const { received } = this.standing;
+    const order = received === undefined ? undefined : compareResourceVersions(resourceVersion, received);
+    if (order !== undefined && order < 0) {
+      this.context.observer.stale(this.spec);
+      return false;
+    }
+    this.standing.received = resourceVersion;
+    return true;
+  }
+
+  /** Asks whether the server's resourceVersions went back to before what was received, and lists anew if so. */
+  private async probe(resource: Resource): Promise<void> {
+    const { session } = this;
+    const { received } = this.standing;
+    const current = await currentVersion({
+      transport: this.context.transport,
+      clock: this.context.clock,
+      path: resourcePath(resource, this.spec.namespace),
+      identity: new ObjectIdentity(resource),
+      signal: this.stopping.signal,
+    });
+    if (current === undefined || received === undefined) return;
+    if ((compareResourceVersions(current, received) ?? 0) >= 0) return;
+    this.relist = "rv-rewind";
+    if (session === this.session) session?.end({ type: "closed", by: "rewind" });
+  }
+
+  private async react(ending: Ending, began: number, lines: number): Promise<void> {
+    this.stopping.signal.throwIfAborted();
+    const { clock, observer } = this.context;
+    const lastedMs = clock.monotonic() - began;
+    const cause = causeOf(ending);
+    const message = messageOf(ending);
+    this.standing.reconnected(cause);
+    if (ending.type !== "closed" && ending.type !== "eof") this.standing.failed(cause, message);
+    if (this.phase === "live") this.liveness.ended(lastedMs, lines, this.bookmarks);
+    this.count(ending);
+    if (ending.type === "poison") observer.poisoned(this.spec, message);
+    this.backoff.worked(lastedMs);
+    const { phase } = this;
+    const { count } = this.poison;
+    const verdict = judge(ending, { lastedMs, lines, phase, poisons: count, oddErrors: this.oddErrors });
+    await this.obey(verdict, { cause, message });
+    if (this.resource && (this.suspectsRewind(ending) || this.liveness.suspicious)) {
+      this.liveness.cleared();
+      await this.probe(this.resource);
+    }
+  }
+
+  private async obey(verdict: Verdict, reason: { cause: string; message: string }): Promise<void> {
+    const { random, clock, observer, discovery } = this.context;
+    switch (verdict.next) {
+      case "resume":
+        if (verdict.wait === "soon") return this.sleep(random() * soonMs);
+        return verdict.wait === "none" ? undefined : this.backOff(reason, verdict.atLeastMs);
+      case "relist":
+        this.relist ??= "relist";
+        observer.gone(this.spec);
+        return verdict.wait === "none" ? undefined : this.backOff(reason);
+      case "rewind":
+        this.relist = "rv-rewind";
+        return undefined;
+      case "second-opinion":
+        this.relist ??= "relist";
+        this.standing.enter("backoff", { ...reason, delayMs: secondOpinionMs });
+        return this.sleep(secondOpinionMs);
+      case "list-instead":
+        this.listInsteadUntil = clock.monotonic() + listInsteadMs;
+        return undefined;
+      case "missing":
+        this.resource = undefined;
+        discovery.invalidate(this.spec.apiVersion);
+        return this.missing(reason.cause, reason.message);
+      case "forbidden": {
+        const delayMs = forbiddenMs.from + random() * (forbiddenMs.to - forbiddenMs.from);
+        this.standing.enter("forbidden", { ...reason, delayMs });
+        return this.sleep(delayMs);
+      }
+      case "degraded":
+        this.standing.enter("degraded", { ...reason, delayMs: degradedMs });
+        return this.sleep(degradedMs);
+    }
+  }
+
+  private async backOff(reason: { cause: string; message: string }, atLeastMs = 0): Promise<void> {
+    const delayMs = Math.max(this.backoff.next(), atLeastMs);
+    this.standing.attempt = this.backoff.attempt;
+    this.standing.enter("backoff", { ...reason, delayMs });
+    await this.sleep(delayMs);
+  }
+
+  /** The kind is not served now. Its objects count as deleted only once its definition is certainly gone. */
+  private async missing(cause: string, message: string): Promise<void> {
+    this.standing.enter("missing", { cause, message });
+    const { received } = this.standing;
+    if (received !== undefined && this.lastResource && (await this.removal.certain(this.lastResource))) {
+      this.relist = "relist";
+      // Asked again where a subscriber doubts it: the definition's absence is the second opinion.
+      while (this.audience.list("crd-removed", received).end(received) === "held") await this.sleep(secondOpinionMs);
+    }
+    const { random } = this.context;
+    await this.sleep(missingPollMs.from + random() * (missingPollMs.to - missingPollMs.from));
+  }
+
+  /** Counts what is judged by how often it came in a row. */
+  private count(ending: Ending): void {
+    if (ending.type === "poison") {
+      const after = this.standing.received ?? "";
+      this.poison.count = this.poison.after === after ? this.poison.count + 1 : 1;
+      this.poison.after = after;
+    }
+    this.oddErrors = ending.type === "refused" && ending.inStream ? this.oddErrors + 1 : 0;
+  }
+
+  private suspectsRewind(ending: Ending): boolean {
+    return ending.type === "refused" && ending.error.tooLargeResourceVersion;
+  }
+
+  private sleep(ms: number): Promise<void> {
+    return pause(this.context.clock, ms, this.stopping.signal);
+  }
+
+  private unlessStopped<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.stopping;
+    return new Promise((resolve, reject) => {
+      const onAbort = () => reject(signal.reason);
+      if (signal.aborted) onAbort();
+      signal.addEventListener("abort", onAbort, { once: true });
+      work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+    });
+  }
+}

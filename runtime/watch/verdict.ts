@@ -1,0 +1,101 @@
+import type { Ending } from "./failure.ts";
+
+/** What follows from an ending. */
+export type Verdict =
+  /** Resume where we were: at once, within a second, or after the backoff or what the server asked for, if longer. */
+  | { readonly next: "resume"; readonly wait: "none" | "soon" | "backoff"; readonly atLeastMs?: number }
+  /** What we resume from is gone, or of no use: list everything again. `wait` as above. */
+  | { readonly next: "relist"; readonly wait: "none" | "backoff" }
+  /** The server's resourceVersions went back: list anew, whatever was received before. */
+  | { readonly next: "rewind" }
+  | { readonly next: "forbidden" }
+  | { readonly next: "missing" }
+  | { readonly next: "degraded" }
+  /** Ask for a second list after 30 s: the first would have deleted most of what is known. */
+  | { readonly next: "second-opinion" }
+  /** Read the initial state by LIST instead of WatchList, for an hour. */
+  | { readonly next: "list-instead" };
+
+/** What the source remembers of the sessions before. */
+export interface History {
+  /** Milliseconds that the session lasted, and the lines it read. */
+  readonly lastedMs: number;
+  readonly lines: number;
+  /** What was being read: a LIST, the initial events of a WatchList, or live events. */
+  readonly phase: "list" | "initial" | "live";
+  /** Poison lines in a row that came after one resourceVersion. */
+  readonly poisons: number;
+  /** Unknown ERROR events in a row. */
+  readonly oddErrors: number;
+}
+
+/** A stream shorter than this that brought nothing is a failure, or a server that closes at once would be hammered. */
+const shortMs = 1000;
+/** So many poison lines after one resourceVersion, or odd errors in a row: the history there is of no use. */
+const poisonsToRelist = 3;
+const oddErrorsToRelist = 5;
+
+/** The one place that decides what to do when a list or a watch ended. */
+export function judge(ending: Ending, history: History): Verdict {
+  switch (ending.type) {
+    case "eof":
+      return history.lastedMs >= shortMs || history.lines > 0
+        ? { next: "resume", wait: "soon" }
+        : { next: "resume", wait: "backoff" };
+    case "closed":
+      if (ending.by === "doubt") return { next: "second-opinion" };
+      return ending.by === "rewind" ? { next: "rewind" } : { next: "resume", wait: "none" };
+    case "suspended":
+      return { next: "resume", wait: "none" };
+    case "idle":
+      return history.phase === "initial" ? { next: "list-instead" } : { next: "resume", wait: "none" };
+    case "overdue":
+      return { next: "resume", wait: "none" };
+    case "unmarked":
+      return { next: "list-instead" };
+    case "poison":
+      return history.poisons >= poisonsToRelist
+        ? { next: "relist", wait: "backoff" }
+        : { next: "resume", wait: "backoff" };
+    case "oversize":
+    case "unsupported":
+      return { next: "degraded" };
+    case "refused":
+      return judgeRefusal(ending, history);
+    case "network":
+    case "protocol":
+    case "internal":
+      return { next: "resume", wait: "backoff" };
+  }
+}
+
+function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: History): Verdict {
+  if (error.expired) return { next: "relist", wait: history.phase === "live" ? "none" : "backoff" };
+  const retry: Verdict = {
+    next: "resume",
+    wait: "backoff",
+    ...(error.retryAfterMs === undefined ? {} : { atLeastMs: error.retryAfterMs }),
+  };
+  switch (error.status) {
+    case 400:
+    case 422:
+      // Not for a stream that began well: there it says something else.
+      if (history.phase === "initial" && !inStream) return { next: "list-instead" };
+      break;
+    case 403:
+      return { next: "forbidden" };
+    case 404:
+      return { next: "missing" };
+    case 405:
+      return { next: "degraded" };
+    case 401:
+    case 429:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+      return retry;
+  }
+  if (inStream && history.oddErrors >= oddErrorsToRelist) return { next: "relist", wait: "backoff" };
+  return retry;
+}

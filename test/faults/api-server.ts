@@ -1,0 +1,203 @@
+import { createServer, type Server, type Socket } from "node:net";
+
+/** One request that a scripted server received, and the socket to answer it on. */
+export class Exchange {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly socket: Socket;
+
+  constructor(head: string, socket: Socket) {
+    const [requestLine = "", ...lines] = head.split("\r\n");
+    const url = new URL(requestLine.split(" ")[1] ?? "/", "http://server");
+    this.path = url.pathname;
+    this.query = url.searchParams;
+    this.socket = socket;
+    this.headers = new Map(
+      lines.map((line): [string, string] => {
+        const colon = line.indexOf(":");
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+      }),
+    );
+  }
+
+  get isWatch(): boolean {
+    return this.query.has("watch");
+  }
+
+  /** A whole answer; the connection stays open. */
+  reply(status: number, body: string, headers: Record<string, string> = {}): void {
+    const bytes = Buffer.from(body);
+    this.head(status, { "content-type": "application/json", "content-length": String(bytes.length), ...headers });
+    this.socket.write(bytes);
+  }
+
+  status(code: number, reason: string, more: object = {}, headers: Record<string, string> = {}): void {
+    this.reply(code, JSON.stringify(statusObject(code, reason, more)), headers);
+  }
+
+  /** Begins a chunked answer that is sent piece by piece. */
+  stream(headers: Record<string, string> = {}): Stream {
+    this.head(200, { "content-type": "application/json", "transfer-encoding": "chunked", ...headers });
+    return new Stream(this.socket);
+  }
+
+  head(status: number, headers: Record<string, string>): void {
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    this.socket.write(`HTTP/1.1 ${status} Scripted\r\n${lines.join("")}\r\n`);
+  }
+}
+
+/** The body of a chunked answer, under the test's control to the byte. */
+export class Stream {
+  private readonly socket: Socket;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+  }
+
+  /** Sends bytes as one chunk. */
+  send(data: string | Buffer): this {
+    const bytes = Buffer.from(data as string);
+    this.socket.write(Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]));
+    return this;
+  }
+
+  /** Sends each object as a line of its own. */
+  lines(...objects: object[]): this {
+    return this.send(objects.map((object) => `${JSON.stringify(object)}\n`).join(""));
+  }
+
+  /** Ends the body as HTTP means it. */
+  end(): void {
+    this.socket.write("0\r\n\r\n");
+  }
+
+  /** Closes the connection without ending the body. */
+  fin(): void {
+    this.socket.end();
+  }
+
+  /** Breaks the connection off. */
+  reset(): void {
+    this.socket.resetAndDestroy();
+  }
+}
+
+type Answer = (exchange: Exchange) => void;
+
+/** An API server that does exactly as it is told, on real sockets. A request without a script waits for the test. */
+export class ScriptedServer {
+  readonly requests: Exchange[] = [];
+  private readonly server: Server;
+  private readonly sockets = new Set<Socket>();
+  private readonly scripts: { matches: (exchange: Exchange) => boolean; answers: Answer[] }[] = [];
+  private readonly waiters = new Set<() => void>();
+
+  private constructor(server: Server) {
+    this.server = server;
+    server.on("connection", (socket) => this.serve(socket));
+  }
+
+  static async start(): Promise<ScriptedServer> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return new ScriptedServer(server);
+  }
+
+  get url(): string {
+    const address = this.server.address();
+    if (address === null || typeof address === "string") throw new Error("the server does not listen");
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** Connections open now. */
+  get connections(): number {
+    return this.sockets.size;
+  }
+
+  /** Answers matching requests, one after the other; the last answer is given again and again. Later scripts go first. */
+  script(matches: (exchange: Exchange) => boolean, ...answers: Answer[]): void {
+    this.scripts.unshift({ matches, answers });
+  }
+
+  /** The `count`th matching request, as soon as it is there. */
+  async request(matches: (exchange: Exchange) => boolean, count = 1): Promise<Exchange> {
+    for (;;) {
+      const found = this.requests.filter(matches)[count - 1];
+      if (found) return found;
+      await new Promise<void>((resolve) => this.waiters.add(resolve));
+    }
+  }
+
+  count(matches: (exchange: Exchange) => boolean): number {
+    return this.requests.filter(matches).length;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise<void>((resolve) => this.server.close(() => resolve()));
+  }
+
+  private serve(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.on("close", () => this.sockets.delete(socket));
+    socket.on("error", () => {});
+    let pending = "";
+    socket.on("data", (data) => {
+      pending += data.toString("latin1");
+      for (let end = pending.indexOf("\r\n\r\n"); end >= 0; end = pending.indexOf("\r\n\r\n")) {
+        const head = pending.slice(0, end);
+        pending = pending.slice(end + 4);
+        this.answer(new Exchange(head, socket));
+      }
+    });
+  }
+
+  private answer(exchange: Exchange): void {
+    this.requests.push(exchange);
+    const script = this.scripts.find(({ matches }) => matches(exchange));
+    const answer = script && script.answers.length > 1 ? script.answers.shift() : script?.answers[0];
+    answer?.(exchange);
+    for (const waiter of [...this.waiters]) {
+      this.waiters.delete(waiter);
+      waiter();
+    }
+  }
+}
+
+/** A metav1.Status. */
+export function statusObject(code: number, reason: string, more: object = {}): object {
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", code, reason, message: reason, ...more };
+}
+
+/** A ConfigMap as an API server shows it. */
+export function configMap(name: string, resourceVersion: string | number, more: object = {}): object {
+  return {
+    kind: "ConfigMap",
+    apiVersion: "v1",
+    metadata: { name, namespace: "team-a", uid: `uid-${name}`, resourceVersion: String(resourceVersion), ...more },
+    data: { revision: String(resourceVersion) },
+  };
+}
+
+/** A watch's line. */
+export function event(type: string, object: object): object {
+  return { type, object };
+}
+
+export function bookmark(resourceVersion: string | number, initialEnd = false): object {
+  const annotations = initialEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {};
+  const metadata = { resourceVersion: String(resourceVersion), ...annotations };
+  return event("BOOKMARK", { kind: "ConfigMap", apiVersion: "v1", metadata });
+}
+
+/** The body of a LIST of ConfigMaps; items have neither kind nor apiVersion, as the real ones have not. */
+export function configMapList(resourceVersion: string | number, items: object[], more: object = {}): string {
+  const bare = items.map((item) => {
+    const { kind: _kind, apiVersion: _apiVersion, ...rest } = item as Record<string, unknown>;
+    return rest;
+  });
+  const metadata = { resourceVersion: String(resourceVersion), ...more };
+  return JSON.stringify({ kind: "ConfigMapList", apiVersion: "v1", metadata, items: bare });
+}

@@ -1,0 +1,128 @@
+import { connectDirect } from "../../runtime/kube/direct.ts";
+import { Discovery } from "../../runtime/kube/discovery.ts";
+import type { KubeTransport } from "../../runtime/kube/transport.ts";
+import {
+  type SourceState,
+  type StateChange,
+  silentObserver,
+  type WatchObserver,
+} from "../../runtime/watch/observer.ts";
+import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
+import { Watches } from "../../runtime/watch/watches.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { type Exchange, ScriptedServer } from "./api-server.ts";
+
+const coreResources = {
+  kind: "APIResourceList",
+  groupVersion: "v1",
+  resources: [
+    { name: "configmaps", namespaced: true, kind: "ConfigMap", verbs: ["get", "list", "watch"] },
+    { name: "bindings", namespaced: true, kind: "Binding", verbs: ["create"] },
+  ],
+};
+
+/** What a test follows unless it says otherwise. */
+export const configMaps: SourceSpec = { apiVersion: "v1", kind: "ConfigMap" };
+
+export const collection = "/api/v1/configmaps";
+export const isWatch = (exchange: Exchange) => exchange.path === collection && exchange.isWatch && !isProbe(exchange);
+export const isPlainWatch = (exchange: Exchange) => isWatch(exchange) && !exchange.query.has("sendInitialEvents");
+export const isWatchList = (exchange: Exchange) => isWatch(exchange) && exchange.query.has("sendInitialEvents");
+export const isList = (exchange: Exchange) => exchange.path === collection && !exchange.isWatch;
+/** The question for the newest resourceVersion. */
+export const isProbe = (exchange: Exchange) => exchange.query.get("fieldSelector") === "metadata.name=-";
+
+/** Writes down the states that sources go through, and what else they tell. */
+export class RecordingObserver implements WatchObserver {
+  readonly states: (StateChange & { readonly spec: SourceSpec })[] = [];
+  readonly causes: string[] = [];
+  readonly poison: string[] = [];
+  stales = 0;
+  gones = 0;
+  private readonly waiters = new Set<() => void>();
+
+  stateChanged(spec: SourceSpec, change: StateChange): void {
+    this.states.push({ spec, ...change });
+    this.wake();
+  }
+  reconnected(_spec: SourceSpec, cause: string): void {
+    this.causes.push(cause);
+    this.wake();
+  }
+  poisoned(_spec: SourceSpec, message: string): void {
+    this.poison.push(message);
+  }
+  stale(): void {
+    this.stales++;
+  }
+  gone(): void {
+    this.gones++;
+  }
+  listed = silentObserver.listed;
+  received = silentObserver.received;
+
+  /** The `count`th time that a state was entered. */
+  async entered(state: SourceState, count = 1): Promise<StateChange> {
+    for (;;) {
+      const found = this.states.filter((change) => change.to === state)[count - 1];
+      if (found) return found;
+      await new Promise<void>((resolve) => this.waiters.add(resolve));
+    }
+  }
+
+  /** Resolves once `cause` has ended a connection `count` times. */
+  async ended(cause: string, count = 1): Promise<void> {
+    while (this.causes.filter((each) => each === cause).length < count) {
+      await new Promise<void>((resolve) => this.waiters.add(resolve));
+    }
+  }
+
+  private wake(): void {
+    for (const waiter of [...this.waiters]) {
+      this.waiters.delete(waiter);
+      waiter();
+    }
+  }
+}
+
+/** A scripted server, and sources that watch it on a clock that the test moves. */
+export class FaultFixture {
+  readonly server: ScriptedServer;
+  readonly clock = new VirtualClock();
+  readonly observer = new RecordingObserver();
+  readonly transport: KubeTransport;
+  readonly watches: Watches;
+
+  private constructor(server: ScriptedServer, random: () => number) {
+    this.server = server;
+    this.transport = connectDirect({ server: server.url, clock: this.clock });
+    const { clock, transport, observer } = this;
+    const discovery = new Discovery(transport, clock);
+    this.watches = new Watches({ transport, discovery, clock, random, observer });
+    server.script(
+      (exchange) => !exchange.path.startsWith(collection),
+      (exchange) => exchange.status(404, "NotFound"),
+    );
+    server.script(
+      (exchange) => exchange.path === "/api/v1",
+      (exchange) => exchange.reply(200, JSON.stringify(coreResources)),
+    );
+    // Unless a test is about it, the newest resourceVersion cannot be learnt.
+    server.script(isProbe, (exchange) => exchange.status(422, "Invalid"));
+    server.script(
+      (exchange) => isList(exchange) && exchange.query.get("limit") === "1",
+      (exchange) => exchange.status(403, "Forbidden"),
+    );
+  }
+
+  /** @param random 0 unless given: no jitter, and no wait before an ordinary reconnect. */
+  static async start(random: () => number = () => 0): Promise<FaultFixture> {
+    return new FaultFixture(await ScriptedServer.start(), random);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.watches.close();
+    await this.transport.close();
+    await this.server.close();
+  }
+}
