@@ -4,8 +4,8 @@ import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { makeCertificates } from "../../runtime/dev/cluster/certificates.ts";
 import { kubeconfigOf } from "../cluster/kubeconfig.ts";
-import { makeCertificate } from "./certificate.ts";
 import { makePodStream, rareSelector } from "./pod-stream.ts";
 
 /** What the bench tells the server. */
@@ -17,7 +17,7 @@ export type FromServer =
 
 const [eventsArgument, kubeconfigPath = ""] = process.argv.slice(2);
 const stream = makePodStream(Number(eventsArgument));
-const { certificate, key } = await makeCertificate();
+const { ca, certificate, key } = await makeCertificates(Date.now());
 
 let watcher: { response: ServerResponse; labelSelector: string; bookmarks: boolean } | undefined;
 const tell = (message: FromServer) => process.send?.(message);
@@ -103,7 +103,7 @@ const server = createServer({ key, cert: certificate, ALPNProtocols: ["http/1.1"
 });
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;
-  const access = { url: `https://127.0.0.1:${port}`, ca: certificate, token: "bench" };
+  const access = { url: `https://127.0.0.1:${port}`, ca, token: "bench" };
   writeFileSync(kubeconfigPath, kubeconfigOf(access));
   tell({ type: "listening", bytes: stream.bytes, rare: countLines(stream.pieces(rareSelector)) });
 });
