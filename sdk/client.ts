@@ -23,7 +23,15 @@ export function createKube({ call, pause, random = Math.random }: ClientParts): 
 
   const kube: Kube = {
     get: <T>(ref: Ref) => as<T>(call("kube.get", { ref })),
-    list: (query) => as(call("kube.list", query)),
+    list: async (query) => {
+      const list = await call("kube.list", query);
+      // The API says it once for all; without it an item could not be given to update or apply.
+      const { apiVersion, kind } = query;
+      for (const [index, item] of list.items.entries()) {
+        if (item.kind === undefined) list.items[index] = { apiVersion, kind, ...item };
+      }
+      return as(Promise.resolve(list));
+    },
     create: <T extends KubeObject>(object: T) => as<T>(call("kube.create", { object })),
     update: <T extends KubeObject>(object: T) => as<T>(call("kube.update", { object })),
     patch: <T>(ref: Ref, patch: object, options?: object) => as<T>(call("kube.patch", { ...options, ref, patch })),

@@ -55,13 +55,13 @@ export interface ListQuery {
   labelSelector?: string;
   /** The API's query form: `metadata.name!=kube-root-ca.crt`. */
   fieldSelector?: string;
-  /** At most this many items; the rest follow with `continue`. Default 500. */
+  /** At most this many items; the rest follow with `continue`. Left out: all of them, in an answer of at most 16 MiB. */
   limit?: number;
   /** `metadata.continue` of the page before. */
   continue?: string;
 }
 
-/** One page of a list. */
+/** A list, or one page of it. */
 export interface ObjectList<T> {
   items: T[];
   metadata: { resourceVersion?: string; continue?: string; remainingItemCount?: number };
@@ -100,7 +100,7 @@ export interface Scale extends KubeObject {
 export interface Kube {
   /** The object; NotFoundError where there is none. Needs `get`. */
   get<T extends KubeObject = UnknownObject>(ref: Ref): Promise<T>;
-  /** One page of a kind's objects. Needs `list`. */
+  /** The objects of a kind, or one page of them. Each carries its apiVersion and kind. Needs `list`. */
   list<T extends KubeObject = UnknownObject>(query: ListQuery): Promise<ObjectList<T>>;
   /** Creates it and gives it back as stored; AlreadyExistsError where the name is taken. Needs `create`. */
   create<T extends KubeObject>(object: T): Promise<T>;

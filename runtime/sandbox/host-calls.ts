@@ -23,7 +23,7 @@ export interface HostCallError {
 export interface HostCalls {
   /**
    * `operation` is such as `kube.get`, `events.emit`, `fetch`; `args` is JSON text from the guest, of unchecked shape.
-   * Never rejects. `signal` aborts when the attempt ends.
+   * Never rejects. `signal` is the attempt's own, the same for all its calls, and aborts when it ends.
    */
   call(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply>;
 }

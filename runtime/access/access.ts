@@ -1,0 +1,171 @@
+import type { Logger } from "pino";
+import type { Clock, Random } from "../clock.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { Caller, HostCallError, HostCalls, HostReply } from "../sandbox/host-calls.ts";
+import { isOperation, type OperationName, readArguments } from "./arguments.ts";
+import { deadline } from "./deadline.ts";
+import { EventRecorder } from "./event-recorder.ts";
+import { answered, CallFailure, invalid, tooMany } from "./failure.ts";
+import { Fetcher } from "./fetcher.ts";
+import { Gate } from "./gate.ts";
+import { type KindLookup, KubeCalls } from "./kube-calls.ts";
+import type { AccessObserver } from "./observer.ts";
+import type { HostResolver } from "./resolver.ts";
+
+/** What the room needs. */
+export interface AccessParts {
+  readonly transport: KubeTransport;
+  readonly discovery: KindLookup;
+  /** The manifests by name; read at each call, so that a reload shows at once. */
+  readonly functions: Pick<ReadonlyMap<string, FunctionManifest>, "get">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly observer?: AccessObserver;
+  /** Turns host names into addresses for `ctx.fetch`; the system's by default. */
+  readonly resolver?: HostResolver;
+  /** Networks of the cluster (CIDR) beside the private ones, which `ctx.fetch` refuses as well. */
+  readonly clusterNetworks?: readonly string[];
+  readonly limits?: Partial<AccessLimits>;
+}
+
+/** How much a function may ask. */
+export interface AccessLimits {
+  /** Bytes of one call's arguments; the API server itself takes 3 MiB (`apiserver` MaxRequestBodyBytes). Default 4 MiB. */
+  readonly argumentBytes: number;
+  /** Bytes of one answer. Default 16 MiB. */
+  readonly answerBytes: number;
+  /** Calls of one attempt. Default 10,000. */
+  readonly callsPerAttempt: number;
+  /** Calls of one function at once. Default 16; what comes beyond waits. */
+  readonly callsAtOnce: number;
+  /** Calls of one function that wait. Default 1,000; what comes beyond is refused. */
+  readonly callsWaiting: number;
+  /** Milliseconds for one call, once it is under way. Default 30,000. */
+  readonly timeoutMs: number;
+}
+
+const defaults: AccessLimits = {
+  argumentBytes: 4 * 1024 * 1024,
+  answerBytes: 16 * 1024 * 1024,
+  callsPerAttempt: 10_000,
+  callsAtOnce: 16,
+  callsWaiting: 1000,
+  timeoutMs: 30_000,
+};
+
+/** The parent's half of `ctx.kube`, `ctx.events` and `ctx.fetch`: checks each call against the manifest, then makes it. */
+export class Access implements HostCalls {
+  private readonly parts: AccessParts;
+  private readonly limits: AccessLimits;
+  private readonly kube: KubeCalls;
+  private readonly events: EventRecorder;
+  private readonly fetcher: Fetcher;
+  private readonly gates = new Map<string, Gate>();
+  /** Calls made, by the attempt's signal. */
+  private readonly calls = new WeakMap<AbortSignal, number>();
+
+  constructor(parts: AccessParts) {
+    const limits = { ...defaults, ...parts.limits };
+    const { answerBytes: answerLimit, timeoutMs } = limits;
+    this.parts = parts;
+    this.limits = limits;
+    this.kube = new KubeCalls({ ...parts, answerLimit, timeoutMs });
+    this.events = new EventRecorder({ ...parts, timeoutMs });
+    this.fetcher = new Fetcher(parts);
+  }
+
+  async call(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply> {
+    const { clock, observer, log } = this.parts;
+    const startedAt = clock.monotonic();
+    const known = isOperation(operation);
+    let reply: HostReply;
+    try {
+      reply = await this.answer(caller, operation, args, signal);
+    } catch (error) {
+      reply = { ok: false, error: this.errorOf(error, signal, caller) };
+    }
+    const result = resultOf(reply);
+    observer?.called({
+      function: caller.function,
+      operation: known ? operation : "unknown",
+      result,
+      durationMs: clock.monotonic() - startedAt,
+    });
+    log.debug(
+      { function: caller.function, trigger: caller.trigger, run: caller.id, operation, result },
+      "call answered",
+    );
+    return reply;
+  }
+
+  /** Closes the connections of `ctx.fetch`; those to the cluster are the transport's. */
+  close(): Promise<void> {
+    return this.fetcher.close();
+  }
+
+  private async answer(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply> {
+    const { callsPerAttempt, argumentBytes } = this.limits;
+    signal.throwIfAborted();
+    const made = (this.calls.get(signal) ?? 0) + 1;
+    this.calls.set(signal, made);
+    if (made > callsPerAttempt) throw tooMany(`an attempt may make ${callsPerAttempt} calls`);
+    if (!isOperation(operation)) throw invalid("the runtime knows no such operation");
+    if (Buffer.byteLength(args) > argumentBytes) throw invalid(`${operation}: more than ${argumentBytes} bytes`);
+    const manifest = this.parts.functions.get(caller.function);
+    if (!manifest) throw invalid("the function is no longer loaded");
+    // Faulty arguments are refused before they wait for room.
+    const checked = readArguments(operation, args);
+    const gate = this.gateOf(caller.function);
+    try {
+      return await gate.pass(signal, () => this.perform(caller, manifest, operation, checked, signal));
+    } finally {
+      if (gate.idle) this.gates.delete(caller.function);
+    }
+  }
+
+  private async perform(
+    caller: Caller,
+    manifest: FunctionManifest,
+    operation: OperationName,
+    args: ReturnType<typeof readArguments>,
+    attempt: AbortSignal,
+  ): Promise<HostReply> {
+    const limit = deadline(this.parts.clock, this.limits.timeoutMs, attempt);
+    try {
+      // The schema of `operation` has made `args`; the compiler cannot follow that through the union.
+      const checked = args as never;
+      if (operation === "events.emit") return answered(await this.events.emit(caller, manifest, checked, limit.signal));
+      if (operation === "fetch") return answered(await this.fetcher.fetch(manifest, checked, limit.signal));
+      return answered(await this.kube.run(manifest, operation, checked, limit.signal));
+    } finally {
+      limit.end();
+    }
+  }
+
+  private gateOf(name: string): Gate {
+    let gate = this.gates.get(name);
+    if (!gate) {
+      gate = new Gate(this.limits.callsAtOnce, this.limits.callsWaiting);
+      this.gates.set(name, gate);
+    }
+    return gate;
+  }
+
+  private errorOf(error: unknown, signal: AbortSignal, caller: Caller): HostCallError {
+    if (error instanceof CallFailure) return error.error;
+    if (signal.aborted) return { type: "TimeoutError", message: "the attempt has ended", status: 0, reason: "Aborted" };
+    this.parts.log.error(
+      { function: caller.function, trigger: caller.trigger, run: caller.id, err: error },
+      "call broke",
+    );
+    return { type: "KubeError", message: "the runtime failed to make the call", status: 0, reason: "InternalError" };
+  }
+}
+
+function resultOf(reply: HostReply): string {
+  if (reply.ok) return "ok";
+  const { type, details } = reply.error;
+  return details?.refusedBy === "runtime" || details?.refused === true ? "refused" : type;
+}

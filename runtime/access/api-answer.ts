@@ -1,0 +1,76 @@
+import { WatchfireError } from "../errors.ts";
+import { ApiError } from "../kube/api-error.ts";
+import type { KubeResponse } from "../kube/transport.ts";
+import type { HostCallError } from "../sandbox/host-calls.ts";
+import { CallFailure } from "./failure.ts";
+import { type Demand, missingRule } from "./grants.ts";
+
+/** Reads a body to its end as text, and refuses one above the limit (bytes) as soon as it is. */
+export async function readAnswer(response: KubeResponse, limit: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > limit) {
+        throw new CallFailure({
+          type: "KubeError",
+          message: `the answer is larger than ${limit} bytes: list with \`limit\` and \`continue\`, or with a selector`,
+          status: response.status,
+          reason: "ResponseTooLarge",
+        });
+      }
+      chunks.push(chunk);
+    }
+  } finally {
+    response.body.destroy();
+  }
+  return Buffer.concat(chunks, size).toString("utf8");
+}
+
+/** The error that the guest sees for what the API server, or the way to it, did. */
+export function callErrorOf(error: unknown, demand: Demand): HostCallError {
+  if (error instanceof CallFailure) return error.error;
+  if (error instanceof ApiError) return ofStatus(error, demand);
+  const what = "the API server cannot be reached";
+  // Addresses and certificates are the runtime's business; its own log has them.
+  return error instanceof WatchfireError && error.code !== "WF_KUBE_UNREACHABLE"
+    ? { type: "KubeError", message: "the API server's answer cannot be read", status: 0, reason: error.code }
+    : { type: "KubeError", message: what, status: 0, reason: "Unreachable" };
+}
+
+function ofStatus({ status, reason, message, retryAfterMs }: ApiError, demand: Demand): HostCallError {
+  const error = { type: classOf(status, reason), message, status, reason };
+  if (error.type === "ForbiddenError") {
+    return { ...error, details: { refusedBy: "apiserver", missingRule: missingRule(demand) } };
+  }
+  if (error.type === "TooManyRequestsError" && retryAfterMs !== undefined)
+    return { ...error, details: { retryAfterMs } };
+  return error;
+}
+
+function classOf(status: number, reason: string): string {
+  switch (status) {
+    case 403:
+      return "ForbiddenError";
+    case 404:
+      return "NotFoundError";
+    case 409:
+      return reason === "AlreadyExists" ? "AlreadyExistsError" : "ConflictError";
+    case 400:
+    case 405:
+    case 406:
+    case 413:
+    case 415:
+    case 422:
+      return "InvalidError";
+    case 429:
+      return "TooManyRequestsError";
+    case 408:
+    case 504:
+      return "TimeoutError";
+    default:
+      // A server that gives up says Timeout under 500 too.
+      return reason === "Timeout" ? "TimeoutError" : "KubeError";
+  }
+}

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { invalid } from "./failure.ts";
+import { collectionShape, objectSchema, refSchema } from "./reference.ts";
+
+/** Longest selector: far above a real one, far below what a URL may hold. */
+const selector = z.string().max(2048).optional();
+const patchObject = z.record(z.string(), z.unknown());
+
+/** What each operation takes. The guest's half is `Operations` of the SDK. */
+export const argumentSchemas = {
+  "kube.get": z.strictObject({ ref: refSchema }),
+  "kube.list": z.strictObject({
+    ...collectionShape,
+    labelSelector: selector,
+    fieldSelector: selector,
+    limit: z.int().min(1).max(10_000).optional(),
+    continue: z.string().max(4096).optional(),
+  }),
+  "kube.create": z.strictObject({ object: objectSchema }),
+  "kube.update": z.strictObject({ object: objectSchema }),
+  "kube.patch": z.discriminatedUnion("type", [
+    z.strictObject({ ref: refSchema, patch: patchObject, type: z.enum(["merge", "strategic"]) }),
+    z.strictObject({ ref: refSchema, patch: z.array(patchObject).max(10_000), type: z.literal("json") }),
+  ]),
+  "kube.apply": z.strictObject({ object: objectSchema, force: z.boolean().optional() }),
+  "kube.delete": z.strictObject({
+    ref: refSchema,
+    propagationPolicy: z.enum(["Background", "Foreground", "Orphan"]).optional(),
+    preconditions: z
+      .strictObject({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() })
+      .optional(),
+  }),
+  "kube.updateStatus": z.strictObject({ object: objectSchema }),
+  "kube.patchStatus": z.strictObject({ ref: refSchema, patch: patchObject }),
+  "kube.getScale": z.strictObject({ ref: refSchema }),
+  "kube.setScale": z.strictObject({
+    ref: refSchema,
+    replicas: z
+      .int()
+      .min(0)
+      .max(2 ** 31 - 1),
+  }),
+  "events.emit": z.strictObject({
+    object: refSchema.extend({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() }),
+    type: z.enum(["Normal", "Warning"]),
+    reason: z.string().regex(/^\w{1,128}$/, { error: "is no word of at most 128 letters, digits or _" }),
+    message: z.string(),
+  }),
+  fetch: z.strictObject({
+    url: z.string().max(8192),
+    method: z.string().max(32).default("GET"),
+    headers: z
+      .array(z.tuple([z.string().max(256), z.string().max(16_384)]))
+      .max(100)
+      .default([]),
+    body: z.base64().optional(),
+    redirect: z.enum(["follow", "error", "manual"]).default("follow"),
+  }),
+} as const satisfies Record<string, z.ZodType>;
+
+/** The name of an operation that a guest may ask for. */
+export type OperationName = keyof typeof argumentSchemas;
+
+/** Checked arguments of one operation. */
+export type ArgumentsOf<Name extends OperationName> = z.output<(typeof argumentSchemas)[Name]>;
+
+/** Whether a guest's word names an operation. */
+export const isOperation = (name: string): name is OperationName => Object.hasOwn(argumentSchemas, name);
+
+/** Parses and checks a guest's JSON text; what is wrong with it is an InvalidError that names the place. */
+export function readArguments<Name extends OperationName>(operation: Name, text: string): ArgumentsOf<Name> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalid(`${operation}: the arguments are no JSON`);
+  }
+  // A patch without a type is a merge patch; the union needs it said.
+  if (operation === "kube.patch" && typeof value === "object" && value !== null && !("type" in value)) {
+    value = { ...value, type: "merge" };
+  }
+  const checked = argumentSchemas[operation].safeParse(value);
+  if (checked.success) return checked.data as ArgumentsOf<Name>;
+  const [issue] = checked.error.issues;
+  const place = issue?.path.map(String).join(".");
+  throw invalid(
+    `${operation}: ${place ? `${place} ` : ""}${issue?.message.replace(/^I/, "i") ?? "the arguments are wrong"}`,
+  );
+}

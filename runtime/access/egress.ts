@@ -1,0 +1,76 @@
+import type { BlockList } from "node:net";
+import type { Egress } from "../manifest/function.ts";
+import { classOf, holds, listOf } from "./address.ts";
+import { fetchFailed } from "./failure.ts";
+import { type HostResolver, systemResolver } from "./resolver.ts";
+
+/** Names that only the cluster's own DNS can answer: they may lead to its services. */
+const clusterName = /\.svc(?:\.cluster\.local)?$/;
+
+type Addresses = Awaited<ReturnType<HostResolver>>;
+
+/** Decides where a function's `fetch` may go: by its manifest's `egress` alone, and by the address behind the name. */
+export class EgressPolicy {
+  private readonly resolver: HostResolver;
+  private readonly cluster: BlockList;
+
+  constructor(resolver: HostResolver = systemResolver, clusterNetworks: readonly string[] = []) {
+    this.resolver = resolver;
+    this.cluster = listOf(clusterNetworks);
+  }
+
+  /** Throws a FetchError that says what is refused and what to declare. The name's addresses are checked when it is connected to. */
+  admit(url: URL, egress: readonly Egress[]): void {
+    if (url.protocol !== "https:" && url.protocol !== "http:") throw refusedUrl(url, "only http and https are spoken");
+    if (url.username !== "" || url.password !== "") {
+      throw refusedUrl(url, "a URL carries no user or password; use a header");
+    }
+    const host = plainHost(url);
+    const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+    if (egress.some((rule) => declaredHost(rule.host) === host && rule.ports.includes(port))) return;
+    const rule = `- { host: ${JSON.stringify(host)}, ports: [${port}] }`;
+    throw fetchFailed(`the manifest does not allow ${host}:${port}; add to its egress: ${rule}`, true);
+  }
+
+  /**
+   * The addresses to connect to, every one checked: the connection is made to these, so that no later answer of DNS can
+   * lead elsewhere. A literal address never comes here: it was declared as that address, so it is meant.
+   */
+  async resolve(host: string): Promise<Addresses> {
+    let addresses: Addresses;
+    try {
+      addresses = await this.resolver(host.replace(/\.$/, ""));
+    } catch {
+      throw fetchFailed(`${host} has no address`);
+    }
+    if (addresses.length === 0) throw fetchFailed(`${host} has no address`);
+    // One bad address among good ones is a name that is being used to get in: none is taken.
+    const bad = addresses.find(({ address }) => !this.isReachable(host, address));
+    if (bad) {
+      throw fetchFailed(
+        `${host} leads to ${bad.address}, which is no public address; declare that address itself as the host if it is meant`,
+        true,
+      );
+    }
+    return addresses;
+  }
+
+  private isReachable(host: string, address: string): boolean {
+    const type = classOf(address);
+    if (type === "special") return false;
+    return clusterName.test(host.replace(/\.$/, "")) || (type === "public" && !holds(this.cluster, address));
+  }
+}
+
+/** The URL's host as the allow-list has it: no brackets, no final dot, no zone. */
+function plainHost(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+}
+
+/** A declared host in the form that a URL gives to it, so that two notations of one address are equal. */
+function declaredHost(host: string): string {
+  const text = `http://${host.includes(":") ? `[${host}]` : host}`;
+  return URL.canParse(text) ? plainHost(new URL(text)) : host;
+}
+
+const refusedUrl = (url: URL, why: string) => fetchFailed(`${url.protocol}//${url.host}: ${why}`, true);

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { WatchfireError } from "../errors.ts";
+import { ApiError } from "../kube/api-error.ts";
+import { resourcePath } from "../kube/resource.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+
+/** A Secret or ConfigMap holds 1 MiB at most (`core/v1` MaxSecretSize), which base64 makes a third larger. */
+const objectLimit = 2 * 1024 * 1024;
+
+const dataSchema = z.looseObject({ data: z.record(z.string(), z.string()).nullish() });
+
+/** A function's environment, for its isolate alone. */
+export interface ResolvedEnv {
+  readonly values: Readonly<Record<string, string>>;
+  /** The values that came from Secrets and ConfigMaps: what the redactor must know. */
+  readonly sensitive: { readonly secrets: readonly string[]; readonly configuration: readonly string[] };
+}
+
+/**
+ * Reads what the manifest's `env` refers to, each object once, in the runtime's own namespace and with its own identity.
+ * @throws WatchfireError WF_ACCESS_ENV naming variable, object and key, never a value; or what the transport throws
+ */
+export async function resolveEnv(
+  manifest: Pick<FunctionManifest, "name" | "file" | "env">,
+  { transport, namespace }: { readonly transport: KubeTransport; readonly namespace: string },
+  signal?: AbortSignal,
+): Promise<ResolvedEnv> {
+  const objects = new Map<string, Promise<Readonly<Record<string, string>> | undefined>>();
+  const read = (plural: "secrets" | "configmaps", name: string) => {
+    const path = resourcePath({ group: "", version: "v1", plural, namespaced: true }, namespace, name);
+    let data = objects.get(path);
+    if (!data) {
+      data = readData(transport, path, signal);
+      objects.set(path, data);
+    }
+    return data;
+  };
+  const values = new Map<string, string>();
+  const secrets: string[] = [];
+  const configuration: string[] = [];
+  for (const { name, value, secretKeyRef, configMapKeyRef } of manifest.env) {
+    const ref = secretKeyRef ?? configMapKeyRef;
+    if (!ref) {
+      values.set(name, value ?? "");
+      continue;
+    }
+    const plural = secretKeyRef ? "secrets" : "configmaps";
+    const data = await read(plural, ref.name);
+    const found = data && Object.hasOwn(data, ref.key) ? data[ref.key] : undefined;
+    const source = `${plural}/${ref.name} in namespace ${namespace}`;
+    if (found === undefined) {
+      if (ref.optional) continue;
+      throw fault(manifest, name, data ? `${source} has no key ${JSON.stringify(ref.key)}` : `there is no ${source}`);
+    }
+    const text = secretKeyRef ? decodeSecret(found) : found;
+    if (text === undefined) throw fault(manifest, name, `key ${JSON.stringify(ref.key)} of ${source} is no UTF-8 text`);
+    values.set(name, text);
+    (secretKeyRef ? secrets : configuration).push(text);
+  }
+  return { values: Object.fromEntries(values), sensitive: { secrets, configuration } };
+}
+
+/** Undefined: there is no such object. */
+async function readData(
+  transport: KubeTransport,
+  path: string,
+  signal?: AbortSignal,
+): Promise<Record<string, string> | undefined> {
+  try {
+    const object = await transport.json<unknown>({ method: "GET", path, ...(signal && { signal }) }, objectLimit);
+    return dataSchema.parse(object).data ?? {};
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+function decodeSecret(base64: string): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(base64, "base64"));
+  } catch {
+    return undefined;
+  }
+}
+
+function fault(manifest: Pick<FunctionManifest, "name" | "file">, variable: string, what: string): WatchfireError {
+  return new WatchfireError("WF_ACCESS_ENV", {
+    what: `the variable ${variable} of ${manifest.name} cannot be read: ${what}`,
+    place: { file: manifest.file },
+    path: "spec.env",
+  });
+}

@@ -1,0 +1,177 @@
+import type { Clock, Random } from "../clock.ts";
+import { ApiError } from "../kube/api-error.ts";
+import { resourcePath } from "../kube/resource.ts";
+import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { Caller } from "../sandbox/host-calls.ts";
+import { callErrorOf } from "./api-answer.ts";
+import type { ArgumentsOf } from "./arguments.ts";
+import { type Series, SeriesCache, timestamp } from "./event-series.ts";
+import { CallFailure } from "./failure.ts";
+import { type Demand, isGranted } from "./grants.ts";
+import { assertGranted } from "./kube-calls.ts";
+import { TokenBucket } from "./token-bucket.ts";
+
+/** Events of one function: client-go allows an object 25 at once and one per five minutes; a function has many objects. */
+const burst = 100;
+const perSecond = 2;
+/** Bytes of a message (`pkg/apis/core/validation/events.go`, NoteLengthLimit). */
+const messageLimit = 1024;
+
+export interface RecorderParts {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Limit of one request, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+type Emit = ArgumentsOf<"events.emit">;
+
+/**
+ * Writes core/v1 Events. Repeats raise the count of one Event. A function above its rate writes nothing new: what repeats
+ * is counted and shown by the next write, for Events are for people and must not fail a handler.
+ */
+export class EventRecorder {
+  private readonly parts: RecorderParts;
+  private readonly series: SeriesCache;
+  private readonly buckets = new Map<string, TokenBucket>();
+
+  constructor(parts: RecorderParts) {
+    this.parts = parts;
+    this.series = new SeriesCache(parts.clock);
+  }
+
+  /** `null` as JSON. Throws CallFailure. */
+  async emit(caller: Caller, manifest: FunctionManifest, args: Emit, signal: AbortSignal): Promise<string> {
+    const object = isTrigger(caller, args.object) ? caller.object : args.object;
+    // An Event lies beside its object; about a cluster-scoped one it lies in `default`, as client-go has it.
+    const namespace = object.namespace || "default";
+    const demand: Demand = { group: "", resource: "events", verb: "create", namespace };
+    const allowed = object === caller.object || isGranted(manifest.permissions, { ...demand, group: "events.k8s.io" });
+    if (!allowed) assertGranted(manifest, demand);
+    const message = cut(args.message);
+    const about = [
+      manifest.name,
+      namespace,
+      object.apiVersion,
+      object.kind,
+      object.name,
+      object.uid,
+      args.type,
+      args.reason,
+    ];
+    const series = this.series.count(about.join("\0"), message);
+    if (!this.bucketOf(manifest.name).take()) return "null";
+    const text = series.merged ? cut(`(combined from similar events): ${message}`) : message;
+    const write = () =>
+      this.write(series, namespace, eventOf(manifest.name, { ...args, object }, text, series), signal);
+    const written = series.tail.then(write, write);
+    series.tail = written.catch(() => {});
+    try {
+      await written;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      if (!isGoneNamespace(error)) throw new CallFailure(callErrorOf(error, demand));
+    }
+    return "null";
+  }
+
+  private async write(series: Series, namespace: string, event: object, signal: AbortSignal): Promise<void> {
+    const { transport, clock, timeoutMs } = this.parts;
+    const collection = { group: "", version: "v1", plural: "events", namespaced: true };
+    const lastTimestamp = timestamp(clock);
+    const counted = { count: series.count, lastTimestamp };
+    const common = { timeoutMs, signal, query: { fieldManager: "watchfire" } };
+    if (series.name !== undefined) {
+      const request: KubeRequest = {
+        ...common,
+        method: "PATCH",
+        path: resourcePath(collection, namespace, series.name),
+        headers: { "content-type": "application/merge-patch+json" },
+        body: JSON.stringify({ ...counted, message: (event as { message: string }).message }),
+      };
+      try {
+        await transport.json(request);
+        return;
+      } catch (error) {
+        // Events are kept for an hour by default: the one that was counted on may be gone.
+        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      }
+    }
+    const name = eventName((event as { involvedObject: { name: string } }).involvedObject.name, this.parts);
+    await transport.json({
+      ...common,
+      method: "POST",
+      path: resourcePath(collection, namespace),
+      body: JSON.stringify({ ...event, ...counted, metadata: { name, namespace }, firstTimestamp: series.firstAt }),
+    });
+    series.name = name;
+  }
+
+  private bucketOf(name: string): TokenBucket {
+    let bucket = this.buckets.get(name);
+    if (!bucket) {
+      bucket = new TokenBucket(this.parts.clock, burst, perSecond);
+      this.buckets.set(name, bucket);
+    }
+    return bucket;
+  }
+}
+
+/** The object that fired the handler: about it, no grant is needed. */
+function isTrigger({ object }: Caller, named: Emit["object"]): boolean {
+  return (
+    named.apiVersion === object.apiVersion &&
+    named.kind === object.kind &&
+    named.name === object.name &&
+    (named.namespace ?? "") === object.namespace &&
+    (named.uid === undefined || named.uid === object.uid)
+  );
+}
+
+function eventOf(functionName: string, { object, type, reason }: Emit, message: string, { merged }: Series) {
+  const { apiVersion, kind, name, namespace, uid, resourceVersion } = object;
+  const involvedObject = { apiVersion, kind, name, ...(namespace && { namespace }), ...(uid && { uid }) };
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    // Of many that were merged, none is the version it was about.
+    involvedObject: { ...involvedObject, ...(resourceVersion && !merged && { resourceVersion }) },
+    type,
+    reason,
+    message,
+    source: { component: `watchfire/${functionName}` },
+    reportingComponent: `watchfire.dev/${functionName}`,
+    reportingInstance: "",
+  };
+}
+
+/** The object's name and a mark that no other Event has, as client-go does; of a name that an Event cannot have, what is left. */
+function eventName(objectName: string, { clock, random }: Pick<RecorderParts, "clock" | "random">): string {
+  const base = objectName
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]+/g, "-")
+    .replace(/\.(?=[.-])|(?<=[.-])\./g, "-")
+    .replace(/^[.-]+|[.-]+$/g, "")
+    .slice(0, 200)
+    .replace(/[.-]+$/, "");
+  const mark = `${clock.now().toString(16)}${Math.floor(random() * 2 ** 24)
+    .toString(16)
+    .padStart(6, "0")}`;
+  return `${base || "object"}.${mark}`;
+}
+
+/** Nobody can write into a namespace that goes or is gone: as client-go, let the Event go with it. */
+function isGoneNamespace(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  const terminating = error.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") ?? false;
+  return error.status === 404 || (error.status === 403 && terminating);
+}
+
+/** The first 1024 bytes at most, never half a character. */
+function cut(message: string): string {
+  const bytes = Buffer.from(message, "utf8");
+  if (bytes.length <= messageLimit) return message;
+  return `${new TextDecoder().decode(bytes.subarray(0, messageLimit - 3)).replace(/\uFFFD+$/, "")}…`;
+}

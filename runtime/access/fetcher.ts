@@ -1,0 +1,178 @@
+import { STATUS_CODES } from "node:http";
+import type { LookupFunction } from "node:net";
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { Agent, type Dispatcher } from "undici";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { ArgumentsOf } from "./arguments.ts";
+import { EgressPolicy } from "./egress.ts";
+import { CallFailure, fetchFailed } from "./failure.ts";
+import { checkedHeaders, type Headers, redirectedHeaders, responseHeaders } from "./http-headers.ts";
+import type { HostResolver } from "./resolver.ts";
+
+const requestLimit = 1024 * 1024;
+const responseLimit = 5 * 1024 * 1024;
+const mostRedirects = 5;
+const connectTimeoutMs = 10_000;
+/** Methods that the standard forbids, besides CONNECT's cousins. */
+const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+export interface FetcherParts {
+  readonly resolver?: HostResolver;
+  readonly clusterNetworks?: readonly string[];
+}
+
+interface Hop {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: Buffer | undefined;
+}
+
+/** The parent's half of `ctx.fetch`. Every hop of a redirect is checked like the first. */
+export class Fetcher {
+  private readonly policy: EgressPolicy;
+  private readonly agent: Agent;
+
+  constructor({ resolver, clusterNetworks }: FetcherParts = {}) {
+    this.policy = new EgressPolicy(resolver, clusterNetworks);
+    const lookup: LookupFunction = (host, options, callback) => {
+      this.policy.resolve(host).then(
+        (addresses) => {
+          const [first] = addresses;
+          if (options.all) callback(null, [...addresses]);
+          else callback(null, first?.address ?? "", first?.family);
+        },
+        (error: Error) => callback(error, "", 0),
+      );
+    };
+    // A connection that stays open goes to an address that was checked when it was made.
+    this.agent = new Agent({
+      connect: { lookup, timeout: connectTimeoutMs },
+      connections: 16,
+      maxHeaderSize: 32 * 1024,
+    });
+  }
+
+  /** The response as JSON text of the SDK's `FetchResult`. Throws CallFailure. */
+  async fetch(manifest: FunctionManifest, args: ArgumentsOf<"fetch">, signal: AbortSignal): Promise<string> {
+    let hop = firstHop(args);
+    for (let followed = 0; ; followed++) {
+      this.policy.admit(hop.url, manifest.egress);
+      const response = await this.send(hop, signal);
+      const location = redirects.has(response.statusCode) ? locationOf(response) : undefined;
+      if (location === undefined || args.redirect === "manual")
+        return await this.result(response, hop, followed > 0, signal);
+      response.body.on("error", () => {}).destroy();
+      if (args.redirect === "error") throw fetchFailed(`${hop.url.host} answered with a redirect`);
+      if (followed === mostRedirects) throw fetchFailed(`more than ${mostRedirects} redirects`);
+      hop = nextHop(hop, location, response.statusCode);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.agent.destroy();
+  }
+
+  private async send({ url, method, headers, body }: Hop, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    try {
+      return await this.agent.request({
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: method as Dispatcher.HttpMethod,
+        headers: [...headers, ["accept-encoding", "gzip, deflate, br"]].flat() as string[],
+        body: body ?? null,
+        signal,
+      });
+    } catch (error) {
+      throw failureOf(error, url, signal);
+    }
+  }
+
+  private async result(response: Dispatcher.ResponseData, hop: Hop, redirected: boolean, signal: AbortSignal) {
+    const body = await readBody(response, hop.url, signal);
+    return JSON.stringify({
+      url: hop.url.href.replace(/#.*$/, ""),
+      redirected,
+      status: response.statusCode,
+      statusText: STATUS_CODES[response.statusCode] ?? "",
+      headers: responseHeaders(response.headers),
+      body: body.toString("base64"),
+    });
+  }
+}
+
+function firstHop({ url, method, headers, body }: ArgumentsOf<"fetch">): Hop {
+  if (!URL.canParse(url)) throw fetchFailed(`${JSON.stringify(url.slice(0, 80))} is no absolute URL`);
+  const upper = method.toUpperCase();
+  if (!/^[A-Z-]+$/.test(upper) || forbiddenMethods.has(upper))
+    throw fetchFailed(`the method ${JSON.stringify(method)} cannot be used`);
+  const bytes = body === undefined ? undefined : Buffer.from(body, "base64");
+  if (bytes && (upper === "GET" || upper === "HEAD")) throw fetchFailed(`a ${upper} request has no body`);
+  if (bytes && bytes.length > requestLimit) throw fetchFailed(`the body is larger than ${requestLimit} bytes`);
+  return { url: new URL(url), method: upper, headers: checkedHeaders(headers), body: bytes };
+}
+
+function nextHop({ url, method, headers, body }: Hop, location: string, status: number): Hop {
+  if (!URL.canParse(location, url.href)) throw fetchFailed(`${url.host} redirects to what is no URL`);
+  const next = new URL(location, url);
+  // The standard: a POST that is moved, and anything but HEAD that is answered by "see other", becomes a GET.
+  const becomesGet = status === 303 ? method !== "HEAD" : (status === 301 || status === 302) && method === "POST";
+  return {
+    url: next,
+    method: becomesGet ? "GET" : method,
+    headers: redirectedHeaders(headers, next.origin === url.origin, !becomesGet),
+    body: becomesGet ? undefined : body,
+  };
+}
+
+function locationOf({ headers }: Dispatcher.ResponseData): string | undefined {
+  const { location } = headers;
+  return Array.isArray(location) ? location[0] : location;
+}
+
+/** The whole body, decoded; refused as soon as it is above the limit, however small it was on the wire. */
+async function readBody(response: Dispatcher.ResponseData, url: URL, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const body = decoded(response);
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > responseLimit) throw fetchFailed(`the answer of ${url.host} is larger than ${responseLimit} bytes`);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw failureOf(error, url, signal);
+  } finally {
+    body.destroy();
+    response.body.on("error", () => {}).destroy();
+  }
+  return Buffer.concat(chunks, size);
+}
+
+function decoded({ headers, body }: Dispatcher.ResponseData): Readable {
+  const coding = String(headers["content-encoding"] ?? "")
+    .trim()
+    .toLowerCase();
+  const decoder =
+    coding === "gzip" || coding === "x-gzip"
+      ? createGunzip()
+      : coding === "br"
+        ? createBrotliDecompress()
+        : coding === "deflate"
+          ? createInflate()
+          : undefined;
+  if (!decoder) return body;
+  body.on("error", (error) => decoder.destroy(error));
+  return body.pipe(decoder);
+}
+
+function failureOf(error: unknown, url: URL, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  if (error instanceof CallFailure) return error;
+  // Only the code: the words of an error may hold addresses that are none of the handler's business.
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return fetchFailed(`no answer from ${url.host}${code ? `: ${code}` : ""}`);
+}

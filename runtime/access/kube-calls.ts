@@ -1,0 +1,174 @@
+import { ApiError, readApiError } from "../kube/api-error.ts";
+import type { Lookup } from "../kube/discovery.ts";
+import { type Resource, resourcePath } from "../kube/resource.ts";
+import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { callErrorOf, readAnswer } from "./api-answer.ts";
+import type { ArgumentsOf } from "./arguments.ts";
+import { CallFailure, invalid, refused } from "./failure.ts";
+import { type Demand, describeDemand, isGranted, mayBeGranted, missingRule } from "./grants.ts";
+import { type KubeOperation, type Plan, planOf } from "./plan.ts";
+import type { Reference } from "./reference.ts";
+
+/** Turns a kind into its resource; `Discovery` of the kube room is one. */
+export interface KindLookup {
+  resolve(apiVersion: string, kind: string): Promise<Lookup>;
+  /** Forgets what it knew of a group version. */
+  invalidate(apiVersion: string): void;
+}
+
+/** What the client of the cluster needs. */
+export interface KubeParts {
+  readonly transport: KubeTransport;
+  readonly discovery: KindLookup;
+  /** Largest answer handed to a guest, in bytes. */
+  readonly answerLimit: number;
+  /** Limit of one request, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** The field manager of a function's writes, as `kubectl get --show-managed-fields` shows it. */
+export const fieldManager = (functionName: string): string => `watchfire:${functionName}`;
+
+/** Asks the API server in a function's name: looks the kind up, checks the grant, sends, and passes the answer on. */
+export class KubeCalls {
+  private readonly parts: KubeParts;
+
+  constructor(parts: KubeParts) {
+    this.parts = parts;
+  }
+
+  /** The answer's JSON text, unparsed. Throws CallFailure. */
+  async run<Name extends KubeOperation>(
+    manifest: FunctionManifest,
+    operation: Name,
+    args: ArgumentsOf<Name>,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const plan = planOf(operation, args);
+    const resource = await this.lookUp(manifest, plan, signal);
+    const demand = demandOf(plan, resource);
+    assertGranted(manifest, demand);
+    const body = await this.pinned(manifest, plan, resource, demand, signal);
+    const { target, subresource, method, contentType } = plan;
+    const request: KubeRequest = {
+      method,
+      path: resourcePath(resource, target.namespace, target.name, subresource),
+      query: { ...plan.query, fieldManager: writes(method) ? fieldManager(manifest.name) : undefined },
+      ...(contentType !== undefined && { headers: { "content-type": contentType } }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      timeoutMs: this.parts.timeoutMs,
+      signal,
+    };
+    try {
+      const response = await this.parts.transport.request(request);
+      if (response.status >= 300) throw await readApiError(response);
+      return await readAnswer(response, this.parts.answerLimit);
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      // A 404 without a Status is the path's, not the object's: the kind may have been taken away.
+      if (error instanceof ApiError && error.status === 404 && error.reason === "")
+        this.parts.discovery.invalidate(target.apiVersion);
+      throw new CallFailure(callErrorOf(error, demand));
+    }
+  }
+
+  private async lookUp(manifest: FunctionManifest, plan: Plan, signal: AbortSignal): Promise<Resource> {
+    const { apiVersion, kind } = plan.target;
+    const group = groupOf(apiVersion);
+    const guess = { ...demandOf(plan, { group, plural: guessPlural(kind), namespaced: true }), verb: plan.verb };
+    // Not even discovery is asked on behalf of a call that no rule can grant.
+    if (!mayBeGranted(manifest.permissions, guess)) throw refusal(manifest, guess);
+    let found: Lookup;
+    try {
+      found = await this.parts.discovery.resolve(apiVersion, kind);
+    } catch (error) {
+      throw new CallFailure(callErrorOf(error, guess));
+    }
+    signal.throwIfAborted();
+    if (found.type === "NotServed") {
+      // No NotFoundError: a handler that takes "no such kind" for "no such object" would tidy up what is in use.
+      throw new CallFailure({ type: "KubeError", message: found.reason, status: 404, reason: "NotServed" });
+    }
+    const { resource } = found;
+    assertScope(plan.target, resource, plan.verb);
+    return resource;
+  }
+
+  /**
+   * The body to send. Where the request could create and the manifest does not grant it, the body names the uid of the
+   * object that is there: the API server then refuses to create another (409), whatever happens in between.
+   */
+  private async pinned(
+    manifest: FunctionManifest,
+    plan: Plan,
+    resource: Resource,
+    demand: Demand,
+    signal: AbortSignal,
+  ): Promise<object | undefined> {
+    const { mayCreate, body, target } = plan;
+    const metadata = (body as { metadata?: { uid?: string } } | undefined)?.metadata;
+    const create: Demand = { ...demand, verb: "create" };
+    if (!mayCreate || metadata?.uid !== undefined || isGranted(manifest.permissions, create)) return body;
+    const path = resourcePath(resource, target.namespace, target.name);
+    try {
+      const request: KubeRequest = { method: "GET", path, timeoutMs: this.parts.timeoutMs, signal };
+      const existing = await this.parts.transport.json<{ metadata: { uid: string } }>(request, this.parts.answerLimit);
+      return { ...body, metadata: { ...metadata, uid: existing.metadata.uid } };
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      const missing = error instanceof ApiError && error.status === 404;
+      if (missing && plan.verb === "patch") throw refusal(manifest, create);
+      throw new CallFailure(callErrorOf(error, demand));
+    }
+  }
+}
+
+/** Throws the refusal of a call that no rule of the manifest grants. */
+export function assertGranted(manifest: FunctionManifest, demand: Demand): void {
+  if (!isGranted(manifest.permissions, demand)) throw refusal(manifest, demand);
+}
+
+function refusal(manifest: FunctionManifest, demand: Demand): CallFailure {
+  const rule = missingRule(demand);
+  return refused(
+    `the manifest of ${manifest.name} does not grant ${describeDemand(demand)}; add to its permissions: ${rule}`,
+    rule,
+  );
+}
+
+/** What the call asks for. To the API server, an object of kind Namespace lies within itself. */
+function demandOf(plan: Plan, resource: Pick<Resource, "group" | "plural" | "namespaced">): Demand {
+  const { target, verb, subresource } = plan;
+  const itself = resource.group === "" && resource.plural === "namespaces" ? target.name : undefined;
+  const namespace = resource.namespaced ? target.namespace : itself;
+  return {
+    group: resource.group,
+    resource: resource.plural,
+    verb,
+    ...(subresource !== undefined && { subresource }),
+    ...(namespace !== undefined && { namespace }),
+    ...(target.name !== undefined && { name: target.name }),
+  };
+}
+
+function assertScope({ namespace, kind }: Reference, resource: Resource, verb: Demand["verb"]): void {
+  if (!resource.namespaced && namespace !== undefined) {
+    throw invalid(`${kind} is cluster-scoped: it takes no namespace, got ${JSON.stringify(namespace)}`);
+  }
+  if (resource.namespaced && namespace === undefined && verb !== "list") {
+    throw invalid(`${kind} is namespaced: the namespace is missing`);
+  }
+}
+
+const writes = (method: Plan["method"]): boolean => method !== "GET" && method !== "DELETE";
+
+const groupOf = (apiVersion: string): string =>
+  apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+
+/** The plural as apimachinery guesses it (`meta/restmapper.go`), for the words of a refusal before discovery. */
+function guessPlural(kind: string): string {
+  const singular = kind.toLowerCase();
+  if (singular.endsWith("s")) return `${singular}es`;
+  return singular.endsWith("y") ? `${singular.slice(0, -1)}ies` : `${singular}s`;
+}

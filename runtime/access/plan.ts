@@ -1,0 +1,90 @@
+import type { ArgumentsOf, OperationName } from "./arguments.ts";
+import { invalid } from "./failure.ts";
+import type { Demand } from "./grants.ts";
+import { type Reference, referenceOf } from "./reference.ts";
+
+/** The operations that are one request to the API server. */
+export type KubeOperation = Extract<OperationName, `kube.${string}`>;
+
+/** The request that an operation becomes, before its kind is looked up. */
+export interface Plan {
+  readonly target: Reference;
+  readonly verb: Demand["verb"];
+  readonly subresource?: "status" | "scale";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly contentType?: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: object;
+  /**
+   * The request creates the object where there is none, for which the API server asks for `create` as well.
+   * Without that grant it must meet an object that is there.
+   */
+  readonly mayCreate?: true;
+}
+
+const patchTypes = {
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  json: "application/json-patch+json",
+} as const;
+
+/**
+ * How each operation is asked of the API server. `apply` is server-side apply; `setScale` is a merge patch of `/scale`, so
+ * that it needs neither a read before it nor the verb `update`.
+ */
+const plans: { readonly [Name in KubeOperation]: (args: ArgumentsOf<Name>) => Plan } = {
+  "kube.get": ({ ref }) => ({ target: ref, verb: "get", method: "GET" }),
+  "kube.list": ({ apiVersion, kind, namespace, limit, ...query }) => ({
+    target: { apiVersion, kind, ...(namespace !== undefined && { namespace }) },
+    verb: "list",
+    method: "GET",
+    query: { ...query, limit: limit?.toString() },
+  }),
+  "kube.create": ({ object }) => {
+    const { name, ...collection } = referenceOf(object);
+    if (name === undefined && !object.metadata.generateName) throw invalid("kube.create: metadata.name is missing");
+    return { target: collection, verb: "create", method: "POST", body: object };
+  },
+  "kube.update": ({ object }) => ({ ...written(object), verb: "update", method: "PUT", mayCreate: true }),
+  "kube.updateStatus": ({ object }) => ({
+    ...written(object),
+    verb: "update",
+    subresource: "status",
+    method: "PUT",
+  }),
+  "kube.patch": ({ ref, patch, type }) => ({ ...patched(ref, patch, patchTypes[type]) }),
+  "kube.patchStatus": ({ ref, patch }) => ({ ...patched(ref, patch, patchTypes.merge), subresource: "status" }),
+  "kube.apply": ({ object, force }) => ({
+    ...written(object),
+    verb: "patch",
+    method: "PATCH",
+    contentType: "application/apply-patch+yaml",
+    query: { force: force ? "true" : undefined },
+    mayCreate: true,
+  }),
+  "kube.delete": ({ ref, ...options }) => ({
+    target: ref,
+    verb: "delete",
+    method: "DELETE",
+    body: { apiVersion: "v1", kind: "DeleteOptions", ...options },
+  }),
+  "kube.getScale": ({ ref }) => ({ target: ref, verb: "get", subresource: "scale", method: "GET" }),
+  "kube.setScale": ({ ref, replicas }) => ({
+    ...patched(ref, { spec: { replicas } }, patchTypes.merge),
+    subresource: "scale",
+  }),
+};
+
+/** The request for an operation with checked arguments. */
+export function planOf<Name extends KubeOperation>(operation: Name, args: ArgumentsOf<Name>): Plan {
+  const plan = plans[operation](args);
+  if (operation !== "kube.list" && operation !== "kube.create" && plan.target.name === undefined) {
+    throw invalid(`${operation}: metadata.name is missing`);
+  }
+  return plan;
+}
+
+const written = (object: Parameters<typeof referenceOf>[0]) => ({ target: referenceOf(object), body: object });
+
+const patched = (target: Reference, body: object, contentType: string) =>
+  ({ target, body, contentType, verb: "patch", method: "PATCH" }) as const;

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import * as names from "../manifest/names.ts";
+
+/**
+ * Names that are path segments: what the API server itself refuses in one (`.`, `..`, `/`, `%`; apimachinery
+ * `validation/path`) cannot get in, nor can anything that a URL gives a meaning.
+ */
+const objectName = z.string().regex(/^(?!\.$)(?!.*\.\.)[A-Za-z0-9._:@~+=,-]{1,253}$/, { error: "is no object's name" });
+const namespaceName = z.string().regex(names.dnsLabel, { error: "is no namespace's name" });
+const apiVersion = z.string().max(317).regex(names.apiVersion, { error: "is no API version such as v1 or apps/v1" });
+const kind = z.string().regex(names.kind, { error: "is no kind such as ConfigMap" });
+
+export const refSchema = z.strictObject({
+  apiVersion,
+  kind,
+  name: objectName,
+  namespace: namespaceName.optional(),
+});
+
+/** What names a kind's collection. */
+export const collectionShape = { apiVersion, kind, namespace: namespaceName.optional() };
+
+/** An object to be written: only what makes its path is looked at, the rest is the API server's to judge. */
+export const objectSchema = z.looseObject({
+  apiVersion,
+  kind,
+  metadata: z.looseObject({
+    name: objectName.optional(),
+    generateName: z.string().max(253).optional(),
+    namespace: namespaceName.optional(),
+    uid: z.string().max(128).optional(),
+  }),
+});
+
+/** Names one object, or a collection where `name` is absent. */
+export interface Reference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name?: string;
+  readonly namespace?: string;
+}
+
+/** The reference that an object's own fields make. */
+export function referenceOf({ apiVersion, kind, metadata }: z.infer<typeof objectSchema>): Reference {
+  const { name, namespace } = metadata;
+  return { apiVersion, kind, ...(name !== undefined && { name }), ...(namespace !== undefined && { namespace }) };
+}

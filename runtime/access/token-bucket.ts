@@ -1,0 +1,28 @@
+import type { Clock } from "../clock.ts";
+
+/** A rate: so many at once, and so many per second after that. */
+export class TokenBucket {
+  private readonly clock: Clock;
+  private readonly burst: number;
+  private readonly perSecond: number;
+  private tokens: number;
+  private at: number;
+
+  constructor(clock: Clock, burst: number, perSecond: number) {
+    this.clock = clock;
+    this.burst = burst;
+    this.perSecond = perSecond;
+    this.tokens = burst;
+    this.at = clock.monotonic();
+  }
+
+  /** Takes one, if there is one. */
+  take(): boolean {
+    const now = this.clock.monotonic();
+    this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) / 1000) * this.perSecond);
+    this.at = now;
+    if (this.tokens < 1) return false;
+    this.tokens--;
+    return true;
+  }
+}
