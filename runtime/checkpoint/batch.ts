@@ -37,7 +37,6 @@ export interface Cursor {
 /** Events whose handlers begin; durable before they do. */
 export interface JournalRow {
   readonly id: number;
-  readonly function: string;
   readonly started: readonly StartedEvent[];
 }
 
@@ -63,6 +62,8 @@ export interface StoredEvent {
   readonly id: string;
   /** As the delivery carries them. */
   readonly flags: Readonly<Record<string, unknown>>;
+  /** For a Deleted: the resourceVersion up to which nothing of the object is news. */
+  readonly deletedBy: string;
   readonly body: Buffer;
   readonly oldBody: Buffer | undefined;
   /** Epoch milliseconds. */
@@ -79,7 +80,7 @@ export interface SpilledEvent extends StoredEvent {
 
 export type SpillHeader = Pick<
   SpilledEvent,
-  "sequence" | "view" | "namespace" | "name" | "uid" | "resourceVersion" | "type" | "replayed" | "receivedAt"
+  "sequence" | "view" | "namespace" | "name" | "uid" | "resourceVersion" | "deletedBy" | "type" | "replayed"
 >;
 
 /** An event that was given up, whole, so that it can be replayed. */

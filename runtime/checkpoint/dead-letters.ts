@@ -55,7 +55,7 @@ export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEven
 }
 
 /** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */
-class OfflineReplayer implements Replayer {
+export class OfflineReplayer implements Replayer {
   private readonly store: CheckpointStore;
 
   constructor(store: CheckpointStore) {

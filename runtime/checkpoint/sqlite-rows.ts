@@ -14,6 +14,7 @@ const event = {
   resourceVersion: z.string(),
   type: z.enum(["Added", "Modified", "Deleted"]),
   id: z.string(),
+  deletedBy: z.string(),
   flags: z.record(z.string(), z.unknown()),
   receivedAt: z.number(),
 };

@@ -47,7 +47,6 @@ CREATE TABLE known (
 ) STRICT;
 CREATE TABLE journal (
   id INTEGER PRIMARY KEY,
-  function TEXT NOT NULL,
   started TEXT NOT NULL
 ) STRICT;
 CREATE TABLE spill (

@@ -54,9 +54,9 @@ export class SqliteWriter {
     for (const { view, namespace, selection, lowWaterMark, epoch, initial } of batch.cursors) {
       run.putCursor.run(view, namespace, selection, lowWaterMark ?? null, epoch, initial ? 1 : 0);
     }
-    for (const { id, function: name, started } of batch.journal) {
+    for (const { id, started } of batch.journal) {
       const rows = started.map((it) => [it.view, it.key, it.uid, it.resourceVersion, it.type, it.attempt]);
-      run.putJournal.run(id, name, JSON.stringify(rows));
+      run.putJournal.run(id, JSON.stringify(rows));
     }
     for (const id of batch.settledJournal) run.dropJournal.run(id);
     for (const event of batch.spill) {
@@ -91,7 +91,7 @@ const prepare = (db: DatabaseSync) =>
     dropKnown: db.prepare("DELETE FROM known WHERE view = ? AND key = ?"),
     putCursor: db.prepare("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?, ?, ?, ?)"),
     dropCursor: db.prepare("DELETE FROM cursor WHERE view = ? AND namespace = ?"),
-    putJournal: db.prepare("INSERT OR REPLACE INTO journal VALUES (?, ?, ?)"),
+    putJournal: db.prepare("INSERT OR REPLACE INTO journal VALUES (?, ?)"),
     dropJournal: db.prepare("DELETE FROM journal WHERE id = ?"),
     putSpill: db.prepare("INSERT OR REPLACE INTO spill VALUES (?, ?, ?, ?, ?, ?)"),
     dropSpill: db.prepare("DELETE FROM spill WHERE function = ? AND sequence = ?"),

@@ -136,7 +136,6 @@ export class SqliteStore implements CheckpointStore {
   async journal(): Promise<JournalRow[]> {
     return this.all("SELECT * FROM journal ORDER BY id").map((row) => ({
       id: Number(row.id),
-      function: String(row.function),
       started: startedRows.parse(JSON.parse(String(row.started))),
     }));
   }

@@ -37,6 +37,7 @@ export const spilledEvent = (view: number, sequence: number, over: Partial<Spill
   type: "Modified",
   id: `u1/${100 + sequence}/Modified`,
   flags: { synthetic: true, gap: { from: null, to: "90" } },
+  deletedBy: "77",
   body: Buffer.from(`{"n":${sequence}}`),
   oldBody: undefined,
   receivedAt: 1_700_000_000_000,
@@ -89,7 +90,6 @@ export function storeContract(place: () => Promise<StorePlace>): void {
       journal: [
         {
           id: 3,
-          function: "copy",
           started: [{ view: id, key: "team-a/web", uid: "u1", resourceVersion: "6", type: "Modified", attempt: 2 }],
         },
       ],

@@ -1,0 +1,16 @@
+import { WatchfireError } from "../errors.ts";
+import type { CheckpointStore } from "./store.ts";
+
+/**
+ * Ties the store to a cluster, named by the uid of its kube-system namespace. Positions of one cluster mean nothing in
+ * another: a store that belongs to another is refused with WF_CHECKPOINT_OTHER_CLUSTER.
+ */
+export async function claimCluster(store: CheckpointStore, uid: string): Promise<void> {
+  const owner = await store.cluster();
+  if (owner === uid) return;
+  if (owner === undefined) return store.setCluster(uid);
+  throw new WatchfireError("WF_CHECKPOINT_OTHER_CLUSTER", {
+    what: `it belongs to the cluster whose kube-system namespace has the uid ${owner}`,
+    actual: uid,
+  });
+}

@@ -1,0 +1,35 @@
+import type { Delivery, HandlerError } from "./delivery.ts";
+import { givenUid, type LaneEvent } from "./event.ts";
+
+/** One attempt at an event, as the runner takes it. */
+export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined, timeoutMs: number): Delivery {
+  const { view, meta, type, id, flags, attempts, redelivered } = event;
+  return {
+    function: view.functionName,
+    trigger: view.trigger.name,
+    id,
+    type,
+    object: {
+      apiVersion: view.trigger.apiVersion,
+      kind: view.trigger.kind,
+      namespace: meta.namespace,
+      name: meta.name,
+      uid: givenUid(meta.uid),
+    },
+    resourceVersion: meta.resourceVersion,
+    attempt: attempts,
+    redelivered: redelivered || attempts > 1,
+    flags,
+    body,
+    ...(oldBody && { oldBody }),
+    timeoutMs,
+  };
+}
+
+/** Why an event was given up that never got to fail by itself. */
+export const crashLoopError = (attempts: number): HandlerError => ({
+  name: "CrashLoop",
+  message: `the runtime ended during each of ${attempts} attempts at this event`,
+  stack: "",
+  code: "WF_DISPATCH_CRASH_LOOP",
+});

@@ -1,0 +1,249 @@
+import type { Cursor, NewDeadLetter, SpilledEvent, StartedEvent } from "../checkpoint/batch.ts";
+import type { CheckpointStore } from "../checkpoint/store.ts";
+import { type Clock, pause, type Timer } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { Log, Observer } from "./observer.ts";
+import { type KnownState, PendingBatch } from "./pending-batch.ts";
+
+/** Where a cursor is read from when a commit is put together. */
+export interface CursorOwner {
+  cursor(): Cursor | undefined;
+}
+
+/** An event that is about to run waits at most this long, in milliseconds, for others to share its commit. */
+const maxWaitMs = 20;
+/** Commits take at most about this share of the time while handlers run, so that a slow disk gets larger batches. */
+const commitShare = 0.1;
+/** Finished work is committed after so many rows, or bytes of bodies, or milliseconds. */
+const eagerRows = 256;
+const eagerBytes = 4 * 1024 * 1024;
+const lazyMs = 250;
+/** Sources pause while this much waits for a commit: rows while the store fails, bytes of bodies always. */
+const congestedRows = 1000;
+const congestedBytes = 32 * 1024 * 1024;
+/** A commit that failed is tried again after so many milliseconds. */
+const retryMs = 1_000;
+
+export interface CommitsOptions {
+  readonly store: CheckpointStore;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  readonly log: Log;
+  /** The journal's rows so far end before it. */
+  readonly firstJournalRow: number;
+  /** Called once when the store was taken over by another runtime: nothing can be written any more. */
+  readonly onLost: (error: WatchfireError) => void;
+}
+
+/**
+ * Group commit: gathers the writes of all functions and commits them together, one commit at a time, in order.
+ * What is done becomes durable soon; what is about to run, before it does.
+ */
+export class Commits {
+  private readonly options: CommitsOptions;
+  private pending: PendingBatch;
+  /** The batch that is being written. */
+  private writing: PendingBatch | undefined;
+  private readonly dirty = new Set<CursorOwner>();
+  private nextRow: number;
+  private readonly openRows = new Map<number, number>();
+  /** Attempts that wait for their commit, and those that run. */
+  private waiting = 0;
+  private running = 0;
+  private timer: { readonly at: number; readonly timer: Timer } | undefined;
+  private turn = false;
+  private lastEnd = Number.NEGATIVE_INFINITY;
+  private lastDurationMs = 0;
+  private failing = false;
+  private halted = false;
+  private congestion: { promise: Promise<void>; resolve: () => void } | undefined;
+
+  constructor(options: CommitsOptions) {
+    this.options = options;
+    this.nextRow = options.firstJournalRow;
+    this.pending = new PendingBatch(this.nextRow++);
+  }
+
+  putKnown(view: number, key: string, state: KnownState | undefined): void {
+    this.pending.putKnown(view, key, state);
+    this.soon();
+  }
+
+  putSpilled(event: SpilledEvent): void {
+    this.pending.addSpilled(event);
+    this.soon();
+  }
+
+  dropSpilled(functionName: string, sequence: number): void {
+    this.pending.dropSpilled(functionName, sequence);
+    this.soon();
+  }
+
+  putDeadLetter(letter: NewDeadLetter): void {
+    this.pending.addDeadLetter(letter);
+    this.soon();
+  }
+
+  dropDeadLetter(letter: string): void {
+    this.pending.dropDeadLetter(letter);
+    this.soon();
+  }
+
+  /** The owner's cursor has moved and is read at the next commit. */
+  cursorMoved(owner: CursorOwner): void {
+    this.dirty.add(owner);
+    this.soon();
+  }
+
+  dropCursor(view: number, namespace: string): void {
+    this.pending.dropCursor(view, namespace);
+    this.soon();
+  }
+
+  /** Replaces journal rows of an earlier run by one of what of them still counts. */
+  carryJournal(rows: readonly number[], started: readonly StartedEvent[]): void {
+    for (const row of rows) this.pending.settleJournal(row);
+    if (started.length > 0) this.pending.addJournal({ id: this.nextRow++, started });
+    this.soon();
+  }
+
+  /** Resolves, with its journal row, when the attempt is on record. Must be followed by `ended`. */
+  begin(started: StartedEvent): Promise<number> {
+    const { pending } = this;
+    const { row } = pending;
+    pending.started.push(started);
+    this.openRows.set(row, (this.openRows.get(row) ?? 0) + 1);
+    this.waiting++;
+    return new Promise((resolve) => {
+      pending.waiters.push(() => {
+        this.waiting--;
+        this.running++;
+        resolve(row);
+      });
+      this.schedule();
+    });
+  }
+
+  /** An attempt has ended, however it did. */
+  ended(): void {
+    this.running--;
+    if (this.waiting > 0 && this.running === 0) this.schedule();
+  }
+
+  /** The attempt's record is not needed any more: its event is terminal, or a later attempt is on record. */
+  settle(row: number): void {
+    const open = (this.openRows.get(row) ?? 1) - 1;
+    this.openRows.set(row, open);
+    if (open > 0) return;
+    this.openRows.delete(row);
+    this.pending.settleJournal(row);
+  }
+
+  /** Resolves when everything given so far is durable. */
+  flush(): Promise<void> {
+    return new Promise((resolve) => {
+      this.pending.waiters.push(resolve);
+      this.now();
+    });
+  }
+
+  /** The last body known of an object, committed or not. */
+  async body(view: number, key: string): Promise<Buffer | undefined> {
+    const found = this.pending.stateOf(view, key) ?? this.writing?.stateOf(view, key);
+    return found ? found.state?.body : this.options.store.body(view, key);
+  }
+
+  /** A promise while sources should pause. */
+  get congested(): Promise<void> | undefined {
+    const { rows, bytes } = this.pending;
+    if (bytes <= congestedBytes && !(this.failing && rows > congestedRows)) return undefined;
+    this.congestion ??= Promise.withResolvers<void>();
+    return this.congestion.promise;
+  }
+
+  /** Writes nothing any more, as if the process had been killed. */
+  halt(): void {
+    this.halted = true;
+    this.timer?.timer.cancel();
+  }
+
+  private soon(): void {
+    if (this.pending.rows >= eagerRows || this.pending.bytes >= eagerBytes) this.now();
+    else this.within(lazyMs);
+  }
+
+  /** An attempt waits: at once when it alone would wait, otherwise a little, for others to join. */
+  private schedule(): void {
+    if (this.running === 0) {
+      this.now();
+      return;
+    }
+    const pauseMs = Math.min(maxWaitMs, this.lastDurationMs / commitShare);
+    const delay = this.lastEnd + pauseMs - this.options.clock.monotonic();
+    if (delay <= 0) this.now();
+    else this.within(delay);
+  }
+
+  private within(delayMs: number): void {
+    if (this.turn || this.halted) return;
+    const at = this.options.clock.monotonic() + delayMs;
+    if (this.timer && this.timer.at <= at) return;
+    this.timer?.timer.cancel();
+    this.timer = { at, timer: this.options.clock.after(delayMs, () => this.now()) };
+  }
+
+  /** After this turn of the event loop, so that all it brings shares the commit. */
+  private now(): void {
+    if (this.turn || this.halted) return;
+    this.turn = true;
+    this.timer?.timer.cancel();
+    this.timer = undefined;
+    setImmediate(() => void this.commitAll());
+  }
+
+  private async commitAll(): Promise<void> {
+    if (this.writing) return;
+    while (this.turn && !this.halted) {
+      this.turn = false;
+      const batch = this.pending;
+      this.pending = new PendingBatch(this.nextRow++);
+      this.writing = batch;
+      await this.write(batch);
+      this.writing = undefined;
+      if (this.halted) return;
+      this.congestion?.resolve();
+      this.congestion = undefined;
+      for (const resolve of batch.waiters) resolve();
+    }
+  }
+
+  private async write(batch: PendingBatch): Promise<void> {
+    const { store, clock, observer, log } = this.options;
+    const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
+    this.dirty.clear();
+    const sealed = batch.seal(cursors);
+    for (;;) {
+      const from = clock.monotonic();
+      try {
+        await store.commit(sealed);
+        this.lastEnd = clock.monotonic();
+        this.lastDurationMs = this.lastEnd - from;
+        observer.committed?.(this.lastDurationMs, sealed.known.length + sealed.journal.length + sealed.spill.length);
+        this.failing = false;
+        return;
+      } catch (error) {
+        this.failing = true;
+        observer.commitFailed?.();
+        if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_FENCED") {
+          this.halt();
+          this.options.onLost(error);
+          return;
+        }
+        log.error({ error: String(error) }, "commit failed");
+      }
+      if (this.halted) return;
+      await pause(clock, retryMs);
+      if (this.halted) return;
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import type { DeadLetter } from "../checkpoint/batch.ts";
+import { OfflineReplayer, type Replayer } from "../checkpoint/dead-letters.ts";
+import { type CheckpointStore, retirementMs } from "../checkpoint/store.ts";
+import type { Clock, Random } from "../clock.ts";
+import type { WatchfireError } from "../errors.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { Commits } from "./commits.ts";
+import type { Runner } from "./delivery.ts";
+import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
+import { loadFunction } from "./load-function.ts";
+import type { Log, Observer } from "./observer.ts";
+import { StartedBefore } from "./started-before.ts";
+
+export interface DispatcherOptions {
+  readonly store: CheckpointStore;
+  readonly runner: Runner;
+  readonly clock: Clock;
+  /** Spreads retries. */
+  readonly random: Random;
+  readonly observer: Observer;
+  readonly log: Log;
+  /** Called once when another runtime has taken the store over: nothing is dispatched any more. */
+  readonly onLost?: (error: WatchfireError) => void;
+}
+
+/**
+ * Takes what sources receive, runs it through the functions' lanes, and keeps their positions. The store is the
+ * caller's to open and to close; nothing else may write to it meanwhile.
+ */
+export class Dispatcher implements Replayer {
+  private readonly options: DispatcherOptions;
+  private readonly commits: Commits;
+  private readonly startedBefore: StartedBefore;
+  private readonly functions = new Map<string, FunctionDispatch>();
+  private readonly offline: Replayer;
+
+  private constructor(options: DispatcherOptions, commits: Commits, startedBefore: StartedBefore) {
+    this.options = options;
+    this.commits = commits;
+    this.startedBefore = startedBefore;
+    this.offline = new OfflineReplayer(options.store);
+  }
+
+  /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
+  static async open(options: DispatcherOptions): Promise<Dispatcher> {
+    const { store, clock, observer, log, onLost = () => {} } = options;
+    const purged = await store.purge(clock.now() - retirementMs);
+    if (purged > 0) log.info({ views: purged }, "positions of removed functions deleted");
+    const rows = await store.journal();
+    const started = await StartedBefore.read(store, rows);
+    const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
+    const commits = new Commits({ store, clock, observer, log, firstJournalRow, onLost });
+    if (rows.length > 0)
+      commits.carryJournal(
+        rows.map(({ id }) => id),
+        [...started],
+      );
+    return new Dispatcher(options, commits, started);
+  }
+
+  /** Loads a function. `usesOldObject`: its handler reads the previous object. */
+  async function(manifest: FunctionManifest, { usesOldObject }: { usesOldObject: boolean }): Promise<FunctionDispatch> {
+    if (this.functions.has(manifest.name)) throw new TypeError(`function ${manifest.name} is loaded already`);
+    const { commits, startedBefore } = this;
+    const loaded = await loadFunction({ ...this.options, manifest, usesOldObject, commits, startedBefore });
+    this.functions.set(manifest.name, loaded);
+    return loaded;
+  }
+
+  /**
+   * Unloads a function, for good or to load it again with other triggers: what runs ends, what waits comes again from
+   * its positions. `retire`: its positions are kept for seven days.
+   */
+  async remove(name: string, { retire }: { retire: boolean }): Promise<void> {
+    const found = this.functions.get(name);
+    if (found) {
+      await found.stop();
+      await this.commits.flush();
+      this.functions.delete(name);
+    }
+    if (!retire) return;
+    const views = await this.options.store.views(name);
+    await this.options.store.retire(
+      views.map(({ id }) => id),
+      this.options.clock.now(),
+    );
+  }
+
+  /** Retires every function of the store that is not among `names`; for the start, once it is known which are there. */
+  async retireOthers(names: readonly string[]): Promise<void> {
+    const { store, clock } = this.options;
+    const others = (await store.views()).filter((view) => !names.includes(view.function));
+    await store.retire(
+      others.map(({ id }) => id),
+      clock.now(),
+    );
+  }
+
+  status(): FunctionStatus[] {
+    return [...this.functions.values()].map((it) => it.status());
+  }
+
+  async replay(letter: DeadLetter): Promise<void> {
+    await (this.functions.get(letter.function) ?? this.offline).replay(letter);
+  }
+
+  async drop(letter: DeadLetter): Promise<void> {
+    await (this.functions.get(letter.function) ?? this.offline).drop(letter);
+  }
+
+  /**
+   * Takes nothing any more, waits at most `graceMs` for what runs, and commits. Gives whether all of it ended: the
+   * store may then be closed as clean.
+   */
+  async drain(graceMs: number): Promise<boolean> {
+    const stopped = Promise.all([...this.functions.values()].map((it) => it.stop())).then(() => true);
+    const { promise: late, resolve } = Promise.withResolvers<boolean>();
+    const timer = this.options.clock.after(graceMs, () => resolve(false));
+    const ended = await Promise.race([stopped, late]);
+    timer.cancel();
+    await this.commits.flush();
+    this.commits.halt();
+    return ended;
+  }
+
+  /** Stops at once and writes nothing more, as a killed process does; for tests. */
+  halt(): void {
+    this.commits.halt();
+    for (const it of this.functions.values()) void it.stop();
+  }
+}

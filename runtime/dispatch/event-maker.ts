@@ -1,0 +1,112 @@
+import type { SpilledEvent } from "../checkpoint/batch.ts";
+import type { Clock } from "../clock.ts";
+import type { ChangeType } from "../manifest/function.ts";
+import type { ObjectMeta } from "../watch/change.ts";
+import type { EventFlags } from "./delivery.ts";
+import { eventId, type LaneEvent } from "./event.ts";
+import type { StartedBefore } from "./started-before.ts";
+import type { View } from "./view.ts";
+
+/** What an event is made from; what is absent is usual. */
+export interface EventSource {
+  readonly view: View;
+  readonly type: ChangeType;
+  readonly key: string;
+  readonly meta: ObjectMeta;
+  /** Absent of a deletion that was found. */
+  readonly body?: Buffer;
+  readonly receivedAt: number;
+  readonly epoch: number;
+  readonly selective: boolean;
+  readonly mark?: LaneEvent["mark"];
+  readonly flags?: EventFlags;
+  readonly deletedBy?: string;
+  readonly forget?: boolean;
+  readonly redelivered?: boolean;
+}
+
+const noFlags: EventFlags = {};
+
+/** Makes a function's events, in order of arrival. */
+export class EventMaker {
+  private readonly clock: Clock;
+  private readonly startedBefore: StartedBefore;
+  private sequence: number;
+
+  /** `sequence`: the highest that was used. */
+  constructor(clock: Clock, startedBefore: StartedBefore, sequence: number) {
+    this.clock = clock;
+    this.startedBefore = startedBefore;
+    this.sequence = sequence;
+  }
+
+  nextSequence(): number {
+    return ++this.sequence;
+  }
+
+  make(source: EventSource): LaneEvent {
+    const { view, type, key, meta, body, selective, epoch } = source;
+    const lastKnown = body === undefined;
+    const { uid, resourceVersion } = meta;
+    const attempts = this.startedBefore.attemptsAt({ view: view.id, key, uid, resourceVersion, type });
+    return {
+      view,
+      sequence: this.nextSequence(),
+      type,
+      key,
+      meta,
+      id: eventId({ type, uid, resourceVersion, lastKnown, selective, epoch }),
+      flags: source.flags ?? noFlags,
+      body,
+      oldBody: undefined,
+      size: body?.length ?? 0,
+      receivedAt: source.receivedAt,
+      receivedWall: this.clock.now(),
+      lastKnown,
+      deletedBy: source.deletedBy ?? resourceVersion,
+      forget: source.forget ?? false,
+      replayed: false,
+      mark: source.mark,
+      stored: false,
+      resident: false,
+      attempts,
+      interruptions: 0,
+      redelivered: attempts > 0 || (source.redelivered ?? false),
+      verdict: undefined,
+      journalRow: undefined,
+    };
+  }
+
+  /** An event that comes back from the spill. */
+  restore(stored: SpilledEvent, view: View): LaneEvent {
+    const { type, namespace, name, uid, resourceVersion, flags, body, sequence, replayed } = stored;
+    const key = `${namespace}/${name}`;
+    const attempts = replayed ? 0 : this.startedBefore.attemptsAt({ view: view.id, key, uid, resourceVersion, type });
+    return {
+      view,
+      sequence,
+      type,
+      key,
+      meta: { namespace, name, uid, resourceVersion },
+      id: stored.id,
+      flags,
+      body: body.length > 0 ? body : undefined,
+      oldBody: stored.oldBody,
+      size: body.length,
+      receivedAt: this.clock.monotonic(),
+      receivedWall: stored.receivedAt,
+      lastKnown: flags.finalStateUnknown === true,
+      deletedBy: stored.deletedBy,
+      forget: false,
+      replayed,
+      mark: undefined,
+      stored: true,
+      resident: false,
+      attempts,
+      interruptions: 0,
+      redelivered: replayed || attempts > 0,
+      verdict: undefined,
+      journalRow: undefined,
+    };
+  }
+}

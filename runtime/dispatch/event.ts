@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import type { StoredEvent } from "../checkpoint/batch.ts";
+import type { Verdict } from "../filter/filter.ts";
+import type { ChangeType } from "../manifest/function.ts";
+import type { Change } from "../watch/change.ts";
+import type { EventFlags } from "./delivery.ts";
+import type { MarkEntry } from "./low-water-mark.ts";
+import type { View, ViewEvent } from "./view.ts";
+
+/** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
+export interface MarkOwner {
+  settle(entry: MarkEntry): void;
+}
+
+/** An event on its way through a lane. */
+export interface LaneEvent extends ViewEvent {
+  readonly view: View;
+  /** The function's order of arrival. */
+  readonly sequence: number;
+  readonly id: string;
+  readonly flags: EventFlags;
+  /** Undefined while only the disk holds it, and of a deletion that was found: the view has the last one known. */
+  body: Buffer | undefined;
+  /** Only of a replayed dead letter; otherwise it is what the view knows. */
+  readonly oldBody: Buffer | undefined;
+  /** Its size, whether in memory or not, in bytes. */
+  readonly size: number;
+  /** Monotonic and wall milliseconds. */
+  readonly receivedAt: number;
+  readonly receivedWall: number;
+  /** A dead letter put back: filtered and known already. */
+  readonly replayed: boolean;
+  /** What holds the low-water mark; undefined once the mark may pass. */
+  mark: { readonly owner: MarkOwner; readonly entry: MarkEntry } | undefined;
+  /** The spill has a copy. */
+  stored: boolean;
+  /** Its body counts towards the function's memory. */
+  resident: boolean;
+  /** Attempts that began. */
+  attempts: number;
+  interruptions: number;
+  redelivered: boolean;
+  verdict: Verdict | undefined;
+  /** The journal's row of the last attempt that began. */
+  journalRow: number | undefined;
+}
+
+/** What an event's id is made of. */
+export interface Identity {
+  readonly type: ChangeType;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Made by a diff: its resourceVersion is only the last one known. */
+  readonly lastKnown: boolean;
+  /** Objects can come and go without being created or deleted, because of a selector or a scope. */
+  readonly selective: boolean;
+  readonly epoch: number;
+}
+
+/**
+ * The handler's idempotency key, unique within a trigger: `uid/resourceVersion/type`. A deletion happens once, so it
+ * is `uid/Deleted` whether it was watched or found; where selectors make objects come and go it names the
+ * resourceVersion, with a `~` where only the last one is known. After the first epoch, `@epoch` follows.
+ */
+export function eventId({ type, uid, resourceVersion, lastKnown, selective, epoch }: Identity): string {
+  const suffix = epoch === 0 ? "" : `@${epoch}`;
+  if (type !== "Deleted") return `${uid}/${resourceVersion}/${type}${suffix}`;
+  return selective ? `${uid}/${resourceVersion}${lastKnown ? "~" : ""}/Deleted${suffix}` : `${uid}/Deleted${suffix}`;
+}
+
+/** Begins what stands in for a missing uid. */
+const surrogate = "~";
+
+/** The change with a uid: its own, or for the rare API that gives none a digest of what makes the object that object. */
+export function withUid(change: Change, resource: string): Change {
+  if (change.meta.uid !== "") return change;
+  const { namespace, name } = change.meta;
+  const created = creationTimestamp(change.body);
+  const digest = createHash("sha256").update([resource, namespace, name, created].join("\0")).digest("base64url");
+  return { ...change, meta: { ...change.meta, uid: `${surrogate}${digest.slice(0, 22)}` } };
+}
+
+/** The uid as the API gave it. */
+export const givenUid = (uid: string): string => (uid.startsWith(surrogate) ? "" : uid);
+
+function creationTimestamp(body: Buffer): string {
+  const object: unknown = JSON.parse(body.toString());
+  const metadata = object !== null && typeof object === "object" && "metadata" in object ? object.metadata : undefined;
+  const named = metadata !== null && typeof metadata === "object" && "creationTimestamp" in metadata;
+  return named ? String(metadata.creationTimestamp) : "";
+}
+
+/** The event as the spill and the dead letters keep it; an empty body stands for one that the view has. */
+export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): StoredEvent {
+  const { view, meta, type, id, flags } = event;
+  return {
+    view: view.id,
+    function: view.functionName,
+    trigger: view.trigger.name,
+    namespace: meta.namespace,
+    name: meta.name,
+    uid: meta.uid,
+    resourceVersion: meta.resourceVersion,
+    type,
+    id,
+    flags: { ...flags },
+    deletedBy: event.deletedBy,
+    body: event.body ?? Buffer.alloc(0),
+    oldBody,
+    receivedAt: event.receivedWall,
+  };
+}

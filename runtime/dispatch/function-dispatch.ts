@@ -1,0 +1,205 @@
+import type { Cursor, DeadLetter } from "../checkpoint/batch.ts";
+import { replayedEvent } from "../checkpoint/dead-letters.ts";
+import type { Clock } from "../clock.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { Commits } from "./commits.ts";
+import type { EventMaker } from "./event-maker.ts";
+import type { FunctionQueue } from "./function-queue.ts";
+import type { Observer } from "./observer.ts";
+import { nameOf, Subscription } from "./subscription.ts";
+import type { View } from "./view.ts";
+
+/** What a source is to a subscription. */
+export interface SourceRef {
+  /** Stands for the source's selectors, without its namespace; another value than the stored one means a list. */
+  readonly selection: string;
+  /** "" for all namespaces. */
+  readonly namespace: string;
+}
+
+/** How a function does; times are epoch milliseconds. */
+export interface FunctionStatus {
+  readonly function: string;
+  /** Every source it reads has listed or resumed. */
+  readonly ready: boolean;
+  /** Age of the oldest unfinished event in seconds; 0 when there is none. */
+  readonly lagSeconds: number;
+  /** Events that wait in memory, those in handlers, and those on disk. */
+  readonly queued: number;
+  readonly inFlight: number;
+  readonly spilled: number;
+  /** Lanes held by an event that is out of attempts, as the manifest asks. */
+  readonly blockedLanes: number;
+  /** When an attempt last ended. */
+  readonly lastEvent: number | undefined;
+  readonly deadLetters: number;
+  /** Failed attempts since the start. */
+  readonly failures: number;
+  readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: string | undefined }[];
+}
+
+export interface FunctionParts {
+  readonly manifest: FunctionManifest;
+  /** By trigger. */
+  readonly views: ReadonlyMap<string, View>;
+  readonly cursors: readonly Cursor[];
+  readonly queue: FunctionQueue;
+  readonly maker: EventMaker;
+  readonly commits: Commits;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  /** The last writes before the start may be missing. */
+  readonly suspect: boolean;
+  readonly deadLetters: number;
+}
+
+/** One loaded function. */
+export class FunctionDispatch {
+  readonly name: string;
+  private readonly parts: FunctionParts;
+  private readonly subscriptions = new Map<string, Subscription>();
+  /** Where subscriptions begin, by `view/namespace`. */
+  private readonly cursors: Map<string, Cursor>;
+  private deadLetters: number;
+
+  constructor(parts: FunctionParts) {
+    this.name = parts.manifest.name;
+    this.parts = parts;
+    this.cursors = new Map(parts.cursors.map((cursor) => [`${cursor.view}/${cursor.namespace}`, cursor]));
+    this.deadLetters = parts.deadLetters;
+    parts.queue.start();
+    for (const { name, namespaces } of parts.manifest.triggers) {
+      if (namespaces.type === "names") this.retain(name, namespaces.names);
+    }
+  }
+
+  /** The subscriber for one of a trigger's sources; the same one for the same source. */
+  subscription(trigger: string, { selection, namespace }: SourceRef): Subscription {
+    const { maker, commits, clock, observer, suspect, queue } = this.parts;
+    const view = this.view(trigger);
+    const key = `${view.id}/${namespace}`;
+    const existing = this.subscriptions.get(key);
+    if (existing) return existing;
+    const initial = !this.hasListed(view);
+    const fresh = { view: view.id, namespace, selection, lowWaterMark: undefined, epoch: 0, initial };
+    const cursor = this.cursors.get(key) ?? fresh;
+    const accept = queue.accept.bind(queue);
+    const made = new Subscription({ view, cursor, selection, suspect, maker, commits, clock, observer, accept });
+    this.subscriptions.set(key, made);
+    commits.cursorMoved(made);
+    return made;
+  }
+
+  /**
+   * Says which namespaces a trigger reads, all of them. Subscriptions to others are closed, and objects known in others
+   * told of as Deleted, `unselected`. For namespaces chosen by labels, called whenever the choice changes.
+   */
+  retain(trigger: string, namespaces: readonly string[]): void {
+    const { maker, clock, queue } = this.parts;
+    const view = this.view(trigger);
+    const kept = new Set(namespaces);
+    const leaving = [...view.live("")].filter(([key]) => !kept.has(nameOf(key).namespace));
+    const epochs = this.leave(view, kept, new Set(leaving.map(([key]) => nameOf(key).namespace)));
+    for (const [key, { uid, resourceVersion }] of leaving) {
+      const name = nameOf(key);
+      const event = maker.make({
+        view,
+        type: "Deleted",
+        key,
+        meta: { ...name, uid, resourceVersion },
+        receivedAt: clock.monotonic(),
+        epoch: epochs.get(name.namespace) ?? epochs.get("") ?? 0,
+        selective: true,
+        flags: { synthetic: true, reason: "unselected", finalStateUnknown: true },
+        forget: true,
+      });
+      queue.accept(event);
+    }
+  }
+
+  /** No attempt begins while `swap` puts new code in place; those that run end on the old code. */
+  async replace(manifest: FunctionManifest, usesOldObject: boolean, swap: () => Promise<void>): Promise<void> {
+    await this.parts.queue.pause();
+    await swap();
+    this.parts.queue.resume(manifest, usesOldObject);
+  }
+
+  /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */
+  async stop(): Promise<void> {
+    for (const subscription of this.subscriptions.values()) subscription.close();
+    await this.parts.queue.stop();
+  }
+
+  /** Puts a dead letter of this function back at the end of its lane. */
+  async replay(letter: DeadLetter): Promise<void> {
+    const { queue, maker, commits } = this.parts;
+    commits.dropDeadLetter(letter.letter);
+    queue.acceptSpilled(replayedEvent(letter, maker.nextSequence()));
+    this.deadLetters--;
+    await commits.flush();
+  }
+
+  async drop(letter: DeadLetter): Promise<void> {
+    this.parts.commits.dropDeadLetter(letter.letter);
+    this.deadLetters--;
+    await this.parts.commits.flush();
+  }
+
+  status(): FunctionStatus {
+    const { clock, queue } = this.parts;
+    const { oldestAt, blocked, letters, lastEventAt, ...counts } = queue.counts();
+    const subscriptions = [...this.subscriptions.values()];
+    return {
+      function: this.name,
+      ready: subscriptions.length > 0 && subscriptions.every(({ isReady }) => isReady),
+      lagSeconds: oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1000,
+      ...counts,
+      blockedLanes: blocked,
+      lastEvent: lastEventAt,
+      deadLetters: this.deadLetters + letters,
+      subscriptions: subscriptions.map(({ id, lowWaterMark }) => ({ id, lowWaterMark })),
+    };
+  }
+
+  /** Only objects from before the trigger's first complete list are initial; a namespace that joins later brings news. */
+  private hasListed(view: View): boolean {
+    for (const cursor of this.cursors.values()) if (cursor.view === view.id && !cursor.initial) return true;
+    for (const [key, { isReady }] of this.subscriptions) if (isReady && key.startsWith(`${view.id}/`)) return true;
+    return false;
+  }
+
+  /**
+   * Lets go of a view's positions outside `kept`. Where objects are known it keeps a position that begins anew but
+   * counts its epoch on, so that no event id is used again. Gives the epochs by namespace.
+   */
+  private leave(view: View, kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {
+    const { commits } = this.parts;
+    const epochs = new Map<string, number>();
+    for (const [key, subscription] of this.subscriptions) {
+      if (!key.startsWith(`${view.id}/`) || kept.has(subscription.namespace)) continue;
+      const cursor = subscription.cursor();
+      if (cursor) this.cursors.set(key, cursor);
+      subscription.close();
+      this.subscriptions.delete(key);
+    }
+    for (const [key, cursor] of this.cursors) {
+      if (cursor.view !== view.id || kept.has(cursor.namespace)) continue;
+      epochs.set(cursor.namespace, cursor.epoch);
+      if (withObjects.has(cursor.namespace)) {
+        const anew = { ...cursor, lowWaterMark: undefined, initial: false };
+        this.cursors.set(key, anew);
+        commits.cursorMoved({ cursor: () => anew });
+      } else if (cursor.lowWaterMark === undefined) {
+        this.cursors.delete(key);
+        commits.dropCursor(cursor.view, cursor.namespace);
+      }
+    }
+    return epochs;
+  }
+
+  private view(trigger: string): View {
+    const view = this.parts.views.get(trigger);
+    if (!view) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
+    return view;
+  }
+}

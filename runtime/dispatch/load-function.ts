@@ -1,0 +1,109 @@
+import type { SpilledEvent } from "../checkpoint/batch.ts";
+import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
+import type { Clock, Random } from "../clock.ts";
+import { Filter } from "../filter/filter.ts";
+import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import type { Commits } from "./commits.ts";
+import type { Runner } from "./delivery.ts";
+import { EventMaker } from "./event-maker.ts";
+import { FunctionDispatch } from "./function-dispatch.ts";
+import { FunctionQueue } from "./function-queue.ts";
+import type { Log, Observer } from "./observer.ts";
+import { Spill } from "./spill.ts";
+import type { StartedBefore } from "./started-before.ts";
+import { type KeptBody, View } from "./view.ts";
+
+export interface LoadParts {
+  readonly manifest: FunctionManifest;
+  readonly usesOldObject: boolean;
+  readonly startedBefore: StartedBefore;
+  readonly commits: Commits;
+  readonly store: CheckpointStore;
+  readonly runner: Runner;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: Observer;
+  readonly log: Log;
+}
+
+/** Builds a function's dispatch from its manifest and what the store has of it. */
+export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
+  const { manifest, usesOldObject, store, commits, clock, random, observer, log, runner } = parts;
+  const views = new Map<string, View>();
+  const byId = new Map<number, View>();
+  const stored: StoredView[] = [];
+  for (const trigger of manifest.triggers) {
+    const resource = resourceOf(trigger);
+    const found = await store.openView(manifest.name, trigger.name, resource);
+    const filter = new Filter(trigger, ({ condition, message }) => {
+      observer.conditionError?.(manifest.name, trigger.name);
+      log.warn({ function: manifest.name, trigger: trigger.name, condition, error: message }, "condition failed");
+    });
+    const kept = keptBody(trigger, usesOldObject, filter.needsOldBody);
+    const view = new View({ id: found.id, functionName: manifest.name, trigger, resource, filter, kept, commits });
+    await store.known(found.id, (key, identity) => view.restore(key, identity));
+    stored.push(found);
+    views.set(trigger.name, view);
+    byId.set(found.id, view);
+  }
+  await retireUnused(parts, byId);
+  const headers = await store.spillHeaders(manifest.name);
+  const maker = new EventMaker(clock, parts.startedBefore, headers.at(-1)?.sequence ?? 0);
+  const live = headers.filter(({ view }) => byId.has(view));
+  for (const { view, namespace, name, uid, resourceVersion, deletedBy, type, replayed } of live) {
+    const deleted = type === "Deleted";
+    if (!replayed) byId.get(view)?.expect(`${namespace}/${name}`, uid, deleted ? deletedBy : resourceVersion, deleted);
+  }
+  const spill = new Spill(manifest.name, store, commits, new Set(byId.keys()), live);
+  const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
+  const queue = new FunctionQueue({
+    manifest,
+    usesOldObject,
+    spill,
+    restore,
+    commits,
+    runner,
+    clock,
+    random,
+    observer,
+    log,
+  });
+  return new FunctionDispatch({
+    manifest,
+    views,
+    cursors: stored.flatMap(({ cursors }) => cursors),
+    queue,
+    maker,
+    commits,
+    clock,
+    observer,
+    suspect: store.previousEnd === "power-loss",
+    deadLetters: (await store.deadLetters(manifest.name)).length,
+  });
+}
+
+/** `group/Kind`: what stays the same when a manifest names another version. */
+export function resourceOf({ apiVersion, kind }: Pick<Trigger, "apiVersion" | "kind">): string {
+  const slash = apiVersion.indexOf("/");
+  return `${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`;
+}
+
+/** Bodies are kept only where something will read them: a Deleted that is found, or the previous object. */
+function keptBody({ lastBody, events }: Trigger, usesOldObject: boolean, filtersOnOld: boolean): KeptBody {
+  return usesOldObject || filtersOnOld || events.includes("Deleted") ? lastBody : "None";
+}
+
+/** Views of triggers that the manifest no longer has. */
+async function retireUnused({ manifest, store, clock }: LoadParts, used: ReadonlyMap<number, View>): Promise<void> {
+  const unused = (await store.views(manifest.name)).filter(({ id }) => !used.has(id));
+  await store.retire(
+    unused.map(({ id }) => id),
+    clock.now(),
+  );
+}
+
+function viewOf(views: ReadonlyMap<number, View>, id: number): View {
+  const view = views.get(id);
+  if (!view) throw new TypeError(`no view ${id}`);
+  return view;
+}

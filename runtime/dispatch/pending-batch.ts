@@ -1,0 +1,109 @@
+import type {
+  Batch,
+  Cursor,
+  JournalRow,
+  KnownIdentity,
+  KnownWrite,
+  NewDeadLetter,
+  SpilledEvent,
+  StartedEvent,
+} from "../checkpoint/batch.ts";
+
+export type KnownState = KnownIdentity & { readonly body: Buffer | undefined };
+
+/** Writes that gather for the next commit; later ones of the same row replace earlier ones. */
+export class PendingBatch {
+  /** Of the journal: where its started events go. */
+  readonly row: number;
+  /** Rows, as a measure of when to commit. */
+  rows = 0;
+  /** Bytes of bodies. */
+  bytes = 0;
+  readonly started: StartedEvent[] = [];
+  /** Called when the batch is durable. */
+  readonly waiters: (() => void)[] = [];
+  private readonly known = new Map<number, Map<string, KnownState | undefined>>();
+  private readonly settledJournal: number[] = [];
+  private readonly journal: JournalRow[] = [];
+  private readonly spill: SpilledEvent[] = [];
+  private readonly unspill: { function: string; sequence: number }[] = [];
+  private readonly deadLetters: NewDeadLetter[] = [];
+  private readonly droppedDeadLetters: string[] = [];
+  private readonly droppedCursors: Pick<Cursor, "view" | "namespace">[] = [];
+
+  constructor(row: number) {
+    this.row = row;
+  }
+
+  putKnown(view: number, key: string, state: KnownState | undefined): void {
+    let ofView = this.known.get(view);
+    if (!ofView) {
+      ofView = new Map();
+      this.known.set(view, ofView);
+    }
+    ofView.set(key, state);
+    this.count(state?.body);
+  }
+
+  /** Whether it has a write of the key, and that write. */
+  stateOf(view: number, key: string): { readonly state: KnownState | undefined } | undefined {
+    const ofView = this.known.get(view);
+    return ofView?.has(key) ? { state: ofView.get(key) } : undefined;
+  }
+
+  addSpilled(event: SpilledEvent): void {
+    this.spill.push(event);
+    this.count(event.body);
+  }
+
+  dropSpilled(functionName: string, sequence: number): void {
+    this.unspill.push({ function: functionName, sequence });
+    this.rows++;
+  }
+
+  addDeadLetter(letter: NewDeadLetter): void {
+    this.deadLetters.push(letter);
+    this.count(letter.body);
+  }
+
+  dropDeadLetter(letter: string): void {
+    this.droppedDeadLetters.push(letter);
+    this.rows++;
+  }
+
+  addJournal(row: JournalRow): void {
+    this.journal.push(row);
+  }
+
+  settleJournal(row: number): void {
+    this.settledJournal.push(row);
+  }
+
+  dropCursor(view: number, namespace: string): void {
+    this.droppedCursors.push({ view, namespace });
+    this.rows++;
+  }
+
+  /** As the store takes it, with the cursors as they stand now. */
+  seal(cursors: readonly Cursor[]): Batch {
+    const known: KnownWrite[] = [];
+    for (const [view, states] of this.known) for (const [key, state] of states) known.push({ view, key, state });
+    const started = this.started.length === 0 ? [] : [{ id: this.row, started: this.started }];
+    return {
+      known,
+      cursors,
+      droppedCursors: this.droppedCursors,
+      journal: [...this.journal, ...started],
+      settledJournal: this.settledJournal,
+      spill: this.spill,
+      unspill: this.unspill,
+      deadLetters: this.deadLetters,
+      droppedDeadLetters: this.droppedDeadLetters,
+    };
+  }
+
+  private count(body: Buffer | undefined): void {
+    this.rows++;
+    this.bytes += body?.length ?? 0;
+  }
+}

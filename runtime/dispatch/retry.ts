@@ -1,0 +1,34 @@
+import type { Random } from "../clock.ts";
+import type { Delivery } from "../manifest/function.ts";
+
+/** A handler may ask for at most a day; a timer of Node holds 24.8 days. */
+const maxAskedMs = 24 * 60 * 60 * 1000;
+
+/** Retries of objects that failed together are spread over this share of their delay. */
+const jitter = 0.2;
+
+/** An interrupted attempt runs again at once, then after a second, doubling to this. */
+const maxInterruptedMs = 30_000;
+
+/** Attempts past the manifest's that are granted because the runtime, not the handler, may be why they ended. */
+const crashAllowance = 3;
+
+/** Milliseconds until the next attempt; `attempts` have failed. `asked` is the handler's own wish. */
+export function retryDelay(
+  { initialDelayMs, maxDelayMs, factor }: Delivery["retry"],
+  attempts: number,
+  asked: number | undefined,
+  random: Random,
+): number {
+  if (asked !== undefined) return Math.min(Math.max(0, asked), maxAskedMs);
+  const delay = Math.min(maxDelayMs, initialDelayMs * factor ** (attempts - 1));
+  return Math.min(maxDelayMs, delay * (1 + jitter * random()));
+}
+
+/** Milliseconds until an attempt that was interrupted `times` in a row runs again. */
+export const interruptedDelay = (times: number): number =>
+  times <= 1 ? 0 : Math.min(maxInterruptedMs, 1_000 * 2 ** (times - 2));
+
+/** Whether so many begun attempts, with the runtime ending in each, are enough to suspect the event. */
+export const isCrashLoop = (attempts: number, { maxAttempts }: Delivery["retry"]): boolean =>
+  attempts >= maxAttempts + crashAllowance;

@@ -1,0 +1,140 @@
+import type { SpilledEvent, SpillHeader } from "../checkpoint/batch.ts";
+import type { CheckpointStore } from "../checkpoint/store.ts";
+import type { Commits } from "./commits.ts";
+import { type LaneEvent, storedEvent } from "./event.ts";
+
+/** What a function may hold in memory: events, and bytes of their bodies. */
+export const memoryLimit = { events: 1000, bytes: 32 * 1024 * 1024 } as const;
+
+/** Events of which only the disk has the body; what remains of each in memory is about half a kilobyte. */
+const stubLimit = 10_000;
+
+/** An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it. */
+export const pinnedMs = 60_000;
+
+/**
+ * The part of a function's queue that is on disk. Events arrive with rising sequence; those in memory precede those
+ * that overflowed, so that reading back in order of sequence never lets one event overtake another of its lane.
+ */
+export class Spill {
+  private readonly functionName: string;
+  private readonly store: CheckpointStore;
+  private readonly commits: Commits;
+  private readonly views: ReadonlySet<number>;
+  /** Events that are on disk alone. */
+  private overflow: number;
+  /** The newest sequence that left the disk for memory, or never was on it. */
+  private loaded = 0;
+  private fresh = 0;
+  private bytes = 0;
+  private stubs = 0;
+  private loading = false;
+
+  /** `headers`: what the store holds of the function's live views. */
+  constructor(
+    functionName: string,
+    store: CheckpointStore,
+    commits: Commits,
+    views: ReadonlySet<number>,
+    headers: readonly SpillHeader[],
+  ) {
+    this.functionName = functionName;
+    this.store = store;
+    this.commits = commits;
+    this.views = views;
+    this.overflow = headers.length;
+  }
+
+  /** Events that are on disk alone. */
+  get waiting(): number {
+    return this.overflow;
+  }
+
+  /** Whether the next event must go to disk: memory is full, or others are there before it. */
+  get isFull(): boolean {
+    return (
+      this.overflow > 0 ||
+      this.fresh >= memoryLimit.events ||
+      this.bytes >= memoryLimit.bytes ||
+      this.stubs >= stubLimit
+    );
+  }
+
+  /** An event that goes to disk instead of into its lane. */
+  put(event: SpilledEvent): void {
+    if (this.overflow === 0) this.loaded = event.sequence - 1;
+    this.overflow++;
+    this.commits.putSpilled(event);
+  }
+
+  /** The event is in its lane from now on. */
+  entered(event: LaneEvent): void {
+    event.resident = true;
+    this.fresh++;
+    this.bytes += event.size;
+  }
+
+  /** The event is terminal. */
+  left(event: LaneEvent): void {
+    if (event.resident) {
+      this.fresh--;
+      this.bytes -= event.size;
+    } else this.stubs--;
+    if (event.stored) this.commits.dropSpilled(this.functionName, event.sequence);
+  }
+
+  /** Writes an event that holds the mark up to disk, and lets the mark pass. */
+  pin(event: LaneEvent): void {
+    if (event.stored) return;
+    const { sequence, replayed } = event;
+    this.commits.putSpilled({ ...storedEvent(event, event.oldBody), sequence, replayed });
+    event.stored = true;
+    event.mark?.owner.settle(event.mark.entry);
+    event.mark = undefined;
+  }
+
+  /** Lets go of the body of an event that will wait, where the disk has it. */
+  release(event: LaneEvent): void {
+    if (!event.stored) return;
+    event.body = undefined;
+    if (!event.resident) return;
+    event.resident = false;
+    this.fresh--;
+    this.bytes -= event.size;
+    this.stubs++;
+  }
+
+  /** The body of an event that was let go of. */
+  async body(event: LaneEvent): Promise<Buffer> {
+    await this.commits.flush();
+    const [found] = await this.store.spilled(this.functionName, event.sequence - 1, 1);
+    if (found?.sequence !== event.sequence) throw new Error(`spilled event ${event.sequence} is gone`);
+    return found.body;
+  }
+
+  /** Reads events back, in order, as memory allows. Nothing while another call reads. */
+  async load(give: (event: SpilledEvent) => void): Promise<void> {
+    if (this.loading) return;
+    this.loading = true;
+    try {
+      while (this.overflow > 0 && this.hasRoom) {
+        await this.commits.flush();
+        const events = await this.store.spilled(this.functionName, this.loaded, memoryLimit.events / 2);
+        if (events.length === 0) return;
+        for (const event of events) {
+          if (this.bytes >= memoryLimit.bytes) break;
+          this.loaded = event.sequence;
+          if (!this.views.has(event.view)) continue;
+          this.overflow--;
+          give(event);
+        }
+      }
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  private get hasRoom(): boolean {
+    return this.fresh <= memoryLimit.events / 2 && this.bytes <= memoryLimit.bytes / 2 && this.stubs < stubLimit;
+  }
+}

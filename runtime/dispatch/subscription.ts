@@ -1,0 +1,257 @@
+import type { Cursor } from "../checkpoint/batch.ts";
+import type { Clock } from "../clock.ts";
+import type { Trigger } from "../manifest/function.ts";
+import { type Change, objectKey } from "../watch/change.ts";
+import { GapDiff, type KnownObject, MassDeletionGuard } from "../watch/diff.ts";
+import { compareResourceVersions, isOrdered } from "../watch/resource-version.ts";
+import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
+import type { Commits } from "./commits.ts";
+import type { EventFlags } from "./delivery.ts";
+import { type LaneEvent, type MarkOwner, withUid } from "./event.ts";
+import type { EventMaker, EventSource } from "./event-maker.ts";
+import { LowWaterMark, type MarkEntry } from "./low-water-mark.ts";
+import type { Observer } from "./observer.ts";
+import type { Standing, View } from "./view.ts";
+
+export interface SubscriptionParts {
+  readonly view: View;
+  readonly cursor: Cursor;
+  /** Stands for the source's selectors now. */
+  readonly selection: string;
+  /** The last writes before the start may be missing. */
+  readonly suspect: boolean;
+  readonly maker: EventMaker;
+  readonly commits: Commits;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  /** Takes events for the function's lanes. */
+  readonly accept: (event: LaneEvent) => void;
+}
+
+/** One trigger on one source: turns what is received into events, and keeps the cursor. */
+export class Subscription implements Subscriber, MarkOwner {
+  readonly id: string;
+  readonly namespace: string;
+  private readonly parts: SubscriptionParts;
+  private readonly mark: LowWaterMark;
+  private readonly guard = new MassDeletionGuard();
+  /** As the cursor has it, and as it will once the list that brings it is done. */
+  private saved: { readonly selection: string; readonly epoch: number };
+  private epoch: number;
+  private listed: boolean;
+  private initial: boolean;
+  private suspect: boolean;
+  private closed = false;
+
+  constructor(parts: SubscriptionParts) {
+    const { view, cursor, selection } = parts;
+    this.parts = parts;
+    this.id = `${view.functionName}/${view.trigger.name}/${view.resource}/${cursor.namespace}`;
+    this.namespace = cursor.namespace;
+    this.mark = new LowWaterMark(cursor.lowWaterMark);
+    this.saved = { selection: cursor.selection, epoch: cursor.epoch };
+    this.epoch = cursor.epoch;
+    this.initial = cursor.initial && cursor.lowWaterMark === undefined;
+    this.suspect = parts.suspect;
+    // A position whose order is not known is no place to resume from: changes done above it could not be told.
+    const { lowWaterMark } = cursor;
+    this.listed = lowWaterMark !== undefined && isOrdered(lowWaterMark) && cursor.selection === selection;
+  }
+
+  get resumeFrom(): string | undefined {
+    return this.listed ? this.mark.value : undefined;
+  }
+
+  get lowWaterMark(): string | undefined {
+    return this.mark.value;
+  }
+
+  /** Whether its first list, or the position it resumed from, is there. */
+  get isReady(): boolean {
+    return this.listed;
+  }
+
+  get congested(): Promise<void> | undefined {
+    return this.closed ? undefined : this.parts.commits.congested;
+  }
+
+  change(given: Change): void {
+    if (this.closed) return;
+    const { view, observer } = this.parts;
+    const change = withUid(given, view.resource);
+    const { meta } = change;
+    const key = objectKey(meta);
+    const standing = view.standing(key);
+    if (standing && isStale(standing, change)) {
+      observer.stale?.(view.functionName, view.trigger.name);
+      this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
+      this.moved();
+      return;
+    }
+    const replaces = standing && !standing.deleted && standing.uid !== meta.uid ? standing : undefined;
+    const entry: MarkEntry = { resourceVersion: meta.resourceVersion, outstanding: replaces ? 2 : 1, firm: false };
+    this.mark.push(entry);
+    const mark = { owner: this, entry };
+    const live = standing !== undefined && !standing.deleted && !replaces;
+    const type = change.type === "Deleted" ? "Deleted" : live ? "Modified" : "Added";
+    const next = { type, key, meta, body: change.body, receivedAt: change.receivedAt, mark } as const;
+    if (!replaces) {
+      this.emit(next);
+      return;
+    }
+    // The deletion of the object that had the name before was missed: the handler is told of it first.
+    const flags = { synthetic: true, finalStateUnknown: true } as const;
+    this.emitDeleted(key, replaces, { mark, flags, deletedBy: predecessor(meta.resourceVersion) });
+    this.emit(next);
+  }
+
+  bookmark(resourceVersion: string): void {
+    if (this.closed) return;
+    this.suspect = false;
+    this.mark.push({ resourceVersion, outstanding: 0, firm: true });
+    this.moved();
+  }
+
+  list(reason: ListReason, gapFrom: string | undefined): ListReceiver {
+    const { view } = this.parts;
+    const rewinds = reason === "rv-rewind";
+    const alive = (key: string) => {
+      const standing = view.standing(key);
+      return standing?.deleted ? undefined : standing;
+    };
+    const diff = new GapDiff(alive, rewinds ? "different" : "newer");
+    const from = gapFrom ?? this.mark.value ?? null;
+    return {
+      item: (change) => diff.item(withUid(change, view.resource)),
+      end: (resourceVersion) =>
+        this.closed ? "counted" : this.complete(diff, { rewinds, gap: { from, to: resourceVersion } }),
+      abort: () => {},
+    };
+  }
+
+  settle(entry: MarkEntry): void {
+    if (this.mark.settle(entry)) this.moved();
+  }
+
+  cursor(): Cursor | undefined {
+    if (this.closed) return undefined;
+    const { view } = this.parts;
+    return {
+      view: view.id,
+      namespace: this.namespace,
+      ...this.saved,
+      lowWaterMark: this.mark.value,
+      initial: this.initial,
+    };
+  }
+
+  /** Takes nothing any more, and leaves the cursor as it is. */
+  close(): void {
+    this.closed = true;
+  }
+
+  /** Turns a complete list into events. Its end holds the mark until they are all terminal or on disk. */
+  private complete(diff: GapDiff, { rewinds, gap }: { rewinds: boolean; gap: Gap }): "counted" | "held" {
+    const { view, selection, clock, commits } = this.parts;
+    const known = [...view.live(this.namespace)];
+    const differences = diff.end(known);
+    const first = this.initial;
+    const reselected = !first && (this.saved.selection !== selection || this.mark.value === undefined);
+    const deletions = differences.filter(({ type }) => type === "Deleted").length;
+    if (!reselected && !this.guard.believes(deletions, known.length, clock.monotonic())) return "held";
+    if (rewinds) view.exhume(this.namespace);
+    if (rewinds || reselected) this.epoch = this.saved.epoch + 1;
+    const entry: MarkEntry = {
+      resourceVersion: gap.to,
+      outstanding: 1,
+      firm: true,
+      rewinds,
+      reached: () => {
+        this.saved = { selection, epoch: this.epoch };
+        this.initial = false;
+        commits.cursorMoved(this);
+      },
+    };
+    this.mark.push(entry);
+    const mark = { owner: this, entry };
+    for (const difference of differences) {
+      const { type, key } = difference;
+      if (type !== "Deleted" && first && type === "Added" && view.trigger.initialEvents === "Skip") {
+        const { meta, body } = difference.change;
+        view.record(key, meta.uid, meta.resourceVersion, body);
+        continue;
+      }
+      entry.outstanding++;
+      const reason = rewinds ? "rv-rewind" : !reselected || type === "Modified" ? "relist" : reasons[type];
+      if (type === "Deleted") {
+        const flags = { synthetic: true, reason, gap, finalStateUnknown: true } as const;
+        const deletedBy = difference.before === undefined ? gap.to : predecessor(difference.before);
+        this.emitDeleted(key, difference.known, { mark, flags, deletedBy, selective: reselected });
+      } else {
+        const { meta, body, receivedAt } = difference.change;
+        const flags = first && type === "Added" ? initialFlags : ({ synthetic: true, reason, gap } as const);
+        this.emit({ type, key, meta, body, receivedAt, mark, flags });
+      }
+    }
+    this.listed = true;
+    this.suspect = false;
+    this.settle(entry);
+    return "counted";
+  }
+
+  private emitDeleted(key: string, known: KnownObject, more: Partial<EventSource>): void {
+    const meta = { ...nameOf(key), uid: known.uid, resourceVersion: known.resourceVersion };
+    this.emit({ type: "Deleted", key, meta, receivedAt: this.parts.clock.monotonic(), ...more });
+  }
+
+  private emit(source: Omit<EventSource, "view" | "epoch" | "selective"> & Partial<EventSource>): void {
+    const { view, accept, maker } = this.parts;
+    const { epoch, suspect } = this;
+    accept(
+      maker.make({
+        view,
+        epoch,
+        redelivered: suspect,
+        ...source,
+        selective: source.selective || isSelective(view.trigger),
+      }),
+    );
+  }
+
+  /** The mark has moved: the cursor is to be saved, and no replay reaches behind it any more. */
+  private moved(): void {
+    const { view, commits } = this.parts;
+    commits.cursorMoved(this);
+    if (this.mark.value !== undefined) view.exhume(this.namespace, this.mark.value);
+  }
+}
+
+type Gap = NonNullable<EventFlags["gap"]>;
+
+const initialFlags: EventFlags = { initial: true };
+
+/** Why an object came or went when the selection changed. */
+const reasons = { Added: "selected", Deleted: "unselected" } as const;
+
+/** Whether objects can come and go without being created or deleted. */
+export const isSelective = ({ labelSelector, fieldSelector, namespaces }: Trigger): boolean =>
+  labelSelector !== "" || fieldSelector !== "" || namespaces.type === "labels";
+
+/** The two parts of an object's key. */
+export function nameOf(key: string): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf("/");
+  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/**
+ * Whether a change was received before: it is no newer than where its object stands. Where resourceVersions cannot be
+ * ordered only the same one is. A deletion may carry the last state's own resourceVersion, in APIs that are not etcd's.
+ */
+function isStale(standing: Standing, { type, meta }: Change): boolean {
+  const order = compareResourceVersions(meta.resourceVersion, standing.resourceVersion);
+  if (order === undefined || order > 0) return standing.deleted && standing.uid === meta.uid && type === "Deleted";
+  return order < 0 || type !== "Deleted" || standing.deleted;
+}
+
+/** The newest resourceVersion that is older. */
+const predecessor = (version: string): string => (isOrdered(version) ? String(BigInt(version) - 1n) : version);

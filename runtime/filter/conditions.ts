@@ -1,0 +1,98 @@
+import { TypeError as CelTypeError, Environment, ParseError } from "@marcbachmann/cel-js";
+import { type Place, WatchfireError } from "../errors.ts";
+
+/** A compiled expression over `object` and `oldObject`. */
+interface Condition {
+  readonly name: string;
+  readonly evaluate: (variables: Readonly<Record<string, unknown>>) => unknown;
+}
+
+const environment = new Environment({ enableOptionalTypes: true })
+  .registerVariable("object", "dyn")
+  .registerVariable("oldObject", "dyn");
+
+/** A condition that could not be evaluated. */
+export interface ConditionError {
+  readonly condition: string;
+  readonly message: string;
+}
+
+export interface ConditionSource {
+  readonly name: string;
+  readonly expression: string;
+}
+
+/**
+ * A trigger's match conditions. All must hold, as in admission policies: one that is false decides; one that cannot be
+ * evaluated, such as for a field that is missing, counts as not holding, and is told.
+ */
+export class MatchConditions {
+  /** Whether any of them reads `oldObject`. */
+  readonly usesOldObject: boolean;
+  private readonly conditions: readonly Condition[];
+
+  /** Throws a fault of the filter section, at `place`, for an expression that does not compile. */
+  constructor(sources: readonly ConditionSource[], place?: Place) {
+    this.conditions = sources.map((source, index) => compile(source, index, place));
+    this.usesOldObject = sources.some(({ expression }) => /\boldObject\b/.test(expression));
+  }
+
+  get count(): number {
+    return this.conditions.length;
+  }
+
+  /** Takes objects as `celValue` gives them; `oldObject` is null for an Added. */
+  match(object: unknown, oldObject: unknown, onError: (error: ConditionError) => void): boolean {
+    const variables = { object, oldObject };
+    let failure: ConditionError | undefined;
+    for (const { name, evaluate } of this.conditions) {
+      try {
+        if (evaluate(variables) !== true) return false;
+      } catch (error) {
+        failure ??= { condition: name, message: firstLine(error) };
+      }
+    }
+    if (failure) onError(failure);
+    return failure === undefined;
+  }
+}
+
+function compile({ name, expression }: ConditionSource, index: number, place: Place | undefined): Condition {
+  const fault = (code: "WF_FILTER_CONDITION_SYNTAX" | "WF_FILTER_CONDITION_TYPE", what: string): WatchfireError =>
+    new WatchfireError(code, {
+      what,
+      path: `matchConditions[${index}].expression`,
+      actual: expression,
+      ...(place && { place }),
+    });
+  try {
+    const parsed = environment.parse(expression);
+    const check = parsed.check();
+    if (!check.valid) throw fault("WF_FILTER_CONDITION_TYPE", describe(name, check.error));
+    if (check.type !== "bool" && check.type !== "dyn") {
+      throw fault("WF_FILTER_CONDITION_TYPE", `condition ${name} yields ${check.type}, not bool`);
+    }
+    return { name, evaluate: parsed };
+  } catch (error) {
+    if (error instanceof WatchfireError) throw error;
+    throw fault("WF_FILTER_CONDITION_SYNTAX", describe(name, error));
+  }
+}
+
+/** What CEL says, with the character of the expression it says it about, from 1. */
+function describe(name: string, error: unknown): string {
+  const summary = firstLine(error);
+  const at = error instanceof ParseError || error instanceof CelTypeError ? error.range?.start : undefined;
+  return `condition ${name}: ${summary}${at === undefined ? "" : ` at character ${at + 1}`}`;
+}
+
+const firstLine = (error: unknown): string =>
+  ((error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "").trim();
+
+/** JSON as CEL sees it: whole numbers are of its type int, all others double. */
+export function celValue(value: unknown): unknown {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(celValue);
+  if (value === null || typeof value !== "object") return value;
+  return new Map(Object.entries(value).map(([key, member]) => [key, celValue(member)]));
+}

@@ -1,0 +1,104 @@
+import type { ChangeType } from "../manifest/function.ts";
+import type { Change } from "./change.ts";
+import { objectKey } from "./change.ts";
+import { compareResourceVersions } from "./resource-version.ts";
+
+/** An object as its last event left it. */
+export interface KnownObject {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** A difference between what was known and a complete list. */
+export type Difference =
+  | { readonly type: "Added" | "Modified"; readonly key: string; readonly change: Change }
+  /** `before` bounds the deletion: it came before this resourceVersion of the object that took the name; or by the list's own. */
+  | {
+      readonly type: "Deleted";
+      readonly key: string;
+      readonly known: KnownObject;
+      readonly before: string | undefined;
+    };
+
+/** Which of two states of one object counts: the newer, or after a rewind whichever the list shows. */
+export type DiffMode = "newer" | "different";
+
+/**
+ * Finds what happened in a gap, by comparing a list with what was known before it. Items stream in; one that is
+ * unchanged is let go at once. Nothing is given until the list is complete: half a list would be read as deletions.
+ */
+export class GapDiff {
+  private readonly lookup: (key: string) => KnownObject | undefined;
+  private readonly mode: DiffMode;
+  private readonly seen = new Set<string>();
+  private readonly found: { readonly change: Change; readonly difference: Difference }[] = [];
+  private readonly replaced: Difference[] = [];
+
+  /** `lookup` gives the live object known by a key, and must not change its answers until `end`. */
+  constructor(lookup: (key: string) => KnownObject | undefined, mode: DiffMode = "newer") {
+    this.lookup = lookup;
+    this.mode = mode;
+  }
+
+  /** Takes an item; one listed twice, as a restarted page may, counts once. */
+  item(change: Change): void {
+    const key = objectKey(change.meta);
+    if (this.seen.has(key)) return;
+    this.seen.add(key);
+    const known = this.lookup(key);
+    if (known && known.uid !== change.meta.uid) {
+      this.replaced.push({ type: "Deleted", key, known, before: change.meta.resourceVersion });
+      this.add("Added", key, change);
+    } else if (!known) this.add("Added", key, change);
+    else if (this.changed(known.resourceVersion, change.meta.resourceVersion)) this.add("Modified", key, change);
+  }
+
+  /** The complete list's differences: Deleted first, then by resourceVersion. `known` are all the objects known. */
+  end(known: Iterable<readonly [string, KnownObject]>): Difference[] {
+    const deleted = [...this.replaced];
+    for (const [key, object] of known) {
+      if (!this.seen.has(key)) deleted.push({ type: "Deleted", key, known: object, before: undefined });
+    }
+    // A sort keeps the list's order where resourceVersions cannot be compared.
+    this.found.sort(
+      (a, b) => compareResourceVersions(a.change.meta.resourceVersion, b.change.meta.resourceVersion) ?? 0,
+    );
+    return [...deleted, ...this.found.map(({ difference }) => difference)];
+  }
+
+  private add(type: Exclude<ChangeType, "Deleted">, key: string, change: Change): void {
+    this.found.push({ change, difference: { type, key, change } });
+  }
+
+  /** A list older than what is known, as a lagging server gives, changes nothing; versions without order differ or not. */
+  private changed(known: string, listed: string): boolean {
+    const order = compareResourceVersions(listed, known);
+    return this.mode === "different" || order === undefined ? listed !== known : order > 0;
+  }
+}
+
+/** Fewer known objects than this are never held back: a small set is often emptied on purpose. */
+const guardedSize = 100;
+
+/** How long after a suspicious list a second one is asked for, in milliseconds. */
+export const secondOpinionMs = 30_000;
+
+/**
+ * Guards against an answer of an empty cache or of another cluster: a list that would delete more than half of a large
+ * known set is believed only when a second one, at least 30 s later, says so too.
+ */
+export class MassDeletionGuard {
+  private suspectedAt: number | undefined;
+
+  /** Whether this list's deletions are to be believed. `now` is monotonic, in milliseconds. */
+  believes(deleted: number, known: number, now: number): boolean {
+    if (known <= guardedSize || deleted * 2 <= known) {
+      this.suspectedAt = undefined;
+      return true;
+    }
+    this.suspectedAt ??= now;
+    if (now - this.suspectedAt < secondOpinionMs) return false;
+    this.suspectedAt = undefined;
+    return true;
+  }
+}
