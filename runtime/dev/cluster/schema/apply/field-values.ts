@@ -1,0 +1,156 @@
+import { isObject, type Json, type JsonObject, jsonEqual, setMember } from "../json.ts";
+import type { Schema } from "../schema.ts";
+import { FieldSet, FieldSetBuilder, type PathElement } from "./field-set.ts";
+import { childSchema, deduced, isNamedField, listItems, shapeOf } from "./shape.ts";
+
+/** The schema and the value below each element of a map, set or keyed list. */
+function children(value: Json, schema: Schema, top: boolean): { element: PathElement; item: Json; schema: Schema }[] {
+  if (Array.isArray(value)) {
+    return listItems(value, schema).map((child) => ({ ...child, schema: schema.items ?? deduced }));
+  }
+  if (!isObject(value)) return [];
+  return Object.entries(value).map(([name, item]) => ({
+    element: `f:${name}`,
+    item,
+    schema: childSchema(schema, name, top) ?? deduced,
+  }));
+}
+
+/** The fields that a configuration sets: what a manager that applies it comes to own. */
+export function fieldsOf(object: JsonObject, schema: Schema): FieldSet {
+  const fields = new FieldSetBuilder();
+  const collect = (value: Json, type: Schema, path: readonly PathElement[], top: boolean): void => {
+    if (shapeOf(value, type) === "leaf") {
+      if (!Array.isArray(value) || !isGranular(type)) fields.insert(path);
+      return;
+    }
+    for (const child of children(value, type, top)) {
+      const childPath = [...path, child.element];
+      collect(child.item, child.schema, childPath, false);
+      const named = child.element.startsWith("f:") && isNamedField(type, child.element.slice(2), top);
+      if (!named || child.item === null || isEmptyObject(child.item)) fields.insert(childPath);
+    }
+  };
+  collect(object, schema, [], true);
+  return fields.build();
+}
+
+function isGranular(schema: Schema): boolean {
+  const listType = schema["x-kubernetes-list-type"];
+  return listType === "map" || listType === "set";
+}
+
+function isEmptyObject(value: Json): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+/** What a write did to an object's fields. */
+export interface Comparison {
+  readonly added: FieldSet;
+  readonly modified: FieldSet;
+  readonly removed: FieldSet;
+}
+
+/** Compares two objects field by field; a field that comes or goes does so with everything below it. */
+export function compareFields(before: JsonObject, after: JsonObject, schema: Schema): Comparison {
+  const added = new FieldSetBuilder();
+  const modified = new FieldSetBuilder();
+  const removed = new FieldSetBuilder();
+
+  const compare = (
+    left: Json | undefined,
+    right: Json | undefined,
+    type: Schema,
+    path: readonly PathElement[],
+    top: boolean,
+  ): void => {
+    const leftShape = left === undefined ? undefined : shapeOf(left, type);
+    const rightShape = right === undefined ? undefined : shapeOf(right, type);
+    const shape = rightShape ?? leftShape;
+    const bothEmpty = isBare(left) && isBare(right);
+    if (shape === "leaf" || bothEmpty || (leftShape && rightShape && leftShape !== rightShape)) {
+      if (left === undefined) added.insert(path);
+      else if (right === undefined) removed.insert(path);
+      else if (!jsonEqual(left, right)) modified.insert(path);
+      if (leftShape !== "leaf" && left !== undefined && rightShape === "leaf" && !bothEmpty) {
+        for (const child of children(left, type, top)) {
+          compare(child.item, undefined, child.schema, [...path, child.element], false);
+        }
+      }
+      if (rightShape !== "leaf" && right !== undefined && leftShape === "leaf" && !bothEmpty) {
+        for (const child of children(right, type, top)) {
+          compare(undefined, child.item, child.schema, [...path, child.element], false);
+        }
+      }
+      return;
+    }
+    const lefts = grouped(children(left ?? null, type, top));
+    const rights = grouped(children(right ?? null, type, top));
+    for (const [element, group] of lefts) {
+      const other = rights.get(element);
+      compare(group.value, other?.value, group.schema, [...path, element], false);
+    }
+    for (const [element, group] of rights) {
+      if (!lefts.has(element)) compare(undefined, group.value, group.schema, [...path, element], false);
+    }
+    if (path.length > 0 && left === undefined) added.insert(path);
+    else if (path.length > 0 && right === undefined) removed.insert(path);
+  };
+  compare(before, after, schema, [], true);
+  return { added: added.build(), modified: modified.build(), removed: removed.build() };
+}
+
+/** Nothing, null, or a container of nothing. */
+function isBare(value: Json | undefined): boolean {
+  if (value === undefined || value === null) return true;
+  return Array.isArray(value) ? value.length === 0 : isEmptyObject(value);
+}
+
+/** By element; items that share one (a stored list may hold duplicates) are compared together, as one value. */
+function grouped(items: { element: PathElement; item: Json; schema: Schema }[]) {
+  const groups = new Map<PathElement, { value: Json; schema: Schema; several: boolean }>();
+  for (const { element, item, schema } of items) {
+    const group = groups.get(element);
+    if (!group) groups.set(element, { value: item, schema, several: false });
+    else if (group.several && Array.isArray(group.value)) group.value.push(item);
+    else groups.set(element, { value: [group.value, item], schema: { type: "array" }, several: true });
+  }
+  return groups;
+}
+
+/** The object without those fields, and without the containers that this leaves empty. */
+export function removeFields(object: JsonObject, fields: FieldSet, schema: Schema): JsonObject {
+  const removed = remove(object, fields, schema, true);
+  return isObject(removed) ? removed : {};
+}
+
+function remove(value: Json, fields: FieldSet, schema: Schema, top: boolean): Json | undefined {
+  if (fields.isEmpty || shapeOf(value, schema) === "leaf") return value;
+  const kept: { element: PathElement; item: Json }[] = [];
+  for (const child of children(value, schema, top)) {
+    if (fields.members.has(child.element)) continue;
+    const item = remove(child.item, fields.below(child.element), child.schema, false);
+    if (item !== undefined) kept.push({ element: child.element, item });
+  }
+  if (kept.length === 0) return undefined;
+  if (Array.isArray(value)) return kept.map(({ item }) => item);
+  const object: JsonObject = {};
+  for (const { element, item } of kept) setMember(object, element.slice(2), item);
+  return object;
+}
+
+/**
+ * The set with every field that the schema names and under which the set holds something: a structure belongs to
+ * whoever owns a part of it.
+ */
+export function withNamedFields(fields: FieldSet, schema: Schema, top = true): FieldSet {
+  const members = new Set(fields.members);
+  const below = new Map<PathElement, FieldSet>();
+  for (const [element, child] of fields.children) {
+    const isField = element.startsWith("f:");
+    if (isField && isNamedField(schema, element.slice(2), top)) members.add(element);
+    const type = isField ? childSchema(schema, element.slice(2), top) : schema.items;
+    below.set(element, withNamedFields(child, type ?? deduced, false));
+  }
+  return new FieldSet(members, below);
+}

@@ -1,0 +1,75 @@
+import { applyPatch } from "rfc6902";
+import { goKind } from "../go-text.ts";
+import { isObject, type Json, type JsonObject } from "../json.ts";
+import { PatchError } from "./patch-error.ts";
+
+/** The most operations that a patch may have: the API server's limit (apiserver's maxJSONPatchOperations). */
+const maxOperations = 10_000;
+const names = ["add", "remove", "replace", "move", "copy", "test"] as const;
+
+type Operation = Parameters<typeof applyPatch>[1][number];
+
+/**
+ * A JSON patch (RFC 6902). Throws a PatchError: 400 for what is no patch, 422 for one that does not fit the object.
+ * Lenient where the real server is: a `replace` may add a member, an absent `value` is null, and so is, to a `test`,
+ * an absent member.
+ */
+export function jsonPatch(original: JsonObject, patch: Json): JsonObject {
+  if (patch === null) return original;
+  if (!Array.isArray(patch)) throw undecodable(patch, "[]handlers.jsonPatchOp");
+  if (patch.length > maxOperations) {
+    throw new PatchError(
+      422,
+      `The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`,
+    );
+  }
+  // Below a root, so that the empty pointer, too, names something that has a parent.
+  const document = { root: structuredClone(original) };
+  for (const operation of patch) {
+    if (!isObject(operation)) throw undecodable(operation, "handlers.jsonPatchOp");
+    if (!attempt(document, operation)) throw rejected();
+  }
+  if (!isObject(document.root)) throw rejected();
+  return document.root;
+}
+
+function undecodable(value: Json, type: string): PatchError {
+  return new PatchError(
+    400,
+    `error decoding patch: json: cannot unmarshal ${goKind(value)} into Go value of type ${type}`,
+  );
+}
+
+function rejected(): PatchError {
+  return new PatchError(422, "the server rejected our request due to an error in our request");
+}
+
+function attempt(document: { root: JsonObject }, operation: JsonObject): boolean {
+  const { op, path, from, value = null } = operation;
+  if (!names.some((name) => name === op) || typeof path !== "string") return false;
+  const needsFrom = op === "move" || op === "copy";
+  if (needsFrom && typeof from !== "string") return false;
+  const source = needsFrom ? { from: `/root${from}` } : {};
+  const run = (name: Json): boolean => {
+    const below = { op: name, path: `/root${path}`, value, ...source } as Operation;
+    try {
+      return applyPatch(document, [below])[0] === null;
+    } catch {
+      return false; // a pointer that is none
+    }
+  };
+  if (run(op ?? null)) return true;
+  if (op === "replace") return !isItem(document, path) && run("add");
+  return op === "test" && value === null && !run("remove");
+}
+
+/** Whether the pointer's last step is a list's: a list has no item to replace beyond its end. */
+function isItem(document: { root: JsonObject }, path: string): boolean {
+  const parent = path.slice(0, path.lastIndexOf("/"));
+  let node: Json | undefined = document.root;
+  for (const token of parent.split("/").slice(1)) {
+    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    node = Array.isArray(node) ? node[Number(name)] : isObject(node) ? node[name] : undefined;
+  }
+  return Array.isArray(node);
+}

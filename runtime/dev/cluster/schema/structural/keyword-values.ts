@@ -1,0 +1,35 @@
+import { applyDefaults } from "../defaults.ts";
+import type { FieldError } from "../field-error.ts";
+import { isObject, type Json } from "../json.ts";
+import { prune } from "../prune.ts";
+import type { Schema } from "../schema.ts";
+import { invalid } from "../validation/errors.ts";
+import { compilePattern } from "../validation/pattern.ts";
+import { validate } from "../validation/validate.ts";
+
+/** What is wrong with the values of a schema's keywords. */
+export function checkKeywordValues(schema: Schema, path: string): FieldError[] {
+  if (schema.pattern === undefined) return [];
+  const pattern = compilePattern(schema.pattern);
+  if (!(pattern instanceof Error)) return [];
+  const why = `must be a valid regular expression, but isn't: ${pattern.message}`;
+  return [invalid(`${path}.pattern`, schema.pattern, why)];
+}
+
+/** Why a schema's own default is no value of it: it must be valid as it is, and hold no unknown field. */
+export function checkDefault(schema: Schema, path: string): FieldError[] {
+  const value: Json = schema.default ?? null;
+  // Below a field, so that it is not taken for a whole resource.
+  const holder: Schema = { type: "object", properties: { value: schema } };
+  if (isObject(value) || Array.isArray(value)) {
+    const { unknown } = prune(holder, { value });
+    if (unknown.length > 0) return [invalid(path, value, "must not have unknown fields")];
+  }
+  const errors = validate(holder, applyDefaults(holder, { value }));
+  const below = (text: string): string => text.replace(/^value/, "");
+  return errors.map((error) => ({
+    ...error,
+    path: error.path === "<nil>" ? error.path : path + below(error.path),
+    message: error.message.replaceAll(/\bvalue((?:[.[][^ ]*)?) in body/g, "$1 in body"),
+  }));
+}

@@ -1,0 +1,74 @@
+import { TypeError as CelTypeError, Environment, Optional, ParseError } from "@marcbachmann/cel-js";
+import type { Json } from "../json.ts";
+import type { Schema } from "../schema.ts";
+import { addKubernetesLibrary } from "./cel-library.ts";
+import { declareType } from "./cel-type.ts";
+import { celValue } from "./cel-value.ts";
+
+const options = { enableOptionalTypes: true, homogeneousAggregateLiterals: false, limits: { maxDepth: 100 } } as const;
+
+let base: Environment | undefined;
+let dynamic: Environment | undefined;
+let durations: ((context: { text: string }) => unknown) | undefined;
+
+/** Cloned rather than built for each rule. */
+function library(): Environment {
+  base ??= addKubernetesLibrary(new Environment(options));
+  return base;
+}
+
+/** An expression ready to run: throws what evaluation throws. */
+export type Program = (self: unknown, oldSelf: unknown) => unknown;
+
+/** Compiles an expression over `self` and `oldSelf` of any type. Throws a ParseError. */
+export function compile(expression: string): Program {
+  dynamic ??= library().clone().registerVariable("self", "dyn").registerVariable("oldSelf", "dyn");
+  const run = dynamic.parse(expression);
+  return (self, oldSelf) => run({ self, oldSelf });
+}
+
+/** A value as expressions see it. */
+export function toCel(value: Json, schema: Schema): unknown {
+  durations ??= library().clone().registerVariable("text", "string").parse("duration(text)");
+  const make = durations;
+  return celValue(value, schema, (text) => make({ text }));
+}
+
+/** `oldSelf` of a rule with optionalOldSelf. */
+export function toOptional(value: unknown): unknown {
+  return value === undefined ? Optional.none() : Optional.of(value);
+}
+
+/**
+ * Checks an expression against the schema that its `self` has. Gives the type of its result (`bool`, `string`, `dyn`),
+ * or what is wrong with it, as the API server shows it.
+ */
+export function checkExpression(
+  expression: string,
+  schema: Schema,
+  top: boolean,
+  optionalOldSelf: boolean,
+): { type: string; error?: undefined } | { type?: undefined; error: string } {
+  const environment = library().clone();
+  const self = declareType(environment, schema, top);
+  environment.registerVariable("self", self).registerVariable("oldSelf", optionalOldSelf ? `optional<${self}>` : self);
+  try {
+    const { valid, type, error } = environment.parse(expression).check();
+    return valid && type !== undefined ? { type } : { error: describe(error, expression) };
+  } catch (error) {
+    return { error: describe(error, expression) };
+  }
+}
+
+function describe(error: unknown, expression: string): string {
+  if (!(error instanceof ParseError || error instanceof CelTypeError)) return String(error);
+  const before = expression.slice(0, error.range?.start ?? 0).split("\n");
+  const column = before.at(-1)?.length ?? 0;
+  const line = expression.split("\n")[before.length - 1] ?? "";
+  const kind = error instanceof ParseError ? "Syntax error: " : "";
+  const [, unknown] = /^Unknown variable: (.*)$/.exec(error.summary) ?? [];
+  const [, field] = /^No such key: (.*)$/.exec(error.summary) ?? [];
+  const text = unknown ? `undeclared reference to '${unknown}' (in container '')` : error.summary;
+  const said = field ? `undefined field '${field}'` : `${kind}${text}`;
+  return `ERROR: <input>:${before.length}:${column + 1}: ${said}\n | ${line}\n | ${".".repeat(column)}^`;
+}

@@ -1,0 +1,38 @@
+import { isObject, type Json, member } from "../json.ts";
+import type { Schema } from "../schema.ts";
+import { fieldPath } from "./errors.ts";
+import { canonical, keysOf } from "./list-types.ts";
+
+/** A part of a value, with what was stored in its place; `old` is undefined where nothing was, or none can tell. */
+export interface Child {
+  readonly value: Json;
+  readonly old: Json | undefined;
+  readonly schema: Schema;
+  readonly path: string;
+}
+
+/** A value's children with the schema and the stored value of each. */
+export function* childrenOf(value: Json, old: Json | undefined, schema: Schema, path: string): Generator<Child> {
+  if (Array.isArray(value) && schema.items) {
+    const stored = storedItems(old, schema);
+    for (const [index, item] of value.entries()) {
+      yield { value: item, old: stored(item), schema: schema.items, path: `${path}[${index}]` };
+    }
+  } else if (isObject(value)) {
+    const rest = typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined;
+    for (const name of Object.keys(value).sort()) {
+      const own = schema.properties && Object.hasOwn(schema.properties, name);
+      const child = own ? schema.properties?.[name] : rest;
+      const before = isObject(old) ? member(old, name) : undefined;
+      if (child) yield { value: value[name] ?? null, old: before, schema: child, path: fieldPath(path, name) };
+    }
+  }
+}
+
+/** Finds the stored item that a list's item is: by its keys, if the list is a map; an item of another list is new. */
+function storedItems(old: Json | undefined, schema: Schema): (item: Json) => Json | undefined {
+  if (schema["x-kubernetes-list-type"] !== "map" || !Array.isArray(old)) return () => undefined;
+  const byKeys = new Map<string, Json>();
+  for (const item of old) if (isObject(item)) byKeys.set(canonical(keysOf(item, schema)), item);
+  return (item) => (isObject(item) ? byKeys.get(canonical(keysOf(item, schema))) : undefined);
+}

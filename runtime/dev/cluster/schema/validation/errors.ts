@@ -1,0 +1,83 @@
+import type { FieldError } from "../field-error.ts";
+import { isObject, type Json } from "../json.ts";
+import type { ValidationRule } from "../schema.ts";
+
+/** The path of an object's field below `path`. */
+export function fieldPath(path: string, name: string): string {
+  return path ? `${path}.${name}` : name;
+}
+
+/** The path as errors show it: an error of the object as a whole has none. */
+export function shown(path: string): string {
+  return path || "<nil>";
+}
+
+/** `Invalid value: <value>: <detail>` */
+export function invalid(path: string, value: Json | undefined, detail: string): FieldError {
+  const text = value === undefined ? detail : `${JSON.stringify(value)}: ${detail}`;
+  return { type: "Invalid", path: shown(path), message: `Invalid value: ${text}`, value };
+}
+
+/** An error of the validator as a whole, which has no path of its own. */
+export function unplaced(detail: string): FieldError {
+  return { type: "Invalid", path: "<nil>", message: `Invalid value: "": ${detail}` };
+}
+
+export function required(path: string, detail = ""): FieldError {
+  return { type: "Required", path: shown(path), message: `Required value${detail && `: ${detail}`}` };
+}
+
+export function forbidden(path: string, detail: string): FieldError {
+  return { type: "Forbidden", path: shown(path), message: `Forbidden: ${detail}` };
+}
+
+export function duplicate(path: string, value: Json): FieldError {
+  return { type: "Duplicate", path: shown(path), message: `Duplicate value: ${JSON.stringify(value)}`, value };
+}
+
+export function notSupported(path: string, value: Json, supported: readonly Json[]): FieldError {
+  const list = supported.map((item) => JSON.stringify(typeof item === "string" ? item : JSON.stringify(item)));
+  const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${list.join(", ")}`;
+  return { type: "NotSupported", path: shown(path), message, value };
+}
+
+/** A value of another type than `wanted`, or, of a string, of another format. */
+export function wrongType(path: string, value: string, wanted: string): FieldError {
+  const text = JSON.stringify(value);
+  return {
+    type: "TypeInvalid",
+    path: shown(path),
+    message: `Invalid value: ${text}: ${path} in body must be of type ${wanted}: ${text}`,
+    value,
+  };
+}
+
+export function tooLong(path: string, limit: number): FieldError {
+  return { type: "TooLong", path: shown(path), message: `Too long: may not be more than ${limit} bytes` };
+}
+
+export function tooMany(path: string, count: number, limit: number): FieldError {
+  return {
+    type: "TooMany",
+    path: shown(path),
+    message: `Too many: ${count}: must have at most ${limit} items`,
+    value: count,
+  };
+}
+
+/** What a broken rule says, for the reason that the rule gives. */
+export function brokenRule(path: string, value: Json, reason: ValidationRule["reason"], detail: string): FieldError {
+  if (reason === "FieldValueForbidden") return forbidden(path, detail);
+  if (reason === "FieldValueRequired") return required(path, detail);
+  if (reason === "FieldValueDuplicate") return duplicate(path, value);
+  return invalid(path, isObject(value) || Array.isArray(value) ? undefined : value, detail);
+}
+
+/** A value's type as messages name it. */
+export function typeName(value: Json): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  // Beyond this an integer is read as a float.
+  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? "integer" : "number";
+  return typeof value;
+}

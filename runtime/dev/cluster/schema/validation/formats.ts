@@ -1,0 +1,94 @@
+import { isIPv4, isIPv6 } from "node:net";
+
+const uuid = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
+const seconds: Readonly<Record<string, number>> = {
+  ns: 1e-9,
+  us: 1e-6,
+  µs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  m: 60,
+  h: 3600,
+  d: 86_400,
+  w: 604_800,
+};
+
+/** The formats of strings that the API server checks (those that apiextensions supports); any other is a remark. */
+const checks: Readonly<Record<string, (text: string) => boolean>> = {
+  "date-time": isDateTime,
+  date: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text),
+  duration: (text) => durationSeconds(text) !== undefined,
+  byte: (text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text),
+  email: (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text),
+  hostname: (text) =>
+    text.length <= 255 &&
+    /^[a-zA-Z]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])+)*$/.test(text),
+  ipv4: isIPv4,
+  ipv6: isIPv6,
+  cidr: isCidr,
+  mac: (text) => /^([0-9a-f]{2}[:-]){5}([0-9a-f]{2}|[0-9a-f]{2}([:-][0-9a-f]{2}){2})$/i.test(text),
+  uri: (text) => URL.canParse(text) || (text.startsWith("/") && URL.canParse(text, "http://a")),
+  uuid: (text) => uuid.test(text),
+  uuid3: (text) => uuid.test(text) && versionOf(text) === "3",
+  uuid4: (text) => uuid.test(text) && versionOf(text) === "4",
+  uuid5: (text) => uuid.test(text) && versionOf(text) === "5",
+  bsonobjectid: (text) => /^[0-9a-f]{24}$/i.test(text),
+  hexcolor: (text) => /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text),
+  rgbcolor: (text) =>
+    /^rgb\(\s*(\d{1,2}|1\d\d|2[0-4]\d|25[0-5])\s*(,\s*(\d{1,2}|1\d\d|2[0-4]\d|25[0-5])\s*){2}\)$/.test(text),
+  ssn: (text) => /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text),
+  "k8s-short-name": (text) => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text),
+  "k8s-long-name": (text) =>
+    text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text),
+};
+
+/** Whether the text is of the format; true for a format that is not checked. */
+export function matchesFormat(text: string, format: string): boolean {
+  return Object.hasOwn(checks, format) ? (checks[format]?.(text) ?? true) : true;
+}
+
+/** Whether a number is in the range of its format: `int32`, `int64`, `float`, `double`. */
+export function inRange(value: number, format: string | undefined): boolean {
+  if (format === "int32") return value >= -(2 ** 31) && value < 2 ** 31;
+  if (format === "float") return Math.abs(value) <= 3.4028234663852886e38;
+  return true;
+}
+
+/** A duration such as `1h30m` in seconds; undefined if the text is none. */
+export function durationSeconds(text: string): number | undefined {
+  if (text === "0") return 0;
+  const sign = text.startsWith("-") ? -1 : 1;
+  const body = text.replace(/^[+-]/, "").trim();
+  if (!/^(\d+(\.\d*)?\s*(ns|us|µs|ms|s|m|h|d|w))+$/.test(body)) return undefined;
+  let total = 0;
+  for (const [, amount, unit] of body.matchAll(/(\d+(?:\.\d*)?)\s*(ns|us|µs|ms|s|m|h|d|w)/g)) {
+    total += Number(amount) * (seconds[unit ?? ""] ?? 0);
+  }
+  return sign * total;
+}
+
+function isDateTime(text: string): boolean {
+  const match = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|[+-]\d\d:?\d\d)?$/.exec(text);
+  return (
+    match?.[1] !== undefined &&
+    isDay(match[1]) &&
+    Number(match[2]) < 24 &&
+    Number(match[3]) < 60 &&
+    Number(match[4]) < 61
+  );
+}
+
+function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
+}
+
+function isCidr(text: string): boolean {
+  const [address = "", prefix = "", more] = text.split("/");
+  if (more !== undefined || !/^\d{1,3}$/.test(prefix)) return false;
+  return (isIPv4(address) && Number(prefix) <= 32) || (isIPv6(address) && Number(prefix) <= 128);
+}
+
+function versionOf(text: string): string | undefined {
+  return text.replaceAll("-", "")[12];
+}

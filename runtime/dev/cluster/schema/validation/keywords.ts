@@ -1,0 +1,139 @@
+import type { FieldError } from "../field-error.ts";
+import { isObject, type Json, type JsonObject, jsonEqual } from "../json.ts";
+import type { Schema } from "../schema.ts";
+import {
+  fieldPath,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeName,
+  unplaced,
+  wrongType,
+} from "./errors.ts";
+import { inRange, matchesFormat } from "./formats.ts";
+import { compilePattern } from "./pattern.ts";
+
+/** What the value breaks of the schema's own keywords; its children and its rules are not looked at. */
+export function checkKeywords(value: Json, schema: Schema, path: string): FieldError[] {
+  const errors = [...checkType(value, schema, path), ...checkEnum(value, schema, path)];
+  if (typeof value === "string") errors.push(...checkString(value, schema, path));
+  else if (typeof value === "number") errors.push(...checkNumber(value, schema, path));
+  else if (Array.isArray(value)) errors.push(...checkArray(value, schema, path));
+  else if (isObject(value)) errors.push(...checkObject(value, schema, path));
+  return errors;
+}
+
+function checkType(value: Json, schema: Schema, path: string): FieldError[] {
+  const wanted = allowedTypes(schema);
+  if (!wanted || (value === null && schema.nullable)) return [];
+  const actual = typeName(value);
+  if (wanted.includes(actual) || (actual === "integer" && wanted.includes("number"))) return [];
+  const errors: FieldError[] = [];
+  if (actual === "number" && schema.type === "integer" && schema.format) {
+    errors.push(wrongType(path, "float64", schema.format));
+  } else errors.push(wrongType(path, actual, wanted.join(",")));
+  if (actual === "number" && schema.type === "integer") errors.push(outOfRange(schema, path));
+  return errors;
+}
+
+function allowedTypes(schema: Schema): string[] | undefined {
+  if (schema["x-kubernetes-int-or-string"]) return ["integer", "string"];
+  if (schema.builtIn && schema.format === "quantity") return ["string", "number"];
+  return schema.type && [schema.type];
+}
+
+function outOfRange(schema: Schema, path: string): FieldError {
+  const format = schema.format ? `with format ${schema.format}` : "(default format)";
+  return unplaced(`Checked value must be of type ${schema.type} ${format} in ${path}`);
+}
+
+function checkEnum(value: Json, schema: Schema, path: string): FieldError[] {
+  if (!schema.enum || schema.enum.some((allowed) => jsonEqual(allowed, value))) return [];
+  // Go writes the empty string for a field that was not given.
+  return schema.builtIn && value === "" ? [] : [notSupported(path, value, schema.enum)];
+}
+
+function checkString(value: string, schema: Schema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const length = [...value].length;
+  if (schema.maxLength !== undefined && length > schema.maxLength) errors.push(tooLong(path, schema.maxLength));
+  if (schema.minLength !== undefined && length < schema.minLength) {
+    errors.push(invalid(path, value, `${path} in body should be at least ${schema.minLength} chars long`));
+  }
+  if (schema.pattern !== undefined) {
+    const pattern = compilePattern(schema.pattern);
+    if (pattern instanceof Error) {
+      errors.push(invalid(path, value, `${path} in body should match '${schema.pattern}', but pattern is invalid`));
+    } else if (!pattern.test(value)) {
+      errors.push(invalid(path, value, `${path} in body should match '${schema.pattern}'`));
+    }
+  }
+  const ofString = schema.type === "string" || schema.type === undefined;
+  if (schema.format && ofString && !matchesFormat(value, schema.format)) {
+    errors.push(wrongType(path, value, schema.format));
+  }
+  return errors;
+}
+
+function checkNumber(value: number, schema: Schema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (!inRange(value, schema.format)) errors.push(outOfRange(schema, path));
+  const { maximum, minimum, multipleOf } = schema;
+  if (multipleOf !== undefined && !isMultiple(value, multipleOf)) {
+    errors.push(invalid(path, value, `${path} in body should be a multiple of ${multipleOf}`));
+  }
+  if (maximum !== undefined && (schema.exclusiveMaximum ? value >= maximum : value > maximum)) {
+    const bound = schema.exclusiveMaximum ? "less than" : "less than or equal to";
+    errors.push(invalid(path, value, `${path} in body should be ${bound} ${maximum}`));
+  }
+  if (minimum !== undefined && (schema.exclusiveMinimum ? value <= minimum : value < minimum)) {
+    const bound = schema.exclusiveMinimum ? "greater than" : "greater than or equal to";
+    errors.push(invalid(path, value, `${path} in body should be ${bound} ${minimum}`));
+  }
+  return errors;
+}
+
+function isMultiple(value: number, of: number): boolean {
+  const times = value / of;
+  return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
+}
+
+function checkArray(value: readonly Json[], schema: Schema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (schema.minItems !== undefined && value.length < schema.minItems) {
+    errors.push(invalid(path, value.length, `${path} in body should have at least ${schema.minItems} items`));
+  }
+  if (schema.maxItems !== undefined && value.length > schema.maxItems) {
+    errors.push(tooMany(path, value.length, schema.maxItems));
+  }
+  return errors;
+}
+
+function checkObject(value: JsonObject, schema: Schema, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const count = Object.keys(value).length;
+  if (schema.minProperties !== undefined && count < schema.minProperties) {
+    errors.push(invalid(path, count, `${path} in body should have at least ${schema.minProperties} properties`));
+  }
+  if (schema.maxProperties !== undefined && count > schema.maxProperties) {
+    errors.push(tooMany(path, count, schema.maxProperties));
+  }
+  for (const name of schema.required ?? []) {
+    if (isMissing(value, schema, name)) errors.push(required(fieldPath(path, name)));
+  }
+  return errors;
+}
+
+/**
+ * Of a built-in kind the real server decides in code what is required, and says it is for far less than the schema
+ * lists: not for a list, a number or anything of a status; and an empty string is as good as none.
+ */
+function isMissing(value: JsonObject, schema: Schema, name: string): boolean {
+  const absent = !Object.hasOwn(value, name);
+  if (!schema.builtIn) return absent;
+  const field = schema.properties?.[name];
+  if (field?.type === "array" || field?.type === "integer" || field?.type === "boolean") return false;
+  return absent ? !isObject(field?.default) : field?.default === "" && value[name] === "";
+}
