@@ -40,6 +40,11 @@ export function callErrorOf(error: unknown, demand: Demand): HostCallError {
 }
 
 function ofStatus({ status, reason, message, retryAfterMs }: ApiError, demand: Demand): HostCallError {
+  if (status === 404 && reason === "" && demand.subresource === undefined) {
+    // Not the object is missing but the whole path: whoever takes one for the other tidies up what is in use.
+    const type = `${demand.resource}${demand.group === "" ? "" : `.${demand.group}`}`;
+    return { type: "KubeError", message: `the API server does not serve ${type}`, status, reason: "NotServed" };
+  }
   const error = { type: classOf(status, reason), message, status, reason };
   if (error.type === "ForbiddenError") {
     return { ...error, details: { refusedBy: "apiserver", missingRule: missingRule(demand) } };

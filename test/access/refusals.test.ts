@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isOperation } from "../../runtime/access/arguments.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { accessTo, errorOf, everything } from "./api-server.ts";
+
+const ref = { apiVersion: "v1", kind: "ConfigMap", name: "settings", namespace: "demo" };
+const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings", namespace: "demo" } };
+const every: [string, object][] = [
+  ["kube.get", { ref }],
+  ["kube.list", { apiVersion: "v1", kind: "ConfigMap" }],
+  ["kube.create", { object }],
+  ["kube.update", { object }],
+  ["kube.patch", { ref, patch: {} }],
+  ["kube.apply", { object }],
+  ["kube.delete", { ref }],
+  ["kube.updateStatus", { object }],
+  ["kube.patchStatus", { ref, patch: {} }],
+  ["kube.getScale", { ref }],
+  ["kube.setScale", { ref, replicas: 1 }],
+  ["events.emit", { object: { ...ref, name: "other" }, type: "Normal", reason: "R", message: "m" }],
+];
+
+/** An API server that takes a request, says so to the test, and never answers. */
+const silent = (arrived: PromiseWithResolvers<void>) => () => {
+  arrived.resolve();
+  return "never" as const;
+};
+
+describe("a call", () => {
+  it.each(every)("that no rule grants never leaves the process: %s", async (operation, args) => {
+    const { call, asked, records } = await accessTo();
+    expect(errorOf(await call(operation, args))).toMatchObject({
+      type: "ForbiddenError",
+      status: 403,
+      details: { refusedBy: "runtime", missingRule: expect.stringMatching(/^- \{ apiGroups: \[/) },
+    });
+    expect(asked).toEqual([]);
+    expect(records).toMatchObject([{ operation, result: "refused" }]);
+  });
+
+  it("that only a rule for another object grants sends nothing but discovery", async () => {
+    const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["*"], namespaces: ["other"] };
+    const { call, received } = await accessTo({ manifest: { permissions: [rule] } });
+    for (const [operation, args] of every) expect(errorOf(await call(operation, args)).type).toBe("ForbiddenError");
+    expect(received).toEqual([]);
+  });
+
+  it("that is refused names the rule that grants it, no wider than the call", async () => {
+    const { call, functions } = await accessTo();
+    const error = errorOf(await call("kube.patch", { ref, patch: {} }));
+    const rule =
+      '- { apiGroups: [""], resources: [configmaps], verbs: [patch], resourceNames: [settings], namespaces: [demo] }';
+    expect(error.details).toEqual({ refusedBy: "runtime", missingRule: rule });
+    expect(error.message).toContain(rule);
+    const f = functions.get("f");
+    if (!f) throw new Error("f is missing");
+    functions.set("f", {
+      ...f,
+      permissions: [
+        {
+          apiGroups: [""],
+          resources: ["configmaps"],
+          verbs: ["patch"],
+          resourceNames: ["settings"],
+          namespaces: ["demo"],
+        },
+      ],
+    });
+    expect((await call("kube.patch", { ref, patch: {} })).ok).toBe(true);
+  });
+
+  it.each(["a/b", "a%2fb", "..", ".", "a/../b", "", "a b", "a?b", "a#b", "a\\b", "a\u0000", "é", "x".repeat(254)])(
+    "whose ref holds %j is refused before it becomes a path",
+    async (name) => {
+      const { call, asked } = await accessTo({ manifest: { permissions: [everything] } });
+      expect(errorOf(await call("kube.get", { ref: { ...ref, name } })).type).toBe("InvalidError");
+      expect(errorOf(await call("kube.get", { ref: { ...ref, namespace: name } })).type).toBe("InvalidError");
+      expect(errorOf(await call("kube.get", { ref: { ...ref, apiVersion: name } })).type).toBe("InvalidError");
+      expect(errorOf(await call("kube.get", { ref: { ...ref, kind: name } })).type).toBe("InvalidError");
+      const hostile = { ...object, metadata: { name, namespace: "demo" } };
+      expect(errorOf(await call("kube.update", { object: hostile })).type).toBe("InvalidError");
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it("whose ref is any text reaches only the path of its own namespace and kind", async () => {
+    const { call, received } = await accessTo({ manifest: { permissions: [everything] } });
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: "binary" }), fc.string({ unit: "binary-ascii" }), async (name, namespace) => {
+        received.length = 0;
+        const reply = await call("kube.get", { ref: { ...ref, name, namespace } });
+        expect(received.length).toBe(reply.ok ? 1 : 0);
+        for (const { path } of received) expect(path).toBe(`/api/v1/namespaces/${namespace}/configmaps/${name}`);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("about a namespaced object names its namespace, and about a cluster-scoped one none", async () => {
+    const { call, received } = await accessTo({ manifest: { permissions: [everything] } });
+    expect(errorOf(await call("kube.get", { ref: { ...ref, namespace: undefined } })).type).toBe("InvalidError");
+    const node = { apiVersion: "v1", kind: "Node", name: "n", namespace: "demo" };
+    expect(errorOf(await call("kube.get", { ref: node })).type).toBe("InvalidError");
+    expect(received).toEqual([]);
+  });
+
+  it("of any operation with any text as arguments gets a typed error and sends nothing", async () => {
+    const { call, received } = await accessTo({ manifest: { permissions: [everything] } });
+    const names = fc.oneof(fc.constantFrom(...every.map(([name]) => name), "fetch"), fc.string());
+    await fc.assert(
+      fc.asyncProperty(names, fc.oneof(fc.string(), fc.json()), async (operation, args) => {
+        const error = errorOf(await call(operation, args));
+        expect(["InvalidError", "FetchError", "TooManyRequestsError"]).toContain(error.type);
+      }),
+    );
+    expect(received).toEqual([]);
+    expect(isOperation("__proto__")).toBe(false);
+    expect(isOperation("constructor")).toBe(false);
+  });
+
+  it("of a function that is no longer loaded is refused", async () => {
+    const { call, functions, asked } = await accessTo({ manifest: { permissions: [everything] } });
+    functions.clear();
+    expect(errorOf(await call("kube.get", { ref })).type).toBe("InvalidError");
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("a function", () => {
+  it("has so many calls in one attempt and no more, and in the next attempt as many", async () => {
+    const { call, received } = await accessTo({
+      manifest: { permissions: [everything] },
+      limits: { callsPerAttempt: 2 },
+    });
+    const replies = [];
+    for (let n = 0; n < 3; n++) replies.push(await call("kube.get", { ref }));
+    expect(replies.map(({ ok }) => ok)).toEqual([true, true, false]);
+    expect(errorOf(replies[2] as never).type).toBe("TooManyRequestsError");
+    expect((await call("kube.get", { ref }, new AbortController().signal)).ok).toBe(true);
+    expect(received.length).toBe(3);
+  });
+
+  it("has so many calls under way at once; the next wait, and those beyond are refused", async () => {
+    const { call, received } = await accessTo({
+      manifest: { permissions: [everything] },
+      limits: { callsAtOnce: 2, callsWaiting: 3 },
+    });
+    const replies = await Promise.all(Array.from({ length: 7 }, () => call("kube.get", { ref })));
+    expect(replies.filter(({ ok }) => ok).length).toBe(5);
+    expect(replies.filter((reply) => !reply.ok).map((reply) => errorOf(reply).type)).toEqual(
+      Array(2).fill("TooManyRequestsError"),
+    );
+    expect(received.length).toBe(5);
+  });
+
+  it("cannot send more than the limit in one call", async () => {
+    const { call, asked } = await accessTo({
+      manifest: { permissions: [everything] },
+      limits: { argumentBytes: 1000 },
+    });
+    const large = { ...object, data: { a: "x".repeat(1000) } };
+    expect(errorOf(await call("kube.create", { object: large })).type).toBe("InvalidError");
+    expect(asked).toEqual([]);
+  });
+
+  it("waits no longer for an answer than the limit", async () => {
+    const clock = new VirtualClock();
+    const arrived = Promise.withResolvers<void>();
+    const { call } = await accessTo({ manifest: { permissions: [everything] }, clock, script: silent(arrived) });
+    const reply = call("kube.get", { ref });
+    await arrived.promise;
+    await clock.advance(30_000);
+    expect(errorOf(await reply)).toMatchObject({ type: "TimeoutError", message: "no answer within 30000 ms" });
+    expect(clock.timers).toBe(0);
+  });
+
+  it("whose attempt ends has its calls ended", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const { call, attempt } = await accessTo({
+      manifest: { permissions: [everything] },
+      limits: { callsAtOnce: 1 },
+      script: silent(arrived),
+    });
+    const replies = [call("kube.get", { ref }), call("kube.get", { ref })];
+    await arrived.promise;
+    attempt.abort(new Error("over"));
+    for (const reply of await Promise.all(replies)) expect(errorOf(reply).type).toBe("TimeoutError");
+    expect(errorOf(await call("kube.get", { ref })).type).toBe("TimeoutError");
+  });
+});
