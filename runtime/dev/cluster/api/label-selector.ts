@@ -135,3 +135,17 @@ export function selectorMatches(selector: unknown, labels: unknown): boolean {
   if (isFields(labels)) for (const [key, value] of Object.entries(labels)) strings[key] = String(value);
   return matchesLabels(labelSelectorOf(selector), strings);
 }
+
+/** A metav1.LabelSelector, or a plain map of labels, in the query form. */
+export function labelSelectorText(selector: unknown): string {
+  const structured = isFields(selector) && !("matchLabels" in selector) && !("matchExpressions" in selector);
+  return labelSelectorOf(structured ? { matchLabels: selector } : selector)
+    .map(({ key, operator, values }) => {
+      if (operator === "exists") return key;
+      if (operator === "absent") return `!${key}`;
+      if (operator === "in" && values.length === 1) return `${key}=${values[0]}`;
+      return `${key} ${operator} (${[...values].sort().join(",")})`;
+    })
+    .sort()
+    .join(",");
+}

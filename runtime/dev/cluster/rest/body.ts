@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { parse as parseYaml } from "yaml";
+import { decodeProtobuf, protobufMediaType } from "../protobuf/decode.ts";
 import { groupVersion, isFields, type KubeObject } from "../api/object.ts";
 import { badRequest, tooLarge, unsupportedMediaType } from "../api/status.ts";
 import { type ResourceType, servedVersion } from "../kinds/resource-type.ts";
@@ -8,7 +9,7 @@ import { type ResourceType, servedVersion } from "../kinds/resource-type.ts";
 /** A request's body may have this many bytes, as at the real server (`DefaultMaxRequestSizeBytes`). */
 export const bodyLimit = 3 * 1024 * 1024;
 
-const accepted = ["application/json", "application/yaml"];
+const accepted = ["application/json", "application/yaml", protobufMediaType];
 
 /** A body, not parsed yet. */
 export interface Body {
@@ -35,8 +36,9 @@ export async function readBody(request: IncomingMessage): Promise<Body> {
 /** Parses a body as JSON or YAML, by its media type. Throws 400 or 415. */
 export function parseBody(body: Body): unknown {
   if (body.mediaType !== "" && !accepted.includes(body.mediaType)) throw unsupportedMediaType(accepted);
-  const text = body.bytes.toString("utf8");
   try {
+    if (body.mediaType === protobufMediaType) return decodeProtobuf(body.bytes);
+    const text = body.bytes.toString("utf8");
     return body.mediaType === "application/yaml" ? parseYaml(text, { maxAliasCount: 100 }) : JSON.parse(text);
   } catch (error) {
     throw badRequest(`couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : error}`);

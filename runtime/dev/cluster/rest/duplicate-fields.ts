@@ -5,7 +5,7 @@ import type { Body } from "./body.ts";
  * already. YAML refuses duplicates by itself.
  */
 export function duplicateFields(body: Body): string[] {
-  if (body.mediaType === "application/yaml") return [];
+  if (body.mediaType !== "" && body.mediaType !== "application/json") return [];
   const text = body.bytes.toString("utf8");
   const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
   const duplicates: string[] = [];

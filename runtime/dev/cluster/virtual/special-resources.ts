@@ -1,17 +1,23 @@
-import type { Clock } from "../../../clock.ts";
-import type { Authenticator } from "../auth/authenticator.ts";
-import type { Authorizer } from "../auth/authorizer.ts";
-import type { ServiceAccountTokens } from "../auth/service-account-tokens.ts";
 import type { Subresource } from "../rest/resource-handler.ts";
+import { bind, evict, finalize } from "./pod-actions.ts";
+import { accessReviews } from "./access-reviews.ts";
+import { identityReviews } from "./identity-reviews.ts";
+import { scale } from "./scale.ts";
+import type { Services } from "./services.ts";
+import { tokenRequest } from "./token-request.ts";
 
-/** What the resources that are answered, not stored, work on. */
-export interface Services {
-  authenticator: Authenticator;
-  authorizer: Authorizer;
-  tokens: ServiceAccountTokens;
-  clock: Clock;
-}
-
-export function specialResources(_services: Services): Map<string, Subresource> {
-  return new Map();
+/**
+ * Resources and subresources that are answered, not stored: `<plural>.<group>` for a resource, `<plural>/<subresource>`
+ * for a subresource of one, `/<subresource>` for one of any.
+ */
+export function specialResources(services: Services): Map<string, Subresource> {
+  return new Map<string, Subresource>([
+    ...accessReviews(services),
+    ...identityReviews(services),
+    ["serviceaccounts/token", tokenRequest(services)],
+    ["/scale", scale],
+    ["pods/eviction", evict],
+    ["pods/binding", bind],
+    ["namespaces/finalize", finalize],
+  ]);
 }
