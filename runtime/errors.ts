@@ -183,6 +183,10 @@ export const errorCodes = {
   WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 
   // runtime
+  WF_RUNTIME_OTHER_CLUSTER: user(
+    "the data folder belongs to another cluster",
+    "name another --data folder, or the cluster it belongs to",
+  ),
   WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
 } as const satisfies Record<string, Entry>;
 

@@ -21,8 +21,9 @@ const order = [
   "access",
   "observe",
   "dev",
+  "deployment.ts",
+  "status.ts",
   "runtime.ts",
-  "runtime",
   "cli",
 ];
 

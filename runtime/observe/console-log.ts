@@ -6,6 +6,8 @@ const record = z.looseObject({
   time: z.string(),
   msg: z.string().default(""),
   function: z.string().optional(),
+  /** A handler's own. */
+  fields: z.record(z.string(), z.unknown()).optional(),
 });
 
 const styles = { debug: "gray", info: "white", warn: "yellow", error: "red", fatal: "red", trace: "gray" } as const;
@@ -38,11 +40,11 @@ export function consoleLine(line: string): string {
   const words = [
     styleText("gray", clockTime(time)),
     parsed.function ? styleText("cyan", parsed.function) : undefined,
-    type === undefined ? styleText(style, msg) : `${type} ${object}`,
-    outcome === undefined ? undefined : styleText(outcome === "ok" ? "green" : "red", String(outcome)),
+    outcome === undefined ? styleText(style, msg) : `${type} ${object}`,
+    outcome === undefined ? undefined : styleText(outcome === "ok" ? "green" : "red", outcome === "ok" ? "ok" : msg),
     durationMs === undefined ? undefined : styleText("gray", `${Math.round(Number(durationMs))} ms`),
-    ...Object.entries(parsed)
-      .filter(([name]) => !columns.has(name))
+    ...Object.entries({ ...parsed, ...parsed.fields })
+      .filter(([name, value]) => !columns.has(name) && !(name === "attempt" && value === 1))
       .map(([name, value]) => `${styleText("gray", `${name}=`)}${plain(value)}`),
   ];
   const first = words.filter((word) => word !== undefined).join("  ");

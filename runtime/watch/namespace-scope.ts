@@ -1,4 +1,5 @@
 import type { Change } from "./change.ts";
+import type { SourceSpec } from "./source-spec.ts";
 import type { ListReceiver, Subscriber } from "./subscriber.ts";
 import type { Watch, Watches } from "./watches.ts";
 
@@ -23,6 +24,8 @@ export class NamespaceScope implements Subscriber {
   /** Nothing is kept over a restart: the namespaces are few. */
   readonly resumeFrom = undefined;
   readonly congested = undefined;
+  /** The source it follows. */
+  readonly spec: SourceSpec;
   private readonly options: NamespaceScopeOptions;
   private readonly current = new Set<string>();
   private readonly watch: Watch;
@@ -32,10 +35,8 @@ export class NamespaceScope implements Subscriber {
     this.id = options.id;
     this.options = options;
     const { watches, labelSelector } = options;
-    this.watch = watches.subscribe(
-      { apiVersion: "v1", kind: "Namespace", labelSelector, representation: "metadata" },
-      this,
-    );
+    this.spec = { apiVersion: "v1", kind: "Namespace", labelSelector, representation: "metadata" };
+    this.watch = watches.subscribe(this.spec, this);
   }
 
   /** The namespaces in scope now. */

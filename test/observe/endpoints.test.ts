@@ -23,6 +23,7 @@ const letter: NewDeadLetter = {
   flags: {},
   body: Buffer.from('{"data":{"greeting":"hello"}}'),
   oldBody: undefined,
+  deletedBy: undefined,
   receivedAt: 0,
   apiVersion: "v1",
   kind: "ConfigMap",

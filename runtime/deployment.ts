@@ -1,0 +1,251 @@
+import { type ResolvedEnv, resolveEnv } from "./access/env.ts";
+import type { Redactor } from "./access/redactor.ts";
+import type { Bundle } from "./bundle/bundle.ts";
+import { bundleFunction } from "./bundle/bundle-function.ts";
+import { type Clock, pause } from "./clock.ts";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { FunctionDispatch } from "./dispatch/function-dispatch.ts";
+import { type ErrorCode, WatchfireError } from "./errors.ts";
+import type { KubeTransport } from "./kube/transport.ts";
+import type { FunctionManifest, Trigger } from "./manifest/function.ts";
+import type { Logger } from "./observe/log.ts";
+import type { Sandbox } from "./sandbox/sandbox.host.ts";
+import { NamespaceScope } from "./watch/namespace-scope.ts";
+import { type SourceSpec, sourceKey } from "./watch/source-spec.ts";
+import type { Watch, Watches } from "./watch/watches.ts";
+
+/** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
+const envRetryMs = 10_000;
+
+export interface DeploymentParts {
+  readonly sandbox: Sandbox;
+  readonly dispatcher: Dispatcher;
+  readonly watches: Watches;
+  readonly redactor: Redactor;
+  readonly transport: KubeTransport;
+  /** Where `env` references are read. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The manifests that calls are checked against; kept in step with the code that runs. */
+  readonly manifests: Map<string, FunctionManifest>;
+}
+
+/** How a function stands. */
+export type DeploymentState =
+  | { readonly type: "starting" }
+  | { readonly type: "running" }
+  /** Something outside is missing, such as a Secret; tried again by itself. */
+  | { readonly type: "waiting"; readonly fault: WatchfireError }
+  /** It cannot run until its files change. */
+  | { readonly type: "disabled"; readonly fault: WatchfireError };
+
+/** One function, from its manifest to its sources. */
+export class Deployment {
+  readonly name: string;
+  private readonly parts: DeploymentParts;
+  private current: FunctionManifest;
+  private bundled: Bundle | undefined;
+  private dispatch: FunctionDispatch | undefined;
+  private places: { readonly trigger: string; readonly key: string; readonly watch: Watch }[] = [];
+  /** Namespace scopes that have not listed yet. */
+  private unlisted = new Set<NamespaceScope>();
+  private readonly stopping = new AbortController();
+  private now: DeploymentState = { type: "starting" };
+  /** The files change faster than a build at times: one step after the other. */
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(manifest: FunctionManifest, parts: DeploymentParts) {
+    this.name = manifest.name;
+    this.current = manifest;
+    this.parts = parts;
+  }
+
+  get state(): DeploymentState {
+    return this.now;
+  }
+
+  get manifest(): FunctionManifest {
+    return this.current;
+  }
+
+  /** The trigger's sources, as `sourceKey` names them. */
+  sources(trigger: string): string[] {
+    return this.places.filter((place) => place.trigger === trigger).map(({ key }) => key);
+  }
+
+  /** Whether it is not known yet which namespaces a trigger reads. */
+  get findsNamespaces(): boolean {
+    return this.unlisted.size > 0;
+  }
+
+  /** The files whose change means new code; absolute. */
+  get inputs(): readonly string[] {
+    return this.bundled?.inputs ?? [this.current.handler];
+  }
+
+  /** Builds, loads and subscribes. A failure is a state, said in the log and in the status, and never thrown. */
+  start(): Promise<void> {
+    return this.next(() => this.bring(this.current));
+  }
+
+  /** Takes new code or a new manifest up, whole or not at all: what fails to build leaves what runs as it is. */
+  update(manifest: FunctionManifest): Promise<void> {
+    return this.next(() => this.bring(manifest));
+  }
+
+  /** Leaves its sources and its isolate. `retire`: the function was removed; its positions are kept for seven days. */
+  stop({ retire }: { readonly retire: boolean }): Promise<void> {
+    this.stopping.abort();
+    return this.next(async () => {
+      await this.unsubscribe();
+      await this.parts.dispatcher.remove(this.name, { retire });
+      await this.parts.sandbox.unload(this.name);
+      this.parts.manifests.delete(this.name);
+      this.parts.redactor.forget(this.name);
+    });
+  }
+
+  private next(step: () => Promise<void>): Promise<void> {
+    this.last = this.last.then(step, step);
+    return this.last;
+  }
+
+  private async bring(manifest: FunctionManifest): Promise<void> {
+    try {
+      const bundle = await bundleFunction(manifest);
+      const unchanged = this.dispatch && bundle.hash === this.bundled?.hash && same(manifest, this.current);
+      if (unchanged || this.stopping.signal.aborted) return;
+      const env = await this.environment(manifest);
+      if (!env) return;
+      if (this.dispatch && same(manifest.triggers, this.current.triggers)) {
+        await this.swap(this.dispatch, manifest, bundle, env);
+      } else {
+        await this.begin(manifest, bundle, env);
+      }
+      this.current = manifest;
+      this.bundled = bundle;
+      this.now = { type: "running" };
+      this.parts.log.info({ function: this.name, bundle: bundle.hash.slice(0, 12) }, "function loaded");
+    } catch (error) {
+      this.disable(error, manifest);
+    }
+  }
+
+  /** Undefined: the deployment was stopped while it waited. */
+  private async environment(manifest: FunctionManifest): Promise<ResolvedEnv | undefined> {
+    for (;;) {
+      try {
+        return await resolveEnv(manifest, this.parts, this.stopping.signal);
+      } catch (error) {
+        if (this.stopping.signal.aborted) return undefined;
+        const fault = asFault(error, "WF_ACCESS_ENV", manifest);
+        if (!this.dispatch) this.now = { type: "waiting", fault };
+        this.parts.log.warn({ function: this.name, error: fault.message }, "environment not there yet");
+      }
+      await pause(this.parts.clock, envRetryMs, this.stopping.signal).catch(() => undefined);
+      if (this.stopping.signal.aborted) return undefined;
+    }
+  }
+
+  private async swap(
+    dispatch: FunctionDispatch,
+    manifest: FunctionManifest,
+    bundle: Bundle,
+    env: ResolvedEnv,
+  ): Promise<void> {
+    await this.load(manifest, bundle, env);
+    await dispatch.replace(manifest, bundle.usesOldObject, async () => {
+      this.parts.manifests.set(this.name, manifest);
+    });
+  }
+
+  private async begin(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
+    const { dispatcher, manifests } = this.parts;
+    await this.load(manifest, bundle, env);
+    if (this.dispatch) {
+      await this.unsubscribe();
+      await dispatcher.remove(this.name, { retire: false });
+    }
+    manifests.set(this.name, manifest);
+    this.dispatch = await dispatcher.function(manifest, bundle);
+    for (const trigger of manifest.triggers) this.subscribe(this.dispatch, trigger);
+  }
+
+  private async load(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
+    this.parts.redactor.learn(this.name, env.sensitive);
+    await this.parts.sandbox.load(manifest, bundle, env.values);
+  }
+
+  private subscribe(dispatch: FunctionDispatch, trigger: Trigger): void {
+    const { namespaces } = trigger;
+    if (namespaces.type === "all") this.enter(dispatch, trigger, "");
+    else if (namespaces.type === "names") for (const name of namespaces.names) this.enter(dispatch, trigger, name);
+    else this.follow(dispatch, trigger, namespaces.labelSelector);
+  }
+
+  private follow(dispatch: FunctionDispatch, trigger: Trigger, labelSelector: string): void {
+    const scope = new NamespaceScope({
+      watches: this.parts.watches,
+      id: `${this.name}/${trigger.name}/namespaces`,
+      labelSelector,
+      enter: (namespace) => this.enter(dispatch, trigger, namespace),
+      leave: (namespace) => {
+        void this.leave(trigger, namespace);
+        if (!this.unlisted.has(scope)) dispatch.retain(trigger.name, scope.namespaces);
+      },
+      ready: () => {
+        this.unlisted.delete(scope);
+        dispatch.retain(trigger.name, scope.namespaces);
+      },
+    });
+    this.unlisted.add(scope);
+    this.places.push({ trigger: trigger.name, key: sourceKey(scope.spec), watch: scope });
+  }
+
+  private enter(dispatch: FunctionDispatch, trigger: Trigger, namespace: string): void {
+    const { apiVersion, kind, labelSelector, fieldSelector } = trigger;
+    const spec: SourceSpec = {
+      apiVersion,
+      kind,
+      labelSelector,
+      fieldSelector,
+      ...(namespace === "" ? {} : { namespace }),
+    };
+    const selection = JSON.stringify([labelSelector, fieldSelector]);
+    const watch = this.parts.watches.subscribe(spec, dispatch.subscription(trigger.name, { selection, namespace }));
+    this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch });
+  }
+
+  private async leave(trigger: Trigger, namespace: string): Promise<void> {
+    const key = sourceKey({ ...trigger, namespace });
+    const left = this.places.filter((place) => place.trigger === trigger.name && place.key === key);
+    this.places = this.places.filter((place) => !left.includes(place));
+    await Promise.all(left.map(({ watch }) => watch.close()));
+  }
+
+  private async unsubscribe(): Promise<void> {
+    const left = this.places;
+    this.places = [];
+    this.unlisted.clear();
+    await Promise.all(left.map(({ watch }) => watch.close()));
+  }
+
+  private disable(error: unknown, manifest: FunctionManifest): void {
+    const fault = asFault(error, "WF_RUNTIME_INTERNAL", manifest);
+    if (this.dispatch) {
+      this.parts.log.error({ function: this.name, error: fault.message }, "new code refused, the old one runs on");
+      return;
+    }
+    this.now = { type: "disabled", fault };
+    this.parts.log.error({ function: this.name, error: fault.message }, "function disabled");
+  }
+}
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function asFault(error: unknown, code: ErrorCode, manifest: FunctionManifest): WatchfireError {
+  if (error instanceof WatchfireError) return error;
+  const what = error instanceof Error ? error.message : String(error);
+  return new WatchfireError(code, { what, place: { file: manifest.file }, cause: error });
+}

@@ -1,0 +1,34 @@
+import type { Redactor } from "../access/redactor.ts";
+import type { GuestOutput } from "../sandbox/host-calls.ts";
+import type { Logger } from "./log.ts";
+import type { UserMetrics } from "./user-metrics.ts";
+
+/**
+ * Where handlers' lines and figures go. A line carries the function and the event beside the handler's fields, which are
+ * nested so that none can pose as the runtime's own; values of the function's Secrets are cut out.
+ */
+export function guestOutput(log: Logger, metrics: UserMetrics, redactor: Redactor): GuestOutput {
+  const refused = new Set<string>();
+  return {
+    log(caller, level, message, fields) {
+      const { function: name, trigger, id, attempt, object } = caller;
+      log[level](
+        {
+          function: name,
+          trigger,
+          run: id,
+          attempt,
+          object: object.namespace ? `${object.namespace}/${object.name}` : object.name,
+          fields: redactor.redactData(name, fields),
+        },
+        redactor.redact(name, message),
+      );
+    },
+    metric(caller, type, name, value, labels) {
+      const why = metrics.record(caller.function, type, name, value, labels);
+      if (why === undefined || refused.has(`${caller.function}/${name}`) || refused.size > 10_000) return;
+      refused.add(`${caller.function}/${name}`);
+      log.warn({ function: caller.function, metric: name.slice(0, 100), reason: why }, "metric refused");
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import type { Redactor } from "../access/redactor.ts";
+import type { Delivery, HandlerError, Outcome, Runner } from "../dispatch/delivery.ts";
+import type { Logger } from "./log.ts";
+
+/**
+ * The runner, with a line for each attempt: successes at `successLevel`, failures as warnings with the error as its author
+ * wrote it. Values of the function's Secrets are cut out of errors here, before they reach a log or a dead letter.
+ */
+export function loggedRunner(runner: Runner, log: Logger, redactor: Redactor, successLevel: "debug" | "info"): Runner {
+  return {
+    async run(delivery) {
+      const outcome = redacted(await runner.run(delivery), delivery.function, redactor);
+      if (outcome.type === "ok") {
+        if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome), "handled");
+      } else {
+        log.warn(fieldsOf(delivery, outcome), messages[outcome.type]);
+      }
+      return outcome;
+    },
+  };
+}
+
+const messages = {
+  failed: "attempt failed",
+  permanent: "attempt failed for good",
+  interrupted: "attempt interrupted by another function's fault; it runs again",
+} as const;
+
+function fieldsOf(delivery: Delivery, outcome: Outcome): object {
+  const { apiVersion, kind, namespace, name } = delivery.object;
+  return {
+    function: delivery.function,
+    trigger: delivery.trigger,
+    run: delivery.id,
+    type: delivery.type,
+    object: `${apiVersion}/${kind} ${namespace ? `${namespace}/` : ""}${name}`,
+    attempt: delivery.attempt,
+    outcome: outcome.type,
+    ...(outcome.type === "interrupted" ? {} : { durationMs: Math.round(outcome.durationMs * 10) / 10 }),
+    ...("error" in outcome ? { error: outcome.error } : {}),
+  };
+}
+
+function redacted(outcome: Outcome, functionName: string, redactor: Redactor): Outcome {
+  if (!("error" in outcome)) return outcome;
+  const { message, stack } = outcome.error;
+  const error: HandlerError = {
+    ...outcome.error,
+    message: redactor.redact(functionName, message),
+    stack: redactor.redact(functionName, stack),
+  };
+  return { ...outcome, error };
+}

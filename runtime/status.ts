@@ -1,0 +1,138 @@
+import type { Deployment } from "./deployment.ts";
+import type { FunctionStatus } from "./dispatch/function-dispatch.ts";
+import type { RejectedFunction } from "./manifest/load.ts";
+import type { SandboxStatus } from "./sandbox/sandbox.host.ts";
+import type { SourceStatus } from "./watch/observer.ts";
+import { sourceKey } from "./watch/source-spec.ts";
+
+/** One function on the status page. */
+export interface FunctionReport {
+  readonly name: string;
+  /** It runs, and has caught up with its first list. */
+  readonly ready: boolean;
+  /** The code of what is wrong, and the same in words; absent where nothing is. */
+  readonly reason?: string;
+  readonly message?: string;
+  readonly deadLetters: number;
+  /** Age of the oldest event that is not done. */
+  readonly lagSeconds: number;
+  readonly queued: number;
+  readonly inFlight: number;
+  readonly spilled: number;
+  readonly blockedLanes: number;
+  readonly failures: number;
+  /** ISO 8601; when an attempt last ended. */
+  readonly lastEvent?: string;
+  readonly triggers: readonly {
+    readonly name: string;
+    readonly apiVersion: string;
+    readonly kind: string;
+    /** The worst of its sources' states. */
+    readonly state: string;
+    readonly message?: string;
+  }[];
+}
+
+/** What `/status` says. */
+export interface Status {
+  readonly role: "active" | "standby";
+  readonly functions: readonly FunctionReport[];
+  readonly sources: readonly SourceStatus[];
+}
+
+export interface StatusParts {
+  readonly deployments: readonly Deployment[];
+  readonly rejected: readonly RejectedFunction[];
+  readonly dispatch: readonly FunctionStatus[];
+  readonly sandbox: ReadonlyMap<string, SandboxStatus>;
+  readonly sources: readonly SourceStatus[];
+  readonly redact: (functionName: string, text: string) => string;
+}
+
+/** From healthy to what needs a person most. */
+const severity = ["watching", "listing", "discovering", "backoff", "missing", "forbidden", "degraded"];
+
+/** States in which a source has said why it cannot list: they do not hold up readiness. */
+const explained = new Set(["missing", "forbidden", "degraded"]);
+
+const nothingYet = { deadLetters: 0, lagSeconds: 0, queued: 0, inFlight: 0, spilled: 0, blockedLanes: 0, failures: 0 };
+
+/** Puts together what the rooms say of every function and source. */
+export function describeStatus(parts: StatusParts): Status {
+  const sources = new Map(parts.sources.map((source) => [sourceKey(source), source]));
+  const running = parts.deployments.map((deployment) => describeFunction(deployment, parts, sources));
+  const names = new Set(running.map(({ name }) => name));
+  const refused = parts.rejected
+    .filter(({ name }) => name === undefined || !names.has(name))
+    .map(({ name, file, faults }) => ({
+      name: name ?? file,
+      ready: false,
+      reason: faults[0]?.code ?? "WF_RUNTIME_INTERNAL",
+      message: faults.map((fault) => fault.message).join("\n"),
+      ...nothingYet,
+      triggers: [],
+    }));
+  return { role: "active", functions: [...running, ...refused], sources: parts.sources };
+}
+
+/** Whether every function that can run has caught up with its first list. */
+export function isSettled({ functions }: Status): boolean {
+  return functions.every(
+    ({ ready, reason, triggers }) =>
+      ready || (reason !== undefined && reason !== "Starting") || triggers.some(({ state }) => explained.has(state)),
+  );
+}
+
+function describeFunction(
+  deployment: Deployment,
+  { dispatch, sandbox, redact }: StatusParts,
+  sources: ReadonlyMap<string, SourceStatus>,
+): FunctionReport {
+  const { name, state, manifest } = deployment;
+  const counts = dispatch.find((each) => each.function === name);
+  const triggers = manifest.triggers.map((trigger) => {
+    const own = deployment.sources(trigger.name).flatMap((key) => sources.get(key) ?? []);
+    const worst = own.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
+    return {
+      name: trigger.name,
+      apiVersion: trigger.apiVersion,
+      kind: trigger.kind,
+      state: worst?.state ?? "idle",
+      ...(worst?.message === undefined ? {} : { message: worst.message }),
+    };
+  });
+  const trouble = troubleOf(state, sandbox.get(name), triggers);
+  const { lastEvent, ready: listed = false, subscriptions = [] } = counts ?? {};
+  const caughtUp = !deployment.findsNamespaces && (listed || subscriptions.length === 0);
+  return {
+    name,
+    ready: state.type === "running" && caughtUp,
+    ...(trouble && { reason: trouble.reason, message: redact(name, trouble.message) }),
+    ...(counts ? pick(counts) : nothingYet),
+    ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
+    triggers,
+  };
+}
+
+const pick = ({ deadLetters, lagSeconds, queued, inFlight, spilled, blockedLanes, failures }: FunctionStatus) => ({
+  deadLetters,
+  lagSeconds,
+  queued,
+  inFlight,
+  spilled,
+  blockedLanes,
+  failures,
+});
+
+function troubleOf(
+  state: Deployment["state"],
+  sandbox: SandboxStatus | undefined,
+  triggers: FunctionReport["triggers"],
+): { reason: string; message: string } | undefined {
+  if (state.type === "starting") return { reason: "Starting", message: "it is being built and loaded" };
+  if (state.type !== "running") return { reason: state.fault.code, message: state.fault.message };
+  if (sandbox?.quarantined) return { reason: "Quarantined", message: sandbox.message };
+  const bad = triggers.find((trigger) => explained.has(trigger.state) || trigger.state === "backoff");
+  if (!bad) return undefined;
+  return { reason: bad.state, message: bad.message ?? `the trigger ${bad.name} is in state ${bad.state}` };
+}
