@@ -23,7 +23,7 @@ const letter: NewDeadLetter = {
   flags: {},
   body: Buffer.from('{"data":{"greeting":"hello"}}'),
   oldBody: undefined,
-  deletedBy: undefined,
+  deletedBy: "",
   receivedAt: 0,
   apiVersion: "v1",
   kind: "ConfigMap",
