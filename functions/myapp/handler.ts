@@ -1,4 +1,4 @@
-import { defineHandler, type KubeObject } from "@watchfire/sdk";
+import { defineHandler, KubeError, type KubeObject } from "@watchfire/sdk";
 import { keepConfigMap } from "./config-map.ts";
 import { refOf } from "./myapp.ts";
 import { type Finding, find, writeStatus } from "./status.ts";
@@ -13,8 +13,13 @@ const remedies = {
 // Whatever fired, the MyApp is read anew and everything is brought to what it says now: running twice does no harm.
 export default defineHandler<KubeObject>(async (event, ctx) => {
   const ref = refOf(event.object);
-  const app = ref && (await find(ctx.kube, ref));
-  if (!ref || !app || app.metadata?.deletionTimestamp) return;
+  if (!ref) return;
+  const app = await find(ctx.kube, ref).catch((error) => {
+    // With the kind gone, its objects are gone. Of a MyApp that has just been seen that is not believed, but tried again.
+    if (event.trigger === "configs" && error instanceof KubeError && error.reason === "NotServed") return undefined;
+    throw error;
+  });
+  if (!app || app.metadata?.deletionTimestamp) return;
 
   const kept = (await keepConfigMap(ctx.kube, app)) === "kept";
   const finding: Finding = kept

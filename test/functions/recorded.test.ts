@@ -1,0 +1,78 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Access } from "../../runtime/access/access.ts";
+import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { Delivery } from "../../runtime/dispatch/delivery.ts";
+import { connectDirect } from "../../runtime/kube/direct.ts";
+import { Discovery } from "../../runtime/kube/discovery.ts";
+import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { Client } from "../cluster/client.ts";
+import { type OwnTarget, startTarget } from "../cluster/target.ts";
+import { until } from "../tools/until.ts";
+import { type RecordedEvent, recordedEvents, shipped } from "./shipped.ts";
+import { manifest } from "./stage.ts";
+
+// A cluster that serves the kinds but has none of the objects and namespaces that the recorded events speak of.
+let cluster: OwnTarget;
+let sandbox: Sandbox;
+let close: () => Promise<unknown>;
+
+beforeAll(async () => {
+  cluster = await startTarget("embedded");
+  const client = new Client(cluster.access);
+  for (const crd of manifest("myapp/crd.yaml")) {
+    await client.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd);
+    await until(
+      "MyApp is served",
+      10_000,
+      async () => (await client.reply("GET", "/apis/my.domain/v1/myapps")).status === 200,
+    );
+  }
+  await client.close();
+  const transport = connectDirect({ ...cluster.access, server: cluster.access.url });
+  const parts = { clock: systemClock, random: Math.random, log: pino({ level: "silent" }) };
+  const functions = new Map(shipped.functions.map((manifest) => [manifest.name, manifest]));
+  const access = new Access({ ...parts, transport, discovery: new Discovery(transport, systemClock), functions });
+  sandbox = new Sandbox({ ...parts, executors: 1, hostCalls: access, output: { log() {}, metric() {} } });
+  for (const shippedOne of shipped.functions) await sandbox.load(shippedOne, await bundleFunction(shippedOne), {});
+  close = () => Promise.all([sandbox.close(0), access.close(), transport.close()]);
+});
+afterAll(async () => {
+  await close?.();
+  await cluster?.close();
+});
+
+for (const { name, delivery } of shipped.functions) {
+  test.each(recordedEvents(name))(
+    `${name} is done with $file in the sandbox, though nothing of it exists`,
+    async ({ event }) => {
+      const outcome = await sandbox.run(deliveryOf(name, event, delivery.timeoutMs));
+      expect(outcome).toMatchObject({ type: "ok" });
+    },
+  );
+}
+
+function deliveryOf(name: string, event: RecordedEvent, timeoutMs: number): Delivery {
+  const { apiVersion = "", kind = "", metadata } = event.object;
+  return {
+    function: name,
+    trigger: event.trigger,
+    id: event.id,
+    type: event.type,
+    object: {
+      apiVersion,
+      kind,
+      namespace: metadata?.namespace ?? "",
+      name: metadata?.name ?? "",
+      uid: metadata?.uid ?? "",
+    },
+    resourceVersion: event.resourceVersion,
+    attempt: event.attempt,
+    redelivered: event.redelivered,
+    flags: event.reason === undefined ? {} : { reason: event.reason },
+    body: Buffer.from(JSON.stringify(event.object)),
+    ...(event.oldObject ? { oldBody: Buffer.from(JSON.stringify(event.oldObject)) } : {}),
+    timeoutMs,
+  };
+}
