@@ -56,7 +56,7 @@ export function serverSideApply(request: ApplyRequest): ApplyResult {
   const before = managers.get(identity);
   const paths = (request.resetFields ?? []).map((path) => path.map((name) => `f:${name}`));
   const fields = ownable(fieldsOf(applied, schema)).without(paths);
-  managers.set(identity, { ...manager, time: timeText(request.now), fields });
+  managers.set(identity, { ...manager, time: before?.time, fields });
 
   const merged = mergeFields(start, applied, schema);
   const pruned = before ? dropAbandoned(merged, before.fields, managers, schema) : merged;
@@ -66,7 +66,10 @@ export function serverSideApply(request: ApplyRequest): ApplyResult {
     const conflicts = conflictsWith(losers);
     return { conflicts, message: conflictMessage(conflicts) };
   }
-  if (live && jsonEqual(start, pruned) && sameOwners(managers, managedFieldsOf(live))) return { object: live };
+  const unchanged = live !== undefined && jsonEqual(start, pruned);
+  if (unchanged && sameOwners(managers, managedFieldsOf(live))) return { object: live };
+  // Who comes to own what is there already has changed nothing at any time.
+  if (!unchanged) managers.set(identity, { ...manager, time: timeText(request.now), fields });
   return { object: withManagedFields(pruned, writeManagers(managers) as unknown as Json[]) };
 }
 

@@ -64,26 +64,33 @@ export function compareFields(before: JsonObject, after: JsonObject, schema: Sch
     path: readonly PathElement[],
     top: boolean,
   ): void => {
-    const leftShape = left === undefined ? undefined : shapeOf(left, type);
-    const rightShape = right === undefined ? undefined : shapeOf(right, type);
-    const shape = rightShape ?? leftShape;
+    // Go writes a null for a field of a built-in kind that was not given.
+    if (type.builtIn && (left ?? null) === null && (right ?? null) === null) return;
+    const leftShape = isNothing(left) ? undefined : shapeOf(left, type);
+    const rightShape = isNothing(right) ? undefined : shapeOf(right, type);
     const bothEmpty = isBare(left) && isBare(right);
-    if (shape === "leaf" || bothEmpty || (leftShape && rightShape && leftShape !== rightShape)) {
-      if (left === undefined) added.insert(path);
-      else if (right === undefined) removed.insert(path);
-      else if (!jsonEqual(left, right)) modified.insert(path);
-      if (leftShape !== "leaf" && left !== undefined && rightShape === "leaf" && !bothEmpty) {
-        for (const child of children(left, type, top)) {
-          compare(child.item, undefined, child.schema, [...path, child.element], false);
-        }
-      }
-      if (rightShape !== "leaf" && right !== undefined && leftShape === "leaf" && !bothEmpty) {
-        for (const child of children(right, type, top)) {
-          compare(undefined, child.item, child.schema, [...path, child.element], false);
-        }
-      }
+    if (leftShape && rightShape && leftShape !== rightShape && !bothEmpty) {
+      compareParts(left, undefined, type, path, top);
+      compareParts(undefined, right, type, path, top);
+      if (leftShape === "leaf" || rightShape === "leaf") modified.insert(path);
       return;
     }
+    const shape = rightShape ?? leftShape ?? "leaf";
+    if (shape !== "leaf" && !bothEmpty) compareParts(left, right, type, path, top);
+    if (path.length === 0) return;
+    if (left === undefined) added.insert(path);
+    else if (right === undefined) removed.insert(path);
+    else if ((shape === "leaf" || bothEmpty) && !jsonEqual(left, right)) modified.insert(path);
+  };
+
+  const compareParts = (
+    left: Json | undefined,
+    right: Json | undefined,
+    type: Schema,
+    path: readonly PathElement[],
+    top: boolean,
+  ): void => {
+    if (shapeOf(left ?? right, type) === "leaf") return;
     const lefts = grouped(children(left ?? null, type, top));
     const rights = grouped(children(right ?? null, type, top));
     for (const [element, group] of lefts) {
@@ -93,11 +100,13 @@ export function compareFields(before: JsonObject, after: JsonObject, schema: Sch
     for (const [element, group] of rights) {
       if (!lefts.has(element)) compare(undefined, group.value, group.schema, [...path, element], false);
     }
-    if (path.length > 0 && left === undefined) added.insert(path);
-    else if (path.length > 0 && right === undefined) removed.insert(path);
   };
   compare(before, after, schema, [], true);
   return { added: added.build(), modified: modified.build(), removed: removed.build() };
+}
+
+function isNothing(value: Json | undefined): boolean {
+  return value === undefined || value === null;
 }
 
 /** Nothing, null, or a container of nothing. */

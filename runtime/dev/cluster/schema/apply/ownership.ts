@@ -52,7 +52,18 @@ export function dispossess(managers: Managers, writer: string | undefined, chang
  */
 export function blank(schema: Schema, object: JsonObject): JsonObject {
   const bare: JsonObject = { apiVersion: object.apiVersion ?? null, kind: object.kind ?? null, metadata: {} };
-  return schema.builtIn ? applyDefaults(schema, bare) : bare;
+  return schema.builtIn ? withNulls(applyDefaults(schema, bare), schema) : bare;
+}
+
+/** With a null for each required list or structure, as Go writes one that is not there. */
+function withNulls(object: JsonObject, schema: Schema): JsonObject {
+  const whole: JsonObject = {};
+  for (const name of schema.required ?? []) whole[name] = null;
+  for (const [name, value] of Object.entries(object)) {
+    const field = schema.properties?.[name];
+    whole[name] = field && isObject(value) ? withNulls(value, field) : value;
+  }
+  return whole;
 }
 
 /** metadata.managedFields as it stands in the object. */

@@ -9,10 +9,11 @@ export interface CustomResource {
   readonly plural: string;
   readonly namespaced: boolean;
   readonly subresources: { readonly status: boolean; readonly scale: boolean };
-  /** `schema.openAPIV3Schema` as the CRD has it. */
-  readonly openAPIV3Schema: JsonObject;
+  /** `schema.openAPIV3Schema` as the CRD has it; left out, anything goes. */
+  readonly openAPIV3Schema?: JsonObject | undefined;
 }
 
+const anything: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 const meta = "#/io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /** The OpenAPI name of a custom resource's kind or list: `domain.my.v1.MyApp`. */
@@ -24,7 +25,7 @@ export function definitionName({ group, version }: CustomResource, kind: string)
 export function customDefinitions(resource: CustomResource): Record<string, JsonObject> {
   const { group, version, kind, listKind } = resource;
   const name = definitionName(resource, kind);
-  const whole = embed(publish(resource.openAPIV3Schema), "ObjectMeta");
+  const whole = embed(publish(resource.openAPIV3Schema ?? anything), "ObjectMeta");
   const list: JsonObject = {
     type: "object",
     required: ["items"],

@@ -17,7 +17,13 @@ export function strategicMergePatch(original: JsonObject, patch: Json, schema: S
   if (!isObject(patch)) {
     throw new PatchError(400, `json: cannot unmarshal ${goKind(patch)} into Go value of type map[string]interface {}`);
   }
-  return mergeMap(original, patch, schema);
+  try {
+    return mergeMap(original, patch, schema);
+  } catch (error) {
+    if (!(error instanceof PatchError) || error.code !== 422) throw error;
+    const shown = JSON.stringify(goText(patch));
+    throw new PatchError(422, ` "" is invalid: patch: Invalid value: ${shown}: ${error.message}`);
+  }
 }
 
 /** Merges one object into another. */
@@ -52,10 +58,7 @@ function mergeField(merged: JsonObject, name: string, value: Json, order: Json[]
   } else if (Array.isArray(value) && Array.isArray(old) && strategy.includes("merge")) {
     setMember(merged, name, mergeList(old, value, order, field));
   } else if (field.type === "array" && !Array.isArray(value)) {
-    throw new PatchError(
-      422,
-      ` "" is invalid: patch: Invalid value: ${JSON.stringify(goText({ [name]: value }))}: cannot restore slice from ${goKind(value)}`,
-    );
+    throw new PatchError(422, `cannot restore slice from ${goKind(value)}`);
   } else setMember(merged, name, isObject(value) ? withoutDirectives(value) : withoutListDirectives(value));
 }
 

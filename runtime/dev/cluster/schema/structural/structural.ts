@@ -67,7 +67,8 @@ function checkShape(source: JsonObject, path: string, top: boolean): FieldError[
   const errors: FieldError[] = [];
   const { type } = source;
   const open = source["x-kubernetes-preserve-unknown-fields"] || source["x-kubernetes-int-or-string"];
-  if (!type && !open && !top) errors.push(required(`${path}.type`, "must not be empty for specified object fields"));
+  if (!type && !open && !top && source.$ref === undefined)
+    errors.push(required(`${path}.type`, "must not be empty for specified object fields"));
   if (typeof type === "string" && type && !types.includes(type)) {
     errors.push(notSupported(`${path}.type`, type, types));
   }

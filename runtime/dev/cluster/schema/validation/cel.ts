@@ -62,13 +62,24 @@ export function checkExpression(
 
 function describe(error: unknown, expression: string): string {
   if (!(error instanceof ParseError || error instanceof CelTypeError)) return String(error);
-  const before = expression.slice(0, error.range?.start ?? 0).split("\n");
+  const { text, at } = inGoWords(error, expression);
+  const before = expression.slice(0, at).split("\n");
   const column = before.at(-1)?.length ?? 0;
   const line = expression.split("\n")[before.length - 1] ?? "";
-  const kind = error instanceof ParseError ? "Syntax error: " : "";
-  const [, unknown] = /^Unknown variable: (.*)$/.exec(error.summary) ?? [];
+  return `ERROR: <input>:${before.length}:${column + 1}: ${text}\n | ${line}\n | ${".".repeat(column)}^`;
+}
+
+/** The error as cel-go says it, for the mistakes that are usual, and where: an offset in the expression. */
+function inGoWords(error: ParseError | CelTypeError, expression: string): { text: string; at: number } {
+  const at = error.range?.start ?? 0;
+  if (error instanceof ParseError) return { text: `Syntax error: ${error.summary}`, at };
+  const [, variable] = /^Unknown variable: (.*)$/.exec(error.summary) ?? [];
+  if (variable) return { text: `undeclared reference to '${variable}' (in container '')`, at };
   const [, field] = /^No such key: (.*)$/.exec(error.summary) ?? [];
-  const text = unknown ? `undeclared reference to '${unknown}' (in container '')` : error.summary;
-  const said = field ? `undefined field '${field}'` : `${kind}${text}`;
-  return `ERROR: <input>:${before.length}:${column + 1}: ${said}\n | ${line}\n | ${".".repeat(column)}^`;
+  if (field) return { text: `undefined field '${field}'`, at: expression[at] === "." ? at : Math.max(at - 1, 0) };
+  const [, left, operator = "", right] = /^no such overload: (\S+) (\S+) (\S+)$/.exec(error.summary) ?? [];
+  if (left === undefined) return { text: error.summary, at };
+  const found = expression.indexOf(operator, at);
+  const text = `found no matching overload for '_${operator}_' applied to '(${left}, ${right})'`;
+  return { text, at: found < 0 ? at : found };
 }

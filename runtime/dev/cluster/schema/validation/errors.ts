@@ -14,8 +14,15 @@ export function shown(path: string): string {
 
 /** `Invalid value: <value>: <detail>` */
 export function invalid(path: string, value: Json | undefined, detail: string): FieldError {
-  const text = value === undefined ? detail : `${JSON.stringify(value)}: ${detail}`;
+  const text = value === undefined ? detail : `${goJson(value)}: ${detail}`;
   return { type: "Invalid", path: shown(path), message: `Invalid value: ${text}`, value };
+}
+
+/** JSON as Go writes it: inside a structure, though not in a lone string, what HTML would read is escaped. */
+function goJson(value: Json): string {
+  const text = JSON.stringify(value);
+  if (typeof value !== "object") return text;
+  return text.replaceAll("<", "\\u003c").replaceAll(">", "\\u003e").replaceAll("&", "\\u0026");
 }
 
 /** An error of the validator as a whole, which has no path of its own. */
