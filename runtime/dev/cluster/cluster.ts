@@ -71,9 +71,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     compact: () => store.compact(),
   });
   const controllers = startControllers(backend, identity.ca);
-  port = await server.listen(options.port ?? 0);
   seed(backend);
   controllers.settle();
+  port = await server.listen(options.port ?? 0);
   const url = `https://127.0.0.1:${port}`;
   const kubeconfig = kubeconfigText({ url, ca: identity.ca, token: identity.adminToken });
   if (kubeconfigFile !== undefined) writePrivately(kubeconfigFile, kubeconfig);

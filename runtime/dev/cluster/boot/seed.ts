@@ -1,9 +1,8 @@
 import type { KubeObject } from "../api/object.ts";
-import { groupVersion } from "../api/object.ts";
-import { controllerUser } from "../auth/user.ts";
 import { keyOf } from "../kinds/resource-type.ts";
-import type { Backend, Call } from "../rest/call.ts";
+import type { Backend } from "../rest/call.ts";
 import { create } from "../rest/create.ts";
+import { internalCall } from "../rest/internal-call.ts";
 import { bindings, roles } from "./roles.ts";
 
 const namespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -27,27 +26,6 @@ function objects(): KubeObject[] {
     ...roles,
     ...bindings,
   ];
-}
-
-/** A call of the server's own on a kind. */
-export function internalCall(backend: Backend, object: KubeObject): Call | undefined {
-  const { group, version } = groupVersion(object.apiVersion);
-  const type = backend.registry.ofKind(group, version, object.kind);
-  return (
-    type && {
-      backend,
-      type,
-      namespace: object.metadata.namespace ?? "",
-      name: object.metadata.name ?? "",
-      subresource: "",
-      user: controllerUser,
-      query: new URLSearchParams(),
-      manager: "kube-apiserver",
-      dryRun: false,
-      fieldValidation: "Ignore",
-      warnings: [],
-    }
-  );
 }
 
 /** Makes what every cluster has: its namespaces, the `kubernetes` Service, the default roles. What exists stays as it is. */

@@ -1,12 +1,46 @@
+import { Definitions, definitionsCollection } from "../crd/definitions.ts";
 import type { Backend } from "../rest/call.ts";
+import { GarbageCollector } from "./garbage-collector.ts";
+import { Namespaces } from "./namespaces.ts";
+import { WorkQueue } from "./queue.ts";
 
-/** The work that a real cluster's controller-manager does. */
+/** The work that a real cluster's controller-manager does, and the API server on its own CRDs. */
 export interface Controllers {
-  /** Does what is due now. */
+  /** Looks at everything that is stored, as after a start. */
   settle(): void;
   stop(): void;
 }
 
-export function startControllers(_backend: Backend, _ca: string): Controllers {
-  return { settle() {}, stop() {} };
+/** Starts the controllers: they follow every write, after the request that made it is answered or at the latest in the next turn. */
+export function startControllers(backend: Backend, ca: string): Controllers {
+  const { store } = backend;
+  const definitions = new Definitions(backend);
+  const namespaces = new Namespaces(backend, ca);
+  const definitionQueue = new WorkQueue((name) => definitions.reconcile(name));
+  const namespaceQueue = new WorkQueue((name) => namespaces.reconcile(name));
+  const garbageQueue = new WorkQueue((place) => collector.reconcile(place));
+  const collector = new GarbageCollector(backend, (place) => garbageQueue.add(place));
+  store.listen((collection, change) => {
+    if (collection.id === definitionsCollection) definitionQueue.add(change.key);
+    else if (collection.id === "namespaces") namespaceQueue.add(change.key);
+    collector.observe(collection, change);
+    if (change.current) return;
+    const definition = definitions.ownerOf(collection.id);
+    if (definition) definitionQueue.add(definition);
+    const namespace = change.previous?.object.metadata.namespace;
+    if (namespace) namespaceQueue.add(namespace);
+  });
+  return {
+    settle() {
+      definitions.restore();
+      for (const [name] of [...store.collection("namespaces").current("")]) namespaces.reconcile(name);
+      for (const collection of store.all())
+        for (const [key, { object }] of collection.current(""))
+          if (object.metadata.ownerReferences?.length || object.metadata.deletionTimestamp)
+            garbageQueue.add(`${collection.id} ${key}`);
+    },
+    stop() {
+      for (const queue of [definitionQueue, namespaceQueue, garbageQueue]) queue.stop();
+    },
+  };
 }

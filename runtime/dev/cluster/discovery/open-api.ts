@@ -67,10 +67,9 @@ export class OpenApi {
           kind: type.kind,
           listKind: type.listKind,
           plural: type.plural,
-          singular: type.singular,
           namespaced: type.namespaced,
           subresources: { status: type.status === true, scale: type.scale !== undefined },
-          ...(isFields(schema) ? { openAPIV3Schema: schema as JsonObject } : {}),
+          openAPIV3Schema: (isFields(schema) ? schema : { type: "object" }) as JsonObject,
         };
       });
   }

@@ -1,3 +1,4 @@
+import { customResourceDefinition } from "../crd/traits.ts";
 import { builtInSchema } from "../schema/index.ts";
 import * as core from "./columns/core.ts";
 import * as policies from "./columns/policies.ts";
@@ -143,11 +144,8 @@ const table: Record<string, Record<string, Row>> = {
   "apiextensions.k8s.io/v1": {
     CustomResourceDefinition: {
       cluster: true,
-      shortNames: ["crd", "crds"],
-      categories: extensions,
       columns: core.dated,
-      status: true,
-      generation: true,
+      ...customResourceDefinition,
     },
   },
   "scheduling.k8s.io/v1": {

@@ -117,7 +117,8 @@ function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObjec
   const finalizers = withPropagation(metadata.finalizers ?? [], options.propagationPolicy);
   const grace = type.grace ? Math.max(0, options.gracePeriodSeconds ?? type.grace(object)) : 0;
   const natural = type.grace?.(object) === 0 ? 0 : grace;
-  const held = finalizers.length > 0 || type.storage === "namespaces" || type.storage === customResourceDefinitions;
+  if (type.storage === customResourceDefinitions && !finalizers.includes(cleanupFinalizer)) finalizers.push(cleanupFinalizer);
+  const held = finalizers.length > 0 || type.storage === "namespaces";
   if (!held && natural === 0) return undefined;
   const waits = metadata.deletionGracePeriodSeconds ?? Number.POSITIVE_INFINITY;
   const sooner = metadata.deletionTimestamp === undefined || natural < waits;
@@ -133,7 +134,7 @@ function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObjec
             deletionGracePeriodSeconds: natural,
           }
         : {}),
-      ...(metadata.generation !== undefined && sooner ? { generation: metadata.generation + 1 } : {}),
+      ...(metadata.generation !== undefined && sooner && type.storage !== customResourceDefinitions ? { generation: metadata.generation + 1 } : {}),
     },
   };
   if (type.storage !== "namespaces") return marked;
@@ -146,6 +147,8 @@ function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObjec
 }
 
 const customResourceDefinitions = "customresourcedefinitions.apiextensions.k8s.io";
+/** Holds a CRD until its objects are gone. */
+const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
 function withPropagation(finalizers: readonly string[], policy: Propagation | undefined): string[] {
   if (policy === undefined) return [...finalizers];

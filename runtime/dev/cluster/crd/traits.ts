@@ -1,0 +1,100 @@
+import { at, type Fields, isFields, type KubeObject } from "../api/object.ts";
+import { type FieldFault, fault } from "../api/status.ts";
+import { nameFaults } from "../kinds/names.ts";
+import type { Traits } from "../kinds/resource-type.ts";
+import { made, otherwise } from "../kinds/traits/pod-spec.ts";
+import { type JsonObject, statusCauses, structuralSchema } from "../schema/index.ts";
+import { groupOf, namesOf, versionsOf } from "./definition.ts";
+
+/** What the server fills in and checks of a CRD. */
+export const customResourceDefinition: Traits = {
+  status: true,
+  generation: true,
+  shortNames: ["crd", "crds"],
+  categories: ["api-extensions"],
+  prepare(object, old) {
+    const spec = made(object, "spec");
+    const names = made(spec, "names");
+    if (typeof names.kind === "string") {
+      otherwise(names, "singular", names.kind.toLowerCase());
+      otherwise(names, "listKind", `${names.kind}List`);
+    }
+    otherwise(made(spec, "conversion"), "strategy", "None");
+    if (old) return;
+    const stored = versionsOf(object).find(({ storage }) => storage === true)?.name;
+    object.status = {
+      conditions: null,
+      acceptedNames: { plural: "", kind: "" },
+      storedVersions: stored === undefined ? [] : [stored],
+    };
+  },
+  check: (object, old) => [
+    ...nameCheck(object),
+    ...(isFields(object.spec) ? specFaults(object, object.spec) : [fault.required("spec")]),
+    ...changeFaults(object, old),
+  ],
+};
+
+function nameCheck(object: KubeObject): FieldFault[] {
+  const expected = `${namesOf(object).plural}.${groupOf(object)}`;
+  const { name } = object.metadata;
+  return name === expected ? [] : [fault.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')];
+}
+
+function specFaults(object: KubeObject, spec: Fields): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const group = groupOf(object);
+  if (group === "") faults.push(fault.required("spec.group"));
+  else {
+    for (const text of nameFaults("subdomain", group)) faults.push(fault.invalid("spec.group", group, text));
+    if (!group.includes(".")) faults.push(fault.invalid("spec.group", group, "should be a domain with at least one dot"));
+  }
+  if (spec.scope !== "Namespaced" && spec.scope !== "Cluster")
+    faults.push(spec.scope ? fault.unsupported("spec.scope", spec.scope, ["Cluster", "Namespaced"]) : fault.required("spec.scope"));
+  const names = namesOf(object);
+  for (const name of ["plural", "kind"] as const) if (names[name] === "") faults.push(fault.required(`spec.names.${name}`));
+  for (const name of ["plural", "singular"] as const)
+    if (names[name] !== "")
+      for (const text of nameFaults("label1035", names[name])) faults.push(fault.invalid(`spec.names.${name}`, names[name], text));
+  if (names.kind !== "")
+    for (const text of nameFaults("label1035", names.kind.toLowerCase()))
+      faults.push(fault.invalid("spec.names.kind", names.kind, text));
+  return [...faults, ...versionFaults(object)];
+}
+
+function versionFaults(object: KubeObject): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const versions = versionsOf(object);
+  const names = new Set<unknown>();
+  versions.forEach((version, index) => {
+    const path = `spec.versions[${index}]`;
+    if (names.has(version.name)) faults.push(fault.duplicate(`${path}.name`, version.name));
+    names.add(version.name);
+    for (const text of nameFaults("label1035", String(version.name ?? "")))
+      faults.push(fault.invalid(`${path}.name`, version.name ?? "", text));
+    faults.push(...schemaFaults(version, `${path}.schema.openAPIV3Schema`));
+  });
+  const stored = versions.filter(({ storage }) => storage === true).length;
+  if (stored !== 1)
+    faults.push(fault.invalid("spec.versions", versions, "must have exactly one version marked as storage version"));
+  return faults;
+}
+
+function schemaFaults(version: Fields, path: string): FieldFault[] {
+  const schema = at(version, "schema.openAPIV3Schema");
+  if (!isFields(schema)) return [fault.required(path, "schemas are required")];
+  const { errors } = structuralSchema(schema as JsonObject, path);
+  return statusCauses(errors ?? []).map(({ reason, field, message }) => ({
+    reason: String(reason),
+    field: String(field),
+    message: String(message),
+  }));
+}
+
+/** An established CRD keeps its group, kind, plural and scope. */
+function changeFaults(object: KubeObject, old: KubeObject | undefined): FieldFault[] {
+  if (!old) return [];
+  return ["spec.group", "spec.scope", "spec.names.plural", "spec.names.kind"]
+    .filter((path) => at(object, path) !== at(old, path))
+    .map((path) => fault.invalid(path, at(object, path), "field is immutable"));
+}

@@ -1,0 +1,24 @@
+import { groupVersion, type KubeObject } from "../api/object.ts";
+import { controllerUser } from "../auth/user.ts";
+import type { Backend, Call } from "./call.ts";
+
+/** A call of the server's own on a kind. */
+export function internalCall(backend: Backend, object: KubeObject): Call | undefined {
+  const { group, version } = groupVersion(object.apiVersion);
+  const type = backend.registry.ofKind(group, version, object.kind);
+  return (
+    type && {
+      backend,
+      type,
+      namespace: object.metadata.namespace ?? "",
+      name: object.metadata.name ?? "",
+      subresource: "",
+      user: controllerUser,
+      query: new URLSearchParams(),
+      manager: "kube-apiserver",
+      dryRun: false,
+      fieldValidation: "Ignore",
+      warnings: [],
+    }
+  );
+}
