@@ -1,0 +1,54 @@
+import type { Delivery, Outcome } from "../dispatch/delivery.ts";
+import type { Caller } from "./host-calls.ts";
+
+/** One delivery on its way through the sandbox. */
+export class Attempt {
+  readonly delivery: Delivery;
+  private readonly resolve: (outcome: Outcome) => void;
+  private controller: AbortController | undefined;
+  private over = false;
+  /** When it was sent to an executor; monotonic milliseconds. */
+  sentAt = 0;
+  /** Calls that wait for an answer. */
+  calls = 0;
+
+  constructor(delivery: Delivery, resolve: (outcome: Outcome) => void) {
+    this.delivery = delivery;
+    this.resolve = resolve;
+  }
+
+  get caller(): Caller {
+    return this.delivery;
+  }
+
+  get isOver(): boolean {
+    return this.over;
+  }
+
+  /** Aborts when the attempt ends. */
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.over) this.controller.abort();
+    return this.controller.signal;
+  }
+
+  end(outcome: Outcome): void {
+    if (this.over) return;
+    this.over = true;
+    this.controller?.abort();
+    this.resolve(outcome);
+  }
+}
+
+const closing = Buffer.from("}");
+
+/** The event as the handler gets it, as JSON in pieces: the object's own bytes are passed on as they came. */
+export function eventSegments({ delivery }: Attempt): {
+  readonly segments: readonly Buffer[];
+  readonly length: number;
+} {
+  const { id, trigger, type, attempt, redelivered, resourceVersion, flags, body } = delivery;
+  const head = JSON.stringify({ id, trigger, type, attempt, redelivered, resourceVersion, ...flags });
+  const opening = Buffer.from(`${head.slice(0, -1)},"object":`);
+  return { segments: [opening, body, closing], length: opening.length + body.length + closing.length };
+}

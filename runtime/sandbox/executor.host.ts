@@ -1,0 +1,178 @@
+import type { Clock } from "../clock.ts";
+import { type DeathReason, ExecutorProcess } from "./executor-process.host.ts";
+import type { DownFrame, UpFrame } from "./frames.host.ts";
+import { frameType } from "./wire.ts";
+
+/** How a tenant stands to its executor's death. */
+export type Verdict = "culprit" | "suspect" | "bystander";
+
+/** What an executor tells about one of its tenants. */
+export interface TenantListener {
+  readonly function: string;
+  readonly memoryBytes: number;
+  frame(frame: UpFrame): void;
+  /** The executor will end itself or has ended. `inside`: events whose code was running. */
+  lost(verdict: Verdict, reason: DeathReason, inside: readonly number[], stack: string): void;
+}
+
+export type DiedListener = (
+  executor: Executor,
+  reason: DeathReason,
+  detail: string,
+  culprits: readonly string[],
+) => void;
+
+/** Resident memory of an executor before any function, and the least that any cap grants. Bytes. */
+const baseMemory = 50 * 2 ** 20;
+const leastCap = 256 * 2 ** 20;
+
+/** Time inside an entry that makes a tenant suspect; others were merely passing. Milliseconds. */
+const suspectMs = 20;
+
+interface Inside {
+  readonly since: number;
+  readonly events: readonly number[];
+}
+
+/** An executor process and the tenants on it, with the knowledge of who is running right now. */
+export class Executor {
+  private readonly clock: Clock;
+  private readonly process: ExecutorProcess;
+  private readonly died: DiedListener;
+  private readonly tenants = new Map<number, TenantListener>();
+  private readonly inside = new Map<number, Map<number, Inside>>();
+  private readonly samples = new Map<number, string>();
+  private readonly doomers = new Set<number>();
+  private lastTenant = 0;
+
+  constructor(options: { guest: string; clock: Clock; died: DiedListener }) {
+    this.clock = options.clock;
+    this.died = options.died;
+    this.process = new ExecutorProcess({
+      guest: options.guest,
+      clock: options.clock,
+      memoryCap: leastCap,
+      listener: {
+        frame: (frame) => this.frame(frame),
+        died: (reason, detail) => this.buried(reason, detail),
+      },
+    });
+  }
+
+  /** Functions on it. */
+  get size(): number {
+    return this.tenants.size;
+  }
+
+  /** Whether it can take functions and events. */
+  get isUsable(): boolean {
+    return !this.process.isDead && this.doomers.size === 0;
+  }
+
+  get pid(): number | undefined {
+    return this.process.pid;
+  }
+
+  get peakMemory(): number {
+    return this.process.peakMemory;
+  }
+
+  /** Adds a tenant and gives its number. */
+  add(tenant: TenantListener): number {
+    const id = ++this.lastTenant;
+    this.tenants.set(id, tenant);
+    this.capMemory();
+    return id;
+  }
+
+  remove(id: number): void {
+    this.tenants.delete(id);
+    this.inside.delete(id);
+    this.samples.delete(id);
+    this.send({ type: frameType.unload, header: { tenant: id } });
+    this.capMemory();
+  }
+
+  send(frame: DownFrame): void {
+    this.process.send(frame);
+  }
+
+  kill(reason: DeathReason, detail: string): void {
+    this.process.kill(reason, detail);
+  }
+
+  /** Four times the largest isolate's limit, for one that overshoots; and room for the others to use theirs. */
+  private capMemory(): void {
+    const limits = [...this.tenants.values()].map((tenant) => tenant.memoryBytes);
+    const largest = Math.max(0, ...limits);
+    const others = limits.reduce((sum, limit) => sum + limit, 0) - largest;
+    this.process.memoryCap = Math.max(leastCap, baseMemory + 4 * largest + others);
+  }
+
+  private frame(frame: UpFrame): void {
+    if (!("tenant" in frame)) return;
+    const { tenant: id } = frame;
+    const tenant = this.tenants.get(id);
+    if (!tenant) return;
+    switch (frame.type) {
+      case frameType.entering: {
+        const realms = this.inside.get(id) ?? new Map<number, Inside>();
+        realms.set(frame.realm, { since: this.clock.monotonic(), events: frame.events });
+        this.inside.set(id, realms);
+        return;
+      }
+      case frameType.drained:
+        this.inside.get(id)?.delete(frame.realm);
+        this.samples.delete(id);
+        break;
+      case frameType.loaded:
+      case frameType.ended:
+        this.inside.delete(id);
+        break;
+      case frameType.sample:
+        this.samples.set(id, frame.stack);
+        return;
+      case frameType.doomed:
+        this.doom(id);
+        return;
+    }
+    tenant.frame(frame);
+  }
+
+  /** It said itself who cannot be stopped. Everybody leaves now; what runs may finish until it ends itself. */
+  private doom(id: number): void {
+    this.doomers.add(id);
+    this.tellLost(id, "culprit", "stuck");
+    for (const other of [...this.tenants.keys()]) if (other !== id) this.tellLost(other, "bystander", "stuck");
+  }
+
+  private buried(reason: DeathReason, detail: string): void {
+    const culprits = this.culprits(reason);
+    for (const [id] of [...this.tenants]) {
+      const verdict = culprits.includes(id) ? (culprits.length === 1 ? "culprit" : "suspect") : "bystander";
+      this.tellLost(id, verdict, reason);
+    }
+    const known = culprits.length > 0 ? culprits : [...this.doomers];
+    this.died(
+      this,
+      reason,
+      detail,
+      known.map((id) => this.tenants.get(id)?.function ?? ""),
+    );
+    this.tenants.clear();
+  }
+
+  private tellLost(id: number, verdict: Verdict, reason: DeathReason): void {
+    const inside = [...(this.inside.get(id)?.values() ?? [])].flatMap((entry) => entry.events);
+    this.tenants.get(id)?.lost(verdict, reason, inside, this.samples.get(id) ?? "");
+  }
+
+  /** Who was inside an entry when it died; of several, those that had been for long. */
+  private culprits(reason: DeathReason): number[] {
+    if (reason === "closed" || this.doomers.size > 0) return [];
+    const now = this.clock.monotonic();
+    const all = [...this.inside].filter(([, realms]) => realms.size > 0);
+    const long = all.filter(([, realms]) => [...realms.values()].some((entry) => now - entry.since >= suspectMs));
+    return (long.length > 0 ? long : all).map(([id]) => id);
+  }
+}

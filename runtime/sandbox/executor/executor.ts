@@ -1,0 +1,121 @@
+import { availableParallelism } from "node:os";
+import type { Duplex } from "node:stream";
+import type { Events, Hello, Load, Replies, Unload } from "../messages.ts";
+import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
+import { IsolateFactory } from "./isolate.ts";
+import { Slots } from "./slots.ts";
+import { type Ground, Tenant } from "./tenant.ts";
+import { Watchdog } from "./watchdog.ts";
+
+/** Milliseconds that neighbours get to finish once an isolate can no longer be stopped. */
+const drainMs = 2000;
+
+/** Ends this process at once: with isolates alive an orderly exit could wait for ever on one of their threads. */
+export function killSelf(): never {
+  process.kill(process.pid, "SIGKILL");
+  throw new Error("unreachable");
+}
+
+/** The child's half: carries frames between the parent and the tenants. */
+export class Executor {
+  private readonly stream: Duplex;
+  private readonly tenants = new Map<number, Tenant>();
+  private readonly guestName: string;
+  private ground: Ground | undefined;
+  private doomed = false;
+
+  constructor(stream: Duplex, guestName: string) {
+    this.stream = stream;
+    this.guestName = guestName;
+  }
+
+  start(versions: { readonly node: string; readonly isolatedVm: string }): void {
+    const reader = new FrameReader(maxFrameDown);
+    this.stream.on("data", (chunk: Buffer) => {
+      for (const frame of reader.push(chunk)) this.receive(frame);
+    });
+    this.stream.on("close", killSelf);
+    this.stream.on("error", killSelf);
+    this.send(frameType.ready, versions);
+  }
+
+  private receive({ type, header, body }: Frame): void {
+    const head = JSON.parse(header) as unknown;
+    if (type === frameType.hello) this.hello(head as Hello, body);
+    else if (type === frameType.load) this.load(head as Load, body);
+    else if (type === frameType.events) this.events(head as Events, body);
+    else if (type === frameType.replies) this.replies(head as Replies, body);
+    else if (type === frameType.unload) this.unload(head as Unload);
+  }
+
+  private hello({ heartbeatMs }: Hello, body: Buffer): void {
+    const isolates = new IsolateFactory(body.toString("utf8"), this.guestName);
+    // Compiles the bootstrap, so that a spare is warm when it is needed.
+    isolates.make(16, "{}", () => {}).isolate.dispose();
+    // One more than the cores: an isolate that waits for memory or a lock does not leave a core idle.
+    this.ground = { isolates, watchdog: new Watchdog(), slots: new Slots(availableParallelism() + 1) };
+    setInterval(() => this.send(frameType.beat, {}), heartbeatMs);
+    this.send(frameType.beat, {});
+  }
+
+  private async load(options: Load, body: Buffer): Promise<void> {
+    if (!this.ground) return;
+    const { tenant: id } = options;
+    const tenant = new Tenant(this.ground, options, body.toString("utf8"), {
+      entering: (realm, events) => this.send(frameType.entering, { tenant: id, realm, events }),
+      drained: (realm, outbox) => this.send(frameType.drained, { tenant: id, realm }, Buffer.from(outbox)),
+      sample: (stack) => this.send(frameType.sample, { tenant: id, stack }),
+      ended: (reason, charged, interrupted, stack) =>
+        this.send(frameType.ended, { tenant: id, reason, charged, interrupted, stack }),
+      doomed: (reason) => this.doom(id, reason),
+    });
+    this.tenants.set(id, tenant);
+    const failure = await tenant.load();
+    if (failure) this.tenants.delete(id);
+    this.send(frameType.loaded, failure ? { tenant: id, failure } : { tenant: id });
+  }
+
+  private events({ tenant: id, items }: Events, body: Buffer): void {
+    const tenant = this.tenants.get(id);
+    let at = 0;
+    for (const [no, timeoutMs, length, oldLength] of items) {
+      const text = body.toString("utf8", at, at + length);
+      at += length;
+      const oldText = oldLength < 0 ? undefined : body.toString("utf8", at, at + oldLength);
+      if (oldLength > 0) at += oldLength;
+      tenant?.add({ no, timeoutMs, text, oldText });
+    }
+  }
+
+  private replies({ tenant: id, items }: Replies, body: Buffer): void {
+    const tenant = this.tenants.get(id);
+    let at = 0;
+    for (const [realm, call, ok, length] of items) {
+      tenant?.reply(realm, call, ok, body.toString("utf8", at, at + length));
+      at += length;
+    }
+  }
+
+  private unload({ tenant: id }: Unload): void {
+    this.tenants.get(id)?.unload();
+    this.tenants.delete(id);
+  }
+
+  /** An isolate cannot be stopped: the parent sends no more, the neighbours finish, and this process ends. */
+  private doom(tenant: number, reason: "poisoned" | "catastrophic"): void {
+    this.send(frameType.doomed, { tenant, reason });
+    if (this.doomed) return;
+    this.doomed = true;
+    const until = performance.now() + drainMs;
+    setInterval(() => {
+      const busy = [...this.tenants.values()].some((other) => other.busy);
+      if (!busy || performance.now() >= until) killSelf();
+    }, 5);
+  }
+
+  private send(type: number, header: unknown, segment?: Buffer): void {
+    this.stream.cork();
+    for (const part of encodeFrame(type, header, segment ? [segment] : [])) this.stream.write(part);
+    this.stream.uncork();
+  }
+}

@@ -1,0 +1,19 @@
+// The executor process: started by the parent with an empty environment, no file but descriptor 3, and no rights.
+import { Socket } from "node:net";
+import { encodeFrame, frameType } from "../wire.ts";
+import { installedIsolatedVm, refusal } from "./requirements.ts";
+
+/** The stream to the parent. */
+const descriptor = 3;
+
+const stream = new Socket({ fd: descriptor });
+const isolatedVm = installedIsolatedVm();
+const reason = refusal(process.versions.node, process.execArgv, isolatedVm);
+if (reason) {
+  // No isolate exists yet, so that this process may end as any other.
+  stream.end(Buffer.concat(encodeFrame(frameType.refused, { reason })));
+  process.exitCode = 1;
+} else {
+  const { Executor } = await import("./executor.ts");
+  new Executor(stream, "watchfire:guest").start({ node: process.versions.node, isolatedVm });
+}

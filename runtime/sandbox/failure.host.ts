@@ -1,0 +1,88 @@
+import type { HandlerError } from "../dispatch/delivery.ts";
+import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../errors.ts";
+import type { EndReason, Loaded } from "./messages.ts";
+import type { Done } from "./outbox.host.ts";
+import type { StackMapper } from "./stack.host.ts";
+
+/** A function's limits, as its errors name them. */
+export interface Limits {
+  readonly memoryBytes: number;
+  readonly cpuPerEventMs: number;
+}
+
+const codes: Readonly<Record<EndReason, ErrorCode>> = {
+  cpu: "WF_SANDBOX_CPU_BUDGET",
+  deadline: "WF_SANDBOX_DEADLINE",
+  memory: "WF_SANDBOX_MEMORY",
+  output: "WF_SANDBOX_OUTPUT",
+  killed: "WF_SANDBOX_KILLED",
+};
+
+function whatHappened(reason: EndReason, limits: Limits, timeoutMs: number): string {
+  switch (reason) {
+    case "cpu":
+      return `the handler used more than its ${limits.cpuPerEventMs} ms of CPU time for one event`;
+    case "deadline":
+      return `the handler was not done after ${timeoutMs} ms`;
+    case "memory":
+      return `the handler used more than its ${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory`;
+    case "output":
+      return errorCodes.WF_SANDBOX_OUTPUT.summary;
+    case "killed":
+      return errorCodes.WF_SANDBOX_KILLED.summary;
+  }
+}
+
+/**
+ * The error of an attempt that the runtime ended. `stack` says where the code was; without one, the handler's first
+ * line stands in.
+ */
+export function limitError(
+  reason: EndReason,
+  stack: string,
+  mapper: StackMapper,
+  limits: Limits,
+  timeoutMs: number,
+): HandlerError {
+  const code = codes[reason];
+  const message = `${whatHappened(reason, limits, timeoutMs)}; ${errorCodes[code].hint}`;
+  const frames = mapper
+    .map(stack)
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line));
+  const entry = mapper.entry();
+  const places = frames.length > 0 ? frames : entry ? [`    at handler (${placeText(entry)})`] : [];
+  return { name: "LimitError", message, stack: [`${code}: ${message}`, ...places].join("\n"), code };
+}
+
+/** The error of an attempt that the handler ended by throwing. */
+export function handlerError(done: Done, mapper: StackMapper): HandlerError {
+  const { name, message } = done;
+  const stack = mapper.map(done.stack) || `${name}: ${message}`;
+  return { name, message, stack };
+}
+
+/** Why a function cannot be loaded, with the place in the author's file. */
+export function loadError(
+  failure: NonNullable<Loaded["failure"]>,
+  mapper: StackMapper,
+  limits: Limits,
+): WatchfireError {
+  const place = mapper.place(failure.stack) ?? mapper.entry();
+  const at = place ? { place } : {};
+  const { reason, name, message } = failure;
+  if (reason === "missing" || reason === "handler") {
+    return new WatchfireError("WF_BUNDLE_NO_HANDLER", { what: message || "the module has no default export", ...at });
+  }
+  if (reason === "thrown") {
+    return new WatchfireError("WF_SANDBOX_LOAD", { what: `the module's top level threw ${name}: ${message}`, ...at });
+  }
+  if (reason === "cpu" || reason === "deadline") {
+    return new WatchfireError("WF_SANDBOX_LOAD_TIME", { what: "the module's top level does not end", ...at });
+  }
+  const what = `the module's top level ${reason === "memory" ? `used more than ${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory` : "took its executor down"}`;
+  return new WatchfireError(codes[reason], { what, ...at });
+}
+
+const placeText = ({ file, line, column }: Place): string =>
+  [file, line, column].filter((part) => part !== undefined).join(":");

@@ -1,0 +1,31 @@
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+let script: Promise<string> | undefined;
+
+/** The script's name inside isolates; its frames are left out of the stacks that authors see. */
+export const guestScriptName = "watchfire:guest";
+
+/** The guest's bootstrap as one script. Built once per process. */
+export function guestScript(): Promise<string> {
+  script ??= bundle();
+  return script;
+}
+
+async function bundle(): Promise<string> {
+  const result = await build({
+    entryPoints: [fileURLToPath(new URL("./guest/bootstrap.guest.ts", import.meta.url))],
+    bundle: true,
+    write: false,
+    format: "iife",
+    platform: "browser",
+    // Libraries ask whether a buffer is shared; no isolate has one.
+    inject: [fileURLToPath(new URL("./guest/shared-memory.guest.ts", import.meta.url))],
+    target: "chrome136",
+    minifyWhitespace: true,
+    legalComments: "none",
+    charset: "utf8",
+    logLevel: "silent",
+  });
+  return `${result.outputFiles[0]?.text ?? ""}\n;undefined`;
+}

@@ -1,0 +1,137 @@
+import { RunContext, setEnv } from "./context.guest.ts";
+import { errorJson } from "./failure.guest.ts";
+import { hardenRealm } from "./harden.guest.ts";
+import { installConsole } from "./log.guest.ts";
+import { takeOutbox } from "./outbox.guest.ts";
+import { apply, define, follow, indexOf, jsonParse, slice } from "./primordials.guest.ts";
+import { seed } from "./random.guest.ts";
+import { abortRun, beginRun, endAborted, fail, leaveRun, likelyRun, refuse, settleCall, succeed } from "./run.guest.ts";
+import { fireTimers, nextWake, setClock } from "./timers.guest.ts";
+import { installWeb } from "./web.guest.ts";
+
+// Runs once per isolate, before the handler's bundle. What it leaves for the executor (and takes from the global object
+// before the handler could see it) are functions of strings: `pump` brings work in, `drain` brings results out.
+
+let handler: ((event: unknown, context: RunContext) => unknown) | undefined;
+let loadFailure = `["missing","Error","",""]`;
+
+/** Takes the bundle's default export. */
+function accept(value: unknown): void {
+  if (typeof value === "function") {
+    handler = value as never;
+    loadFailure = "";
+  } else loadFailure = `["handler","TypeError","the default export is of type ${typeof value}, not a function",""]`;
+}
+
+/** Takes what the bundle's top level threw. */
+function reject(error: unknown): void {
+  loadFailure = `["thrown",${errorJson(error)}]`;
+}
+
+function start(no: number, text: string, oldText: string | undefined): void {
+  const run = beginRun(no);
+  try {
+    let event: object;
+    try {
+      event = jsonParse(text) as object;
+    } catch (error) {
+      refuse(run, error);
+      return;
+    }
+    if (oldText !== undefined) defineOldObject(event, oldText);
+    const result = apply(handler as never, undefined, [event, new RunContext(run)]);
+    if ((typeof result === "object" && result !== null) || typeof result === "function") {
+      follow(
+        result,
+        () => succeed(run),
+        (error) => fail(run, error),
+      );
+    } else succeed(run);
+  } catch (error) {
+    fail(run, error);
+  } finally {
+    leaveRun();
+  }
+}
+
+/** The previous object is parsed only if the handler looks at it. */
+function defineOldObject(event: object, text: string): void {
+  const settle = (value: unknown) =>
+    define(event, "oldObject", { value, writable: true, enumerable: true, configurable: true });
+  define(event, "oldObject", {
+    get() {
+      const value = jsonParse(text);
+      settle(value);
+      return value;
+    },
+    set: settle,
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+/** What a timer or a microtask throws belongs to nobody: it is logged, as a browser would. */
+function stray(error: unknown): void {
+  const run = likelyRun();
+  if (run) fail(run, error);
+}
+
+/**
+ * One batch of work. The first line is JSON, `[now, seed, items]`; the texts that items mean follow it, end to end.
+ * Items: `[0, no, length, oldLength]` starts an event, `[1, call, ok, length]` answers a call, `[2, no, cpu]` ends an event's
+ * time. `oldLength` is -1 where there is no previous object. Lengths are in UTF-16 units.
+ */
+function pump(batch: string): void {
+  const newline = indexOf(batch, "\n");
+  const head = jsonParse(slice(batch, 0, newline)) as [number, string, number[][]];
+  let at = newline + 1;
+  setClock(head[0]);
+  if (head[1] !== "") seed(head[1]);
+  const items = head[2];
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index] as number[];
+    const kind = item[0];
+    const id = item[1] as number;
+    if (kind === 0) {
+      const middle = at + (item[2] as number);
+      const oldLength = item[3] as number;
+      const text = slice(batch, at, middle);
+      at = oldLength < 0 ? middle : middle + oldLength;
+      start(id, text, oldLength < 0 ? undefined : slice(batch, middle, at));
+    } else if (kind === 1) {
+      const end = at + (item[3] as number);
+      settleCall(id, item[2] === 1, slice(batch, at, end));
+      at = end;
+    } else abortRun(id, item[2] === 1 ? "cpu" : "deadline");
+  }
+  fireTimers(stray);
+}
+
+/** What there is to tell since the last drain. */
+function drain(): string {
+  endAborted();
+  return takeOutbox(nextWake());
+}
+
+/** Empty once the handler is in place, else JSON of `[why, name, message, stack]`. Takes the bundle's doors away. */
+function loaded(): string {
+  delete doors.__watchfire_accept;
+  delete doors.__watchfire_reject;
+  return loadFailure;
+}
+
+const doors = globalThis as { __watchfire_accept?: unknown; __watchfire_reject?: unknown };
+
+hardenRealm();
+installConsole();
+installWeb(stray);
+
+const hand = (name: string, value: unknown) => define(globalThis, name, { value, configurable: true });
+hand("__watchfire_accept", accept);
+hand("__watchfire_reject", reject);
+hand("__watchfire_executor", {
+  pump,
+  drain,
+  loaded,
+  setEnv: (text: string) => setEnv(jsonParse(text) as Record<string, string>),
+});

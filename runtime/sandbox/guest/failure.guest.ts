@@ -1,0 +1,66 @@
+import { PermanentError, RetryAfter } from "../../../sdk/errors.ts";
+import { quote } from "./outbox.guest.ts";
+import { captureStack, indexOf, isFinite, PrimordialError, slice, stringOf } from "./primordials.guest.ts";
+
+/** Characters of an error that leave the isolate. */
+const maxName = 200;
+const maxMessage = 2000;
+const maxStack = 4000;
+
+/** Text of a property that may be missing, of any type, or a getter that throws. */
+function textOf(source: object, key: "name" | "message" | "stack", limit: number): string {
+  try {
+    const value = (source as Record<string, unknown>)[key];
+    return typeof value === "string" ? slice(value, 0, limit) : "";
+  } catch {
+    return "";
+  }
+}
+
+/** `"name","message","stack"` as JSON, made here so that nothing of the handler's is touched outside its isolate. */
+export function errorJson(error: unknown): string {
+  if ((typeof error === "object" && error !== null) || typeof error === "function") {
+    const name = textOf(error, "name", maxName);
+    const message = textOf(error, "message", maxMessage);
+    return `${quote(name || "Error")},${quote(message)},${quote(textOf(error, "stack", maxStack))}`;
+  }
+  let message: string;
+  try {
+    message = slice(stringOf(error), 0, maxMessage);
+  } catch {
+    message = "a value that has no text";
+  }
+  return `"Error",${quote(message)},""`;
+}
+
+/** What the handler wants done about its failure, and in how many milliseconds where it says so. */
+export function verdictOf(error: unknown): { kind: "failed" | "permanent"; retryAfterMs: number } {
+  try {
+    if (error instanceof PermanentError) return { kind: "permanent", retryAfterMs: -1 };
+    if (error instanceof RetryAfter) {
+      const { delayMs } = error;
+      if (isFinite(delayMs) && delayMs >= 0) return { kind: "failed", retryAfterMs: delayMs };
+    }
+  } catch {
+    // A proxy that throws when looked at is an ordinary failure.
+  }
+  return { kind: "failed", retryAfterMs: -1 };
+}
+
+/** The frames of the caller's stack, below the function given. */
+export function framesBelow(callee: (...args: never[]) => unknown): string {
+  const holder = { stack: "" };
+  captureStack(holder, callee);
+  const text = textOf(holder, "stack", maxStack);
+  const newline = indexOf(text, "\n");
+  return newline < 0 ? "" : slice(text, newline);
+}
+
+/** Gives an error that was made on the runtime's side the stack of the call that it answers. */
+export function withFrames(error: Error, frames: string): Error {
+  error.stack = `${error.name}: ${error.message}${frames}`;
+  return error;
+}
+
+/** An error of the sandbox's own, such as for a limit. */
+export const sandboxError = (message: string): Error => new PrimordialError(message);

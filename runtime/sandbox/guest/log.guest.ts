@@ -1,0 +1,104 @@
+import type { Log, Metrics } from "../../../sdk/index.ts";
+import { fits, noteLog, noteMetric, quote } from "./outbox.guest.ts";
+import { define, isFinite, jsonStringify, slice, stringOf } from "./primordials.guest.ts";
+import { likelyRun, type Run } from "./run.guest.ts";
+
+type Level = "debug" | "info" | "warn" | "error";
+
+/** Characters of one line's message, of its fields, and of all lines of one event. */
+const maxMessage = 4096;
+const maxFields = 8192;
+const maxPerRun = 64 * 1024;
+
+function write(run: Run, level: Level, message: unknown, fields: unknown): void {
+  if (run.logged > maxPerRun) return;
+  let text = slice(typeof message === "string" ? message : inspect(message), 0, maxMessage);
+  let more = "";
+  if (typeof fields === "object" && fields !== null) more = inspectFields(fields);
+  run.logged += text.length + more.length + 16;
+  if (run.logged > maxPerRun || !fits(text.length + more.length)) {
+    run.logged = maxPerRun + 1;
+    text = "further lines of this event are dropped: it logged more than 64 KiB";
+    more = "";
+    level = "warn";
+  }
+  noteLog(`[${run.no},"${level}",${quote(text)},${quote(more)}]`);
+}
+
+function inspectFields(fields: object): string {
+  try {
+    const text = jsonStringify(fields) ?? "";
+    return text.length > maxFields ? `{"truncated":${quote(slice(text, 0, maxFields))}}` : text;
+  } catch {
+    return `{"unprintable":true}`;
+  }
+}
+
+/** A value as one piece of a console line. */
+function inspect(value: unknown): string {
+  try {
+    if (typeof value === "string") return value;
+    if (value instanceof Error) return stringOf(value.stack ?? value.message);
+    if (typeof value === "object" && value !== null) return jsonStringify(value) ?? stringOf(value);
+    return stringOf(value);
+  } catch {
+    return "[unprintable]";
+  }
+}
+
+/** `ctx.log` of one run. */
+export const createLog = (run: Run): Log => ({
+  debug: (message, fields) => write(run, "debug", message, fields),
+  info: (message, fields) => write(run, "info", message, fields),
+  warn: (message, fields) => write(run, "warn", message, fields),
+  error: (message, fields) => write(run, "error", message, fields),
+});
+
+/** `ctx.metrics` of one run. */
+export function createMetrics(run: Run): Metrics {
+  const note = (type: "increment" | "observe", name: unknown, value: unknown, labels: unknown) => {
+    if (typeof name !== "string" || typeof value !== "number" || !isFinite(value)) {
+      throw new TypeError("a metric takes a name, and a finite number as its value");
+    }
+    const text = typeof labels === "object" && labels !== null ? inspectFields(labels) : "";
+    if (fits(text.length)) noteMetric(`[${run.no},"${type}",${quote(slice(name, 0, 200))},${value},${quote(text)}]`);
+  };
+  return {
+    increment: (name, by = 1, labels) => note("increment", name, by, labels),
+    observe: (name, value, labels) => note("observe", name, value, labels),
+  };
+}
+
+/** `console`: its lines go where `ctx.log`'s go, under the run that most likely wrote them. */
+export function installConsole(): void {
+  const line =
+    (level: Level) =>
+    (...values: unknown[]): void => {
+      const run = likelyRun();
+      if (!run) return;
+      let text = "";
+      for (let at = 0; at < values.length && text.length < maxMessage; at++) {
+        text += (at === 0 ? "" : " ") + inspect(values[at]);
+      }
+      write(run, level, text, undefined);
+    };
+  const nothing = () => {};
+  const console = {
+    debug: line("debug"),
+    trace: line("debug"),
+    log: line("info"),
+    info: line("info"),
+    dir: line("info"),
+    table: line("info"),
+    warn: line("warn"),
+    error: line("error"),
+    assert: (holds: unknown, ...values: unknown[]) => {
+      if (!holds) console.error("assertion failed", ...values);
+    },
+    group: nothing,
+    groupEnd: nothing,
+    time: nothing,
+    timeEnd: nothing,
+  };
+  define(globalThis, "console", { value: console, writable: true, configurable: true });
+}

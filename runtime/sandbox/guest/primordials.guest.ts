@@ -1,0 +1,50 @@
+// The language's own functions, taken before any handler runs. What the handler does to prototypes afterwards cannot
+// change how the guest's side of the protocol works. House rules for the other *.guest.ts files that carry the
+// protocol: no method calls on values (use these), no iteration or spreading of arrays, no property reads that could
+// fall through to Object.prototype.
+
+const { bind, call } = Function.prototype;
+
+/** A method as a function that takes its receiver first. */
+const uncurry = <This, Args extends unknown[], Result>(
+  method: (this: This, ...args: Args) => Result,
+): ((self: This, ...args: Args) => Result) => bind.call(call, method) as never;
+
+export const apply = Reflect.apply;
+export const setPrototypeOf = Reflect.setPrototypeOf;
+export const jsonParse: (text: string) => unknown = JSON.parse;
+export const jsonStringify: (value: unknown) => string | undefined = JSON.stringify;
+export const stringOf = String;
+export const isFinite = Number.isFinite;
+export const dateNow = Date.now;
+export const random = Math.random;
+export const captureStack = Error.captureStackTrace;
+export const PrimordialPromise = Promise;
+export const PrimordialError = Error;
+export const slice = uncurry(String.prototype.slice);
+export const indexOf = uncurry(String.prototype.indexOf);
+const promiseThen = uncurry(Promise.prototype.then);
+const reflectDefine = Reflect.defineProperty;
+const create = Object.create;
+
+/** An object that inherits nothing, so that no lookup leaves it. */
+export const bare = <T extends object>(): T => create(null) as T;
+
+/** Defines a property by a descriptor that inherits nothing. */
+export function define(target: object, key: PropertyKey, descriptor: PropertyDescriptor): void {
+  setPrototypeOf(descriptor, null);
+  reflectDefine(target, key, descriptor);
+}
+
+/** Defines an ordinary property, as an assignment would if nobody had meddled. */
+export function put(target: object, key: PropertyKey, value: unknown): void {
+  define(target, key, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/** Follows a value that may be a promise or thenable, by the language's own `then`. */
+export function follow(value: unknown, done: (value: unknown) => void, failed: (error: unknown) => void): void {
+  const promise = new PrimordialPromise<unknown>((resolve) => resolve(value));
+  // `then` asks the promise for its constructor: an own undefined keeps it from asking the prototype.
+  define(promise, "constructor", { value: undefined });
+  promiseThen(promise, done, failed);
+}

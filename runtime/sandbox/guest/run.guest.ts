@@ -1,0 +1,125 @@
+import { type ErrorDescription, errorFrom } from "../../../sdk/errors.ts";
+import { type AbortController, DOMException } from "./abort.guest.ts";
+import { errorJson, framesBelow, sandboxError, verdictOf, withFrames } from "./failure.guest.ts";
+import { fits, noteCall, noteDone, quote } from "./outbox.guest.ts";
+import { bare, jsonParse, jsonStringify, PrimordialPromise } from "./primordials.guest.ts";
+
+/** Calls of one event that may wait for an answer at once. */
+const maxOutstandingCalls = 64;
+/** Characters of one call's arguments: etcd's limit of an object, and room for the call itself. */
+const maxArguments = 1_600_000;
+
+/** One attempt at one event, inside the isolate. */
+export interface Run {
+  readonly no: number;
+  over: boolean;
+  /** Calls that wait for an answer. */
+  calls: number;
+  /** Characters logged so far. */
+  logged: number;
+  /** Made when the handler first asks for its signal. */
+  controller: AbortController | undefined;
+  /** Set once the executor has ended the event's time: why. */
+  aborted: "deadline" | "cpu" | undefined;
+}
+
+interface PendingCall {
+  run: Run;
+  frames: string;
+  resolve: (value: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+const runs = bare<Record<number, Run>>();
+const pending = bare<Record<number, PendingCall>>();
+let lastCall = 0;
+let latest: Run | undefined;
+let current: Run | undefined;
+
+/** The run whose handler is being started, else the one started last: whom a `console` line belongs to. */
+export const likelyRun = (): Run | undefined => current ?? latest;
+
+/** Begins a run, for the time that the handler's first stretch takes. */
+export function beginRun(no: number): Run {
+  const run: Run = { no, over: false, calls: 0, logged: 0, controller: undefined, aborted: undefined };
+  runs[no] = run;
+  latest = run;
+  current = run;
+  return run;
+}
+
+/** Marks the end of the handler's first stretch. */
+export function leaveRun(): void {
+  current = undefined;
+}
+
+function end(run: Run, entry: string): void {
+  if (run.over) return;
+  run.over = true;
+  delete runs[run.no];
+  noteDone(entry);
+}
+
+export const succeed = (run: Run): void => end(run, `${run.no}`);
+
+export function fail(run: Run, error: unknown): void {
+  if (run.over) return;
+  const { kind, retryAfterMs } = verdictOf(error);
+  // What a handler throws because its time is over tells where it was waiting.
+  end(run, `[${run.no},"${run.aborted ?? kind}",${errorJson(error)},${retryAfterMs}]`);
+}
+
+/** The event's body is not JSON. */
+export const refuse = (run: Run, error: unknown): void => end(run, `[${run.no},"unreadable",${errorJson(error)},-1]`);
+
+/** Ends a run that asked for more than it may, and gives the error to throw at it. */
+function overflow(run: Run, message: string, callee: (...args: never[]) => unknown): Error {
+  const error = withFrames(sandboxError(message), framesBelow(callee));
+  end(run, `[${run.no},"output",${errorJson(error)},-1]`);
+  return error;
+}
+
+/** Tells a run that its time is over. It may still end by itself before the next drain. */
+export function abortRun(no: number, why: "deadline" | "cpu"): void {
+  const run = runs[no];
+  if (!run) return;
+  run.aborted = why;
+  run.controller?.abort(new DOMException("the event's time is over", "TimeoutError"));
+}
+
+/** Ends what was told to and did not. Called when the isolate is drained. */
+export function endAborted(): void {
+  for (const no in runs) {
+    const run = runs[no];
+    if (run?.aborted) end(run, `[${run.no},"${run.aborted}","Error","","",-1]`);
+  }
+}
+
+/** Asks the parent; rejects with a typed error that has the caller's stack. */
+export function callHost(run: Run, operation: string, args: object): Promise<unknown> {
+  if (run.over) return PrimordialPromise.reject(sandboxError(`${operation} was called after the event's end`));
+  const text = jsonStringify(args) ?? "null";
+  if (run.calls >= maxOutstandingCalls) {
+    throw overflow(run, `more than ${maxOutstandingCalls} calls wait for an answer at once`, callHost);
+  }
+  if (text.length > maxArguments || !fits(text.length)) {
+    throw overflow(run, `${operation} sends more than may leave at once`, callHost);
+  }
+  const id = ++lastCall;
+  const frames = framesBelow(callHost);
+  run.calls++;
+  noteCall(`[${id},${run.no},${quote(operation)},${quote(text)}]`);
+  return new PrimordialPromise((resolve, reject) => {
+    pending[id] = { run, frames, resolve, reject };
+  });
+}
+
+/** Settles a call with the parent's answer: JSON of the result, or of an error's description. */
+export function settleCall(id: number, ok: boolean, text: string): void {
+  const call = pending[id];
+  if (!call) return;
+  delete pending[id];
+  call.run.calls--;
+  if (ok) call.resolve(jsonParse(text));
+  else call.reject(withFrames(errorFrom(jsonParse(text) as ErrorDescription), call.frames));
+}

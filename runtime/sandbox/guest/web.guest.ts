@@ -1,0 +1,66 @@
+import { Event, EventTarget } from "event-target-shim";
+import { AbortController, AbortSignal, DOMException } from "./abort.guest.ts";
+import { atob, btoa, encoding } from "./bytes.guest.ts";
+import { apply, define, follow } from "./primordials.guest.ts";
+import { getRandomValues, randomUUID } from "./random.guest.ts";
+import { clearTimeout, elapsed, setInterval, setTimeout } from "./timers.guest.ts";
+
+// The libraries are loaded when a handler first names their global: most never do.
+declare function require(specifier: string): unknown;
+
+/** Defines a global that is made when first read. A handler may replace it, as in a browser. */
+function lazy(name: string, make: () => unknown): void {
+  const settle = (value: unknown) => define(globalThis, name, { value, writable: true, configurable: true });
+  define(globalThis, name, {
+    get() {
+      const value = make();
+      settle(value);
+      return value;
+    },
+    set: settle,
+    configurable: true,
+  });
+}
+
+function eager(name: string, value: unknown): void {
+  define(globalThis, name, { value, writable: true, configurable: true });
+}
+
+/** The part of the Web platform that a handler's author expects, and that needs no browser. */
+export function installWeb(failed: (error: unknown) => void): void {
+  lazy("TextEncoder", () => encoding().TextEncoder);
+  lazy("TextDecoder", () => encoding().TextDecoder);
+  lazy("URL", () => (require("whatwg-url") as typeof import("whatwg-url")).URL);
+  lazy("URLSearchParams", () => (require("whatwg-url") as typeof import("whatwg-url")).URLSearchParams);
+  lazy("structuredClone", () => {
+    const { default: clone } = require("@ungap/structured-clone") as { default: (value: unknown) => unknown };
+    return (value: unknown) => clone(value);
+  });
+  eager("atob", atob);
+  eager("btoa", btoa);
+  eager("Event", Event);
+  eager("EventTarget", EventTarget);
+  eager("AbortController", AbortController);
+  eager("AbortSignal", AbortSignal);
+  eager("DOMException", DOMException);
+  eager("setTimeout", setTimeout);
+  eager("setInterval", setInterval);
+  eager("clearTimeout", clearTimeout);
+  eager("clearInterval", clearTimeout);
+  eager("queueMicrotask", (callback: () => void) => {
+    if (typeof callback !== "function") throw new TypeError("queueMicrotask takes a function");
+    follow(
+      undefined,
+      () => {
+        try {
+          apply(callback, undefined, []);
+        } catch (error) {
+          failed(error);
+        }
+      },
+      failed,
+    );
+  });
+  eager("performance", { now: elapsed, timeOrigin: Date.now() });
+  eager("crypto", { getRandomValues, randomUUID });
+}

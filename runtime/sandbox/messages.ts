@@ -1,0 +1,91 @@
+// What the headers of frames hold. `tenant` numbers one loaded version of one function, within one executor.
+
+/** First frame to an executor; its segment is the guest's bootstrap. */
+export interface Hello {
+  readonly heartbeatMs: number;
+}
+
+/** Its segment is the function's script. */
+export interface Load {
+  readonly tenant: number;
+  readonly name: string;
+  readonly scriptName: string;
+  readonly memoryMb: number;
+  readonly cpuPerEventMs: number;
+  /** JSON object of the function's environment. */
+  readonly env: string;
+  /** Events to run one at a time at first: one of them brought an executor down, and which is not known. */
+  readonly solo: number;
+}
+
+/** `[no, timeoutMs, length, oldLength]` in bytes; `oldLength` is -1 where there is no previous object. */
+export type EventItem = readonly [no: number, timeoutMs: number, length: number, oldLength: number];
+
+/** Segments: each event's JSON, and its previous object's, end to end. */
+export interface Events {
+  readonly tenant: number;
+  readonly items: readonly EventItem[];
+}
+
+/** `[realm, call, ok, length]`; the segments are JSON texts of results, or of errors' descriptions. */
+export interface Replies {
+  readonly tenant: number;
+  readonly items: readonly (readonly [realm: number, call: number, ok: 0 | 1, length: number])[];
+}
+
+export interface Unload {
+  readonly tenant: number;
+}
+
+/** The executor is about to run code of this function, for these events (none: its module's top level). */
+export interface Entering {
+  readonly tenant: number;
+  readonly realm: number;
+  readonly events: readonly number[];
+}
+
+/** An entry is over. Its body is the guest's outbox: JSON of `[done, calls, logs, metrics, wake]`. */
+export interface Drained {
+  readonly tenant: number;
+  readonly realm: number;
+}
+
+/** Why an isolate, or a part of its work, was ended by the runtime. */
+export type EndReason = "cpu" | "deadline" | "memory" | "output" | "killed";
+
+/** A module's top level ran; or why it could not. */
+export interface Loaded {
+  readonly tenant: number;
+  readonly failure?: {
+    readonly reason: "thrown" | "handler" | "missing" | EndReason;
+    readonly name: string;
+    readonly message: string;
+    readonly stack: string;
+  };
+}
+
+/** Events that the runtime ended: the charged count an attempt, the others are run again. */
+export interface Ended {
+  readonly tenant: number;
+  readonly reason: EndReason;
+  readonly charged: readonly number[];
+  readonly interrupted: readonly number[];
+  /** Where the code was, as a stack's lines; empty where unknown. */
+  readonly stack: string;
+}
+
+/** Where code is that has been running for long: it outlives the executor in the parent's memory. */
+export interface Sample {
+  readonly tenant: number;
+  readonly stack: string;
+}
+
+/** The executor will kill itself: an isolate can no longer be stopped. */
+export interface Doomed {
+  readonly tenant: number;
+  readonly reason: "poisoned" | "catastrophic";
+}
+
+export interface Refused {
+  readonly reason: string;
+}

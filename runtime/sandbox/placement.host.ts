@@ -1,0 +1,247 @@
+import type { Bundle } from "../bundle/bundle.ts";
+import { scriptName } from "../bundle/bundle-function.ts";
+import type { Clock } from "../clock.ts";
+import type { Outcome } from "../dispatch/delivery.ts";
+import type { WatchfireError } from "../errors.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { type Attempt, eventSegments } from "./attempt.host.ts";
+import type { Executor, TenantListener, Verdict } from "./executor.host.ts";
+import type { DeathReason } from "./executor-process.host.ts";
+import { handlerError, limitError, loadError } from "./failure.host.ts";
+import type { UpFrame } from "./frames.host.ts";
+import type { GuestOutput, HostCalls } from "./host-calls.ts";
+import type { EndReason, EventItem } from "./messages.ts";
+import type { Done, GuestCall, Outbox } from "./outbox.host.ts";
+import type { StackMapper } from "./stack.host.ts";
+import { frameType } from "./wire.ts";
+
+/** One version of a function: what it needs to run anywhere. */
+export interface Version {
+  readonly manifest: Pick<FunctionManifest, "name" | "resources">;
+  readonly bundle: Bundle;
+  readonly env: Readonly<Record<string, string>>;
+  readonly mapper: StackMapper;
+}
+
+/** Those who answer what guests ask and write. */
+export interface Services {
+  readonly hostCalls: HostCalls;
+  readonly output: GuestOutput;
+  readonly clock: Clock;
+}
+
+/** Calls of one attempt that may wait at once: twice the guest's own limit, beyond which the guest is not itself. */
+const maxCalls = 128;
+
+/** How a placement came to its end. */
+export type Loss = (placement: Placement, verdict: Verdict) => void;
+
+/** A version of a function on an executor, and the attempts that are there. */
+export class Placement implements TenantListener {
+  private readonly executor: Executor;
+  private readonly version: Version;
+  private readonly services: Services;
+  private readonly onLost: Loss;
+  private readonly tenant: number;
+  private readonly attempts = new Map<number, Attempt>();
+  private replies: { item: [number, number, 0 | 1, number]; text: Buffer }[] = [];
+  private lastNo = 0;
+  private unloading = false;
+  private gone = false;
+  private settleLoad: { resolve: () => void; reject: (error: WatchfireError | undefined) => void } | undefined;
+  /** Rejects with the reason why the code cannot be loaded; with undefined where the executor died of something else. */
+  readonly loaded: Promise<void>;
+
+  constructor(executor: Executor, version: Version, services: Services, solo: number, onLost: Loss) {
+    this.executor = executor;
+    this.version = version;
+    this.services = services;
+    this.onLost = onLost;
+    this.loaded = new Promise((resolve, reject) => {
+      this.settleLoad = { resolve, reject };
+    });
+    this.tenant = executor.add(this);
+    const { name, resources } = version.manifest;
+    executor.send({
+      type: frameType.load,
+      header: {
+        tenant: this.tenant,
+        name,
+        scriptName: scriptName(name),
+        memoryMb: Math.max(8, Math.ceil(resources.memoryBytes / 2 ** 20)),
+        cpuPerEventMs: resources.cpuPerEventMs,
+        env: JSON.stringify(version.env),
+        solo,
+      },
+      segments: [Buffer.from(version.bundle.script)],
+    });
+  }
+
+  get function(): string {
+    return this.version.manifest.name;
+  }
+
+  get memoryBytes(): number {
+    return this.version.manifest.resources.memoryBytes;
+  }
+
+  /** Attempts that are there. */
+  get size(): number {
+    return this.attempts.size;
+  }
+
+  /** Sends attempts, together. */
+  run(attempts: readonly Attempt[]): void {
+    const items: EventItem[] = [];
+    const segments: Buffer[] = [];
+    const now = this.services.clock.monotonic();
+    for (const attempt of attempts) {
+      const no = ++this.lastNo;
+      this.attempts.set(no, attempt);
+      attempt.sentAt = now;
+      const event = eventSegments(attempt);
+      const { oldBody, timeoutMs } = attempt.delivery;
+      items.push([no, timeoutMs, event.length, oldBody ? oldBody.length : -1]);
+      segments.push(...event.segments);
+      if (oldBody) segments.push(oldBody);
+    }
+    this.executor.send({ type: frameType.events, header: { tenant: this.tenant, items }, segments });
+  }
+
+  /** Leaves the executor once the attempts that are there have ended. */
+  unload(): void {
+    this.unloading = true;
+    if (this.gone || this.attempts.size > 0) return;
+    this.gone = true;
+    this.executor.remove(this.tenant);
+  }
+
+  /** Ends every attempt that is there, to be run again. */
+  interrupt(): void {
+    for (const no of [...this.attempts.keys()]) this.take(no)?.end({ type: "interrupted" });
+  }
+
+  frame(frame: UpFrame): void {
+    if (frame.type === frameType.drained) this.drained(frame.realm, frame.outbox);
+    else if (frame.type === frameType.ended) {
+      for (const no of frame.charged) this.charge(no, frame.reason, frame.stack);
+      for (const no of frame.interrupted) this.take(no)?.end({ type: "interrupted" });
+    } else if (frame.type === frameType.loaded) {
+      if (frame.failure) {
+        this.gone = true;
+        this.executor.remove(this.tenant);
+        this.settleLoad?.reject(loadError(frame.failure, this.version.mapper, this.version.manifest.resources));
+      } else this.settleLoad?.resolve();
+    }
+  }
+
+  lost(verdict: Verdict, reason: DeathReason, inside: readonly number[], stack: string): void {
+    const ended: EndReason = reason === "memory" || reason === "stuck" ? "memory" : "killed";
+    if (verdict === "culprit") {
+      this.settleLoad?.reject(
+        inside.length === 0
+          ? loadError(
+              { reason: ended, name: "", message: "", stack },
+              this.version.mapper,
+              this.version.manifest.resources,
+            )
+          : undefined,
+      );
+      // With several inside nobody can tell whose code it was: they run again one by one.
+      if (inside.length === 1) this.charge(inside[0] as number, ended, stack);
+      else for (const no of inside) this.take(no)?.end({ type: "interrupted" });
+    } else this.settleLoad?.reject(undefined);
+    // A doomed executor lets the others finish; its death comes here a second time.
+    if (reason !== "stuck" || verdict === "culprit") this.interrupt();
+    this.gone = true;
+    this.onLost(this, verdict);
+  }
+
+  private drained(realm: number, { done, calls, logs, metrics }: Outbox): void {
+    const { output } = this.services;
+    for (const { no, level, message, fields } of logs) {
+      const caller = this.attempts.get(no)?.caller;
+      if (caller) output.log(caller, level, message, fields);
+    }
+    for (const { no, type, name, value, labels } of metrics) {
+      const caller = this.attempts.get(no)?.caller;
+      if (caller) output.metric(caller, type, name, value, labels);
+    }
+    for (const call of calls) this.call(realm, call);
+    for (const entry of done) this.finish(entry);
+  }
+
+  private finish(done: Done): void {
+    const attempt = this.take(done.no);
+    attempt?.end(this.outcomeOf(attempt, done));
+  }
+
+  private outcomeOf(attempt: Attempt, done: Done): Outcome {
+    const durationMs = this.services.clock.monotonic() - attempt.sentAt;
+    const { mapper } = this.version;
+    switch (done.kind) {
+      case "ok":
+        return { type: "ok", durationMs };
+      case "failed": {
+        const retry = done.retryAfterMs === undefined ? {} : { retryAfterMs: done.retryAfterMs };
+        return { type: "failed", error: handlerError(done, mapper), ...retry, durationMs };
+      }
+      case "permanent":
+        return { type: "permanent", error: handlerError(done, mapper), durationMs };
+      case "unreadable":
+        return {
+          type: "permanent",
+          error: { ...handlerError(done, mapper), code: "WF_SANDBOX_BAD_EVENT" },
+          durationMs,
+        };
+      default:
+        return { type: "failed", error: this.limit(attempt, done.kind, done.stack), durationMs };
+    }
+  }
+
+  private charge(no: number, reason: EndReason, stack: string): void {
+    const attempt = this.take(no);
+    if (!attempt) return;
+    const durationMs = this.services.clock.monotonic() - attempt.sentAt;
+    attempt.end({ type: "failed", error: this.limit(attempt, reason, stack), durationMs });
+  }
+
+  private limit(attempt: Attempt, reason: EndReason, stack: string) {
+    const { mapper, manifest } = this.version;
+    return limitError(reason, stack, mapper, manifest.resources, attempt.delivery.timeoutMs);
+  }
+
+  private take(no: number): Attempt | undefined {
+    const attempt = this.attempts.get(no);
+    if (!attempt) return undefined;
+    this.attempts.delete(no);
+    if (this.unloading) this.unload();
+    return attempt;
+  }
+
+  /** In whose name a call is made is settled here, by whose event it came with; the message has no say in it. */
+  private async call(realm: number, { call, no, operation, args }: GuestCall): Promise<void> {
+    const attempt = this.attempts.get(no);
+    if (!attempt) return;
+    if (++attempt.calls > maxCalls) {
+      this.executor.kill("breach", "more calls than a guest can make");
+      return;
+    }
+    const reply = await this.services.hostCalls.call(attempt.caller, operation, args, attempt.signal);
+    attempt.calls--;
+    if (attempt.isOver || this.gone) return;
+    const text = Buffer.from(reply.ok ? reply.json : JSON.stringify(reply.error));
+    if (this.replies.length === 0) setImmediate(() => this.sendReplies());
+    this.replies.push({ item: [realm, call, reply.ok ? 1 : 0, text.length], text });
+  }
+
+  private sendReplies(): void {
+    const replies = this.replies;
+    this.replies = [];
+    this.executor.send({
+      type: frameType.replies,
+      header: { tenant: this.tenant, items: replies.map((reply) => reply.item) },
+      segments: replies.map((reply) => reply.text),
+    });
+  }
+}

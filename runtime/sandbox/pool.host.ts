@@ -1,0 +1,92 @@
+import type { Clock } from "../clock.ts";
+import { type DiedListener, Executor } from "./executor.host.ts";
+
+/**
+ * The executors: some that functions share, one warm spare that takes the place of any that dies, and one each for
+ * functions in quarantine.
+ */
+export class Pool {
+  private readonly guest: string;
+  private readonly count: number;
+  private readonly clock: Clock;
+  private readonly died: DiedListener;
+  private readonly shared = new Set<Executor>();
+  private readonly quarantine = new Map<string, Executor>();
+  private spare: Executor | undefined;
+  private closed = false;
+
+  constructor(options: { guest: string; count: number; clock: Clock; died: DiedListener }) {
+    this.guest = options.guest;
+    this.count = options.count;
+    this.clock = options.clock;
+    this.died = options.died;
+  }
+
+  /** All that live. */
+  get executors(): readonly Executor[] {
+    return [...this.shared, ...this.quarantine.values(), ...(this.spare ? [this.spare] : [])];
+  }
+
+  /** The executor with the fewest functions; a new one while there are fewer than the pool may have. */
+  take(): Executor {
+    const usable = [...this.shared].filter((executor) => executor.isUsable);
+    if (usable.length < this.count) {
+      const executor = this.promote();
+      this.shared.add(executor);
+      return executor;
+    }
+    return usable.reduce((least, executor) => (executor.size < least.size ? executor : least));
+  }
+
+  /** The executor that runs this function and nothing else. */
+  takeQuarantine(name: string): Executor {
+    const own = this.quarantine.get(name);
+    if (own?.isUsable) return own;
+    const executor = this.promote();
+    this.quarantine.set(name, executor);
+    return executor;
+  }
+
+  /** Ends a function's quarantine executor once nothing runs there. */
+  leaveQuarantine(name: string): void {
+    const executor = this.quarantine.get(name);
+    if (!executor) return;
+    this.quarantine.delete(name);
+    executor.kill("closed", "the function left quarantine");
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const executor of this.executors) executor.kill("closed", "the sandbox is closed");
+  }
+
+  private promote(): Executor {
+    const executor = this.spare?.isUsable ? this.spare : this.spawn();
+    this.spare = undefined;
+    // Started a little later, so that it does not compete with the work that the new one was needed for.
+    this.clock.after(
+      spareDelayMs,
+      () => {
+        if (!this.closed) this.spare ??= this.spawn();
+      },
+      { unref: true },
+    );
+    return executor;
+  }
+
+  private spawn(): Executor {
+    return new Executor({
+      guest: this.guest,
+      clock: this.clock,
+      died: (executor, reason, detail, culprits) => {
+        this.shared.delete(executor);
+        if (this.spare === executor) this.spare = undefined;
+        for (const [name, own] of this.quarantine) if (own === executor) this.quarantine.delete(name);
+        this.died(executor, reason, detail, culprits);
+      },
+    });
+  }
+}
+
+/** Milliseconds between an executor's being taken and the start of the next spare. */
+const spareDelayMs = 50;

@@ -1,0 +1,122 @@
+import type { Logger } from "pino";
+import type { Bundle } from "../bundle/bundle.ts";
+import { type Clock, pause } from "../clock.ts";
+import type { Delivery, Outcome, Runner } from "../dispatch/delivery.ts";
+import { describeFault } from "../errors.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { DeathReason } from "./executor-process.host.ts";
+import { guestScript } from "./guest-script.host.ts";
+import type { GuestOutput, HostCalls } from "./host-calls.ts";
+import { type FunctionState, HostedFunction } from "./hosted-function.host.ts";
+import type { Version } from "./placement.host.ts";
+import { Pool } from "./pool.host.ts";
+import { StackMapper } from "./stack.host.ts";
+
+/** What the sandbox tells about itself, for metrics. */
+export interface SandboxObserver {
+  /** An executor is gone; `culprits` are the functions that were running there. Not called when the sandbox is closed. */
+  executorDied(reason: DeathReason, culprits: readonly string[]): void;
+}
+
+export interface SandboxOptions {
+  /** Executor processes that functions share. One per core is plenty. */
+  readonly executors: number;
+  readonly hostCalls: HostCalls;
+  readonly output: GuestOutput;
+  readonly clock: Clock;
+  readonly observer?: SandboxObserver;
+  readonly log: Pick<Logger, "info" | "warn">;
+}
+
+/** Milliseconds between two looks at what still runs, while closing. */
+const closePollMs = 10;
+
+/**
+ * Runs handlers in isolates, in child processes. A handler that breaks a limit fails its own attempt; one that takes
+ * its process down fails its own attempt as well, and what its neighbours were running is run again, uncounted.
+ */
+export class Sandbox implements Runner {
+  private readonly options: SandboxOptions;
+  private readonly functions = new Map<string, HostedFunction>();
+  private readonly unloaded = new Set<HostedFunction>();
+  private pool: Promise<Pool> | undefined;
+  private closed = false;
+
+  constructor(options: SandboxOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Loads a function, or new code in its place once that has loaded; what runs finishes on the old code.
+   * Throws a WatchfireError with the place in the author's file where the module cannot be loaded; a version that was
+   * there before stays.
+   */
+  async load(
+    manifest: Pick<FunctionManifest, "name" | "resources">,
+    bundle: Bundle,
+    env: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const version: Version = { manifest, bundle, env, mapper: new StackMapper(bundle) };
+    const existing = this.functions.get(manifest.name);
+    if (existing) return existing.replace(version);
+    this.pool ??= this.open();
+    const added = new HostedFunction(await this.pool, this.options, version);
+    await added.load();
+    // Of two that loaded at once, the later stays.
+    this.functions.get(manifest.name)?.unload();
+    this.functions.set(manifest.name, added);
+  }
+
+  run(delivery: Delivery): Promise<Outcome> {
+    const target = this.functions.get(delivery.function);
+    if (target && !this.closed) return target.run(delivery);
+    const code = "WF_SANDBOX_NOT_LOADED";
+    const what = `function ${delivery.function} is not loaded`;
+    const error = { name: "LoadError", message: what, stack: describeFault(code, { what }), code };
+    return Promise.resolve({ type: "failed", error, durationMs: 0 });
+  }
+
+  /** Takes a function away; what runs may finish. */
+  unload(name: string): void {
+    const gone = this.functions.get(name);
+    if (!gone) return;
+    this.functions.delete(name);
+    gone.unload();
+    this.unloaded.add(gone);
+  }
+
+  /** How a function stands; undefined for one that is not loaded. */
+  status(name: string): FunctionState | undefined {
+    return this.functions.get(name)?.state;
+  }
+
+  /** Each executor's process, for metrics. */
+  async executors(): Promise<readonly { readonly pid: number | undefined; readonly peakMemory: number }[]> {
+    return (await this.pool)?.executors.map(({ pid, peakMemory }) => ({ pid, peakMemory })) ?? [];
+  }
+
+  /** Waits up to `graceMs` for what runs, then ends every executor; what was still running is interrupted. */
+  async close(graceMs: number): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    const { clock } = this.options;
+    const all = [...this.functions.values(), ...this.unloaded];
+    const until = clock.monotonic() + graceMs;
+    while (all.some((one) => one.size > 0) && clock.monotonic() < until) await pause(clock, closePollMs);
+    for (const one of all) one.interrupt();
+    (await this.pool)?.close();
+  }
+
+  private async open(): Promise<Pool> {
+    return new Pool({
+      guest: await guestScript(),
+      count: this.options.executors,
+      clock: this.options.clock,
+      died: (executor, reason, detail, culprits) => {
+        if (reason === "closed") return;
+        this.options.log.warn({ pid: executor.pid, reason, detail, functions: culprits }, "executor died");
+        this.options.observer?.executorDied(reason, culprits);
+      },
+    });
+  }
+}

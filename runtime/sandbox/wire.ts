@@ -1,0 +1,126 @@
+// Frames between the parent and an executor, over any byte stream:
+//   u32 length of the rest | u8 type | u32 length of the header | header, JSON | segments, raw bytes
+// Lengths are little-endian. Event bodies travel as segments and are never parsed on the way.
+
+/** What a frame is; the parent's are below 16, the executor's from 16. */
+export const frameType = {
+  hello: 1,
+  load: 2,
+  events: 3,
+  replies: 4,
+  unload: 5,
+  ready: 16,
+  beat: 17,
+  entering: 18,
+  drained: 19,
+  loaded: 20,
+  ended: 21,
+  sample: 22,
+  doomed: 23,
+  refused: 24,
+} as const;
+
+/** Bytes of a frame to an executor: 64 objects of etcd's limit. */
+export const maxFrameDown = 128 * 1024 * 1024;
+/** Bytes of a frame from an executor: what an isolate may say at once (2 Mi characters), in UTF-8. */
+export const maxFrameUp = 8 * 1024 * 1024;
+
+/** A frame, still unchecked. */
+export interface Frame {
+  readonly type: number;
+  /** The header's JSON text. */
+  readonly header: string;
+  readonly body: Buffer;
+}
+
+const fixedLength = 9;
+
+/** The buffers of one frame, to be written one after another. */
+export function encodeFrame(type: number, header: unknown, segments: readonly Buffer[] = []): Buffer[] {
+  const text = JSON.stringify(header);
+  const headerLength = Buffer.byteLength(text);
+  let length = fixedLength - 4 + headerLength;
+  for (const segment of segments) length += segment.length;
+  const head = Buffer.allocUnsafe(fixedLength + headerLength);
+  head.writeUInt32LE(length, 0);
+  head.writeUInt8(type, 4);
+  head.writeUInt32LE(headerLength, 5);
+  head.write(text, fixedLength, "utf8");
+  return segments.length === 0 ? [head] : [head, ...segments];
+}
+
+/** Thrown for bytes that are no frame: the peer cannot be trusted with anything further. */
+export class FrameError extends Error {
+  override readonly name = "FrameError";
+}
+
+/** Cuts a byte stream into frames, however it arrives. Keeps at most one frame that is not whole. */
+export class FrameReader {
+  private readonly maxLength: number;
+  private pending: Buffer = Buffer.alloc(0);
+  /** Bytes of `pending` that have arrived; it is as long as its frame once that length is known. */
+  private filled = 0;
+
+  constructor(maxLength: number) {
+    this.maxLength = maxLength;
+  }
+
+  /** Takes the next bytes and gives each frame that is now whole. Throws a FrameError for what is none. */
+  *push(chunk: Buffer): Generator<Frame> {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.filled === 0 && chunk.length - at >= 4) {
+        // The common case: a frame that lies whole in the chunk is not copied.
+        const end = at + 4 + this.checked(chunk.readUInt32LE(at));
+        if (end <= chunk.length) {
+          yield decode(chunk.subarray(at + 4, end));
+          at = end;
+          continue;
+        }
+      }
+      at += this.keep(chunk, at);
+      if (this.filled >= 4 && this.filled === this.pending.length) {
+        const whole = this.pending;
+        this.pending = Buffer.alloc(0);
+        this.filled = 0;
+        yield decode(whole.subarray(4));
+      }
+    }
+  }
+
+  /** Copies what belongs to the frame that is not whole; gives how many bytes it took. */
+  private keep(chunk: Buffer, at: number): number {
+    if (this.filled < 4) {
+      if (this.filled === 0) this.pending = Buffer.allocUnsafe(4);
+      const taken = chunk.copy(this.pending, this.filled, at, at + 4 - this.filled);
+      this.filled += taken;
+      if (this.filled === 4) {
+        const length = 4 + this.checked(this.pending.readUInt32LE(0));
+        const whole = Buffer.allocUnsafe(length);
+        this.pending.copy(whole, 0, 0, 4);
+        this.pending = whole;
+      }
+      return taken;
+    }
+    const taken = chunk.copy(this.pending, this.filled, at);
+    this.filled += taken;
+    return taken;
+  }
+
+  private checked(length: number): number {
+    if (length < fixedLength - 4) throw new FrameError(`a frame of ${length} bytes is too short`);
+    if (length > this.maxLength) throw new FrameError(`a frame of ${length} bytes is longer than ${this.maxLength}`);
+    return length;
+  }
+}
+
+function decode(bytes: Buffer): Frame {
+  const headerLength = bytes.readUInt32LE(1);
+  const start = fixedLength - 4;
+  if (headerLength > bytes.length - start) throw new FrameError("a frame's header is longer than the frame");
+  return {
+    type: bytes.readUInt8(0),
+    header: bytes.toString("utf8", start, start + headerLength),
+    body: bytes.subarray(start + headerLength),
+  };
+}
