@@ -1,0 +1,130 @@
+/** Unit tests of handlers: runs one on an event with objects in memory, and records what it did. */
+import { createKube } from "./client.ts";
+import { PermanentError, RetryAfter } from "./errors.ts";
+import type { Context, FetchInit, FetchResponse, Handler, WatchEvent } from "./index.ts";
+import type { Kube, KubeObject, UnknownObject } from "./kube.ts";
+import type { EmitArguments } from "./operations.ts";
+import { MemoryCluster } from "./testing/memory-cluster.ts";
+
+/** What a handler meets in a test. */
+export interface RunOptions {
+  /** The objects that exist. The event's own object is added, unless it was deleted or is listed here. */
+  readonly objects?: readonly KubeObject[];
+  /** Calls that the test answers itself, such as `{ patch: async () => { throw new ConflictError("…") } }`. */
+  readonly kube?: Partial<Kube>;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Without it, every fetch fails. */
+  readonly fetch?: (url: string, init?: FetchInit) => Promise<FetchResponse>;
+  readonly signal?: AbortSignal;
+}
+
+/** One call of `ctx.kube`. */
+export interface RecordedCall {
+  readonly method: keyof Kube;
+  readonly arguments: readonly unknown[];
+}
+
+/** What a handler did. */
+export interface Run {
+  /** As the runtime would take it: `failed` is tried again, `permanent` is not. */
+  readonly outcome: "ok" | "failed" | "permanent";
+  /** What it threw. */
+  readonly error?: unknown;
+  /** For a RetryAfter: the milliseconds it asks for. */
+  readonly retryAfterMs?: number;
+  /** Every call of `ctx.kube`, in order: those that failed, and those that `retryOnConflict` makes, included. */
+  readonly calls: readonly RecordedCall[];
+  /** The objects as it left them. */
+  readonly objects: readonly UnknownObject[];
+  readonly logs: readonly { level: string; message: string; fields: Record<string, unknown> }[];
+  readonly metrics: readonly { name: string; value: number; labels: Record<string, string> }[];
+  /** The Kubernetes Events it emitted. */
+  readonly events: readonly (Omit<EmitArguments, "object"> & { readonly object: KubeObject })[];
+}
+
+/** An event of which a test gives what matters to it. */
+export type EventOf<T> = Partial<WatchEvent<T>> & Pick<WatchEvent<T>, "object">;
+
+/**
+ * Runs a handler once. Never rejects for what the handler throws: that is `error`.
+ * Left out of the event: type Modified, trigger `test`, first attempt.
+ */
+export async function runHandler<T extends KubeObject = UnknownObject>(
+  handler: Handler<T>,
+  event: EventOf<T>,
+  options: RunOptions = {},
+): Promise<Run> {
+  const calls: RecordedCall[] = [];
+  const logs: Run["logs"][number][] = [];
+  const metrics: Run["metrics"][number][] = [];
+  const events: Run["events"][number][] = [];
+  const { objects = [], env = {}, signal = new AbortController().signal } = options;
+  const cluster = new MemoryCluster(isThere(event, objects) ? [...objects, event.object] : objects);
+  const memory = createKube({ call: cluster.call, pause: () => Promise.resolve() });
+  const log =
+    (level: string) =>
+    (message: string, fields: Record<string, unknown> = {}) =>
+      void logs.push({ level, message, fields });
+  const ctx: Context = {
+    kube: recorded(Object.assign(memory, options.kube), calls),
+    log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+    env: Object.freeze({ ...env }),
+    fetch: async (url, init) => {
+      if (!options.fetch) throw new Error(`the test gives no fetch, and the handler fetches ${url}`);
+      return options.fetch(String(url), init);
+    },
+    signal,
+    metrics: {
+      increment: (name, by = 1, labels = {}) => void metrics.push({ name, value: by, labels }),
+      observe: (name, value, labels = {}) => void metrics.push({ name, value, labels }),
+    },
+    events: {
+      emit: async (object, { type, reason, message }) => void events.push({ object, type, reason, message }),
+    },
+  };
+  const done = (outcome: Run["outcome"], more: Pick<Run, "error" | "retryAfterMs"> = {}): Run => ({
+    outcome,
+    ...more,
+    calls,
+    objects: cluster.objects,
+    logs,
+    metrics,
+    events,
+  });
+  try {
+    await handler(complete(event), ctx);
+    return done("ok");
+  } catch (error) {
+    if (error instanceof PermanentError) return done("permanent", { error });
+    return done("failed", error instanceof RetryAfter ? { error, retryAfterMs: error.delayMs } : { error });
+  }
+}
+
+function complete<T extends KubeObject>(event: EventOf<T>): WatchEvent<T> {
+  const { resourceVersion = "1" } = event.object.metadata ?? {};
+  const defaults = { id: "test", trigger: "test", type: "Modified", attempt: 1, redelivered: false } as const;
+  return structuredClone({ ...defaults, resourceVersion, ...event });
+}
+
+function isThere({ type, object }: EventOf<KubeObject>, objects: readonly KubeObject[]): boolean {
+  const same = ({ kind, metadata }: KubeObject) =>
+    kind === object.kind &&
+    metadata?.name === object.metadata?.name &&
+    metadata?.namespace === object.metadata?.namespace;
+  return (
+    type !== "Deleted" && Boolean(object.apiVersion && object.kind && object.metadata?.name) && !objects.some(same)
+  );
+}
+
+/** Notes each call before it is made; in place, so that the calls within `retryOnConflict` are noted, and given, as well. */
+function recorded(kube: Kube, calls: RecordedCall[]): Kube {
+  for (const [name, method] of Object.entries(kube)) {
+    const noted = (...args: unknown[]) => {
+      const plain = structuredClone(args.filter((arg) => typeof arg !== "function"));
+      calls.push({ method: name as keyof Kube, arguments: plain });
+      return method(...args);
+    };
+    Object.assign(kube, { [name]: noted });
+  }
+  return kube;
+}

@@ -1,0 +1,135 @@
+import { AlreadyExistsError, ConflictError, InvalidError, NotFoundError } from "../errors.ts";
+import type { KubeObject, ObjectMeta, Ref, UnknownObject } from "../kube.ts";
+import type { Call, Operation, Operations } from "../operations.ts";
+import { matchesFields, matchesLabels } from "./selectors.ts";
+
+type Stored = UnknownObject & { apiVersion: string; kind: string; metadata: ObjectMeta & { name: string } };
+type Answers = { readonly [O in Operation]?: (args: Operations[O]["args"]) => Operations[O]["result"] };
+
+/**
+ * The objects of a unit test, in memory. It keeps names unique and resourceVersions honest, and that is all: no schema,
+ * no defaults, no owners, no field managers. Apply merges; strategic and JSON patches are refused, so give `kube.patch`
+ * yourself where a handler uses them. What depends on more belongs in a test on `watchfire cluster`.
+ */
+export class MemoryCluster {
+  private readonly stored = new Map<string, Stored>();
+  private revision = 0;
+
+  constructor(objects: readonly KubeObject[] = []) {
+    for (const object of objects) this.put(object as Stored);
+  }
+
+  /** Copies of all objects, in the order in which they came. */
+  get objects(): UnknownObject[] {
+    return [...this.stored.values()].map((object) => structuredClone(object));
+  }
+
+  /** Answers the operations of `ctx.kube`. */
+  readonly call: Call = async (operation, args) => {
+    const answer = this.answers[operation];
+    if (!answer) throw new Error(`the test harness has no ${operation}`);
+    return structuredClone(answer(structuredClone(args)));
+  };
+
+  private readonly answers: Answers = {
+    "kube.get": ({ ref }) => this.find(ref),
+    "kube.list": ({ apiVersion, kind, namespace, labelSelector = "", fieldSelector = "" }) => ({
+      items: [...this.stored.values()].filter(
+        (object) =>
+          object.apiVersion === apiVersion &&
+          object.kind === kind &&
+          (namespace === undefined || object.metadata.namespace === namespace) &&
+          matchesLabels(labelSelector, object.metadata.labels ?? {}) &&
+          matchesFields(fieldSelector, object),
+      ),
+      metadata: { resourceVersion: String(this.revision) },
+    }),
+    "kube.create": ({ object }) => {
+      const { generateName } = object.metadata ?? {};
+      const name = object.metadata?.name ?? (generateName && `${generateName}${this.revision}`);
+      const created = { ...object, metadata: { ...object.metadata, name } } as Stored;
+      if (this.stored.has(keyOf(created)))
+        throw new AlreadyExistsError(`${describe(created)} already exists`, { status: 409 });
+      return this.put(created);
+    },
+    "kube.update": ({ object }) => {
+      const { status, metadata } = this.current(object);
+      return this.put({
+        ...object,
+        ...(status !== undefined && { status }),
+        metadata: { ...object.metadata, uid: metadata.uid },
+      });
+    },
+    "kube.updateStatus": ({ object }) =>
+      this.put({ ...this.current(object), status: (object as UnknownObject).status }),
+    "kube.patch": ({ ref, patch, type = "merge" }) => {
+      if (type !== "merge") throw new Error(`the test harness has no ${type} patch: give kube.patch yourself`);
+      return this.put(merge(this.find(ref), patch));
+    },
+    "kube.patchStatus": ({ ref, patch }) => {
+      const found = this.find(ref);
+      return this.put({ ...found, status: (merge(found, patch) as UnknownObject).status });
+    },
+    "kube.apply": ({ object }) => this.put(merge(this.stored.get(keyOf(object as Stored)) ?? {}, object)),
+    "kube.delete": ({ ref }) => {
+      this.stored.delete(keyOf(this.find(ref)));
+      return { apiVersion: "v1", kind: "Status", status: "Success" };
+    },
+    "kube.getScale": ({ ref }) => scaleOf(this.find(ref)),
+    "kube.setScale": ({ ref, replicas }) => scaleOf(this.put(merge(this.find(ref), { spec: { replicas } }))),
+  };
+
+  private find({ apiVersion, kind, name, namespace }: Ref): Stored {
+    const object = { apiVersion, kind, metadata: { name, namespace } } as Stored;
+    const found = this.stored.get(keyOf(object));
+    if (!found) throw new NotFoundError(`${describe(object)} not found`, { status: 404, reason: "NotFound" });
+    return found;
+  }
+
+  /** The stored form of an object that replaces it; ConflictError where it was read before the last change. */
+  private current(object: KubeObject): Stored {
+    const { apiVersion = "", kind = "", metadata: { name = "", namespace, resourceVersion } = {} } = object;
+    const found = this.find({ apiVersion, kind, name, ...(namespace !== undefined && { namespace }) });
+    if (resourceVersion !== undefined && resourceVersion !== found.metadata.resourceVersion) {
+      throw new ConflictError(`${describe(found)} has been modified`, { status: 409, reason: "Conflict" });
+    }
+    return found;
+  }
+
+  private put(object: unknown): Stored {
+    const stored = structuredClone(object) as Stored;
+    if (!stored.apiVersion || !stored.kind || !stored.metadata?.name) {
+      throw new InvalidError("an object needs apiVersion, kind and metadata.name", { status: 422, reason: "Invalid" });
+    }
+    this.revision++;
+    stored.metadata.uid ??= `uid-${this.revision}`;
+    stored.metadata.resourceVersion = String(this.revision);
+    this.stored.set(keyOf(stored), stored);
+    return stored;
+  }
+}
+
+const keyOf = ({ apiVersion, kind, metadata }: Stored): string =>
+  [apiVersion, kind, metadata.namespace ?? "", metadata.name].join(" ");
+
+const describe = ({ kind, metadata: { name, namespace } }: Stored): string =>
+  `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+
+const scaleOf = ({ metadata, spec }: Stored) => {
+  const { replicas = 1 } = (spec ?? {}) as { replicas?: number };
+  return { apiVersion: "autoscaling/v1", kind: "Scale", metadata, spec: { replicas }, status: { replicas } };
+};
+
+/** A JSON merge patch (RFC 7386), applied to a copy. */
+function merge(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch;
+  const merged: Record<string, unknown> = isRecord(target) ? { ...target } : {};
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) delete merged[field];
+    else merged[field] = merge(merged[field], value);
+  }
+  return merged;
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

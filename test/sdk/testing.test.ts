@@ -1,0 +1,124 @@
+import { describe, expect, it } from "vitest";
+import { ConflictError, NotFoundError } from "../../sdk/errors.ts";
+import { defineHandler, PermanentError, RetryAfter } from "../../sdk/index.ts";
+import type { V1ConfigMap } from "../../sdk/kubernetes.ts";
+import { runHandler } from "../../sdk/testing.ts";
+
+const settings: V1ConfigMap = {
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "settings", namespace: "a", labels: { sync: "true" } },
+  data: { color: "red" },
+};
+const ref = { apiVersion: "v1", kind: "ConfigMap", name: "settings", namespace: "a" };
+
+describe("a handler in a unit test", () => {
+  it("runs on an event, and what it did is told", async () => {
+    const handler = defineHandler<V1ConfigMap>(async (event, ctx) => {
+      ctx.log.info("seen", { attempt: event.attempt });
+      ctx.metrics.increment("seen_total");
+      const copy = {
+        ...event.object,
+        metadata: { name: "copy", namespace: "b" },
+        data: { ...event.object.data, by: ctx.env.BY ?? "" },
+      };
+      await ctx.kube.apply(copy);
+      await ctx.events.emit(event.object, { type: "Normal", reason: "Copied", message: "to b" });
+    });
+    const run = await runHandler(handler, { object: settings }, { env: { BY: "me" } });
+    expect(run).toMatchObject({
+      outcome: "ok",
+      calls: [{ method: "apply", arguments: [{ metadata: { name: "copy" } }] }],
+      logs: [{ level: "info", message: "seen", fields: { attempt: 1 } }],
+      metrics: [{ name: "seen_total", value: 1 }],
+      events: [{ reason: "Copied", object: { metadata: { name: "settings" } } }],
+    });
+    expect(run.objects.map(({ metadata, data }) => [metadata?.name, data])).toEqual([
+      ["settings", { color: "red" }],
+      ["copy", { color: "red", by: "me" }],
+    ]);
+  });
+
+  it("that throws is told as the runtime would take it", async () => {
+    const thrown = (error: unknown) =>
+      runHandler(() => Promise.reject(error), { object: settings }).then(({ outcome, retryAfterMs }) => [
+        outcome,
+        retryAfterMs,
+      ]);
+    expect(await thrown(new Error("x"))).toEqual(["failed", undefined]);
+    expect(await thrown(new PermanentError("x"))).toEqual(["permanent", undefined]);
+    expect(await thrown(new RetryAfter("2s"))).toEqual(["failed", 2000]);
+  });
+
+  it("meets the errors of a real cluster", async () => {
+    const run = await runHandler(
+      async (_event, { kube }) => {
+        await expect(kube.get({ ...ref, name: "none" })).rejects.toBeInstanceOf(NotFoundError);
+        await expect(kube.create(settings)).rejects.toThrow("already exists");
+        const stale = await kube.get(ref);
+        await kube.patch(ref, { data: { color: null, size: "1" } });
+        await expect(kube.update(stale)).rejects.toBeInstanceOf(ConflictError);
+        await kube.delete(ref);
+        await expect(kube.delete(ref)).rejects.toBeInstanceOf(NotFoundError);
+      },
+      { object: settings },
+    );
+    expect(run.error).toBeUndefined();
+    expect(run.objects).toEqual([]);
+  });
+
+  it("lists by labels and fields", async () => {
+    const objects = ["red", "blue", "green"].map((color) => ({
+      ...settings,
+      metadata: { name: color, namespace: "a", labels: { color } },
+    }));
+    const names: unknown[] = [];
+    const run = await runHandler(
+      async (_event, { kube }) => {
+        for (const query of [
+          { labelSelector: "color in (red, blue),color!=blue" },
+          { labelSelector: "!sync,color notin (red)" },
+          { labelSelector: "color", fieldSelector: "metadata.name!=red,metadata.namespace=a" },
+          { namespace: "other" },
+        ]) {
+          const { items } = await kube.list({ apiVersion: "v1", kind: "ConfigMap", ...query });
+          names.push(items.map(({ metadata }) => metadata?.name));
+        }
+      },
+      { object: settings, type: "Deleted" },
+      { objects },
+    );
+    expect(run.error).toBeUndefined();
+    expect(names).toEqual([["red"], ["blue", "green"], ["blue", "green"], []]);
+  });
+
+  it("meets the failures that the test gives it", async () => {
+    let conflicts = 2;
+    const contested = await runHandler(
+      (_event, { kube }) => kube.retryOnConflict(ref, (object) => ({ ...object, data: { color: "blue" } })),
+      { object: settings },
+      {
+        kube: {
+          update: async (object) => {
+            if (conflicts-- > 0) throw new ConflictError("lost the race", { status: 409 });
+            return object;
+          },
+        },
+      },
+    );
+    expect(contested.outcome).toBe("ok");
+    expect(contested.calls.map(({ method }) => method)).toEqual([
+      "retryOnConflict",
+      ...["get", "update", "get", "update", "get", "update"],
+    ]);
+    const given = await runHandler(
+      (_event, { kube }) => kube.get(ref),
+      { object: settings },
+      {
+        kube: { get: () => Promise.reject(new NotFoundError("gone", { status: 404 })) },
+      },
+    );
+    expect(given.error).toBeInstanceOf(NotFoundError);
+    expect(given.calls).toEqual([{ method: "get", arguments: [ref] }]);
+  });
+});
