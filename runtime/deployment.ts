@@ -112,6 +112,7 @@ export class Deployment {
   }
 
   private async bring(manifest: FunctionManifest): Promise<void> {
+    const first = this.dispatch === undefined;
     try {
       const bundle = await bundleFunction(manifest);
       const unchanged = this.dispatch && bundle.hash === this.bundled?.hash && same(manifest, this.current);
@@ -126,7 +127,10 @@ export class Deployment {
       this.current = manifest;
       this.bundled = bundle;
       this.now = { type: "running" };
-      this.parts.log.info({ function: this.name, bundle: bundle.hash.slice(0, 12) }, "function loaded");
+      this.parts.log[first ? "debug" : "info"](
+        { function: this.name, bundle: bundle.hash.slice(0, 12) },
+        "code loaded",
+      );
     } catch (error) {
       this.disable(error, manifest);
     }

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { Access } from "./access/access.ts";
 import { Redactor } from "./access/redactor.ts";
 import { DeadLetters } from "./checkpoint/dead-letters.ts";
@@ -28,6 +29,9 @@ const clusterRetryMs = 5_000;
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
 const drainMs = 25_000;
+
+/** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
+const executorLimit = 4;
 
 export interface RuntimeOptions {
   /** The functions folder. */
@@ -93,7 +97,14 @@ export class Runtime {
       log,
       observer: metrics.access,
     });
-    const sandbox = new Sandbox({ hostCalls: access, output: guestOutput(log, metrics.user, redactor), clock, log });
+    const sandbox = new Sandbox({
+      executors: Math.min(availableParallelism(), executorLimit),
+      hostCalls: access,
+      output: guestOutput(log, metrics.user, redactor),
+      clock,
+      log,
+    });
+    sandbox.warm();
     const observer = { ...metrics.sources, stateChanged: sourceLog(log) };
     const watches = new Watches({ transport, discovery, clock, random, observer });
     let endpoints: Endpoints | undefined;
@@ -165,7 +176,7 @@ export class Runtime {
       deployments: [...this.deployments.values()],
       rejected: this.rejected,
       dispatch: this.parts.dispatcher.status(),
-      sandbox: this.parts.sandbox.status(),
+      sandbox: (name) => this.parts.sandbox.status(name),
       sources: this.parts.watches.status(),
       redact: (name, text) => this.parts.redactor.redact(name, text),
     });

@@ -1,7 +1,7 @@
 import type { Deployment } from "./deployment.ts";
 import type { FunctionStatus } from "./dispatch/function-dispatch.ts";
 import type { RejectedFunction } from "./manifest/load.ts";
-import type { SandboxStatus } from "./sandbox/sandbox.host.ts";
+import type { FunctionState } from "./sandbox/hosted-function.host.ts";
 import type { SourceStatus } from "./watch/observer.ts";
 import { sourceKey } from "./watch/source-spec.ts";
 
@@ -44,7 +44,7 @@ export interface StatusParts {
   readonly deployments: readonly Deployment[];
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
-  readonly sandbox: ReadonlyMap<string, SandboxStatus>;
+  readonly sandbox: (functionName: string) => FunctionState | undefined;
   readonly sources: readonly SourceStatus[];
   readonly redact: (functionName: string, text: string) => string;
 }
@@ -101,7 +101,7 @@ function describeFunction(
       ...(worst?.message === undefined ? {} : { message: worst.message }),
     };
   });
-  const trouble = troubleOf(state, sandbox.get(name), triggers);
+  const trouble = troubleOf(state, sandbox(name), triggers);
   const { lastEvent, ready: listed = false, subscriptions = [] } = counts ?? {};
   const caughtUp = !deployment.findsNamespaces && (listed || subscriptions.length === 0);
   return {
@@ -126,12 +126,13 @@ const pick = ({ deadLetters, lagSeconds, queued, inFlight, spilled, blockedLanes
 
 function troubleOf(
   state: Deployment["state"],
-  sandbox: SandboxStatus | undefined,
+  sandbox: FunctionState | undefined,
   triggers: FunctionReport["triggers"],
 ): { reason: string; message: string } | undefined {
   if (state.type === "starting") return { reason: "Starting", message: "it is being built and loaded" };
   if (state.type !== "running") return { reason: state.fault.code, message: state.fault.message };
-  if (sandbox?.quarantined) return { reason: "Quarantined", message: sandbox.message };
+  if (sandbox?.state === "failed") return { reason: "LoadFailed", message: sandbox.detail };
+  if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
   const bad = triggers.find((trigger) => explained.has(trigger.state) || trigger.state === "backoff");
   if (!bad) return undefined;
   return { reason: bad.state, message: bad.message ?? `the trigger ${bad.name} is in state ${bad.state}` };

@@ -6,23 +6,18 @@ const record = z.looseObject({
   time: z.string(),
   msg: z.string().default(""),
   function: z.string().optional(),
+  attempt: z.number().optional(),
   /** A handler's own. */
   fields: z.record(z.string(), z.unknown()).optional(),
 });
 
 const styles = { debug: "gray", info: "white", warn: "yellow", error: "red", fatal: "red", trace: "gray" } as const;
-const columns = new Set([
-  "level",
-  "time",
-  "msg",
-  "function",
-  "outcome",
-  "type",
-  "object",
-  "durationMs",
-  "err",
-  "error",
-]);
+/** Told in columns of their own, or of interest to a machine alone. */
+const hidden = new Set(
+  "level time msg function outcome type object durationMs err error trigger run fields bundle from attempt cause".split(
+    " ",
+  ),
+);
 
 /**
  * One line for a person from one JSON log line: time, function, message, then the remaining fields.
@@ -35,16 +30,17 @@ export function consoleLine(line: string): string {
   } catch {
     return line;
   }
-  const { level, time, msg, type, object, outcome, durationMs, error } = parsed;
+  const { level, time, msg, type, object, outcome, durationMs, attempt, error } = parsed;
   const style = styles[level as keyof typeof styles] ?? "white";
   const words = [
     styleText("gray", clockTime(time)),
     parsed.function ? styleText("cyan", parsed.function) : undefined,
     outcome === undefined ? styleText(style, msg) : `${type} ${object}`,
     outcome === undefined ? undefined : styleText(outcome === "ok" ? "green" : "red", outcome === "ok" ? "ok" : msg),
+    attempt === undefined || attempt < 2 ? undefined : styleText("yellow", `attempt ${attempt}`),
     durationMs === undefined ? undefined : styleText("gray", `${Math.round(Number(durationMs))} ms`),
     ...Object.entries({ ...parsed, ...parsed.fields })
-      .filter(([name, value]) => !columns.has(name) && !(name === "attempt" && value === 1))
+      .filter(([name]) => !hidden.has(name))
       .map(([name, value]) => `${styleText("gray", `${name}=`)}${plain(value)}`),
   ];
   const first = words.filter((word) => word !== undefined).join("  ");

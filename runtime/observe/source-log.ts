@@ -6,6 +6,12 @@ export function sourceLog(log: Logger): WatchObserver["stateChanged"] {
   return (spec, change: StateChange) => {
     const { apiVersion, kind, namespace, labelSelector, fieldSelector } = spec;
     const level = ["backoff", "forbidden", "missing", "degraded"].includes(change.to) ? "warn" : "debug";
-    log[level]({ source: { apiVersion, kind, namespace, labelSelector, fieldSelector }, ...change }, "source state");
+    const where = {
+      source: `${apiVersion}/${kind}`,
+      ...(namespace && { namespace }),
+      ...(labelSelector && { labelSelector }),
+      ...(fieldSelector && { fieldSelector }),
+    };
+    log[level]({ ...where, ...change }, "source state");
   };
 }

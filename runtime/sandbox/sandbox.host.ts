@@ -46,6 +46,13 @@ export class Sandbox implements Runner {
     this.options = options;
   }
 
+  /** Starts the executors ahead of the first function, so that their start-up overlaps with other work. */
+  warm(): void {
+    this.pool ??= this.open();
+    // Whoever loads a function hears of a failure.
+    this.pool.catch(() => undefined);
+  }
+
   /**
    * Loads a function, or new code in its place once that has loaded; what runs finishes on the old code.
    * Throws a WatchfireError with the place in the author's file where the module cannot be loaded; a version that was
