@@ -11,7 +11,7 @@ export class VirtualClock implements Clock {
   private time = 0;
   private sequence = 0;
   private readonly pending = new Set<Pending>();
-  private readonly epoch: number;
+  private epoch: number;
 
   constructor(epoch = Date.UTC(2026, 0, 1)) {
     this.epoch = epoch;
@@ -34,6 +34,11 @@ export class VirtualClock implements Clock {
   /** How many timers wait. */
   get timers(): number {
     return this.pending.size;
+  }
+
+  /** The machine sleeps for `ms`: wall time goes on, the monotonic clock and its timers stand still, as on Linux. */
+  suspend(ms: number): void {
+    this.epoch += ms;
   }
 
   /** Moves on by `ms`, firing what falls due, and lets promise reactions run before and after each timer. */

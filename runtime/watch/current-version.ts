@@ -1,6 +1,5 @@
 import type { Clock } from "../clock.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { endingOf } from "./failure.ts";
 import { Session } from "./session.ts";
 import type { ObjectIdentity } from "./source-spec.ts";
 
@@ -70,9 +69,8 @@ async function byList({ transport, path, signal }: Collection): Promise<string |
     });
     const version = list.metadata?.resourceVersion;
     return typeof version === "string" && version !== "" ? version : undefined;
-  } catch (error) {
-    // What the probe cannot learn, the source's own requests will run into and report.
-    if (endingOf(error).type === "internal") throw error;
+  } catch {
+    // What fails here, the source's own requests will run into and report.
     return undefined;
   }
 }

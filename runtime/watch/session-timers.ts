@@ -40,6 +40,13 @@ export class SessionTimers {
     this.lastByteAt = at;
   }
 
+  /** The allowed silence may have become shorter than it was when the timer was set. */
+  tighten(): void {
+    if (this.heldBack || this.lastByteAt + this.deadlines.idleMs() >= this.armed.due) return;
+    this.stop();
+    this.arm();
+  }
+
   /** The stream is held back by us from now on, or no longer. */
   hold(held: boolean): void {
     this.heldBack = held;

@@ -90,6 +90,7 @@ export class Session {
       this.timers.received(now);
       lines.push(chunk, (bytes, start, end) => this.line(bytes, start, end, now));
       if (this.ending) return this.ending;
+      this.timers.tighten();
       await this.whileCongested();
       if (clock.monotonic() - turnBegan >= turnMs) {
         await nextTurn();

@@ -169,6 +169,7 @@ export class Source {
   private follow(resource: Resource, from: string): Promise<Ending> {
     this.phase = "live";
     const resumed = this.standing.received;
+    this.standing.received ??= from;
     const timeoutSeconds = this.liveness.nextTimeoutSeconds();
     const query = {
       watch: "1",
@@ -460,8 +461,8 @@ export class Source {
     return ending.type === "refused" && ending.error.tooLargeResourceVersion;
   }
 
-  private sleep(ms: number): Promise<void> {
-    return pause(this.context.clock, ms, this.stopping.signal);
+  private async sleep(ms: number): Promise<void> {
+    if (ms > 0) await pause(this.context.clock, ms, this.stopping.signal);
   }
 
   private unlessStopped<T>(work: Promise<T>): Promise<T> {

@@ -141,6 +141,7 @@ export class ScriptedServer {
 
   private serve(socket: Socket): void {
     this.sockets.add(socket);
+    socket.setNoDelay(true);
     socket.on("close", () => this.sockets.delete(socket));
     socket.on("error", () => {});
     let pending = "";

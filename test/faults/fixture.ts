@@ -28,9 +28,12 @@ export const collection = "/api/v1/configmaps";
 export const isWatch = (exchange: Exchange) => exchange.path === collection && exchange.isWatch && !isProbe(exchange);
 export const isPlainWatch = (exchange: Exchange) => isWatch(exchange) && !exchange.query.has("sendInitialEvents");
 export const isWatchList = (exchange: Exchange) => isWatch(exchange) && exchange.query.has("sendInitialEvents");
-export const isList = (exchange: Exchange) => exchange.path === collection && !exchange.isWatch;
-/** The question for the newest resourceVersion. */
+/** The question for the newest resourceVersion, in its two forms. */
 export const isProbe = (exchange: Exchange) => exchange.query.get("fieldSelector") === "metadata.name=-";
+export const isListProbe = (exchange: Exchange) =>
+  exchange.path === collection && !exchange.isWatch && exchange.query.get("limit") === "1";
+export const isList = (exchange: Exchange) =>
+  exchange.path === collection && !exchange.isWatch && !isListProbe(exchange);
 
 /** Writes down the states that sources go through, and what else they tell. */
 export class RecordingObserver implements WatchObserver {
@@ -109,15 +112,28 @@ export class FaultFixture {
     );
     // Unless a test is about it, the newest resourceVersion cannot be learnt.
     server.script(isProbe, (exchange) => exchange.status(422, "Invalid"));
-    server.script(
-      (exchange) => isList(exchange) && exchange.query.get("limit") === "1",
-      (exchange) => exchange.status(403, "Forbidden"),
-    );
+    server.script(isListProbe, (exchange) => exchange.status(403, "Forbidden"));
   }
 
   /** @param random 0 unless given: no jitter, and no wait before an ordinary reconnect. */
   static async start(random: () => number = () => 0): Promise<FaultFixture> {
     return new FaultFixture(await ScriptedServer.start(), random);
+  }
+
+  /** Moves on by `seconds`, and lets what is on its way to the server and back arrive in between. */
+  async pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      await this.clock.advance(1000);
+      await this.roundTrip();
+    }
+  }
+
+  /** Two answers later, those to earlier requests have been read. */
+  private async roundTrip(): Promise<void> {
+    for (let trip = 0; trip < 2; trip++) {
+      const { body } = await this.transport.request({ method: "GET", path: "/round-trip" });
+      for await (const _ of body);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { bookmark, type Exchange, event } from "./api-server.ts";
+import { FaultFixture } from "./fixture.ts";
+
+const spec = { apiVersion: "my.domain/v1", kind: "MyApp" };
+const groupVersion = "/apis/my.domain/v1";
+const collection = `${groupVersion}/myapps`;
+const definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/myapps.my.domain";
+const resources = JSON.stringify({
+  kind: "APIResourceList",
+  groupVersion: "my.domain/v1",
+  resources: [{ name: "myapps", namespaced: true, kind: "MyApp", verbs: ["get", "list", "watch"] }],
+});
+const at = (path: string) => (exchange: Exchange) => exchange.path === path;
+const isProbe = (exchange: Exchange) => exchange.query.get("fieldSelector") === "metadata.name=-";
+const isWatch = (exchange: Exchange) => exchange.path === collection && exchange.isWatch && !isProbe(exchange);
+const app = (name: string, rv: number, uid = `uid-${name}`) => ({
+  apiVersion: spec.apiVersion,
+  kind: spec.kind,
+  metadata: { name, namespace: "team-a", uid, resourceVersion: String(rv) },
+});
+
+async function following() {
+  const fixture = await FaultFixture.start();
+  const { server } = fixture;
+  server.script(at(groupVersion), (each) => each.reply(200, resources));
+  server.script(
+    (each) => each.path === collection && !isWatch(each),
+    (each) => each.status(403, "Forbidden"),
+  );
+  server.script(isWatch, (each) => each.stream().lines(event("ADDED", app("a", 3)), bookmark(5, true)));
+  const subscriber = new RecordingSubscriber();
+  fixture.watches.subscribe(spec, subscriber);
+  await subscriber.saw("bookmark 5");
+  subscriber.forget();
+  return { fixture, server, subscriber };
+}
+
+async function remove(fixture: FaultFixture): Promise<void> {
+  const { server } = fixture;
+  server.script(at(groupVersion), (each) => each.reply(404, "404 page not found", { "content-type": "text/plain" }));
+  server.script(at(collection), (each) => each.reply(404, "404 page not found", { "content-type": "text/plain" }));
+  server.requests.filter(isWatch).at(-1)?.socket.end("0\r\n\r\n");
+  await fixture.observer.entered("missing");
+}
+
+test("a kind that is installed later is listed within 5 s of being served", async () => {
+  await using fixture = await FaultFixture.start(() => 0.99);
+  const subscriber = new RecordingSubscriber();
+  fixture.watches.subscribe(spec, subscriber);
+  await fixture.observer.entered("missing");
+  await fixture.pass(30);
+  fixture.server.script(at(groupVersion), (each) => each.reply(200, resources));
+  fixture.server.script(isWatch, (each) => each.stream().lines(bookmark(5, true)));
+  await fixture.pass(5);
+  expect(fixture.server.count(isWatch)).toBe(1);
+  await subscriber.saw("end 5");
+});
+
+test("a definition that stays away for a minute takes its objects with it", async () => {
+  const { fixture, server, subscriber } = await following();
+  await using _ = fixture;
+  await remove(fixture);
+  await fixture.pass(50);
+  expect(subscriber.log).toEqual([]);
+  await fixture.pass(40);
+  expect(server.count(at(definition))).toBeGreaterThanOrEqual(2);
+  expect(subscriber.log).toEqual(["list crd-removed from 5", "end 5"]);
+  await fixture.pass(200);
+  expect(subscriber.log).toHaveLength(2);
+});
+
+test("a definition that comes back in time keeps its objects", async () => {
+  const { fixture, server, subscriber } = await following();
+  await using _ = fixture;
+  await remove(fixture);
+  await fixture.pass(30);
+  server.script(at(groupVersion), (each) => each.reply(200, resources));
+  server.script(at(collection), (each) => (isWatch(each) ? each.stream() : each.status(403, "Forbidden")));
+  await fixture.pass(10);
+  const resumed = await server.request((each) => isWatch(each) && each.query.get("resourceVersion") === "5");
+  expect(resumed.query.has("sendInitialEvents")).toBe(false);
+  expect(subscriber.log).toEqual([]);
+});
+
+test("a version that is no longer served deletes nothing while the definition is there", async () => {
+  const { fixture, server, subscriber } = await following();
+  await using _ = fixture;
+  server.script(at(definition), (each) => each.reply(200, JSON.stringify({ kind: "CustomResourceDefinition" })));
+  await remove(fixture);
+  await fixture.pass(200);
+  expect(subscriber.log).toEqual([]);
+});
+
+test("after its definition was removed and made anew, everything is listed", async () => {
+  const { fixture, server, subscriber } = await following();
+  await using _ = fixture;
+  await remove(fixture);
+  await fixture.pass(90);
+  server.script(at(groupVersion), (each) => each.reply(200, resources));
+  server.script(isWatch, (each) => each.stream().lines(event("ADDED", app("a", 80, "uid-new")), bookmark(81, true)));
+  await fixture.pass(10);
+  await subscriber.saw("bookmark 81");
+  expect(subscriber.log.slice(2)).toEqual(["list relist from 5", "item a 80", "end 81", "bookmark 81"]);
+});

@@ -1,0 +1,146 @@
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { bookmark, configMap, type Exchange, event } from "./api-server.ts";
+import { configMaps, FaultFixture, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
+
+async function resuming() {
+  const fixture = await FaultFixture.start();
+  const subscriber = new RecordingSubscriber("5");
+  fixture.watches.subscribe(configMaps, subscriber);
+  return { fixture, subscriber, request: await fixture.server.request(isPlainWatch) };
+}
+
+const page = "<html><body>Please sign in</body></html>";
+
+test.each<[string, (request: Exchange) => void]>([
+  ["200 with a page", (request) => request.reply(200, page, { "content-type": "text/html" })],
+  ["a redirect to a login", (request) => request.reply(302, "", { location: "/login", "content-type": "text/html" })],
+  ["503 with a page", (request) => request.reply(503, page, { "content-type": "text/html" })],
+])("%s is an error with backoff: nothing of it is read, nothing is deleted", async (_what, answer) => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  answer(request);
+  await fixture.observer.entered("backoff");
+  await fixture.clock.advance(800);
+  const resumed = await fixture.server.request(isPlainWatch, 2);
+  expect(resumed.query.get("resourceVersion")).toBe("5");
+  expect(fixture.server.requests.map((each) => each.path)).not.toContain("/login");
+  expect(subscriber.log).toEqual([]);
+});
+
+test("what a page says is shown, as far as a person needs it", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  request.reply(200, page + "x".repeat(10_000), { "content-type": "text/html" });
+  const { message = "" } = await fixture.observer.entered("backoff");
+  expect(message).toContain("Please sign in");
+  expect(message.length).toBeLessThan(400);
+});
+
+test.each([
+  ["is no JSON", '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"7"}'],
+  ["has an unknown type", JSON.stringify({ type: "RENAMED", object: configMap("a", 7) })],
+  ["has no object", JSON.stringify({ type: "ADDED" })],
+  ["has no resourceVersion", JSON.stringify({ type: "ADDED", object: configMap("a", "") })],
+])("a line that %s is never skipped: twice it is read again, then everything is listed", async (_what, line) => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  const poisoned = (each: Exchange) =>
+    each
+      .stream()
+      .send(`${line}\n`)
+      .lines(event("ADDED", configMap("b", 8)));
+  fixture.server.script(isPlainWatch, poisoned);
+  poisoned(request);
+  for (let read = 1; read <= 3; read++) {
+    await fixture.observer.ended("poison", read);
+    expect(fixture.server.count(isWatchList)).toBe(0);
+    await fixture.clock.advance(800 * 2 ** (read - 1));
+  }
+  const relist = await fixture.server.request(isWatchList);
+  relist.stream().lines(event("ADDED", configMap("a", 7)), bookmark(9, true));
+  await subscriber.saw("bookmark 9");
+  expect(fixture.server.requests.filter(isPlainWatch).map((each) => each.query.get("resourceVersion"))).toEqual([
+    "5",
+    "5",
+    "5",
+  ]);
+  expect(subscriber.log).toEqual(["list relist from 5", "item a 7", "end 9", "bookmark 9"]);
+  expect(fixture.observer.poison).toHaveLength(3);
+  expect(fixture.observer.poison.join()).not.toContain("revision");
+});
+
+test("an object of another kind than the source's stops it, and says which", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  const table = { kind: "Table", apiVersion: "meta.k8s.io/v1", metadata: { resourceVersion: "6" } };
+  request.stream().lines(event("ADDED", table));
+  const { message } = await fixture.observer.entered("degraded");
+  expect(message).toBe("the server sends meta.k8s.io/v1 Table instead of v1 ConfigMap");
+  await fixture.clock.advance(299_000);
+  expect(fixture.server.count(isWatch)).toBe(1);
+});
+
+test("a kind that cannot be watched is refused with a code", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.watches.subscribe({ apiVersion: "v1", kind: "Binding" }, new RecordingSubscriber());
+  const { cause, message } = await fixture.observer.entered("degraded");
+  expect(cause).toBe("WF_KUBE_NOT_WATCHABLE");
+  expect(message).toContain("v1 Binding has no verb list and no verb watch");
+});
+
+test("an object of 1.5 MB arrives whole", async () => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  const big = { ...configMap("big", 6), data: { text: 'é"\n'.repeat(375_000) } };
+  request.stream().send(`${JSON.stringify(event("ADDED", big))}\n`);
+  await subscriber.saw("Added big 6");
+  expect(JSON.parse(subscriber.changes[0]?.body.toString() ?? "")).toEqual(big);
+});
+
+test("a line of 17 MiB degrades its source instead of filling the heap, and is not skipped", async () => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  const stream = request.stream().send('{"type":"ADDED","object":{"data":{"text":"');
+  for (let mib = 0; mib < 17; mib++) stream.send("x".repeat(1024 * 1024));
+  const { cause } = await fixture.observer.entered("degraded");
+  expect(cause).toBe("oversize");
+  await fixture.clock.advance(300_000);
+  const again = await fixture.server.request(isPlainWatch, 2);
+  expect(again.query.get("resourceVersion")).toBe("5");
+  expect(subscriber.log).toEqual([]);
+});
+
+test.each<[string, (text: string) => Buffer]>([
+  ["gzip", (text) => gzipSync(text)],
+  ["br", (text) => brotliCompressSync(text)],
+])("a stream that a proxy codes as %s, though none was asked for, is read", async (coding, encode) => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  const line = (name: string, rv: number) => `${JSON.stringify(event("ADDED", configMap(name, rv)))}\n`;
+  const stream = request.stream({ "content-encoding": coding });
+  stream.send(encode(line("a", 6)));
+  await subscriber.saw("Added a 6");
+  if (coding !== "gzip") return;
+  // An API server flushes each event as a gzip member of its own.
+  stream.send(encode(line("b", 7)));
+  await subscriber.saw("Added b 7");
+});
+
+test("a content coding that nobody knows is refused aloud", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  request.stream({ "content-encoding": "zebra" }).send("stripes");
+  const { cause, message } = await fixture.observer.entered("backoff");
+  expect(cause).toBe("protocol");
+  expect(message).toContain("zebra");
+});
+
+test("managed fields never reach a subscriber", async () => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  request.stream().lines(event("ADDED", configMap("a", 6, { managedFields: [{ manager: "kubectl" }] })));
+  await subscriber.saw("Added a 6");
+  expect(JSON.parse(subscriber.changes[0]?.body.toString() ?? "")).toEqual(configMap("a", 6));
+});

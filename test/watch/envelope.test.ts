@@ -1,0 +1,143 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { EnvelopeScanner } from "../../runtime/watch/envelope.ts";
+import { skipValue } from "../../runtime/watch/json-scan.ts";
+import { ObjectScanner } from "../../runtime/watch/object-scan.ts";
+import { damagedText, jsonText, objectText } from "./json-text.ts";
+
+type Fields = Record<string, unknown>;
+
+const parse = (text: string): { value: unknown } | undefined => {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+};
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** The line as it stands in a socket's chunk: other bytes before, a newline and other bytes after. */
+function inChunk(text: string): { bytes: Buffer; start: number; end: number } {
+  const before = Buffer.from('{"a":"');
+  const line = Buffer.from(text);
+  const bytes = Buffer.concat([before, line, Buffer.from('\n"}]')]);
+  return { bytes, start: before.length, end: before.length + line.length };
+}
+
+test("the scanner takes what JSON.parse takes, and nothing else", () => {
+  const scanner = new EnvelopeScanner();
+  fc.assert(
+    fc.property(fc.oneof(jsonText, damagedText), (text) => {
+      fc.pre(!text.includes("\n"));
+      const { bytes, start, end } = inChunk(text);
+      const parsed = parse(text);
+      const object = parsed !== undefined && typeof parsed.value === "object" && parsed.value !== null;
+      expect(scanner.scan(bytes, start, end)).toBe(object && !Array.isArray(parsed.value));
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test("a value ends where JSON says, in bytes that go on and in bytes that do not", () => {
+  fc.assert(
+    fc.property(jsonText, (text) => {
+      const { bytes, start, end } = inChunk(text);
+      expect(skipValue(bytes, start, end)).toBe(end);
+      expect(skipValue(Buffer.from(text), 0, end - start)).toBe(end - start);
+    }),
+  );
+});
+
+test("the scanner finds the type and the object that JSON.parse finds", () => {
+  const scanner = new EnvelopeScanner();
+  const lines = fc.oneof(
+    jsonText,
+    fc.tuple(fc.constantFrom("ADDED", "MODIFIED", "ERROR", "x"), objectText).map(([type, object]) => {
+      return `{"type":"${type}","object":${object}}`;
+    }),
+    fc
+      .tuple(objectText, objectText)
+      .map(([first, last]) => `{"object":${first},"obj\\u0065ct":${last},"type":"ADDED"}`),
+  );
+  fc.assert(
+    fc.property(lines, (text) => {
+      const { bytes, start, end } = inChunk(text);
+      expect(scanner.scan(bytes, start, end)).toBe(true);
+      const line = fieldsOf(JSON.parse(text));
+      expect(scanner.type).toBe(textOf(line.type));
+      const object = bytes.toString("utf8", scanner.objectStart, scanner.objectEnd);
+      if (object === "")
+        expect(typeof line.object !== "object" || line.object === null || Array.isArray(line.object)).toBe(true);
+      else expect(JSON.parse(object)).toEqual(line.object);
+    }),
+  );
+});
+
+test("an object's metadata is what JSON.parse finds, of doubled keys the last", () => {
+  const scanner = new ObjectScanner();
+  fc.assert(
+    fc.property(objectText, (text) => {
+      const { bytes, start, end } = inChunk(text);
+      expect(scanner.scan(bytes, start, end)).toBe(end);
+      const object = fieldsOf(JSON.parse(text));
+      const metadata = fieldsOf(object.metadata);
+      expect({ ...scanner.meta(), kind: scanner.kind, apiVersion: scanner.apiVersion }).toEqual({
+        namespace: textOf(metadata.namespace),
+        name: textOf(metadata.name),
+        uid: textOf(metadata.uid),
+        resourceVersion: textOf(metadata.resourceVersion),
+        kind: textOf(object.kind),
+        apiVersion: textOf(object.apiVersion),
+      });
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("a body is the object without its managed fields", () => {
+  const scanner = new ObjectScanner();
+  fc.assert(
+    fc.property(objectText, (text) => {
+      const { bytes, start, end } = inChunk(text);
+      scanner.scan(bytes, start, end);
+      const expected = JSON.parse(text) as Fields;
+      const metadata = fieldsOf(expected.metadata);
+      delete metadata.managedFields;
+      expect(JSON.parse(scanner.body(bytes, start, end).toString())).toEqual(expected);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("a body says its kind and apiVersion where the object does not, or says another", () => {
+  const scanner = new ObjectScanner();
+  const identity = Buffer.from('"apiVersion":"v1","kind":"Pod",');
+  fc.assert(
+    fc.property(objectText, (text) => {
+      const { bytes, start, end } = inChunk(text);
+      scanner.scan(bytes, start, end);
+      const expected = JSON.parse(text) as Fields;
+      delete fieldsOf(expected.metadata).managedFields;
+      const body = JSON.parse(scanner.body(bytes, start, end, identity).toString());
+      expect(body).toEqual({ ...expected, apiVersion: "v1", kind: "Pod" });
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test("a body without managed fields is a view, not a copy", () => {
+  const { bytes, start, end } = inChunk('{"metadata":{"name":"a"}}');
+  const scanner = new ObjectScanner();
+  scanner.scan(bytes, start, end);
+  expect(scanner.body(bytes, start, end).buffer).toBe(bytes.buffer);
+});
+
+test("nesting beyond what an API server takes is refused, not followed", () => {
+  const deep = (levels: number) => `{"object":${"[".repeat(levels)}0${"]".repeat(levels)}}`;
+  const scanner = new EnvelopeScanner();
+  const scan = (text: string) => scanner.scan(Buffer.from(`${text}\n`), 0, text.length);
+  expect(scan(deep(10_000))).toBe(true);
+  expect(scan(deep(10_001))).toBe(false);
+});
