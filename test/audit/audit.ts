@@ -39,15 +39,16 @@ export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacte
     plan.say("part 1: killed again and again, the history whole");
     await killWhileWriting(plan, runtime, writer, client);
     const facts = await readFacts(client, began);
-    const whole = await settled(plan, client, facts, []);
+    const whole = await settled(client, facts, []);
+    plan.say(`  ${describe(whole)}`);
 
     plan.say("part 2: killed, and the history compacted while it is down");
     const gaps: Gap[] = [];
-    for (let kill = 0; kill < plan.kills; kill++) {
-      gaps.push(await killAndCompact(plan, runtime, writer, client, facts));
-      await settled(plan, client, facts, gaps);
+    let compacted = whole;
+    for (let kill = 1; kill <= plan.kills; kill++) {
+      compacted = await killAndCompact(plan, runtime, writer, client, facts, gaps);
+      plan.say(`  kill ${kill} of ${plan.kills}: ${describe(compacted)}`);
     }
-    const compacted = await settled(plan, client, facts, gaps);
     kept = isFaultless(whole) && isFaultless(compacted);
     return { whole, compacted };
   } catch (error) {
@@ -84,16 +85,21 @@ async function killWhileWriting(
   await writer.left(0);
 }
 
-/** One kill amid writing, writing on while it is down, before and after the compaction, and while it comes back. */
+/**
+ * One kill amid writing; writing goes on while it is down, before and after the compaction, and while it comes back.
+ * What happens then counts as one gap: only the runtime knows how far its list reached. Once that is bridged, writing goes
+ * on, and each change counts again.
+ */
 async function killAndCompact(
   plan: AuditPlan,
   runtime: RuntimeProcess,
   writer: Writer,
   client: Client,
   facts: Fact[],
-): Promise<Gap> {
+  gaps: Gap[],
+): Promise<Verdict> {
   const from = await revision(client);
-  const stretch = Math.floor(plan.operations / (4 * plan.kills));
+  const stretch = Math.floor(plan.operations / (5 * plan.kills));
   const before = await written(client);
   writer.allow(stretch);
   await until("the handler records", 60_000, async () => (await written(client)) > before);
@@ -104,16 +110,20 @@ async function killAndCompact(
   const compactedTo = await revision(client);
   await client.post("/watchfire.dev/compact", {});
 
-  writer.allow(stretch);
-  await writer.left(Math.floor(stretch / 2));
+  writer.allow(stretch * 2);
+  await writer.left(stretch);
   await runtime.start();
   await writer.left(0);
+  facts.push(...(await readFacts(client, compactedTo)));
   const to = await revision(client);
+  gaps.push({ from, to });
+  await settled(client, facts, gaps);
+
+  const bridged = await revision(client);
   writer.allow(stretch);
   await writer.left(0);
-  facts.push(...(await readFacts(client, compactedTo)));
-  plan.say(`  down from revision ${from}, history compacted at ${compactedTo}, back by ${to}`);
-  return { from, to };
+  facts.push(...(await readFacts(client, bridged)));
+  return settled(client, facts, gaps);
 }
 
 /** Nothing new for so long, and what comes late has come: a duplicate, say. Milliseconds. */
@@ -122,15 +132,10 @@ const quietMs = 1000;
 const patienceMs = 15_000;
 
 /** The verdict once nothing is missing any more, or once the runtime delivers nothing any more. */
-async function settled(
-  plan: AuditPlan,
-  client: Client,
-  facts: readonly Fact[],
-  gaps: readonly Gap[],
-): Promise<Verdict> {
+async function settled(client: Client, facts: readonly Fact[], gaps: readonly Gap[]): Promise<Verdict> {
   let count = -1;
   let changedAt = performance.now();
-  const verdict = await until("the runtime catches up", 300_000, async () => {
+  return until("the runtime catches up", 300_000, async () => {
     const deliveries = await readDeliveries(client);
     if (deliveries.length !== count) {
       count = deliveries.length;
@@ -142,15 +147,16 @@ async function settled(
     const current = judge(facts, deliveries, gaps);
     return (current.missed.length === 0 || quietFor > patienceMs) && current;
   });
+}
+
+/** The verdict in a line, and the first faults of each kind below it. */
+function describe(verdict: Verdict): string {
   const { missed, unflagged, disordered, invented } = verdict;
-  plan.say(
-    `  ${verdict.facts} changes, ${verdict.deliveries} deliveries (${verdict.flagged} flagged, ${verdict.synthetic} synthetic): ` +
-      `${missed.length} missed, ${unflagged.length} duplicates not flagged, ${disordered.length} out of order, ${invented.length} invented`,
-  );
-  for (const [kind, list] of Object.entries({ missed, unflagged, disordered, invented })) {
-    for (const line of list.slice(0, 10)) plan.say(`    ${kind}: ${line}`);
-  }
-  return verdict;
+  const faults = Object.entries({ missed, "not flagged": unflagged, "out of order": disordered, invented });
+  const counts = faults.map(([kind, list]) => `${list.length} ${kind}`).join(", ");
+  const examples = faults.flatMap(([kind, list]) => list.slice(0, 10).map((line) => `\n    ${kind}: ${line}`));
+  const { facts, deliveries, flagged, synthetic } = verdict;
+  return `${facts} changes, ${deliveries} deliveries, ${flagged} flagged, ${synthetic} synthetic: ${counts}${examples.join("")}`;
 }
 
 /** How many deliveries are written down. */
