@@ -1,6 +1,7 @@
 import { type Fields, isFields, type KubeObject } from "../api/object.ts";
 import { field, type ResourceType, type ScalePaths } from "../kinds/resource-type.ts";
-import { type JsonObject, type Schema, structuralSchema } from "../schema/index.ts";
+import { asJson, asObject } from "../kinds/shape.ts";
+import { applyDefaults, type JsonObject, type Schema, structuralSchema } from "../schema/index.ts";
 import { customColumns } from "./columns.ts";
 
 /** A CRD's names, complete. */
@@ -53,7 +54,10 @@ export function servedTypes(definition: KubeObject): ResourceType[] {
   const { shortNames, categories, ...rest } = names;
   return versionsOf(definition)
     .filter(({ served }) => served === true)
-    .map((version) => ({
+    .map((version) => {
+      const schema = lazily(version);
+      const apiVersion = `${group}/${String(version.name)}`;
+      return {
       ...rest,
       group,
       version: String(version.name),
@@ -66,10 +70,16 @@ export function servedTypes(definition: KubeObject): ResourceType[] {
       columns: customColumns(version.additionalPrinterColumns),
       ...subresourcesOf(version),
       ...selectableFields(version),
+      // Objects stored before a default was declared show it as soon as it is.
+      fromStorage: (object) => withDefaults(schema(), { ...object, apiVersion }),
       toStorage: (object) => ({ ...object, apiVersion: `${group}/${storedVersion}` }),
-      schema: lazily(version),
-      ...warnings(version, `${group}/${String(version.name)} ${names.kind}`),
-    }));
+      schema,
+      ...warnings(version, `${apiVersion} ${names.kind}`),
+    };});
+}
+
+function withDefaults(schema: Schema | undefined, object: KubeObject): KubeObject {
+  return schema ? asObject(applyDefaults(schema, asJson(object))) : object;
 }
 
 function subresourcesOf(version: Fields): Pick<ResourceType, "status" | "scale"> {

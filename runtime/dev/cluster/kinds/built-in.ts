@@ -1,5 +1,7 @@
+import { groupVersion } from "../api/object.ts";
 import { customResourceDefinition } from "../crd/traits.ts";
 import { builtInSchema } from "../schema/index.ts";
+import { autoscalerConversion } from "./autoscaling-conversion.ts";
 import * as core from "./columns/core.ts";
 import * as policies from "./columns/policies.ts";
 import * as workloads from "./columns/workloads.ts";
@@ -17,6 +19,8 @@ interface Row extends Traits {
   fromStorage?: ResourceType["fromStorage"];
   toStorage?: ResourceType["toStorage"];
   storage?: string;
+  /** The apiVersion of the stored form, where another version is served here. */
+  storedAs?: string;
 }
 
 const extensions = ["api-extensions"];
@@ -69,7 +73,7 @@ const table: Record<string, Record<string, Row>> = {
     StatefulSet: { shortNames: ["sts"], columns: workloads.statefulSet, ...workloadTraits.statefulSet },
   },
   "events.k8s.io/v1": {
-    Event: { shortNames: ["ev"], columns: core.event, storage: "events", ...coreTraits.event, ...eventConversion },
+    Event: { shortNames: ["ev"], columns: core.event, storage: "events", storedAs: "v1", ...coreTraits.event, ...eventConversion },
   },
   "authentication.k8s.io/v1": {
     SelfSubjectReview: { cluster: true, verbs: ["create"] },
@@ -87,6 +91,16 @@ const table: Record<string, Record<string, Row>> = {
       categories: ["all"],
       columns: policies.horizontalPodAutoscaler,
       ...policyTraits.horizontalPodAutoscaler,
+    },
+  },
+  "autoscaling/v1": {
+    HorizontalPodAutoscaler: {
+      shortNames: ["hpa"],
+      categories: ["all"],
+      columns: policies.horizontalPodAutoscaler,
+      storedAs: "autoscaling/v2",
+      ...policyTraits.horizontalPodAutoscaler,
+      ...autoscalerConversion,
     },
   },
   "batch/v1": {
@@ -169,7 +183,7 @@ function resource(groupVersion: string, kind: string, row: Row): ResourceType {
   const slash = groupVersion.indexOf("/");
   const group = slash < 0 ? "" : groupVersion.slice(0, slash);
   const version = groupVersion.slice(slash + 1);
-  const { plural = `${kind.toLowerCase()}s`, cluster, verbs = storedVerbs, storage, ...traits } = row;
+  const { plural = `${kind.toLowerCase()}s`, cluster, verbs = storedVerbs, storage, storedAs, ...traits } = row;
   return {
     ...traits,
     group,
@@ -182,7 +196,13 @@ function resource(groupVersion: string, kind: string, row: Row): ResourceType {
     storage: storage ?? (group === "" ? plural : `${plural}.${group}`),
     verbs,
     schema: () => builtInSchema(group, version, kind),
+    ...(storedAs === undefined ? {} : { storageSchema: storedSchema(storedAs, kind) }),
   };
+}
+
+function storedSchema(apiVersion: string, kind: string): ResourceType["schema"] {
+  const { group, version } = groupVersion(apiVersion);
+  return () => builtInSchema(group, version, kind);
 }
 
 /** The built-in resources, as types to serve. */

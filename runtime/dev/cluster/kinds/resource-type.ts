@@ -71,6 +71,8 @@ export interface ResourceType extends Traits {
   toStorage?: (object: KubeObject) => KubeObject;
   verbs: readonly string[];
   schema: () => Schema | undefined;
+  /** The schema of the stored form, where that has other fields than the served one. */
+  storageSchema?: () => Schema | undefined;
 }
 
 /** The verbs of a resource that is stored. */

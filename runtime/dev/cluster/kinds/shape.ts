@@ -60,7 +60,7 @@ export function pruned(type: ResourceType, object: KubeObject): { object: KubeOb
 
 /** Fills in the defaults of the kind's schema and of its traits. The result is the caller's own. */
 export function defaulted(type: ResourceType, object: KubeObject, old: KubeObject | undefined): KubeObject {
-  const schema = type.schema();
+  const schema = (type.storageSchema ?? type.schema)();
   const filled = schema ? asObject(applyDefaults(schema, asJson(object))) : object;
   if (!type.prepare) return filled;
   const own = structuredClone(filled);
@@ -70,7 +70,7 @@ export function defaulted(type: ResourceType, object: KubeObject, old: KubeObjec
 
 /** Everything wrong with an object that is about to be stored. */
 export function faultsOf(type: ResourceType, object: KubeObject, old: KubeObject | undefined): FieldFault[] {
-  const schema = type.schema();
+  const schema = (type.storageSchema ?? type.schema)();
   const errors: FieldError[] = schema ? validate(schema, asJson(object), old && asJson(old)) : [];
   const own = [...metadataFaults(type, object, old), ...(type.check?.(object, old) ?? [])];
   const known = new Set(own.map(({ field, reason }) => `${field} ${reason}`));

@@ -89,7 +89,8 @@ export class Store {
     if (!old) return;
     old.end();
     const fresh = new Collection(id, this.last);
-    for (const [key, entry] of old.current("")) fresh.load(key, entry);
+    // Fresh revisions, as the bytes that the old ones keep may not be what is served now.
+    for (const [key, { revision, object }] of old.current("")) fresh.load(key, new Revision(revision, object));
     if (fresh.size > 0) this.collections.set(id, fresh);
     else this.collections.delete(id);
   }
