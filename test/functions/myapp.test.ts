@@ -63,7 +63,7 @@ describe("with the CRD that ships beside it, installed after the runtime has sta
     await create(stage, myapp("quiet"));
     const { metadata } = await settled(stage, "quiet", 1);
     const reconciled = async () =>
-      (await stage.log()).filter(({ msg, object }) => msg === "reconciled" && JSON.stringify(object).includes("quiet"));
+      (await stage.log()).filter((line) => line.trigger === "myapps" && line.object === "default/quiet");
     // Whatever the write of the status had fired would be handled before a later change of the same object.
     await stage.client.patch(`${myapps}/quiet`, { spec: { version: "2.0" } });
     await settled(stage, "quiet", 2);
