@@ -1,0 +1,152 @@
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { ApiError } from "../../runtime/kube/api-error.ts";
+import { HttpTransport } from "../../runtime/kube/http-transport.ts";
+import type { Identity } from "../../runtime/kube/identity.ts";
+import { ScriptedServer } from "../faults/api-server.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+
+/** An identity whose token says how often it was refreshed. */
+class CountingIdentity implements Identity {
+  refreshes = 0;
+  async credentials() {
+    return { headers: { authorization: `Bearer token-${this.refreshes}` }, tls: {} };
+  }
+  async refresh() {
+    this.refreshes++;
+  }
+}
+
+async function fixture() {
+  const server = await ScriptedServer.start();
+  const clock = new VirtualClock();
+  const identity = new CountingIdentity();
+  const transport = new HttpTransport({
+    server: server.url,
+    identity,
+    clock,
+    userAgent: "watchfire/test",
+    description: "",
+  });
+  return {
+    server,
+    clock,
+    identity,
+    transport,
+    async [Symbol.asyncDispose]() {
+      await transport.close();
+      await server.close();
+    },
+  };
+}
+const any = () => true;
+
+test("twenty requests one after the other take two connections at most", async () => {
+  await using it = await fixture();
+  it.server.script(any, (each) => each.reply(200, "{}"));
+  let most = 0;
+  for (let count = 0; count < 20; count++) {
+    await it.transport.json({ method: "GET", path: "/api" });
+    most = Math.max(most, it.server.connections);
+  }
+  expect(most).toBeLessThanOrEqual(2);
+});
+
+test("each watch has a connection of its own, and other requests share theirs", async () => {
+  await using it = await fixture();
+  it.server.script(
+    (each) => each.path === "/watch",
+    (each) => each.stream(),
+  );
+  it.server.script(
+    (each) => each.path === "/rest",
+    (each) => each.reply(200, "{}"),
+  );
+  const watches = [];
+  for (let count = 0; count < 3; count++) {
+    watches.push(await it.transport.request({ method: "GET", path: "/watch", purpose: "watch" }));
+    await it.transport.json({ method: "GET", path: "/rest" });
+  }
+  expect(it.server.connections).toBe(4);
+  for (const watch of watches) watch.body.on("error", () => {}).destroy();
+});
+
+test("a 401 refreshes the credentials once and is tried again once", async () => {
+  await using it = await fixture();
+  it.server.script(
+    any,
+    (each) => each.status(401, "Unauthorized"),
+    (each) => each.reply(200, '{"ok":true}'),
+  );
+  expect(await it.transport.json({ method: "GET", path: "/api" })).toEqual({ ok: true });
+  expect(it.server.requests.map((each) => each.headers.get("authorization"))).toEqual([
+    "Bearer token-0",
+    "Bearer token-1",
+  ]);
+  it.server.script(any, (each) => each.status(401, "Unauthorized"));
+  await expect(it.transport.json({ method: "GET", path: "/api" })).rejects.toMatchObject({ status: 401 });
+  expect(it.server.requests).toHaveLength(4);
+});
+
+test("a request ends when its time is up, body and all, and leaves no timer", async () => {
+  await using it = await fixture();
+  it.server.script(any, (each) => each.stream().send('{"half":'));
+  const answer = it.transport.json({ method: "GET", path: "/slow", timeoutMs: 5000 });
+  const failed = expect(answer).rejects.toThrow(/timeout after 5000 ms/);
+  await it.server.request(any);
+  while (it.clock.timers === 0) await it.clock.advance(0);
+  await it.clock.advance(5000);
+  await failed;
+  expect(it.clock.timers).toBe(0);
+});
+
+test("a server that is not there is said to be unreachable, with its address and why", async () => {
+  const it = await fixture();
+  await it.server.close();
+  await expect(it.transport.json({ method: "GET", path: "/api" })).rejects.toMatchObject({
+    code: "WF_KUBE_UNREACHABLE",
+    message: expect.stringMatching(/no answer from http:\/\/127\.0\.0\.1:\d+: .*ECONNREFUSED/),
+  });
+  expect(it.clock.timers).toBe(0);
+  await it.transport.close();
+});
+
+test("an aborted request rejects with the caller's reason", async () => {
+  await using it = await fixture();
+  const abort = new AbortController();
+  const answer = it.transport.request({ method: "GET", path: "/api", signal: abort.signal });
+  const failed = expect(answer).rejects.toThrow("no longer wanted");
+  await it.server.request(any);
+  abort.abort(new Error("no longer wanted"));
+  await failed;
+});
+
+test("answers may be compressed, except those of watches", async () => {
+  await using it = await fixture();
+  it.server.script(any, (each) => {
+    const bytes = gzipSync('{"ok":true}');
+    each.head(200, {
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+      "content-length": String(bytes.length),
+    });
+    each.socket.write(bytes);
+  });
+  expect(await it.transport.json({ method: "GET", path: "/api" })).toEqual({ ok: true });
+  expect(it.server.requests[0]?.headers.get("accept-encoding")).toBe("gzip");
+});
+
+test("an answer beyond the limit is refused, not read", async () => {
+  await using it = await fixture();
+  it.server.script(any, (each) => each.reply(200, JSON.stringify("x".repeat(5000))));
+  await expect(it.transport.json({ method: "GET", path: "/api" }, 1000)).rejects.toMatchObject({
+    code: "WF_KUBE_PROTOCOL",
+  });
+});
+
+test("a redirect is not followed", async () => {
+  await using it = await fixture();
+  it.server.script(any, (each) => each.reply(302, "", { location: "/elsewhere" }));
+  await expect(it.transport.json({ method: "GET", path: "/api" })).rejects.toThrow(ApiError);
+  expect(it.server.requests.map((each) => each.path)).toEqual(["/api"]);
+});
