@@ -164,6 +164,13 @@ describe("a function", () => {
     expect(asked).toEqual([]);
   });
 
+  it("leaves no timer behind a call that was answered", async () => {
+    const clock = new VirtualClock();
+    const { call } = await accessTo({ manifest: { permissions: [everything] }, clock });
+    expect((await call("kube.get", { ref })).ok).toBe(true);
+    expect(clock.timers).toBe(0);
+  });
+
   it("waits no longer for an answer than the limit", async () => {
     const clock = new VirtualClock();
     const arrived = Promise.withResolvers<void>();
