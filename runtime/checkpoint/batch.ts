@@ -43,7 +43,9 @@ export interface JournalRow {
 export interface StartedEvent {
   readonly view: number;
   readonly key: string;
-  readonly uid: string;
+  /** The event's id. */
+  readonly id: string;
+  /** Of a deletion that was found, the newest that it may have. */
   readonly resourceVersion: string;
   readonly type: ChangeType;
   readonly attempt: number;
@@ -62,7 +64,7 @@ export interface StoredEvent {
   readonly id: string;
   /** As the delivery carries them. */
   readonly flags: Readonly<Record<string, unknown>>;
-  /** For a Deleted: the resourceVersion up to which nothing of the object is news. */
+  /** Its own resourceVersion; of a deletion that was found, the newest that it may have. */
   readonly deletedBy: string;
   readonly body: Buffer;
   readonly oldBody: Buffer | undefined;
@@ -80,7 +82,7 @@ export interface SpilledEvent extends StoredEvent {
 
 export type SpillHeader = Pick<
   SpilledEvent,
-  "sequence" | "view" | "namespace" | "name" | "uid" | "resourceVersion" | "deletedBy" | "type" | "replayed"
+  "sequence" | "id" | "view" | "namespace" | "name" | "uid" | "resourceVersion" | "deletedBy" | "type" | "replayed"
 >;
 
 /** An event that was given up, whole, so that it can be replayed. */

@@ -33,10 +33,10 @@ const letterHeader = z.object({
 export const startedRows = z.array(
   z
     .tuple([z.number(), z.string(), z.string(), z.string(), event.type, z.number()])
-    .transform(([view, key, uid, resourceVersion, type, attempt]) => ({
+    .transform(([view, key, id, resourceVersion, type, attempt]) => ({
       view,
       key,
-      uid,
+      id,
       resourceVersion,
       type,
       attempt,

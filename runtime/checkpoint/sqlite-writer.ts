@@ -55,7 +55,7 @@ export class SqliteWriter {
       run.putCursor.run(view, namespace, selection, lowWaterMark ?? null, epoch, initial ? 1 : 0);
     }
     for (const { id, started } of batch.journal) {
-      const rows = started.map((it) => [it.view, it.key, it.uid, it.resourceVersion, it.type, it.attempt]);
+      const rows = started.map((it) => [it.view, it.key, it.id, it.resourceVersion, it.type, it.attempt]);
       run.putJournal.run(id, JSON.stringify(rows));
     }
     for (const id of batch.settledJournal) run.dropJournal.run(id);

@@ -9,6 +9,7 @@ import type { Runner } from "./delivery.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
 import type { Log, Observer } from "./observer.ts";
+import { defaultMemoryLimit, type MemoryLimit } from "./spill.ts";
 import { StartedBefore } from "./started-before.ts";
 
 export interface DispatcherOptions {
@@ -19,6 +20,8 @@ export interface DispatcherOptions {
   readonly random: Random;
   readonly observer: Observer;
   readonly log: Log;
+  /** What each function may hold in memory before its events go to disk. Default 1000 events or 32 MiB. */
+  readonly memoryLimit?: MemoryLimit;
   /** Called once when another runtime has taken the store over: nothing is dispatched any more. */
   readonly onLost?: (error: WatchfireError) => void;
 }
@@ -62,7 +65,14 @@ export class Dispatcher implements Replayer {
   async function(manifest: FunctionManifest, { usesOldObject }: { usesOldObject: boolean }): Promise<FunctionDispatch> {
     if (this.functions.has(manifest.name)) throw new TypeError(`function ${manifest.name} is loaded already`);
     const { commits, startedBefore } = this;
-    const loaded = await loadFunction({ ...this.options, manifest, usesOldObject, commits, startedBefore });
+    const loaded = await loadFunction({
+      memoryLimit: defaultMemoryLimit,
+      ...this.options,
+      manifest,
+      usesOldObject,
+      commits,
+      startedBefore,
+    });
     this.functions.set(manifest.name, loaded);
     return loaded;
   }

@@ -48,14 +48,15 @@ export class EventMaker {
     const { view, type, key, meta, body, selective, epoch } = source;
     const lastKnown = body === undefined;
     const { uid, resourceVersion } = meta;
-    const attempts = this.startedBefore.attemptsAt({ view: view.id, key, uid, resourceVersion, type });
+    const id = eventId({ type, uid, resourceVersion, lastKnown, selective, epoch });
+    const attempts = this.startedBefore.attemptsAt(view.id, id);
     return {
       view,
       sequence: this.nextSequence(),
       type,
       key,
       meta,
-      id: eventId({ type, uid, resourceVersion, lastKnown, selective, epoch }),
+      id,
       flags: source.flags ?? noFlags,
       body,
       oldBody: undefined,
@@ -71,7 +72,10 @@ export class EventMaker {
       resident: false,
       attempts,
       interruptions: 0,
-      redelivered: attempts > 0 || (source.redelivered ?? false),
+      redelivered:
+        attempts > 0 ||
+        source.redelivered === true ||
+        (type !== "Deleted" && this.startedBefore.isOvertaken(view.id, key, resourceVersion)),
       verdict: undefined,
       journalRow: undefined,
     };
@@ -81,7 +85,7 @@ export class EventMaker {
   restore(stored: SpilledEvent, view: View): LaneEvent {
     const { type, namespace, name, uid, resourceVersion, flags, body, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
-    const attempts = replayed ? 0 : this.startedBefore.attemptsAt({ view: view.id, key, uid, resourceVersion, type });
+    const attempts = replayed ? 0 : this.startedBefore.attemptsAt(view.id, stored.id);
     return {
       view,
       sequence,
@@ -104,7 +108,10 @@ export class EventMaker {
       resident: false,
       attempts,
       interruptions: 0,
-      redelivered: replayed || attempts > 0,
+      redelivered:
+        replayed ||
+        attempts > 0 ||
+        (type !== "Deleted" && this.startedBefore.isOvertaken(view.id, key, resourceVersion)),
       verdict: undefined,
       journalRow: undefined,
     };

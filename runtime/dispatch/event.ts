@@ -68,6 +68,15 @@ export function eventId({ type, uid, resourceVersion, lastKnown, selective, epoc
   return selective ? `${uid}/${resourceVersion}${lastKnown ? "~" : ""}/Deleted${suffix}` : `${uid}/Deleted${suffix}`;
 }
 
+/** The uid that an event id begins with. */
+export const uidOf = (id: string): string => id.slice(0, id.indexOf("/"));
+
+/** The epoch that an event id ends with. */
+export const epochOf = (id: string): number => {
+  const at = id.lastIndexOf("@");
+  return at < 0 ? 0 : Number(id.slice(at + 1));
+};
+
 /** Begins what stands in for a missing uid. */
 const surrogate = "~";
 

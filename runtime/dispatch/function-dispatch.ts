@@ -177,9 +177,8 @@ export class FunctionDispatch {
     const epochs = new Map<string, number>();
     for (const [key, subscription] of this.subscriptions) {
       if (!key.startsWith(`${view.id}/`) || kept.has(subscription.namespace)) continue;
-      const cursor = subscription.cursor();
+      const cursor = subscription.leave();
       if (cursor) this.cursors.set(key, cursor);
-      subscription.close();
       this.subscriptions.delete(key);
     }
     for (const [key, cursor] of this.cursors) {

@@ -34,6 +34,8 @@ const storeRetryMs = 1_000;
 /** An attempt that ended by itself. */
 type Finished = Exclude<Outcome, { readonly type: "interrupted" }>;
 
+const laneKeyOf = ({ view, key }: LaneEvent): string => `${view.resource}/${key}`;
+
 /** One function's lanes: runs them in parallel to its limit, retries, gives up, and keeps the queue within its bounds. */
 export class FunctionQueue {
   private manifest: FunctionManifest;
@@ -134,13 +136,15 @@ export class FunctionQueue {
 
   private overflow(event: LaneEvent): void {
     const { sequence, replayed } = event;
+    // What waits before it in its lane must be on disk too: after a crash it could not be put back in front.
+    for (const before of this.lanes.get(laneKeyOf(event)) ?? []) this.parts.spill.pin(before);
     this.parts.spill.put({ ...storedEvent(event, event.oldBody), sequence, replayed });
     this.parts.observer.spilled?.(event.view.functionName, event.view.trigger.name);
     event.mark?.owner.settle(event.mark.entry);
   }
 
   private enqueue(event: LaneEvent): void {
-    const laneKey = `${event.view.resource}/${event.key}`;
+    const laneKey = laneKeyOf(event);
     let lane = this.lanes.get(laneKey);
     if (!lane) {
       lane = new Lane(laneKey);
@@ -213,8 +217,8 @@ export class FunctionQueue {
     const row = await commits.begin({
       view: view.id,
       key: event.key,
-      uid: event.meta.uid,
-      resourceVersion: event.meta.resourceVersion,
+      id: event.id,
+      resourceVersion: event.deletedBy,
       type: event.type,
       attempt: event.attempts + 1,
     });
@@ -338,23 +342,27 @@ export class FunctionQueue {
   /** Looks now and then for events that have held the mark up for too long. */
   private watchPins(): void {
     if (this.pinTimer || this.stopped) return;
-    const { clock, spill } = this.parts;
+    const { clock } = this.parts;
     this.pinTimer = clock.after(
       pinCheckMs,
       () => {
         this.pinTimer = undefined;
         const before = clock.monotonic() - pinnedMs;
-        for (const lane of this.lanes.values()) {
-          for (const event of lane) {
-            if (event.receivedAt > before) continue;
-            spill.pin(event);
-            if (!(lane.running && lane.head === event)) spill.release(event);
-          }
-        }
+        for (const lane of this.lanes.values()) this.pinUpTo(lane, before);
         if (this.lanes.size > 0) this.watchPins();
       },
       { unref: true },
     );
+  }
+
+  /** Pins a lane's events up to the last one that was received by `limit`, so that their order on disk has no holes. */
+  private pinUpTo(lane: Lane, limit: number): void {
+    const events = [...lane];
+    const last = events.findLastIndex((event) => event.receivedAt <= limit);
+    for (const event of events.slice(0, last + 1)) {
+      this.parts.spill.pin(event);
+      if (!(lane.running && lane.head === event)) this.parts.spill.release(event);
+    }
   }
 
   private tellIdle(): void {

@@ -5,11 +5,12 @@ import { Filter } from "../filter/filter.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { Commits } from "./commits.ts";
 import type { Runner } from "./delivery.ts";
+import { uidOf } from "./event.ts";
 import { EventMaker } from "./event-maker.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { FunctionQueue } from "./function-queue.ts";
 import type { Log, Observer } from "./observer.ts";
-import { Spill } from "./spill.ts";
+import { type MemoryLimit, Spill } from "./spill.ts";
 import type { StartedBefore } from "./started-before.ts";
 import { type KeptBody, View } from "./view.ts";
 
@@ -24,6 +25,7 @@ export interface LoadParts {
   readonly random: Random;
   readonly observer: Observer;
   readonly log: Log;
+  readonly memoryLimit: MemoryLimit;
 }
 
 /** Builds a function's dispatch from its manifest and what the store has of it. */
@@ -42,6 +44,9 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const kept = keptBody(trigger, usesOldObject, filter.needsOldBody);
     const view = new View({ id: found.id, functionName: manifest.name, trigger, resource, filter, kept, commits });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
+    for (const { view: id, key, resourceVersion, type, id: event } of parts.startedBefore) {
+      if (id === found.id && type !== "Deleted") view.suspect(key, uidOf(event), resourceVersion);
+    }
     stored.push(found);
     views.set(trigger.name, view);
     byId.set(found.id, view);
@@ -54,7 +59,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const deleted = type === "Deleted";
     if (!replayed) byId.get(view)?.expect(`${namespace}/${name}`, uid, deleted ? deletedBy : resourceVersion, deleted);
   }
-  const spill = new Spill(manifest.name, store, commits, new Set(byId.keys()), live);
+  const spill = new Spill(manifest.name, store, commits, new Set(byId.keys()), live, parts.memoryLimit);
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
   const queue = new FunctionQueue({
     manifest,

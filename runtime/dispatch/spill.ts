@@ -4,7 +4,12 @@ import type { Commits } from "./commits.ts";
 import { type LaneEvent, storedEvent } from "./event.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */
-export const memoryLimit = { events: 1000, bytes: 32 * 1024 * 1024 } as const;
+export interface MemoryLimit {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+export const defaultMemoryLimit: MemoryLimit = { events: 1000, bytes: 32 * 1024 * 1024 };
 
 /** Events of which only the disk has the body; what remains of each in memory is about half a kilobyte. */
 const stubLimit = 10_000;
@@ -21,6 +26,7 @@ export class Spill {
   private readonly store: CheckpointStore;
   private readonly commits: Commits;
   private readonly views: ReadonlySet<number>;
+  private readonly limit: MemoryLimit;
   /** Events that are on disk alone. */
   private overflow: number;
   /** The newest sequence that left the disk for memory, or never was on it. */
@@ -37,7 +43,9 @@ export class Spill {
     commits: Commits,
     views: ReadonlySet<number>,
     headers: readonly SpillHeader[],
+    limit: MemoryLimit,
   ) {
+    this.limit = limit;
     this.functionName = functionName;
     this.store = store;
     this.commits = commits;
@@ -53,10 +61,7 @@ export class Spill {
   /** Whether the next event must go to disk: memory is full, or others are there before it. */
   get isFull(): boolean {
     return (
-      this.overflow > 0 ||
-      this.fresh >= memoryLimit.events ||
-      this.bytes >= memoryLimit.bytes ||
-      this.stubs >= stubLimit
+      this.overflow > 0 || this.fresh >= this.limit.events || this.bytes >= this.limit.bytes || this.stubs >= stubLimit
     );
   }
 
@@ -119,10 +124,10 @@ export class Spill {
     try {
       while (this.overflow > 0 && this.hasRoom) {
         await this.commits.flush();
-        const events = await this.store.spilled(this.functionName, this.loaded, memoryLimit.events / 2);
+        const events = await this.store.spilled(this.functionName, this.loaded, this.limit.events / 2);
         if (events.length === 0) return;
         for (const event of events) {
-          if (this.bytes >= memoryLimit.bytes) break;
+          if (this.bytes >= this.limit.bytes) break;
           this.loaded = event.sequence;
           if (!this.views.has(event.view)) continue;
           this.overflow--;
@@ -135,6 +140,6 @@ export class Spill {
   }
 
   private get hasRoom(): boolean {
-    return this.fresh <= memoryLimit.events / 2 && this.bytes <= memoryLimit.bytes / 2 && this.stubs < stubLimit;
+    return this.fresh <= this.limit.events / 2 && this.bytes <= this.limit.bytes / 2 && this.stubs < stubLimit;
   }
 }

@@ -1,36 +1,58 @@
 import type { JournalRow, KnownIdentity, StartedEvent } from "../checkpoint/batch.ts";
-import type { CheckpointStore } from "../checkpoint/store.ts";
-import { compareResourceVersions } from "../watch/resource-version.ts";
+import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
+import { compareResourceVersions, newerResourceVersion } from "../watch/resource-version.ts";
+import { epochOf } from "./event.ts";
 
 /** Attempts that had begun when the last process ended, by what they were at; how a redelivery is known. */
 export class StartedBefore {
   private readonly events = new Map<string, StartedEvent>();
+  /** By object: the newest resourceVersion that a handler may have seen. */
+  private readonly newest = new Map<string, string>();
 
-  /** Takes from the journal what is not done: attempts at events that the views do not show as terminal. */
+  /** Takes from the journal what may not be done. */
   static async read(store: CheckpointStore, rows: readonly JournalRow[]): Promise<StartedBefore> {
     const started = new StartedBefore();
-    const byObject = new Map<number, Map<string, StartedEvent[]>>();
-    for (const event of rows.flatMap((row) => row.started)) {
-      started.add(event);
-      const ofView = byObject.get(event.view) ?? new Map<string, StartedEvent[]>();
-      ofView.set(event.key, [...(ofView.get(event.key) ?? []), event]);
-      byObject.set(event.view, ofView);
+    const all = rows.flatMap((row) => row.started);
+    if (all.length === 0) return started;
+    const views = new Map((await store.views()).map((view) => [view.id, view]));
+    const spilled = new Set<string>();
+    for (const name of new Set([...views.values()].map((view) => view.function))) {
+      for (const { view, id } of await store.spillHeaders(name)) spilled.add(`${view}/${id}`);
     }
-    for (const [view, objects] of byObject) {
-      await store.known(view, (key, known) => {
-        for (const event of objects.get(key) ?? []) if (isDone(event, known)) started.events.delete(keyOf(event));
-      });
+    for (const event of all) {
+      if (spilled.has(keyOf(event)) || !isPassed(event, views.get(event.view))) started.add(event);
+    }
+    for (const view of new Set([...started].map((event) => event.view))) await started.dropKnown(store, view);
+    for (const { view, key, resourceVersion } of started) {
+      const object = `${view}/${key}`;
+      started.newest.set(object, newerResourceVersion(started.newest.get(object), resourceVersion));
     }
     return started;
   }
 
   /** How many attempts at this event began before; 0 for none. */
-  attemptsAt(event: Omit<StartedEvent, "attempt">): number {
-    return this.events.size === 0 ? 0 : (this.events.get(keyOf(event))?.attempt ?? 0);
+  attemptsAt(view: number, id: string): number {
+    return this.events.size === 0 ? 0 : (this.events.get(`${view}/${id}`)?.attempt ?? 0);
+  }
+
+  /** Whether a handler may have seen this state of the object or a newer one, in an event that a list made. */
+  isOvertaken(view: number, key: string, resourceVersion: string): boolean {
+    const newest = this.newest.size === 0 ? undefined : this.newest.get(`${view}/${key}`);
+    return newest !== undefined && (compareResourceVersions(resourceVersion, newest) ?? 1) <= 0;
   }
 
   [Symbol.iterator](): Iterator<StartedEvent> {
     return this.events.values();
+  }
+
+  private async dropKnown(store: CheckpointStore, view: number): Promise<void> {
+    const byKey = Map.groupBy(
+      [...this].filter((event) => event.view === view),
+      ({ key }) => key,
+    );
+    await store.known(view, (key, known) => {
+      for (const event of byKey.get(key) ?? []) if (isDone(event, known)) this.events.delete(keyOf(event));
+    });
   }
 
   private add(event: StartedEvent): void {
@@ -39,12 +61,17 @@ export class StartedBefore {
   }
 }
 
-const keyOf = ({ view, key, uid, resourceVersion, type }: Omit<StartedEvent, "attempt">): string =>
-  `${view}/${key}/${uid}/${resourceVersion}/${type}`;
+const keyOf = ({ view, id }: StartedEvent): string => `${view}/${id}`;
 
-/** A deletion that was found carries the resourceVersion of the last state known, so only a tombstone tells that it is done. */
-function isDone({ type, resourceVersion }: StartedEvent, known: KnownIdentity): boolean {
-  const order = compareResourceVersions(resourceVersion, known.resourceVersion);
-  if (order === undefined || order > 0) return false;
-  return type !== "Deleted" || order < 0 || known.deleted;
+/** The low-water mark is past the event, in the epoch that the mark belongs to: it is terminal, unless it was spilled. */
+function isPassed({ key, id, resourceVersion }: StartedEvent, view: StoredView | undefined): boolean {
+  const namespace = key.slice(0, key.indexOf("/"));
+  const cursor = view?.cursors.find((it) => it.namespace === "" || it.namespace === namespace);
+  if (cursor?.lowWaterMark === undefined || epochOf(id) > cursor.epoch) return false;
+  return (compareResourceVersions(resourceVersion, cursor.lowWaterMark) ?? 1) <= 0;
+}
+
+/** The view has it, or something newer of the object. */
+function isDone({ resourceVersion }: StartedEvent, known: KnownIdentity): boolean {
+  return (compareResourceVersions(resourceVersion, known.resourceVersion) ?? 1) <= 0;
 }

@@ -41,7 +41,12 @@ export class Subscription implements Subscriber, MarkOwner {
   private listed: boolean;
   private initial: boolean;
   private suspect: boolean;
+  /** The last complete list. */
+  private listedAt: string | undefined;
+  /** ResourceVersions went back, and the mark has not yet. */
+  private rewinding = false;
   private closed = false;
+  private gone = false;
 
   constructor(parts: SubscriptionParts) {
     const { view, cursor, selection } = parts;
@@ -82,7 +87,7 @@ export class Subscription implements Subscriber, MarkOwner {
     const { meta } = change;
     const key = objectKey(meta);
     const standing = view.standing(key);
-    if (standing && isStale(standing, change)) {
+    if (this.isPassed(meta.resourceVersion) || (standing && isStale(standing, change))) {
       observer.stale?.(view.functionName, view.trigger.name);
       this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
       this.moved();
@@ -115,11 +120,7 @@ export class Subscription implements Subscriber, MarkOwner {
   list(reason: ListReason, gapFrom: string | undefined): ListReceiver {
     const { view } = this.parts;
     const rewinds = reason === "rv-rewind";
-    const alive = (key: string) => {
-      const standing = view.standing(key);
-      return standing?.deleted ? undefined : standing;
-    };
-    const diff = new GapDiff(alive, rewinds ? "different" : "newer");
+    const diff = new GapDiff((key) => view.alive(key), rewinds ? "different" : "newer");
     const from = gapFrom ?? this.mark.value ?? null;
     return {
       item: (change) => diff.item(withUid(change, view.resource)),
@@ -134,7 +135,7 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   cursor(): Cursor | undefined {
-    if (this.closed) return undefined;
+    if (this.gone) return undefined;
     const { view } = this.parts;
     return {
       view: view.id,
@@ -145,9 +146,17 @@ export class Subscription implements Subscriber, MarkOwner {
     };
   }
 
-  /** Takes nothing any more, and leaves the cursor as it is. */
+  /** Takes nothing any more; the cursor follows what is still to end. */
   close(): void {
     this.closed = true;
+  }
+
+  /** Takes nothing any more, and gives the cursor up, as it is now. */
+  leave(): Cursor | undefined {
+    const cursor = this.cursor();
+    this.closed = true;
+    this.gone = true;
+    return cursor;
   }
 
   /** Turns a complete list into events. Its end holds the mark until they are all terminal or on disk. */
@@ -159,7 +168,11 @@ export class Subscription implements Subscriber, MarkOwner {
     const reselected = !first && (this.saved.selection !== selection || this.mark.value === undefined);
     const deletions = differences.filter(({ type }) => type === "Deleted").length;
     if (!reselected && !this.guard.believes(deletions, known.length, clock.monotonic())) return "held";
-    if (rewinds) view.exhume(this.namespace);
+    if (rewinds) {
+      view.exhume(this.namespace);
+      this.rewinding = true;
+    }
+    this.listedAt = gap.to;
     if (rewinds || reselected) this.epoch = this.saved.epoch + 1;
     const entry: MarkEntry = {
       resourceVersion: gap.to,
@@ -167,6 +180,7 @@ export class Subscription implements Subscriber, MarkOwner {
       firm: true,
       rewinds,
       reached: () => {
+        this.rewinding = false;
         this.saved = { selection, epoch: this.epoch };
         this.initial = false;
         commits.cursorMoved(this);
@@ -197,6 +211,11 @@ export class Subscription implements Subscriber, MarkOwner {
     this.suspect = false;
     this.settle(entry);
     return "counted";
+  }
+
+  /** Whether it must have come before: the last list covers it, or the mark is past it. */
+  private isPassed(resourceVersion: string): boolean {
+    return isUpTo(resourceVersion, this.listedAt) || (!this.rewinding && isUpTo(resourceVersion, this.mark.value));
   }
 
   private emitDeleted(key: string, known: KnownObject, more: Partial<EventSource>): void {
@@ -251,6 +270,10 @@ function isStale(standing: Standing, { type, meta }: Change): boolean {
   const order = compareResourceVersions(meta.resourceVersion, standing.resourceVersion);
   if (order === undefined || order > 0) return standing.deleted && standing.uid === meta.uid && type === "Deleted";
   return order < 0 || type !== "Deleted" || standing.deleted;
+}
+
+function isUpTo(resourceVersion: string, limit: string | undefined): boolean {
+  return limit !== undefined && (compareResourceVersions(resourceVersion, limit) ?? 1) <= 0;
 }
 
 /** The newest resourceVersion that is older. */

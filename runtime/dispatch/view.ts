@@ -18,7 +18,7 @@ export interface ViewEvent {
   readonly meta: ObjectMeta;
   /** A Deleted that was found, not watched. */
   readonly lastKnown: boolean;
-  /** For a Deleted: nothing of this key up to here is news. */
+  /** Its own resourceVersion; of a Deleted that was found, the newest that it may have: nothing up to there is news. */
   readonly deletedBy: string;
   /** After a Deleted nothing is kept of the key: no source of it is left that could replay. */
   readonly forget: boolean;
@@ -48,6 +48,7 @@ export class View {
   readonly trigger: Trigger;
   readonly resource: string;
   private readonly known = new Map<string, KnownIdentity>();
+  private readonly suspected = new Map<string, KnownObject>();
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
   private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: string }[]>();
   private readonly waiting = new Map<string, Standing & { count: number }>();
@@ -71,8 +72,15 @@ export class View {
     if (identity.deleted) this.bury(key, identity.resourceVersion);
   }
 
-  get size(): number {
-    return this.known.size;
+  /** An attempt at this object's state had begun when the last process ended: a handler may know of it. */
+  suspect(key: string, uid: string, resourceVersion: string): void {
+    if (this.known.get(key)?.uid !== uid) this.suspected.set(key, { uid, resourceVersion, unfinished: true });
+  }
+
+  /** The object as a list is compared with: where it will stand, unless it will be gone. */
+  alive(key: string): KnownObject | undefined {
+    const standing = this.standing(key);
+    return standing && !standing.deleted ? standing : this.suspected.get(key);
   }
 
   standing(key: string): Standing | undefined {
@@ -88,6 +96,9 @@ export class View {
     for (const [key, object] of this.known) {
       if (!object.deleted && !this.waiting.has(key) && key.startsWith(prefix)) yield [key, object];
     }
+    for (const [key, object] of this.suspected) {
+      if (this.alive(key) === object && key.startsWith(prefix)) yield [key, object];
+    }
   }
 
   isIdle(key: string): boolean {
@@ -101,6 +112,7 @@ export class View {
 
   /** Notes that an event waits. */
   expect(key: string, uid: string, resourceVersion: string, deleted: boolean): void {
+    if (this.suspected.get(key)?.uid === uid) this.suspected.delete(key);
     const count = (this.waiting.get(key)?.count ?? 0) + 1;
     this.waiting.set(key, { uid, resourceVersion, deleted, count });
   }
@@ -132,6 +144,7 @@ export class View {
 
   /** The event is terminal: what it says is known from the next commit on. */
   apply(event: ViewEvent, body: Buffer, { hash, matched }: Verdict): void {
+    if (this.suspected.get(event.key)?.uid === event.meta.uid) this.suspected.delete(event.key);
     if (event.type !== "Deleted") {
       this.put(event.key, event.meta.uid, event.meta.resourceVersion, body, hash, matched);
       return;

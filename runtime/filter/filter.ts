@@ -47,7 +47,7 @@ export class Filter {
   /** `lastKnown`: the body is not the change's own but the last one kept, perhaps its metadata alone. */
   judge(type: ChangeType, body: Buffer, before: Before, oldBody: Buffer | undefined, lastKnown: boolean): Verdict {
     const wanted = this.rules.events.includes(type);
-    if (lastKnown && this.rules.lastBody === "Metadata") {
+    if (lastKnown && (this.rules.lastBody === "Metadata" || before.matched === undefined)) {
       const matched = before.matched ?? true;
       return { deliver: wanted && matched, hash: "", matched };
     }

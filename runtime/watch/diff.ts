@@ -7,6 +7,8 @@ import { compareResourceVersions } from "./resource-version.ts";
 export interface KnownObject {
   readonly uid: string;
   readonly resourceVersion: string;
+  /** Its Added may have run and is not done: still to be told of, but its deletion must not be missed either. */
+  readonly unfinished?: boolean;
 }
 
 /** A difference between what was known and a complete list. */
@@ -49,7 +51,7 @@ export class GapDiff {
     if (known && known.uid !== change.meta.uid) {
       this.replaced.push({ type: "Deleted", key, known, before: change.meta.resourceVersion });
       this.add("Added", key, change);
-    } else if (!known) this.add("Added", key, change);
+    } else if (!known || known.unfinished) this.add("Added", key, change);
     else if (this.changed(known.resourceVersion, change.meta.resourceVersion)) this.add("Modified", key, change);
   }
 

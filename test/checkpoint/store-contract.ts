@@ -90,7 +90,9 @@ export function storeContract(place: () => Promise<StorePlace>): void {
       journal: [
         {
           id: 3,
-          started: [{ view: id, key: "team-a/web", uid: "u1", resourceVersion: "6", type: "Modified", attempt: 2 }],
+          started: [
+            { view: id, key: "team-a/web", id: "u1/6/Modified", resourceVersion: "6", type: "Modified", attempt: 2 },
+          ],
         },
       ],
       spill: [spilledEvent(id, 4)],

@@ -1,0 +1,34 @@
+import type { Batch } from "../../runtime/checkpoint/batch.ts";
+import { type MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import type { Dice } from "./random.ts";
+
+/** A store whose commits take time, fail now and then, and may be cut off by the end of the process. */
+export class CrashingStore extends MemoryStore {
+  /** The process is gone: nothing is written, and no call returns. */
+  dead = false;
+  private readonly dice: Dice;
+  private readonly committed: () => void;
+
+  constructor(disk: MemoryDisk, dice: Dice, committed: () => void) {
+    super(disk);
+    this.dice = dice;
+    this.committed = committed;
+  }
+
+  override async commit(batch: Batch): Promise<void> {
+    const late = this.dice.chance(0.5);
+    if (!late) await this.apply(batch);
+    for (let turns = this.dice.below(3); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
+    if (this.dead) return new Promise(() => {});
+    if (late) {
+      if (this.dice.chance(0.05)) throw new Error("disk full");
+      await this.apply(batch);
+    }
+  }
+
+  private async apply(batch: Batch): Promise<void> {
+    if (this.dead) return;
+    await super.commit(batch);
+    this.committed();
+  }
+}

@@ -1,0 +1,198 @@
+import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
+import type { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
+import type { Delivery, Outcome } from "../../runtime/dispatch/delivery.ts";
+import { changeOf, type History, namespace, type Revision } from "./history.ts";
+import type { Setting } from "./world.ts";
+
+/** Watches a world and notes every law that is broken. */
+export class Laws {
+  readonly broken: string[] = [];
+  readonly deliveries: Delivery[] = [];
+  private readonly history: History;
+  private readonly disk: MemoryDisk;
+  private readonly setting: Setting;
+  /** The last attempt that began, by id. */
+  private readonly attempts = new Map<string, number>();
+  private readonly interrupted = new Set<string>();
+  private readonly running = new Set<string>();
+  /** Attempts that the disk showed as begun when the last process ended, by id. */
+  private readonly onRecord = new Map<string, number>();
+  private readonly newestOnRecord = new Map<string, number>();
+  /** The newest state that a handler was told of for the first time, by name. */
+  private readonly newest = new Map<string, number>();
+  /** The last event of each name that became terminal in a handler. */
+  private readonly last = new Map<string, Delivery>();
+  private mark: number | undefined;
+  private firstList: number | undefined;
+  private gaps = 0;
+
+  constructor(history: History, disk: MemoryDisk, setting: Setting) {
+    this.history = history;
+    this.disk = disk;
+    this.setting = setting;
+  }
+
+  gap(): void {
+    this.gaps++;
+  }
+
+  /** What was on record as begun may have run, even if it ended before it did. */
+  processEnded(): void {
+    this.running.clear();
+    this.onRecord.clear();
+    this.newestOnRecord.clear();
+    this.interrupted.clear();
+    for (const { started } of this.disk.journal.values()) {
+      for (const { id, key, attempt, resourceVersion } of started) {
+        const name = key.slice(namespace.length + 1);
+        this.onRecord.set(id, Math.max(attempt, this.onRecord.get(id) ?? 0));
+        this.newestOnRecord.set(name, Math.max(Number(resourceVersion), this.newestOnRecord.get(name) ?? 0));
+      }
+    }
+  }
+
+  begins(delivery: Delivery): void {
+    this.deliveries.push(delivery);
+    const { id, attempt, redelivered, object } = delivery;
+    const { name } = object;
+    this.expect(!this.running.has(name), `two events of ${name} run at once`);
+    this.expect(this.running.size < this.setting.concurrency, "more lanes run than the manifest allows");
+    this.running.add(name);
+    const recorded = this.onRecord.get(id);
+    const highest = Math.max(this.attempts.get(id) ?? 0, recorded ?? 0);
+    const overtaken =
+      delivery.type !== "Deleted" && Number(delivery.resourceVersion) <= (this.newestOnRecord.get(name) ?? 0);
+    this.expect(
+      redelivered === (highest > 0 || overtaken),
+      `${id} began ${highest} times before, redelivered: ${redelivered}`,
+    );
+    const again = this.interrupted.has(id) && attempt === highest;
+    this.expect(attempt === highest + 1 || again, `${id} began ${highest} times before, attempt: ${attempt}`);
+    this.interrupted.delete(id);
+    this.attempts.set(id, attempt);
+    this.isTrue(delivery);
+    if (!redelivered) this.isNews(delivery);
+  }
+
+  ends(delivery: Delivery, outcome: Outcome): void {
+    this.running.delete(delivery.object.name);
+    if (outcome.type === "interrupted") this.interrupted.add(delivery.id);
+    const spent = outcome.type === "permanent" || (outcome.type === "failed" && delivery.attempt >= 3);
+    const terminal = outcome.type === "ok" || (spent && this.setting.onFailure !== "Block");
+    if (terminal) this.last.set(delivery.object.name, delivery);
+  }
+
+  /** After each commit: the position on disk is never ahead of what is on disk, and never goes back. */
+  checkDisk(): void {
+    const [view] = this.disk.views.values();
+    const cursor = view?.cursors.get("");
+    if (!view || cursor?.lowWaterMark === undefined) return;
+    const mark = Number(cursor.lowWaterMark);
+    this.firstList ??= mark;
+    this.expect(mark >= (this.mark ?? 0), `the mark went from ${this.mark} back to ${mark}`);
+    this.mark = mark;
+    const spilled = new Map<string, SpilledEvent>();
+    for (const event of [...this.disk.spill.values()].sort((a, b) => a.sequence - b.sequence))
+      spilled.set(event.name, event);
+    const state = this.history.at(mark);
+    for (const name of new Set(this.history.log.map((it) => it.name))) {
+      const known = view.known.get(`${namespace}/${name}`);
+      const waits = spilled.get(name);
+      const deleted = waits ? waits.type === "Deleted" : known?.deleted;
+      const rv = waits ? (deleted ? waits.deletedBy : waits.resourceVersion) : known?.resourceVersion;
+      const isHere = state.get(name);
+      const later = this.history.log.some((it) => it.name === name && it.rv > mark);
+      if (isHere && !(this.setting.mode === "Latest" && later)) {
+        this.expect(
+          rv !== undefined && Number(rv) >= isHere.rv,
+          `mark ${mark} is past ${name}@${isHere.rv}, known: ${rv}`,
+        );
+      }
+      if (!isHere && rv !== undefined && !deleted) {
+        this.expect(Number(rv) > mark, `mark ${mark} is past the deletion of ${name}, known: ${rv}`);
+      }
+    }
+  }
+
+  /** When all is quiet: what is known is what is there, nothing is left over, and every net change was told. */
+  checkEnd(): void {
+    const { disk, history } = this;
+    const [view] = disk.views.values();
+    const here = history.at(history.now);
+    const known = [...(view?.known ?? [])].map(([key, it]) => `${key}@${it.resourceVersion} ${it.uid} ${it.deleted}`);
+    const real = [...here.values()].map((it) => `${namespace}/${it.name}@${it.rv} ${it.uid} false`);
+    this.expect(known.sort().join() === real.sort().join(), `known at the end: ${known}, real: ${real}`);
+    this.expect(view?.cursors.get("")?.lowWaterMark === String(history.now), `the mark did not reach ${history.now}`);
+    this.expect(disk.spill.size === 0, "the spill is not empty");
+    for (const name of new Set(history.log.map((it) => it.name))) this.checkNetChange(name, here.get(name));
+    if (this.gaps === 0 && this.setting.mode === "All") this.checkEveryChange();
+  }
+
+  private checkNetChange(name: string, real: Revision | undefined): void {
+    const told = this.last.get(name);
+    if (!real) {
+      const begun = this.deliveries.findLast((it) => it.object.name === name);
+      this.expect(!begun || begun.type === "Deleted", `${name} is gone, last told: ${begun?.id}`);
+      return;
+    }
+    if (!told || told.object.uid !== real.uid) {
+      this.expect(this.mayBeUntold(real), `${name}@${real.rv} was never told, last told: ${told?.id}`);
+      return;
+    }
+    const state = this.history.find(told.resourceVersion);
+    const same = this.filtersOnA ? state?.a === real.a : state?.rv === real.rv;
+    this.expect(told.type !== "Deleted" && same === true, `${name}@${real.rv} is there, last told: ${told.id}`);
+  }
+
+  /** Without a gap each single change is delivered. */
+  private checkEveryChange(): void {
+    const told = new Set(this.deliveries.map((it) => it.id));
+    const before = new Map<string, Revision>();
+    for (const revision of this.history.log) {
+      const was = before.get(revision.name);
+      before.set(revision.name, revision);
+      if (this.firstList === undefined || revision.rv <= this.firstList) continue;
+      if (this.filtersOnA && revision.type === "Modified" && was?.a === revision.a) continue;
+      const { type, uid, rv, name } = revision;
+      const id = type === "Deleted" ? `${uid}/Deleted` : `${uid}/${rv}/${type}`;
+      this.expect(told.has(id), `${type} ${name}@${rv} was not delivered, and no history was lost`);
+    }
+  }
+
+  private get filtersOnA(): boolean {
+    return this.setting.changedFields.length > 0;
+  }
+
+  /** An object of the first list that did not change since, where such are skipped. */
+  private mayBeUntold(real: Revision): boolean {
+    const first = this.history.at(this.firstList ?? 0).get(real.name);
+    if (this.setting.initialEvents === "Deliver" || first?.uid !== real.uid) return false;
+    return this.filtersOnA ? first.a === real.a : first.rv === real.rv;
+  }
+
+  /** The delivery says what happened. */
+  private isTrue({ type, object, resourceVersion, body, flags, id }: Delivery): void {
+    const state = this.history.find(resourceVersion);
+    if (type === "Deleted") {
+      const gone = this.history.log.find((it) => it.type === "Deleted" && it.uid === object.uid);
+      this.expect(gone !== undefined, `${id}, but ${object.name} was not deleted`);
+      this.expect(flags.synthetic || state === gone, `${id} is not the deletion`);
+      return;
+    }
+    this.expect(state?.uid === object.uid && state.name === object.name, `${id} is no state of ${object.name}`);
+    this.expect(!state || changeOf(state).body.equals(body), `${id} has another state's body`);
+  }
+
+  /** What is told for the first time is newer than all that was told before. */
+  private isNews({ type, flags, object, resourceVersion, id }: Delivery): void {
+    if (type === "Deleted" && flags.synthetic) return;
+    const rv = Number(resourceVersion);
+    const newest = this.newest.get(object.name) ?? 0;
+    this.expect(rv > newest, `${id} came after ${object.name}@${newest}`);
+    this.newest.set(object.name, Math.max(rv, newest));
+  }
+
+  private expect(holds: boolean, law: string): void {
+    if (!holds) this.broken.push(law);
+  }
+}

@@ -1,0 +1,95 @@
+import type { Subscriber } from "../../runtime/watch/subscriber.ts";
+import { changeOf, type History } from "./history.ts";
+import type { Dice } from "./random.ts";
+
+/**
+ * A source as a subscriber sees it: watches that end, replay, expire and are listed anew. Calls `gap` when history was
+ * lost, so that only net changes can be known.
+ */
+export class SimulatedSource {
+  private readonly history: History;
+  private readonly subscriber: Subscriber;
+  private readonly dice: Dice;
+  private readonly gap: () => void;
+  /** Up to here it has received everything; undefined before it has connected. */
+  private received: number | undefined;
+  private connected = false;
+
+  constructor(history: History, subscriber: Subscriber, dice: Dice, gap: () => void) {
+    this.gap = gap;
+    this.history = history;
+    this.subscriber = subscriber;
+    this.dice = dice;
+  }
+
+  /** Something that happens to a watch. */
+  step(): void {
+    if (this.subscriber.congested) return;
+    if (!this.connected) {
+      this.connect();
+      return;
+    }
+    const roll = this.dice.next();
+    if (roll < 0.1) this.connected = false;
+    else if (roll < 0.16) this.list(true);
+    else if (roll < 0.3) this.bookmark();
+    else if (roll < 0.38) this.replay();
+    else this.receive(1 + this.dice.below(4));
+  }
+
+  /** Receives all there is. */
+  catchUp(): void {
+    while (!this.connected) this.connect();
+    this.receive(Number.POSITIVE_INFINITY);
+    this.bookmark();
+  }
+
+  private connect(): void {
+    const resume = this.subscriber.resumeFrom;
+    const from = this.received ?? (resume === undefined ? undefined : Number(resume));
+    if (from === undefined) this.list(false);
+    else if (from < this.history.compacted) this.list(true);
+    else {
+      this.received = from;
+      this.connected = true;
+    }
+  }
+
+  private list(lost: boolean): void {
+    const { history, subscriber, dice } = this;
+    const gapFrom = this.received === undefined ? undefined : String(this.received);
+    const receiver = subscriber.list(lost ? "relist" : "initial", gapFrom);
+    const items = [...history.at(history.now).values()];
+    if (dice.chance(0.2)) {
+      for (const item of items.slice(0, dice.below(items.length + 1)))
+        receiver.item(changeOf({ ...item, type: "Added" }));
+      receiver.abort();
+      this.connected = false;
+      return;
+    }
+    for (const item of items) receiver.item(changeOf({ ...item, type: "Added" }));
+    receiver.end(String(history.now));
+    if (lost) this.gap();
+    this.received = history.now;
+    this.connected = true;
+  }
+
+  private receive(count: number): void {
+    for (const revision of this.history.after(this.received ?? 0).slice(0, count)) {
+      this.subscriber.change(changeOf(revision));
+      this.received = revision.rv;
+    }
+  }
+
+  /** A server may send again what the watch has passed. */
+  private replay(): void {
+    const passed = this.history.log.filter((it) => it.rv <= (this.received ?? 0) && it.rv > this.history.compacted);
+    for (const revision of passed.slice(-this.dice.below(5) - 1)) this.subscriber.change(changeOf(revision));
+  }
+
+  private bookmark(): void {
+    const next = this.history.after(this.received ?? 0)[0];
+    this.received = next ? next.rv - 1 : this.history.now;
+    this.subscriber.bookmark(String(this.received));
+  }
+}

@@ -1,0 +1,173 @@
+import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
+import type { Delivery, Outcome } from "../../runtime/dispatch/delivery.ts";
+import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
+import { manifest, trigger } from "../dispatch/harness.ts";
+import { settle, VirtualClock } from "../virtual-clock.ts";
+import { CrashingStore } from "./crashing-store.ts";
+import { History } from "./history.ts";
+import { Laws } from "./laws.ts";
+import { Dice } from "./random.ts";
+import { SimulatedSource } from "./simulated-source.ts";
+
+const names = ["a", "b", "c", "d", "e"];
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** How a seed's world is set up. */
+export interface Setting {
+  readonly mode: "All" | "Latest";
+  readonly onFailure: "DeadLetter" | "Block" | "Drop";
+  readonly initialEvents: "Deliver" | "Skip";
+  readonly changedFields: readonly (readonly string[])[];
+  readonly concurrency: number;
+  readonly memoryEvents: number;
+  readonly compactions: boolean;
+  readonly crashes: boolean;
+}
+
+export const settingOf = (dice: Dice): Setting => ({
+  mode: dice.chance(0.2) ? "Latest" : "All",
+  onFailure: dice.pick(["DeadLetter", "DeadLetter", "Block", "Drop"]),
+  initialEvents: dice.chance(0.3) ? "Skip" : "Deliver",
+  changedFields: dice.chance(0.25) ? [["spec", "a"]] : [],
+  concurrency: 1 + dice.below(4),
+  memoryEvents: dice.pick([2, 4, 1000]),
+  compactions: dice.chance(0.5),
+  crashes: dice.chance(0.8),
+});
+
+/** Runs a seed's world from its first change to the last quiet moment. Gives the laws that were broken. */
+export async function runWorld(seed: number): Promise<{ broken: readonly string[]; deliveries: number }> {
+  const dice = new Dice(seed);
+  const setting = settingOf(dice);
+  const world = new World(setting, dice);
+  await world.live(40 + dice.below(80));
+  return { broken: world.laws.broken, deliveries: world.laws.deliveries.length };
+}
+
+class World {
+  readonly laws: Laws;
+  private readonly setting: Setting;
+  private readonly dice: Dice;
+  private readonly clock = new VirtualClock();
+  private readonly disk = new MemoryDisk();
+  private readonly history = new History();
+  private process!: { dispatcher: Dispatcher; store: CrashingStore; source: SimulatedSource };
+  /** Handlers that run belong to a process; those of one that ended say nothing any more. */
+  private incarnation = 0;
+  private calm = false;
+
+  constructor(setting: Setting, dice: Dice) {
+    this.setting = setting;
+    this.dice = dice;
+    this.laws = new Laws(this.history, this.disk, setting);
+  }
+
+  async live(steps: number): Promise<void> {
+    const { dice, history, setting } = this;
+    for (let changes = dice.below(6); changes > 0; changes--) history.change(dice, names);
+    await this.start();
+    for (let step = 0; step < steps; step++) {
+      if (dice.chance(0.5)) history.change(dice, names);
+      if (setting.compactions && dice.chance(0.05)) history.compacted = history.now;
+      if (setting.crashes && dice.chance(0.04)) await this.crash();
+      else if (dice.chance(0.02)) await this.restart();
+      this.process.source.step();
+      if (dice.chance(0.4)) await settle();
+      if (dice.chance(0.4)) await this.clock.advance(dice.pick([0, 1, 30, 300, 5_000, 70_000]));
+    }
+    await this.settleDown();
+    this.process.dispatcher.halt();
+  }
+
+  run(delivery: Delivery): Promise<Outcome> {
+    const { dice, laws } = this;
+    const process = this.incarnation;
+    laws.begins(delivery);
+    const outcome = this.calm ? ok : this.outcome();
+    return new Promise((resolve) => {
+      const end = () => {
+        if (process !== this.incarnation) return;
+        laws.ends(delivery, outcome);
+        resolve(outcome);
+      };
+      if (this.calm || dice.chance(0.5)) end();
+      else this.clock.after(dice.pick([1, 100, 6_000, 80_000]), end);
+    });
+  }
+
+  private outcome(): Outcome {
+    const { dice } = this;
+    const error = { name: "Error", message: "no", stack: "" };
+    if (dice.chance(0.7)) return ok;
+    if (dice.chance(0.5)) return { type: "failed", durationMs: 1, error };
+    if (dice.chance(0.3)) return { type: "permanent", durationMs: 1, error };
+    if (dice.chance(0.5)) return { type: "failed", durationMs: 1, error, retryAfterMs: dice.below(20_000) };
+    return { type: "interrupted" };
+  }
+
+  private async start(): Promise<void> {
+    const { clock, dice, setting, laws, disk } = this;
+    const store = new CrashingStore(disk, dice, () => laws.checkDisk());
+    const memoryLimit = { events: setting.memoryEvents, bytes: 1 << 20 };
+    const random = dice.next;
+    const dispatcher = await Dispatcher.open({
+      store,
+      runner: { run: (delivery) => this.run(delivery) },
+      clock,
+      random,
+      observer: {},
+      log: silent,
+      memoryLimit,
+    });
+    const { initialEvents, changedFields, mode, onFailure, concurrency } = setting;
+    const loaded = await dispatcher.function(
+      manifest({ mode, onFailure, concurrency }, [trigger({ initialEvents, changedFields })]),
+      { usesOldObject: dice.chance(0.3) },
+    );
+    const subscription = loaded.subscription("settings", { selection: "all", namespace: "" });
+    const source = new SimulatedSource(this.history, subscription, dice, () => laws.gap());
+    this.process = { dispatcher, store, source };
+  }
+
+  /** The process ends without a word. */
+  private async crash(): Promise<void> {
+    this.incarnation++;
+    this.process.store.dead = true;
+    this.process.dispatcher.halt();
+    this.laws.processEnded();
+    await settle();
+    await this.start();
+  }
+
+  /** The process is asked to end. */
+  private async restart(): Promise<void> {
+    const drained = this.process.dispatcher.drain(10_000);
+    // Commits that fail are tried again for as long as it takes.
+    for (let open = true; open; ) {
+      void drained.then(() => {
+        open = false;
+      });
+      await this.clock.advance(10_000);
+    }
+    this.incarnation++;
+    this.process.store.dead = true;
+    this.laws.processEnded();
+    await this.start();
+  }
+
+  /** No more faults: everything is received and handled. */
+  private async settleDown(): Promise<void> {
+    this.calm = true;
+    for (let round = 0; round < 200; round++) {
+      this.process.source.catchUp();
+      await this.clock.advance(70_000);
+      const [status] = this.process.dispatcher.status();
+      if (status && status.queued + status.inFlight + status.spilled === 0) break;
+    }
+    this.process.source.catchUp();
+    await this.clock.advance(5_000);
+    this.laws.checkEnd();
+  }
+}
+
+const ok: Outcome = { type: "ok", durationMs: 1 };
