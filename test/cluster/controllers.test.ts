@@ -73,7 +73,7 @@ describeControllers("a namespace", () => {
   });
 
   test("cannot be one of the system's", async () => {
-    const reply = await admin.reply("DELETE", "/api/v1/namespaces/kube-system");
+    const reply = await admin.reply("DELETE", "/api/v1/namespaces/kube-system", { query: { dryRun: "All" } });
     expect(reply.status).toBe(403);
     expect(reply.body.message).toContain("this namespace may not be deleted");
   });

@@ -126,6 +126,8 @@ export class Kubectl {
       const child = execFile(inject("kubectl"), this.withAccess(args), { timeout: 40_000 }, (error, stdout, stderr) => {
         resolve({ status: error ? Number(error.code ?? -1) : 0, stdout, stderr });
       });
+      // A kubectl that fails early does not read its input.
+      child.stdin?.on("error", () => {});
       child.stdin?.end(input ?? "");
     });
   }
