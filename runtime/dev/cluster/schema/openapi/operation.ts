@@ -23,6 +23,8 @@ interface Resource {
   readonly namespaced: boolean;
   /** What the object is. */
   readonly kind: SchemaKind;
+  /** The kind that a subresource is a part of. */
+  readonly owner: string;
   readonly definition: string | undefined;
   readonly list: string | undefined;
   readonly verbs: readonly string[];
@@ -76,6 +78,7 @@ function fromBuiltIn(groupVersion: string, resource: BuiltInResource): Resource 
     namespaced,
     verbs,
     kind: { group, version, kind },
+    owner: builtInResources(groupVersion).find((other) => other.name === name.split("/")[0])?.kind ?? kind,
     definition: builtInSchemaName(group, version, kind),
     list: builtInSchemaName(group, version, `${kind}List`),
   };
@@ -89,6 +92,7 @@ function fromCustom(resource: CustomResource): Resource[] {
     name: plural,
     namespaced,
     kind: { group, version, kind },
+    owner: kind,
     definition,
     list: definitionName(resource, resource.listKind),
     verbs: ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
@@ -111,7 +115,7 @@ function operations(resource: Resource): Operation[] {
   const item = `${collection}/{name}${part && `/${part}`}`;
   const scope = namespaced ? "Namespaced" : "";
   const name = `${camel(groupVersion === "v1" ? "core/v1" : groupVersion)}`;
-  const of = `${kind.kind}${part && camel(part)}`;
+  const of = `${resource.owner}${part && camel(part)}`;
   const status = `${meta}.Status`;
   const all: Operation[] = [];
   const add = (

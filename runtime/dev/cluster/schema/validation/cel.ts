@@ -8,7 +8,7 @@ import { celValue } from "./cel-value.ts";
 const options = { enableOptionalTypes: true, homogeneousAggregateLiterals: false, limits: { maxDepth: 100 } } as const;
 
 let base: Environment | undefined;
-let dynamic: Environment | undefined;
+const dynamic = new Map<"dyn" | "optional<dyn>", Environment>();
 let durations: ((context: { text: string }) => unknown) | undefined;
 
 /** Cloned rather than built for each rule. */
@@ -20,11 +20,17 @@ function library(): Environment {
 /** An expression ready to run: throws what evaluation throws. */
 export type Program = (self: unknown, oldSelf: unknown) => unknown;
 
-/** Compiles an expression over `self` and `oldSelf` of any type. Throws a ParseError. */
-export function compile(expression: string): Program {
-  dynamic ??= library().clone().registerVariable("self", "dyn").registerVariable("oldSelf", "dyn");
-  const run = dynamic.parse(expression);
-  return (self, oldSelf) => run({ self, oldSelf });
+/** Compiles an expression over `self` and `oldSelf` of any type, the latter optional if so said. Throws a ParseError. */
+export function compile(expression: string, optionalOldSelf: boolean): Program {
+  // Declared as what it is: the library finds no overload for what `value()` of a `dyn` gives.
+  const oldSelf = optionalOldSelf ? "optional<dyn>" : "dyn";
+  let environment = dynamic.get(oldSelf);
+  if (!environment) {
+    environment = library().clone().registerVariable("self", "dyn").registerVariable("oldSelf", oldSelf);
+    dynamic.set(oldSelf, environment);
+  }
+  const run = environment.parse(expression);
+  return (self, old) => run({ self, oldSelf: old });
 }
 
 /** A value as expressions see it. */

@@ -106,8 +106,9 @@ function prepare(rule: ValidationRule): { rule: Program; message: Program | unde
   let program = programs.get(rule);
   if (!program) {
     try {
-      const message = rule.messageExpression ? compile(rule.messageExpression) : undefined;
-      program = { rule: compile(rule.rule), message };
+      const optional = rule.optionalOldSelf === true;
+      const message = rule.messageExpression ? compile(rule.messageExpression, optional) : undefined;
+      program = { rule: compile(rule.rule, optional), message };
     } catch (error) {
       program = error instanceof Error ? error : new Error(String(error));
     }
