@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { manifestSchema } from "./schema.ts";
@@ -24,9 +24,6 @@ export function jsonSchema(): JsonSchema {
 
 /** As it is committed. */
 export const renderSchema = (): string => `${JSON.stringify(jsonSchema(), null, 2)}\n`;
-
-/** True where the committed file is the one that the schema gives. */
-export const schemaIsCurrent = (): boolean => readFileSync(schemaFile, "utf8") === renderSchema();
 
 // `node runtime/manifest/json-schema.ts` writes it anew.
 if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(schemaFile, renderSchema());
