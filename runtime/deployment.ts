@@ -1,34 +1,26 @@
 import { type ResolvedEnv, resolveEnv } from "./access/env.ts";
-import type { Redactor } from "./access/redactor.ts";
 import type { Bundle } from "./bundle/bundle.ts";
 import { bundleFunction } from "./bundle/bundle-function.ts";
 import { type Clock, pause } from "./clock.ts";
-import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "./dispatch/function-dispatch.ts";
 import { type ErrorCode, WatchfireError } from "./errors.ts";
 import type { KubeTransport } from "./kube/transport.ts";
 import type { FunctionManifest, Trigger } from "./manifest/function.ts";
 import type { Logger } from "./observe/log.ts";
-import type { Sandbox } from "./sandbox/sandbox.host.ts";
+import type { Rooms } from "./rooms.ts";
 import { NamespaceScope } from "./watch/namespace-scope.ts";
 import { type SourceSpec, sourceKey } from "./watch/source-spec.ts";
-import type { Watch, Watches } from "./watch/watches.ts";
+import type { Watch } from "./watch/watches.ts";
 
 /** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
 const envRetryMs = 10_000;
 
-export interface DeploymentParts {
-  readonly sandbox: Sandbox;
-  readonly dispatcher: Dispatcher;
-  readonly watches: Watches;
-  readonly redactor: Redactor;
+export interface DeploymentParts extends Pick<Rooms, "sandbox" | "dispatcher" | "watches" | "redactor" | "manifests"> {
   readonly transport: KubeTransport;
   /** Where `env` references are read. */
   readonly namespace: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The manifests that calls are checked against; kept in step with the code that runs. */
-  readonly manifests: Map<string, FunctionManifest>;
 }
 
 /** How a function stands. */

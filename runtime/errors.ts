@@ -81,10 +81,6 @@ export const errorCodes = {
     "the kind cannot be listed and watched",
     "name a kind that `kubectl get --watch` can follow",
   ),
-  WF_KUBE_NO_SUCH_KIND: user(
-    "the API server does not serve the kind",
-    "install its CustomResourceDefinition, or correct apiVersion and kind",
-  ),
 
   // watch
 
@@ -183,10 +179,6 @@ export const errorCodes = {
   WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 
   // runtime
-  WF_RUNTIME_OTHER_CLUSTER: user(
-    "the data folder belongs to another cluster",
-    "name another --data folder, or the cluster it belongs to",
-  ),
   WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
 } as const satisfies Record<string, Entry>;
 

@@ -16,7 +16,7 @@ import { Runtime } from "../runtime.ts";
 import type { Command, Invocation } from "./command.ts";
 import { defaults } from "./defaults.ts";
 import { readListen, readPort } from "./operand.ts";
-import { untilSignal } from "./signals.ts";
+import { untilAsked, untilSignal } from "./signals.ts";
 
 export const dev: Command = {
   name: "dev",
@@ -75,7 +75,7 @@ async function run({ options }: Invocation): Promise<number> {
     process.stdout.write(renderBanner(bannerOf(runtime, cluster)));
     const close = watchFolder(folder, systemClock, () => void runtime.reload());
     if (cluster.embedded) await showSamples(runtime, cluster.transport, log);
-    await asked;
+    await untilAsked(asked, runtime);
     await close();
     await runtime.drain();
   } catch (error) {

@@ -7,7 +7,7 @@ import { Runtime } from "../runtime.ts";
 import type { Command } from "./command.ts";
 import { defaults } from "./defaults.ts";
 import { readListen } from "./operand.ts";
-import { untilSignal } from "./signals.ts";
+import { untilAsked, untilSignal } from "./signals.ts";
 
 export const start: Command = {
   name: "start",
@@ -50,7 +50,7 @@ export const start: Command = {
         () => log.info({}, "ready"),
         () => undefined,
       );
-      await asked;
+      await untilAsked(asked, runtime);
       await runtime.drain();
     } catch (error) {
       if (!stopping.signal.aborted) throw error;

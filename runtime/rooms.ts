@@ -1,0 +1,116 @@
+import { availableParallelism } from "node:os";
+import { Access } from "./access/access.ts";
+import { Redactor } from "./access/redactor.ts";
+import { DeadLetters } from "./checkpoint/dead-letters.ts";
+import { SqliteStore } from "./checkpoint/sqlite.ts";
+import type { CheckpointStore } from "./checkpoint/store.ts";
+import type { Clock, Random } from "./clock.ts";
+import { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { WatchfireError } from "./errors.ts";
+import { Discovery } from "./kube/discovery.ts";
+import type { KubeTransport } from "./kube/transport.ts";
+import type { FunctionManifest } from "./manifest/function.ts";
+import { guestOutput } from "./observe/guest-output.ts";
+import type { Logger } from "./observe/log.ts";
+import { Metrics } from "./observe/metrics.ts";
+import { loggedRunner } from "./observe/run-log.ts";
+import { sourceLog } from "./observe/source-log.ts";
+import { Sandbox } from "./sandbox/sandbox.host.ts";
+import { Watches } from "./watch/watches.ts";
+
+/** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
+const executorLimit = 4;
+
+export interface RuntimeOptions {
+  /** The functions folder. */
+  readonly functions: string;
+  /** The data folder; made if it is not there. */
+  readonly data: string;
+  readonly transport: KubeTransport;
+  /** The runtime's own namespace: where `env` references are read. */
+  readonly namespace: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** The log level of attempts that succeed. Default `debug`: a busy runtime has thousands a second. */
+  readonly successLevel?: "debug" | "info";
+}
+
+/** The rooms, each made and handed what it needs; what a function's deployment works with. */
+export interface Rooms {
+  readonly store: CheckpointStore;
+  readonly metrics: Metrics;
+  readonly redactor: Redactor;
+  /** The manifests that calls are checked against; kept in step with the code that runs. */
+  readonly manifests: Map<string, FunctionManifest>;
+  readonly access: Access;
+  readonly sandbox: Sandbox;
+  readonly watches: Watches;
+  readonly dispatcher: Dispatcher;
+  readonly deadLetters: DeadLetters;
+  /** Resolves with the reason if another runtime takes the data folder over. */
+  readonly lost: Promise<WatchfireError>;
+}
+
+/**
+ * Opens the store and makes every room around it.
+ * @throws WatchfireError of the checkpoint section when the data folder cannot be used
+ */
+export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
+  const { transport, clock, random, log } = options;
+  const store = new SqliteStore({ folder: options.data });
+  const metrics = new Metrics();
+  const redactor = new Redactor();
+  const manifests = new Map<string, FunctionManifest>();
+  const discovery = new Discovery(transport, clock);
+  const access = new Access({
+    transport,
+    discovery,
+    functions: manifests,
+    clock,
+    random,
+    log,
+    observer: metrics.access,
+  });
+  const sandbox = new Sandbox({
+    executors: Math.min(availableParallelism(), executorLimit),
+    hostCalls: access,
+    output: guestOutput(log, metrics.user, redactor),
+    clock,
+    log,
+  });
+  sandbox.warm();
+  const watches = new Watches({
+    transport,
+    discovery,
+    clock,
+    random,
+    observer: { ...metrics.sources, stateChanged: sourceLog(log) },
+  });
+  const lost = Promise.withResolvers<WatchfireError>();
+  const dispatcher = await Dispatcher.open({
+    store,
+    runner: loggedRunner(sandbox, log, redactor, options.successLevel ?? "debug"),
+    clock,
+    random,
+    log,
+    observer: metrics.dispatch,
+    onLost: lost.resolve,
+  });
+  const deadLetters = new DeadLetters(store, dispatcher);
+  metrics.watch({
+    functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
+    sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
+    deadLetters: async () => new Map(dispatcher.status().map((each) => [each.function, each.deadLetters])),
+  });
+  return { store, metrics, redactor, manifests, access, sandbox, watches, dispatcher, deadLetters, lost: lost.promise };
+}
+
+/** Closes every room; `clean`: nothing was in flight and everything known is in the store. */
+export async function closeRooms(rooms: Rooms, clean: boolean): Promise<void> {
+  await rooms.watches.close();
+  await rooms.sandbox.close(0);
+  await rooms.access.close();
+  await rooms.store.close(clean);
+}
