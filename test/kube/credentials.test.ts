@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { ExecPlugin, type ExecSpec } from "../../runtime/kube/exec-plugin.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
@@ -131,7 +131,7 @@ test.each<[string, () => object, string]>([
     () => ({ username: "me", password: "pw" }),
     `Basic ${Buffer.from("me:pw").toString("base64")}`,
   ],
-  ["a token file beside the kubeconfig", () => (file("beside", "filed\n"), { tokenFile: "beside" }), "Bearer filed"],
+  ["a token file beside the kubeconfig", () => ({ tokenFile: basename(file("beside", "filed\n")) }), "Bearer filed"],
   ["an exec plugin", () => ({ exec: plugin("config", print('{token:"made\\n"}')) }), "Bearer made"],
 ])("a kubeconfig with %s signs requests with it", async (_what, user, expected) => {
   expect(await authorizationOf(user())).toBe(expected);
