@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
 import { realClusterConfigured } from "./test/tools/assets.ts";
 
-const common = { testTimeout: 20_000, hookTimeout: 60_000, sequence: { hooks: "stack" } } as const;
+// Two workers also on two cores, where vitest would take one: most files wait for sockets and child processes.
+const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 2, sequence: { hooks: "stack" } } as const;
 
 // One suite, a project per cluster. Its tests mostly wait for the server, so more of them run at once than there are
 // cores; the groups run one after the other, so that no project's load is another's latency.
