@@ -44,6 +44,9 @@ export class Session {
   lines = 0;
   private readonly options: SessionOptions;
   private readonly abort = new AbortController();
+  private readonly aborted = new Promise<void>((resolve) => {
+    this.abort.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
   private readonly scanner = new EnvelopeScanner();
   private ending: Ending | undefined;
   private timers: SessionTimers | undefined;
@@ -104,12 +107,8 @@ export class Session {
     let congested = this.options.congested();
     if (!congested) return;
     this.timers?.hold(true);
-    const aborted = new Promise<void>((resolve) => {
-      if (this.abort.signal.aborted) resolve();
-      this.abort.signal.addEventListener("abort", () => resolve(), { once: true });
-    });
     while (congested && !this.ending) {
-      await Promise.race([congested, aborted]);
+      await Promise.race([congested, this.aborted]);
       congested = this.options.congested();
     }
     this.timers?.hold(false);

@@ -115,8 +115,9 @@ export class Source {
         const resource = await this.served();
         if (resource) await this.connect(resource);
       } catch (error) {
-        if (signal.aborted) return;
-        await this.react(endingOf(error), this.context.clock.monotonic(), 0).catch(() => {});
+        // Even if what is made of a failure fails itself, the loop goes on, and not in a spin.
+        const reaction = this.react(endingOf(error), this.context.clock.monotonic(), 0);
+        await reaction.catch(() => this.sleep(soonMs)).catch(() => {});
       }
     }
   }
@@ -185,7 +186,6 @@ export class Source {
         if (this.audience.waiting) this.session?.end({ type: "closed", by: "join" });
         // A position from before a restart may lie in the future of a cluster that was restored from a backup.
         if (!this.probed) void this.probe(resource);
-        this.probed = true;
       },
       change: (change) => this.live(change),
       bookmark: (resourceVersion) => this.liveBookmark(resource, resourceVersion),
@@ -364,6 +364,8 @@ export class Source {
       identity: new ObjectIdentity(resource),
       signal: this.stopping.signal,
     });
+    // What could not be learnt now is asked again at the next connection.
+    this.probed = current !== undefined;
     if (current === undefined || received === undefined) return;
     if ((compareResourceVersions(current, received) ?? 0) >= 0) return;
     this.relist = "rv-rewind";
@@ -382,6 +384,7 @@ export class Source {
     this.count(ending);
     if (ending.type === "poison") observer.poisoned(this.spec, message);
     this.backoff.worked(lastedMs);
+    this.standing.attempt = this.backoff.attempt;
     const { phase } = this;
     const { count } = this.poison;
     const verdict = judge(ending, { lastedMs, lines, phase, poisons: count, oddErrors: this.oddErrors });
@@ -438,7 +441,11 @@ export class Source {
   private async missing(cause: string, message: string): Promise<void> {
     this.standing.enter("missing", { cause, message });
     const { received } = this.standing;
-    if (received !== undefined && this.lastResource && (await this.removal.certain(this.lastResource))) {
+    if (
+      received !== undefined &&
+      this.lastResource &&
+      (await this.unlessStopped(this.removal.certain(this.lastResource)))
+    ) {
       this.relist = "relist";
       // Asked again where a subscriber doubts it: the definition's absence is the second opinion.
       while (this.audience.list("crd-removed", received).end(received) === "held") await this.sleep(secondOpinionMs);

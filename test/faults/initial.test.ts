@@ -213,3 +213,12 @@ test("a bookmark older than what was received makes the source ask whether time 
   expect(subscriber.log).toEqual(["list rv-rewind from 50", "end 41", "bookmark 41"]);
   expect(fixture.observer.stales).toBe(1);
 });
+
+test("a list without a resourceVersion is no place to watch from, and says so", async () => {
+  const { fixture, subscriber, page } = await listing();
+  await using _ = fixture;
+  page.reply(200, configMapList("", []));
+  const { cause, message } = await fixture.observer.entered("degraded");
+  expect([cause, message]).toEqual(["unsupported", "the list has no resourceVersion, so it cannot be watched from"]);
+  expect(subscriber.log.at(-1)).toBe("abort");
+});
