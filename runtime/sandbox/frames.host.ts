@@ -1,17 +1,5 @@
 import { z } from "zod";
-import type {
-  Doomed,
-  Drained,
-  Ended,
-  Entering,
-  Events,
-  Hello,
-  Load,
-  Loaded,
-  Replies,
-  Sample,
-  Unload,
-} from "./messages.ts";
+import type { Doomed, Drained, Ended, Entering, Events, Hello, Load, Loaded, Replies, Unload } from "./messages.ts";
 import { type Outbox, readOutbox } from "./outbox.host.ts";
 import { type Frame, frameType } from "./wire.ts";
 
@@ -32,7 +20,6 @@ export type UpFrame =
   | ({ readonly type: typeof frameType.drained; readonly outbox: Outbox } & Drained)
   | ({ readonly type: typeof frameType.loaded } & Loaded)
   | ({ readonly type: typeof frameType.ended } & Ended)
-  | ({ readonly type: typeof frameType.sample } & Sample)
   | ({ readonly type: typeof frameType.doomed } & Doomed)
   | { readonly type: typeof frameType.refused; readonly reason: string };
 
@@ -60,7 +47,6 @@ const schemas = {
     interrupted: numbers,
     stack,
   }),
-  [frameType.sample]: z.strictObject({ tenant: index, stack }),
   [frameType.doomed]: z.strictObject({ tenant: index, reason: z.enum(["poisoned", "catastrophic"]) }),
   [frameType.refused]: z.strictObject({ reason: z.string().max(1000) }),
   [frameType.ready]: z.looseObject({}),

@@ -18,7 +18,9 @@ async function bundle(): Promise<string> {
     bundle: true,
     write: false,
     format: "iife",
-    platform: "browser",
+    platform: "neutral",
+    mainFields: ["module", "main"],
+    conditions: ["import", "module"],
     // Libraries ask whether a buffer is shared; no isolate has one.
     inject: [fileURLToPath(new URL("./guest/shared-memory.guest.ts", import.meta.url))],
     target: "chrome136",

@@ -74,12 +74,6 @@ export interface Ended {
   readonly stack: string;
 }
 
-/** Where code is that has been running for long: it outlives the executor in the parent's memory. */
-export interface Sample {
-  readonly tenant: number;
-  readonly stack: string;
-}
-
 /** The executor will kill itself: an isolate can no longer be stopped. */
 export interface Doomed {
   readonly tenant: number;

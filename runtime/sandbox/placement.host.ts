@@ -135,20 +135,20 @@ export class Placement implements TenantListener {
     }
   }
 
-  lost(verdict: Verdict, reason: DeathReason, inside: readonly number[], stack: string): void {
+  lost(verdict: Verdict, reason: DeathReason, inside: readonly number[]): void {
     const ended: EndReason = reason === "memory" || reason === "stuck" ? "memory" : "killed";
     if (verdict === "culprit") {
       this.settleLoad?.reject(
         inside.length === 0
           ? loadError(
-              { reason: ended, name: "", message: "", stack },
+              { reason: ended, name: "", message: "", stack: "" },
               this.version.mapper,
               this.version.manifest.resources,
             )
           : undefined,
       );
       // With several inside nobody can tell whose code it was: they run again one by one.
-      if (inside.length === 1) this.charge(inside[0] as number, ended, stack);
+      if (inside.length === 1) this.charge(inside[0] as number, ended, "");
       else for (const no of inside) this.take(no)?.end({ type: "interrupted" });
     } else this.settleLoad?.reject(undefined);
     // A doomed executor lets the others finish; its death comes here a second time.

@@ -15,9 +15,8 @@ export const frameType = {
   drained: 19,
   loaded: 20,
   ended: 21,
-  sample: 22,
-  doomed: 23,
-  refused: 24,
+  doomed: 22,
+  refused: 23,
 } as const;
 
 /** Bytes of a frame to an executor: 64 objects of etcd's limit. */

@@ -64,7 +64,6 @@ export class Executor {
     const tenant = new Tenant(this.ground, options, body.toString("utf8"), {
       entering: (realm, events) => this.send(frameType.entering, { tenant: id, realm, events }),
       drained: (realm, outbox) => this.send(frameType.drained, { tenant: id, realm }, Buffer.from(outbox)),
-      sample: (stack) => this.send(frameType.sample, { tenant: id, stack }),
       ended: (reason, charged, interrupted, stack) =>
         this.send(frameType.ended, { tenant: id, reason, charged, interrupted, stack }),
       doomed: (reason) => this.doom(id, reason),

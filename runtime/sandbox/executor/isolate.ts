@@ -23,9 +23,9 @@ export class IsolateFactory {
 
   /** `catastrophe` is called when V8 can no longer go on in this isolate: its thread then sleeps for ever. */
   make(memoryMb: number, env: string, catastrophe: () => void): GuestDoors {
-    const isolate = new ivm.Isolate({ memoryLimit: memoryMb, inspector: true, onCatastrophicError: catastrophe });
+    const isolate = new ivm.Isolate({ memoryLimit: memoryMb, onCatastrophicError: catastrophe });
     // The synchronous calls below run the bootstrap alone, never code of the handler.
-    const context = isolate.createContextSync({ inspector: true });
+    const context = isolate.createContextSync();
     const script = isolate.compileScriptSync(this.script, {
       filename: this.scriptName,
       ...(this.cachedData ? { cachedData: this.cachedData } : { produceCachedData: true }),

@@ -3,14 +3,17 @@ import type { EndReason } from "../messages.ts";
 import { abortItem, BatchSize, composeBatch, eventItem, type Item, replyItem } from "./batch.ts";
 import type { GuestDoors } from "./isolate.ts";
 import { type OutboxSummary, summarise } from "./outbox.ts";
-import { Position } from "./position.ts";
 import type { Slots } from "./slots.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
 
-/** CPU time of one entry after which its position is first looked up; doubled each time. Milliseconds. */
-const firstLookMs = 40;
-/** How long a position may take to come before the isolate is ended without. Milliseconds. */
-const lookMs = 15;
+/**
+ * Milliseconds between two entries that V8 itself times, in one isolate. Its timeouts alone tell where the code was;
+ * but isolated-vm keeps a timer for each until it falls due, crashes when 200,000 do so together, and lets one stuck
+ * isolate hold up the timeouts of all others. So they are few, and the watchdog is what the limits rest on.
+ */
+const timedEntryMs = 1000;
+/** How much later than V8's timeout the watchdog acts. Milliseconds. */
+const timeoutLeadMs = 30;
 /** An entry that outlives its isolate by this much cannot be stopped by any means. Milliseconds. */
 const unstoppableMs = 1000;
 /** Time that an event's own entry may overrun the event's deadline, before it is cut off. Milliseconds. */
@@ -30,7 +33,6 @@ export interface QueuedEvent {
 export interface RealmReports {
   entering(events: readonly number[]): void;
   drained(outbox: string, summary: OutboxSummary): void;
-  sample(stack: string): void;
   /** The isolate is gone. */
   ended(reason: EndReason, charged: readonly number[], interrupted: readonly number[], stack: string): void;
   /** Disposed of, and still running. */
@@ -47,9 +49,8 @@ interface Entry {
   readonly events: readonly number[];
   readonly startCpuMs: number;
   readonly budgetMs: number;
-  lookAtMs: number;
-  /** Set once a limit is broken: the end comes when the position is known, or at this time. */
-  ending: { readonly reason: EndReason; readonly at: number } | undefined;
+  /** Milliseconds that V8 has to end it by itself once a limit is reached. */
+  readonly leadMs: number;
 }
 
 /** One isolate with a function's code, and its limits. At most one entry is in it at any time. */
@@ -59,7 +60,6 @@ export class Realm implements Watched {
   private readonly slots: Slots;
   private readonly reports: RealmReports;
   private readonly budgetMs: number;
-  private readonly position: Position;
   private readonly bornAt = performance.now();
   private readonly inbox: Item[] = [];
   private readonly pending = new Map<number, PendingEvent>();
@@ -70,7 +70,7 @@ export class Realm implements Watched {
   private wake: NodeJS.Timeout | undefined;
   private wakeDue = false;
   private seededAt = Number.NEGATIVE_INFINITY;
-  private stack = "";
+  private timedAt = Number.NEGATIVE_INFINITY;
   private over = false;
 
   constructor(doors: GuestDoors, budgetMs: number, watchdog: Watchdog, slots: Slots, reports: RealmReports) {
@@ -79,7 +79,6 @@ export class Realm implements Watched {
     this.watchdog = watchdog;
     this.slots = slots;
     this.reports = reports;
-    this.position = new Position(doors.isolate, (stack) => this.located(stack));
   }
 
   /** Events that are not over. */
@@ -93,10 +92,10 @@ export class Realm implements Watched {
 
   /** Runs the function's script, within `budgetMs` of CPU. Gives the guest's word: empty, or why there is no handler. */
   async load(script: string, filename: string, budgetMs: number): Promise<string | undefined> {
-    return this.enter([], budgetMs, async () => {
+    return this.enter([], budgetMs, async (timeout) => {
       const { isolate, context, loaded } = this.doors;
       const compiled = await isolate.compileScript(script, { filename });
-      await compiled.run(context, { release: true });
+      await compiled.run(context, { release: true, ...timeout });
       const word = await loaded.apply(undefined, []);
       loaded.release();
       return word as string;
@@ -119,7 +118,7 @@ export class Realm implements Watched {
   }
 
   /** Ends the isolate. Its code stops where it is; `reason` and the culprits are reported, unless there was no event. */
-  end(reason: EndReason): void {
+  end(reason: EndReason, stack = ""): void {
     if (this.over) return;
     this.over = true;
     const inside = this.entry?.events ?? [];
@@ -127,7 +126,7 @@ export class Realm implements Watched {
     const charged = inside.length === 1 ? inside : [];
     const interrupted = [...this.pending.keys()].filter((no) => !charged.includes(no));
     this.close();
-    this.reports.ended(reason, charged, interrupted, this.stack);
+    this.reports.ended(reason, charged, interrupted, stack);
   }
 
   /** Lets go of the isolate without a word; nothing may be pending. */
@@ -144,26 +143,11 @@ export class Realm implements Watched {
   }
 
   private checkEntry(entry: Entry, now: number): void {
-    if (entry.ending) {
-      if (now >= entry.ending.at) this.end(entry.ending.reason);
-      return;
-    }
-    const usedMs = this.cpuMs() - entry.startCpuMs;
-    const late = entry.events.some((no) => now > (this.pending.get(no)?.deadline ?? now) + deadlineGraceMs);
-    if (usedMs >= entry.budgetMs || late) {
-      entry.ending = { reason: usedMs >= entry.budgetMs ? "cpu" : "deadline", at: now + lookMs };
-      this.position.ask();
-    } else if (usedMs >= entry.lookAtMs) {
-      entry.lookAtMs *= 2;
-      this.position.ask();
-    }
-  }
-
-  private located(stack: string): void {
-    if (this.over || !this.entry) return;
-    this.stack = stack;
-    this.reports.sample(stack);
-    if (this.entry.ending) this.end(this.entry.ending.reason);
+    const overMs = this.cpuMs() - entry.startCpuMs - entry.budgetMs;
+    const lateMs =
+      Math.max(...entry.events.map((no) => now - (this.pending.get(no)?.deadline ?? now))) - deadlineGraceMs;
+    if (overMs >= entry.leadMs) this.end("cpu");
+    else if (lateMs >= entry.leadMs) this.end("deadline");
   }
 
   private abortLate(now: number): void {
@@ -203,12 +187,12 @@ export class Realm implements Watched {
     const events = timers ? [...this.pending.keys()] : [...new Set(items.map((item) => item.no))];
     const only = events.length === 1 ? this.pending.get(events[0] as number) : undefined;
     const startCpuMs = this.cpuMs();
-    const outbox = await this.enter(events, this.budgetMs - (only?.cpuMs ?? 0), () => {
+    const outbox = await this.enter(events, this.budgetMs - (only?.cpuMs ?? 0), (timeout) => {
       const now = performance.now();
       const seed = now - this.seededAt < reseedMs ? "" : randomBytes(32).toString("hex");
       if (seed !== "") this.seededAt = now;
       const { pump, drain } = this.doors;
-      const pumped = pump.apply(undefined, [composeBatch(Math.floor(now - this.bornAt), seed, items)]);
+      const pumped = pump.apply(undefined, [composeBatch(Math.floor(now - this.bornAt), seed, items)], timeout);
       const drained = drain.apply(undefined, []);
       return Promise.all([pumped, drained]).then(([, text]) => text as string);
     });
@@ -246,7 +230,7 @@ export class Realm implements Watched {
   private async enter(
     events: readonly number[],
     budgetMs: number,
-    work: () => Promise<string>,
+    work: (timeout: { timeout: number } | undefined) => Promise<string>,
   ): Promise<string | undefined> {
     await this.slots.take();
     if (this.over) {
@@ -255,20 +239,34 @@ export class Realm implements Watched {
     }
     this.reports.entering(events);
     const startCpuMs = this.cpuMs();
-    this.entry = { events, startCpuMs, budgetMs, lookAtMs: firstLookMs, ending: undefined };
+    const timeout = this.timeoutOf(events, budgetMs);
+    this.entry = { events, startCpuMs, budgetMs, leadMs: timeout ? timeoutLeadMs : 0 };
     this.watchdog.add(this);
     try {
-      return await work();
+      return await work(timeout);
     } catch (error) {
-      const message = error instanceof Error ? error.message : "";
-      this.end(/memory limit|Array buffer allocation/.test(message) ? "memory" : "killed");
+      const { message, stack = "" } = error instanceof Error ? error : new Error(String(error));
+      const timedOut = /timed out/.test(message);
+      const late = events.some(
+        (no) => performance.now() > (this.pending.get(no)?.deadline ?? Number.POSITIVE_INFINITY),
+      );
+      if (timedOut) this.end(late && this.cpuMs() - startCpuMs < budgetMs - 1 ? "deadline" : "cpu", stack);
+      else this.end(/memory limit/.test(message) ? "memory" : "killed");
       return undefined;
     } finally {
       this.entry = undefined;
-      this.stack = "";
-      if (!this.over) this.position.stop();
       this.slots.give();
     }
+  }
+
+  /** V8's own timeout for an entry, where the last one is long enough ago. */
+  private timeoutOf(events: readonly number[], budgetMs: number): { timeout: number } | undefined {
+    const now = performance.now();
+    if (now - this.timedAt < timedEntryMs || events.length > 1) return undefined;
+    // The load does not count: the first event after it is the likeliest to break a limit.
+    if (events.length === 1) this.timedAt = now;
+    const deadline = this.pending.get(events[0] ?? -1)?.deadline ?? Number.POSITIVE_INFINITY;
+    return { timeout: Math.max(1, Math.ceil(Math.min(budgetMs, deadline + deadlineGraceMs - now))) };
   }
 
   private close(): void {
@@ -276,7 +274,6 @@ export class Realm implements Watched {
     this.watchdog.remove(this);
     this.pending.clear();
     this.inbox.length = 0;
-    this.position.drop();
     if (!this.doors.isolate.isDisposed) this.doors.isolate.dispose();
     if (!this.entry) return;
     const { entry } = this;

@@ -14,7 +14,6 @@ const maxInside = 256;
 export interface TenantReports {
   entering(realm: number, events: readonly number[]): void;
   drained(realm: number, outbox: string): void;
-  sample(stack: string): void;
   ended(reason: EndReason, charged: readonly number[], interrupted: readonly number[], stack: string): void;
   doomed(reason: "poisoned" | "catastrophic"): void;
 }
@@ -119,7 +118,6 @@ export class Tenant {
     const realm = new Realm(doors, this.options.cpuPerEventMs, this.ground.watchdog, this.ground.slots, {
       entering: (events) => this.reports.entering(id, events),
       drained: (outbox, summary) => this.drained(id, realm, outbox, summary),
-      sample: (stack) => this.reports.sample(stack),
       ended: (reason, charged, interrupted, stack) => {
         if (loading) failure = { reason, name: "Error", message: "", stack };
         this.ended(id, realm, reason, charged, interrupted, stack);

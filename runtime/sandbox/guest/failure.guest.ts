@@ -1,6 +1,6 @@
 import { PermanentError, RetryAfter } from "../../../sdk/errors.ts";
 import { quote } from "./outbox.guest.ts";
-import { captureStack, indexOf, isFinite, PrimordialError, slice, stringOf } from "./primordials.guest.ts";
+import { captureStack, indexOf, isFiniteNumber, PrimordialError, slice, stringOf } from "./primordials.guest.ts";
 
 /** Characters of an error that leave the isolate. */
 const maxName = 200;
@@ -39,7 +39,7 @@ export function verdictOf(error: unknown): { kind: "failed" | "permanent"; retry
     if (error instanceof PermanentError) return { kind: "permanent", retryAfterMs: -1 };
     if (error instanceof RetryAfter) {
       const { delayMs } = error;
-      if (isFinite(delayMs) && delayMs >= 0) return { kind: "failed", retryAfterMs: delayMs };
+      if (isFiniteNumber(delayMs) && delayMs >= 0) return { kind: "failed", retryAfterMs: delayMs };
     }
   } catch {
     // A proxy that throws when looked at is an ordinary failure.

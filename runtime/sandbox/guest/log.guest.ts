@@ -1,6 +1,6 @@
 import type { Log, Metrics } from "../../../sdk/index.ts";
 import { fits, noteLog, noteMetric, quote } from "./outbox.guest.ts";
-import { define, isFinite, jsonStringify, slice, stringOf } from "./primordials.guest.ts";
+import { define, isFiniteNumber, jsonStringify, slice, stringOf } from "./primordials.guest.ts";
 import { likelyRun, type Run } from "./run.guest.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
@@ -57,7 +57,7 @@ export const createLog = (run: Run): Log => ({
 /** `ctx.metrics` of one run. */
 export function createMetrics(run: Run): Metrics {
   const note = (type: "increment" | "observe", name: unknown, value: unknown, labels: unknown) => {
-    if (typeof name !== "string" || typeof value !== "number" || !isFinite(value)) {
+    if (typeof name !== "string" || typeof value !== "number" || !isFiniteNumber(value)) {
       throw new TypeError("a metric takes a name, and a finite number as its value");
     }
     const text = typeof labels === "object" && labels !== null ? inspectFields(labels) : "";

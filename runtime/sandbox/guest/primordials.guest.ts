@@ -15,7 +15,7 @@ export const setPrototypeOf = Reflect.setPrototypeOf;
 export const jsonParse: (text: string) => unknown = JSON.parse;
 export const jsonStringify: (value: unknown) => string | undefined = JSON.stringify;
 export const stringOf = String;
-export const isFinite = Number.isFinite;
+export const isFiniteNumber = Number.isFinite;
 export const dateNow = Date.now;
 export const random = Math.random;
 export const captureStack = Error.captureStackTrace;

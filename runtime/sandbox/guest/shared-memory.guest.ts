@@ -3,6 +3,10 @@ class NoSharedMemory {
   get byteLength(): number {
     throw new TypeError("no buffer is shared here");
   }
+
+  get growable(): boolean {
+    throw new TypeError("no buffer is shared here");
+  }
 }
 
 export { NoSharedMemory as SharedArrayBuffer };

@@ -11,8 +11,12 @@ declare function require(specifier: string): unknown;
 /** Defines a global that is made when first read. A handler may replace it, as in a browser. */
 function lazy(name: string, make: () => unknown): void {
   const settle = (value: unknown) => define(globalThis, name, { value, writable: true, configurable: true });
+  let making = false;
   define(globalThis, name, {
     get() {
+      // A library asks, while it is loaded, whether the platform has what it provides.
+      if (making) return undefined;
+      making = true;
       const value = make();
       settle(value);
       return value;
