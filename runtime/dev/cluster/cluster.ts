@@ -3,6 +3,7 @@ import type { Clock } from "../../clock.ts";
 import { forbidden } from "./api/status.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Authorizer, refusal } from "./auth/authorizer.ts";
+import { refuseEscalation } from "./auth/escalation.ts";
 import { Rbac } from "./auth/rbac.ts";
 import { ServiceAccountTokens } from "./auth/service-account-tokens.ts";
 import type { User } from "./auth/user.ts";
@@ -13,6 +14,7 @@ import { DiscoveryHandler } from "./discovery/discovery-handler.ts";
 import { Registry } from "./kinds/registry.ts";
 import { kubeconfigText, writePrivately } from "./kubeconfig.ts";
 import { ApiServer } from "./rest/api-server.ts";
+import type { Backend } from "./rest/call.ts";
 import { ResourceHandler } from "./rest/resource-handler.ts";
 import { type Identity, StateFile } from "./storage/state-file.ts";
 import { Store } from "./storage/store.ts";
@@ -56,9 +58,14 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     stateFile === undefined ? undefined : new StateFile(stateFile, restored ?? { identity, revision: 1, records: [] });
   const store = new Store(clock, journal, restored);
   const registry = new Registry();
-  const backend = { store, registry, clock };
   const tokens = new ServiceAccountTokens(identity.tokenKey, store, clock);
   const authorizer = new Authorizer(new Rbac(store));
+  const backend: Backend = {
+    store,
+    registry,
+    clock,
+    admit: (call, object) => refuseEscalation(authorizer, call, object),
+  };
   const authenticator = new Authenticator(identity.adminToken, tokens, (user, as) =>
     mayImpersonate(authorizer, user, as),
   );

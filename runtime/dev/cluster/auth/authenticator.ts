@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { unauthorized } from "../api/status.ts";
 import { impersonated } from "./impersonation.ts";
-import type { ServiceAccountTokens } from "./service-account-tokens.ts";
+import { issuer, type ServiceAccountTokens } from "./service-account-tokens.ts";
 import { admin, anonymous, type User } from "./user.ts";
 
 /** Tells who makes a request by its bearer token. */
@@ -33,11 +33,11 @@ export class Authenticator {
     const token = /^Bearer\s+(\S+)\s*$/i.exec(header)?.[1];
     if (token === undefined) throw unauthorized();
     const user = this.ofToken(token);
-    if (!user) throw unauthorized();
+    if (!user || this.tokens.verify(token)?.audiences.includes(issuer) === false) throw unauthorized();
     return user;
   }
 
-  /** The holder of a token; undefined for a token that is not valid. */
+  /** The holder of a token, whomever it is meant for; undefined for a token that is not valid. */
   ofToken(token: string): User | undefined {
     const bytes = Buffer.from(token);
     if (bytes.length === this.adminToken.length && timingSafeEqual(bytes, this.adminToken)) return admin;

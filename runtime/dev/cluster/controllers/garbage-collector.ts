@@ -1,4 +1,4 @@
-import { groupVersion, type KubeObject } from "../api/object.ts";
+import { groupVersion, type KubeObject, type OwnerReference } from "../api/object.ts";
 import { internalCall } from "../rest/internal-call.ts";
 import { keyOf } from "../kinds/resource-type.ts";
 import type { Backend } from "../rest/call.ts";
@@ -58,16 +58,30 @@ export class GarbageCollector {
   private judge(object: KubeObject): void {
     const { ownerReferences = [], namespace } = object.metadata;
     let waiting = false;
-    for (const { apiVersion, kind, name, uid } of ownerReferences) {
+    const solid: OwnerReference[] = [];
+    for (const reference of ownerReferences) {
+      const { apiVersion, kind, name, uid } = reference;
       const owner = this.locate(apiVersion, kind, namespace, name);
       if (owner === undefined) return;
       const found = this.backend.store.get(owner.collection, owner.key)?.object;
       if (found?.metadata.uid !== uid) continue;
       const leaving = found.metadata.deletionTimestamp && found.metadata.finalizers?.includes(foregroundFinalizer);
-      if (!leaving) return;
-      waiting = true;
+      if (leaving) waiting = true;
+      else solid.push(reference);
     }
-    this.remove(object, waiting ? "Foreground" : "Background");
+    if (solid.length === 0) this.remove(object, waiting ? "Foreground" : "Background");
+    else if (solid.length < ownerReferences.length) this.keepOnly(object, solid);
+  }
+
+  /** Takes off an object the references to owners that are gone or going. */
+  private keepOnly(object: KubeObject, ownerReferences: OwnerReference[]): void {
+    const type = internalCall(this.backend, object)?.type;
+    if (!type) return;
+    const { namespace, name = "" } = object.metadata;
+    this.backend.store.put(type.storage, keyOf(namespace, name), {
+      ...object,
+      metadata: { ...object.metadata, ownerReferences },
+    });
   }
 
   private orphan(collection: string, key: string, owner: KubeObject): void {

@@ -131,6 +131,10 @@ const table: Record<string, Record<string, Row>> = {
     Role: { columns: core.dated, ...policyTraits.rbac },
   },
   "storage.k8s.io/v1": {
+    CSIDriver: { cluster: true, columns: core.plain, ...strict },
+    CSINode: { cluster: true, columns: core.plain, ...strict },
+    CSIStorageCapacity: { plural: "csistoragecapacities", columns: core.plain, ...strict },
+    VolumeAttachment: { cluster: true, columns: core.plain, status: true, ...strict },
     StorageClass: {
       plural: "storageclasses",
       cluster: true,
@@ -170,6 +174,16 @@ const table: Record<string, Record<string, Row>> = {
       columns: policies.priorityClass,
       generation: true,
     },
+  },
+  "certificates.k8s.io/v1": {
+    CertificateSigningRequest: { cluster: true, shortNames: ["csr"], columns: core.plain, status: true },
+  },
+  "node.k8s.io/v1": {
+    RuntimeClass: { plural: "runtimeclasses", cluster: true, columns: core.plain, ...strict },
+  },
+  "flowcontrol.apiserver.k8s.io/v1": {
+    FlowSchema: { cluster: true, columns: core.plain, status: true, generation: true },
+    PriorityLevelConfiguration: { cluster: true, columns: core.plain, status: true, generation: true },
   },
   "coordination.k8s.io/v1": {
     Lease: { columns: policies.lease, ...policyTraits.lease },

@@ -1,4 +1,5 @@
 import type { Fields, KubeObject } from "../api/object.ts";
+import { type FieldFault, fault } from "../api/status.ts";
 import { field, type ResourceType, type Traits } from "./resource-type.ts";
 import { event } from "./traits/core.ts";
 
@@ -20,10 +21,26 @@ function rename(object: KubeObject, names: Record<string, string>, apiVersion: s
   return { ...(renamedFields as KubeObject), apiVersion };
 }
 
+/** Only this group insists on what an Event must tell. */
+function newEventFaults(object: KubeObject): FieldFault[] {
+  const required: [string, string][] = [
+    ["eventTime", "eventTime"],
+    ["reportingComponent", "reportingController"],
+    ["reportingInstance", "reportingInstance"],
+    ["action", "action"],
+    ["reason", "reason"],
+  ];
+  const faults = required.filter(([stored]) => !object[stored]).map(([, name]) => fault.required(name));
+  if (object.type !== "Normal" && object.type !== "Warning")
+    faults.push(fault.invalid("type", object.type ?? "", "has invalid value: "));
+  return faults;
+}
+
 /** Events of both groups are one collection, stored in the form of core/v1. */
 export const eventConversion: Pick<ResourceType, "fromStorage" | "toStorage"> & Traits = {
   fromStorage: (object) => rename(object, renamed, "events.k8s.io/v1"),
   toStorage: (object) => rename(object, back, "v1"),
+  check: (object, old) => [...(event.check?.(object, old) ?? []), ...(old ? [] : newEventFaults(object))],
   fields: {
     ...event.fields,
     ...Object.fromEntries(

@@ -2,6 +2,7 @@ import { equal, type KubeObject } from "../api/object.ts";
 import { badRequest, type FieldFault, fault, forbidden, invalid, notFound } from "../api/status.ts";
 import { present, type ResourceType, servedVersion } from "../kinds/resource-type.ts";
 import { asJson, faultsOf, pruned, unreadableMetadata } from "../kinds/shape.ts";
+import { typeMismatch } from "../kinds/type-mismatch.ts";
 import { trackUpdate } from "../schema/index.ts";
 import type { Call } from "./call.ts";
 
@@ -9,6 +10,9 @@ import type { Call } from "./call.ts";
 export function admitFields(call: Call, object: KubeObject, duplicates: readonly string[] = []): KubeObject {
   const wrong = unreadableMetadata(object.metadata as Record<string, unknown>);
   if (wrong) throw badRequest(handled(call.type, `json: cannot unmarshal into Go struct field ${wrong}`));
+  const schema = call.type.custom ? undefined : call.type.schema();
+  const mismatch = schema && typeMismatch(schema, object, call.type.kind);
+  if (mismatch) throw badRequest(handled(call.type, mismatch));
   const outcome = pruned(call.type, object);
   const faults = [
     ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
@@ -106,5 +110,5 @@ export function admitResourceVersion(call: Call, object: KubeObject): void {
       message: "Invalid value: 0: must be specified for an update",
     },
   ];
-  throw invalid(call.type, object.metadata.name ?? call.name, faults);
+  throw invalid({ group: call.type.group, kind: call.type.plural }, object.metadata.name ?? call.name, faults);
 }

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { parse as parseYaml } from "yaml";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/decode.ts";
-import { groupVersion, isFields, type KubeObject } from "../api/object.ts";
-import { badRequest, tooLarge, unsupportedMediaType } from "../api/status.ts";
+import { type Fields, groupVersion, isFields, type KubeObject } from "../api/object.ts";
+import { badRequest, fault, invalid, tooLarge, unsupportedMediaType } from "../api/status.ts";
 import { type ResourceType, servedVersion } from "../kinds/resource-type.ts";
 
 /** A request's body may have this many bytes, as at the real server (`DefaultMaxRequestSizeBytes`). */
@@ -56,6 +56,7 @@ export function asObjectOf(value: unknown, type: ResourceType): KubeObject {
   const kind = typeof value.kind === "string" && value.kind !== "" ? value.kind : type.kind;
   const apiVersion =
     typeof value.apiVersion === "string" && value.apiVersion !== "" ? value.apiVersion : servedVersion(type);
+  if (type.custom) admitCustomType(value, type);
   if (kind !== type.kind || apiVersion !== servedVersion(type)) throw badRequest(wrongKind(kind, apiVersion, type));
   const metadata = value.metadata ?? {};
   if (!isFields(metadata))
@@ -63,6 +64,22 @@ export function asObjectOf(value: unknown, type: ResourceType): KubeObject {
       `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: json: cannot unmarshal ${goType(metadata)} into Go struct field ${type.kind}.metadata of type v1.ObjectMeta`,
     );
   return { ...value, apiVersion, kind, metadata };
+}
+
+/** A custom resource must tell its type in full. Throws 400 or 422. */
+function admitCustomType(value: Fields, type: ResourceType): void {
+  for (const name of ["Kind", "apiVersion"])
+    if (!value[name === "Kind" ? "kind" : name]) {
+      const text = JSON.stringify(value);
+      throw badRequest(
+        `the object provided is unrecognized (must be of type ${type.kind}): Object '${name}' is missing in '${text}' (${text})`,
+      );
+    }
+  if (value.kind === type.kind || value.apiVersion !== servedVersion(type)) return;
+  const name = isFields(value.metadata) ? String(value.metadata.name ?? "") : "";
+  throw invalid({ group: type.group, kind: String(value.kind) }, name, [
+    fault.invalid("kind", value.kind, `must be ${type.kind}`),
+  ]);
 }
 
 function wrongKind(kind: string, apiVersion: string, type: ResourceType): string {

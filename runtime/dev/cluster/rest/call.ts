@@ -1,5 +1,6 @@
 import type { Clock } from "../../../clock.ts";
 import type { User } from "../auth/user.ts";
+import type { KubeObject } from "../api/object.ts";
 import type { Registry } from "../kinds/registry.ts";
 import { keyOf, type ResourceType } from "../kinds/resource-type.ts";
 import type { Store } from "../storage/store.ts";
@@ -9,6 +10,8 @@ export interface Backend {
   readonly store: Store;
   readonly registry: Registry;
   readonly clock: Clock;
+  /** Refuses, by throwing, what a user may not write although they may write the kind. */
+  readonly admit: (call: Call, object: KubeObject) => void;
 }
 
 /** How strictly unknown and duplicate fields are taken. */

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type KubeObject, type ObjectMeta, timestamp } from "../api/object.ts";
-import { alreadyExists, badRequest } from "../api/status.ts";
+import { ApiError, alreadyExists } from "../api/status.ts";
 import { keyOf, present } from "../kinds/resource-type.ts";
 import { asJson, asObject, defaulted } from "../kinds/shape.ts";
 import { Revision } from "../storage/revision.ts";
@@ -22,7 +22,7 @@ export function create(call: Call, body: KubeObject): Revision {
 /** A new object as it will be stored, but for its managedFields. Throws 4xx. */
 export function prepareNew(call: Call, body: KubeObject): KubeObject {
   const { type, backend } = call;
-  if (body.metadata.resourceVersion) throw badRequest("resourceVersion should not be set on objects to be created");
+  if (body.metadata.resourceVersion) throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
   const identified = admitIdentity(call, body);
   const name = identified.metadata.name || generatedName(identified.metadata.generateName);
   admitNamespace(call, name);
@@ -46,6 +46,7 @@ export function prepareNew(call: Call, body: KubeObject): KubeObject {
   const stored = type.toStorage ? type.toStorage(fresh) : fresh;
   const object = defaulted(type, stored, undefined);
   admitObject(call, object, undefined);
+  backend.admit(call, object);
   if (type.warn) call.warnings.push(...type.warn(object));
   return object;
 }

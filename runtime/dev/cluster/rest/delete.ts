@@ -4,6 +4,7 @@ import {
   conflict,
   deleted as deletedStatus,
   fault,
+  forbidden,
   invalid,
   notFound,
   type Status,
@@ -81,11 +82,16 @@ export interface Deleted {
   gone: boolean;
 }
 
+/** The namespaces without which a cluster is none. */
+const immortal = new Set(["default", "kube-system", "kube-public"]);
+
 /** Deletes one object, or marks it where something must happen first. Throws 404 or 409. */
 export function remove(call: Call, options: DeleteOptions): Deleted {
   const { type, backend } = call;
   const existing = backend.store.get(type.storage, callKey(call));
   if (!existing) throw notFound(type, call.name);
+  if (type.storage === "namespaces" && immortal.has(call.name))
+    throw forbidden(type, call.name, "this namespace may not be deleted");
   const { metadata } = existing.object;
   if (options.uid !== undefined && options.uid !== metadata.uid)
     throw conflict(

@@ -14,6 +14,8 @@ export class Representation {
   private readonly include: string;
   private readonly render: (object: KubeObject) => unknown;
   private readonly id: string;
+  /** How long the beginning of an object is that tells its type. */
+  private readonly typeBytes: number;
   private described = false;
 
   constructor(type: ResourceType, form: Form, now: () => number, include = "Metadata") {
@@ -22,7 +24,10 @@ export class Representation {
     this.now = now;
     this.include = include;
     this.id = `${servedVersion(type)}${form === "metadata" ? ";metadata" : ""}`;
-    this.render = form === "metadata" ? metadataOnly : (object) => present(type, object);
+    this.render = form === "metadata" ? metadataOnly : (object) => typeFirst(present(type, object));
+    this.typeBytes = Buffer.byteLength(
+      `{"kind":${JSON.stringify(type.kind)},"apiVersion":${JSON.stringify(servedVersion(type))},`,
+    );
   }
 
   /** One object; tables show ages, so they are made anew each time. */
@@ -61,9 +66,19 @@ export class Representation {
     for (const item of items) {
       if (!first) yield comma;
       first = false;
-      yield this.bytes(item);
+      yield* this.item(item);
     }
     yield end;
+  }
+
+  /** Items of a built-in kind leave out their type, which is the list's; those of custom resources tell it. */
+  private *item(item: Revision): Generator<Buffer> {
+    const bytes = this.bytes(item);
+    if (this.form === "metadata" || this.type.custom) yield bytes;
+    else {
+      yield open;
+      yield bytes.subarray(this.typeBytes);
+    }
   }
 
   /** What a bookmark carries: a resourceVersion, and nothing else of an object. */
@@ -90,5 +105,11 @@ export class Representation {
   }
 }
 
+/** The order in which the real server writes, which lets an item be cut out of the object's bytes. */
+function typeFirst({ kind, apiVersion, metadata, ...rest }: KubeObject): KubeObject {
+  return { kind, apiVersion, metadata, ...rest };
+}
+
+const open = Buffer.from("{");
 const comma = Buffer.from(",");
 const end = Buffer.from("]}\n");

@@ -65,7 +65,9 @@ export class ResourceHandler {
     if (info.subresource !== "" && !(info.subresource === "status" && type.status)) throw unknownPath();
     if (type.namespaced && info.namespace === "" && !["list", "watch"].includes(info.verb)) throw methodNotAllowed();
     if (!type.namespaced && info.namespace !== "" && info.resource !== "namespaces") throw unknownPath();
-    if (!type.verbs.includes(info.verb)) throw methodNotAllowed();
+    const onCollection = ["create", "list", "deletecollection"].includes(info.verb);
+    if (!type.verbs.includes(info.verb) || (info.verb !== "watch" && onCollection !== (info.name === "")))
+      throw methodNotAllowed();
     const accepted = negotiate(request.headers.accept);
     await this.serve(call, info.verb, request, reply, accepted);
   }

@@ -47,6 +47,7 @@ export function replace(call: Call, existing: Revision, body: KubeObject, track:
   const merged = withKept(call, { ...body, metadata: keptMetadata(metadata, old.metadata) }, old);
   const object = withGeneration(call, defaulted(type, merged, old), old);
   admitObject(call, object, old);
+  call.backend.admit(call, object);
   if (type.warn) call.warnings.push(...type.warn(object));
   return commit(call, existing, track(call, object, old));
 }

@@ -1,5 +1,5 @@
 import { at, equal, isFields, type KubeObject } from "../../api/object.ts";
-import { fault } from "../../api/status.ts";
+import { type FieldFault, fault } from "../../api/status.ts";
 import type { Traits } from "../resource-type.ts";
 import { items, made, otherwise } from "./pod-spec.ts";
 
@@ -20,7 +20,20 @@ export const roleBinding: Traits = {
       : [],
 };
 
-export const lease: Traits = { needsResourceVersion: true, createOnUpdate: true };
+export const lease: Traits = {
+  needsResourceVersion: true,
+  createOnUpdate: true,
+  check(object) {
+    const faults: FieldFault[] = [];
+    const duration = at(object, "spec.leaseDurationSeconds");
+    if (typeof duration === "number" && duration <= 0)
+      faults.push(fault.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"));
+    const transitions = at(object, "spec.leaseTransitions");
+    if (typeof transitions === "number" && transitions < 0)
+      faults.push(fault.invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"));
+    return faults;
+  },
+};
 
 export const networkPolicy: Traits = {
   generation: true,

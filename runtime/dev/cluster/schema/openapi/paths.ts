@@ -9,6 +9,11 @@ const patches = [
   "application/apply-patch+yaml",
 ];
 
+/** What a PATCH may carry: a custom resource takes no strategic merge, and `kubectl apply` reads here whether it may send one. */
+function patchTypes({ response }: Operation): string[] {
+  return response?.startsWith("io.k8s.") ? patches : patches.filter((type) => !type.includes("strategic"));
+}
+
 /** The paths of an OpenAPI v3 document; `prefix` goes before a definition's name in a reference. */
 export function pathsV3(operations: readonly Operation[], prefix: string): JsonObject {
   return paths(
@@ -19,7 +24,7 @@ export function pathsV3(operations: readonly Operation[], prefix: string): JsonO
         ? {}
         : {
             requestBody: {
-              content: content(operation.method === "patch" ? patches : ["*/*"], operation.body, prefix),
+              content: content(operation.method === "patch" ? patchTypes(operation) : ["*/*"], operation.body, prefix),
               required: operation.method !== "delete",
             },
           }),
@@ -40,7 +45,7 @@ export function pathsV2(operations: readonly Operation[], prefix: string): JsonO
   return paths(
     operations,
     (operation) => ({
-      consumes: operation.method === "patch" ? patches : ["*/*"],
+      consumes: operation.method === "patch" ? patchTypes(operation) : ["*/*"],
       produces: outputs,
       schemes: ["https"],
       parameters: [
