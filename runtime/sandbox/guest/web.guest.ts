@@ -14,12 +14,16 @@ function lazy(name: string, make: () => unknown): void {
   let making = false;
   define(globalThis, name, {
     get() {
-      // A library asks, while it is loaded, whether the platform has what it provides.
+      // A library may ask, while it is half loaded itself, whether the platform has what it provides: not yet.
       if (making) return undefined;
       making = true;
-      const value = make();
-      settle(value);
-      return value;
+      try {
+        const value = make();
+        if (value !== undefined) settle(value);
+        return value;
+      } finally {
+        making = false;
+      }
     },
     set: settle,
     configurable: true,
