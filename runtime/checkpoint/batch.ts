@@ -78,6 +78,8 @@ export interface SpilledEvent extends StoredEvent {
   readonly sequence: number;
   /** A dead letter that was put back: already filtered, known and counted once. */
   readonly replayed: boolean;
+  /** An earlier delivery of it, or of a newer state, may have run. */
+  readonly redelivered: boolean;
 }
 
 export type SpillHeader = Pick<

@@ -51,7 +51,7 @@ export class DeadLetters {
 /** A dead letter as the spilled event that replays it. */
 export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
   const { letter: _, attempts: __, error: ___, failedAt: ____, apiVersion: _____, kind: ______, ...event } = letter;
-  return { ...event, sequence, replayed: true };
+  return { ...event, sequence, replayed: true, redelivered: true };
 }
 
 /** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */

@@ -19,7 +19,7 @@ const event = {
   receivedAt: z.number(),
 };
 
-const spillHeader = z.object({ ...event, sequence: z.number(), replayed: z.boolean() });
+const spillHeader = z.object({ ...event, sequence: z.number(), replayed: z.boolean(), redelivered: z.boolean() });
 
 const letterHeader = z.object({
   ...event,

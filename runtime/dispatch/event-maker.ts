@@ -48,6 +48,7 @@ export class EventMaker {
     const { view, type, key, meta, body, selective, epoch } = source;
     const lastKnown = body === undefined;
     const { uid, resourceVersion } = meta;
+    const deletedBy = source.deletedBy ?? resourceVersion;
     const id = eventId({ type, uid, resourceVersion, lastKnown, selective, epoch });
     const attempts = this.startedBefore.attemptsAt(view.id, id);
     return {
@@ -64,7 +65,7 @@ export class EventMaker {
       receivedAt: source.receivedAt,
       receivedWall: this.clock.now(),
       lastKnown,
-      deletedBy: source.deletedBy ?? resourceVersion,
+      deletedBy,
       forget: source.forget ?? false,
       replayed: false,
       mark: source.mark,
@@ -73,9 +74,7 @@ export class EventMaker {
       attempts,
       interruptions: 0,
       redelivered:
-        attempts > 0 ||
-        source.redelivered === true ||
-        (type !== "Deleted" && this.startedBefore.isOvertaken(view.id, key, resourceVersion)),
+        attempts > 0 || source.redelivered === true || this.startedBefore.isOvertaken(view.id, key, deletedBy),
       verdict: undefined,
       journalRow: undefined,
     };
@@ -108,10 +107,7 @@ export class EventMaker {
       resident: false,
       attempts,
       interruptions: 0,
-      redelivered:
-        replayed ||
-        attempts > 0 ||
-        (type !== "Deleted" && this.startedBefore.isOvertaken(view.id, key, resourceVersion)),
+      redelivered: stored.redelivered || attempts > 0 || this.startedBefore.isOvertaken(view.id, key, stored.deletedBy),
       verdict: undefined,
       journalRow: undefined,
     };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { StoredEvent } from "../checkpoint/batch.ts";
+import type { SpilledEvent, StoredEvent } from "../checkpoint/batch.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { ChangeType } from "../manifest/function.ts";
 import type { Change } from "../watch/change.ts";
@@ -118,4 +118,10 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
     oldBody,
     receivedAt: event.receivedWall,
   };
+}
+
+/** The event as the spill keeps it. */
+export function spilledEvent(event: LaneEvent): SpilledEvent {
+  const { sequence, replayed, redelivered } = event;
+  return { ...storedEvent(event, event.oldBody), sequence, replayed, redelivered };
 }

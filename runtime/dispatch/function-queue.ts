@@ -4,7 +4,7 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import { crashLoopError, deliveryOf } from "./attempt.ts";
 import type { Commits } from "./commits.ts";
 import type { HandlerError, Outcome, Runner } from "./delivery.ts";
-import { type LaneEvent, storedEvent } from "./event.ts";
+import { type LaneEvent, spilledEvent, storedEvent } from "./event.ts";
 import { Lane } from "./lane.ts";
 import type { EventOutcome, Log, Observer } from "./observer.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
@@ -135,10 +135,9 @@ export class FunctionQueue {
   }
 
   private overflow(event: LaneEvent): void {
-    const { sequence, replayed } = event;
     // What waits before it in its lane must be on disk too: after a crash it could not be put back in front.
     for (const before of this.lanes.get(laneKeyOf(event)) ?? []) this.parts.spill.pin(before);
-    this.parts.spill.put({ ...storedEvent(event, event.oldBody), sequence, replayed });
+    this.parts.spill.put(spilledEvent(event));
     this.parts.observer.spilled?.(event.view.functionName, event.view.trigger.name);
     event.mark?.owner.settle(event.mark.entry);
   }
@@ -162,7 +161,8 @@ export class FunctionQueue {
   private coalesce(lane: Lane, next: LaneEvent): void {
     const { tail } = lane;
     if (!tail || next.type !== "Modified" || tail.type !== "Modified" || tail.replayed) return;
-    if (tail.view !== next.view || tail.meta.uid !== next.meta.uid || tail.attempts > 0) return;
+    if (tail.view !== next.view || tail.meta.uid !== next.meta.uid) return;
+    if (tail.attempts > 0 || tail.interruptions > 0) return;
     if (lane.running && lane.head === tail) return;
     lane.pop();
     this.parts.spill.left(tail);

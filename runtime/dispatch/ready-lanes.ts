@@ -10,6 +10,8 @@ export class ReadyLanes {
   }
 
   add(lane: Lane): void {
+    // Its head may have been replaced since it was last added.
+    (lane.isBulk ? this.live : this.bulk).delete(lane);
     (lane.isBulk ? this.bulk : this.live).add(lane);
   }
 

@@ -1,7 +1,7 @@
 import type { SpilledEvent, SpillHeader } from "../checkpoint/batch.ts";
 import type { CheckpointStore } from "../checkpoint/store.ts";
 import type { Commits } from "./commits.ts";
-import { type LaneEvent, storedEvent } from "./event.ts";
+import { type LaneEvent, spilledEvent } from "./event.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */
 export interface MemoryLimit {
@@ -91,8 +91,7 @@ export class Spill {
   /** Writes an event that holds the mark up to disk, and lets the mark pass. */
   pin(event: LaneEvent): void {
     if (event.stored) return;
-    const { sequence, replayed } = event;
-    this.commits.putSpilled({ ...storedEvent(event, event.oldBody), sequence, replayed });
+    this.commits.putSpilled(spilledEvent(event));
     event.stored = true;
     event.mark?.owner.settle(event.mark.entry);
     event.mark = undefined;

@@ -23,7 +23,8 @@ export class StartedBefore {
       if (spilled.has(keyOf(event)) || !isPassed(event, views.get(event.view))) started.add(event);
     }
     for (const view of new Set([...started].map((event) => event.view))) await started.dropKnown(store, view);
-    for (const { view, key, resourceVersion } of started) {
+    for (const { view, key, resourceVersion, type } of started) {
+      if (type === "Deleted") continue;
       const object = `${view}/${key}`;
       started.newest.set(object, newerResourceVersion(started.newest.get(object), resourceVersion));
     }

@@ -43,11 +43,17 @@ export const spilledEvent = (view: number, sequence: number, over: Partial<Spill
   receivedAt: 1_700_000_000_000,
   sequence,
   replayed: false,
+  redelivered: false,
   ...over,
 });
 
 export const letter = (view: number): NewDeadLetter => {
-  const { sequence: _, replayed: __, ...event } = spilledEvent(view, 7, { oldBody: Buffer.from("{}") });
+  const {
+    sequence: _,
+    replayed: __,
+    redelivered: ___,
+    ...event
+  } = spilledEvent(view, 7, { oldBody: Buffer.from("{}") });
   return {
     ...event,
     apiVersion: "v1",
@@ -177,7 +183,11 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     ]);
     expect(await letters.list("other")).toEqual([]);
     await letters.replay(["1"]);
-    const { sequence: _, ...event } = spilledEvent(id, 7, { oldBody: Buffer.from("{}"), replayed: true });
+    const { sequence: _, ...event } = spilledEvent(id, 7, {
+      oldBody: Buffer.from("{}"),
+      replayed: true,
+      redelivered: true,
+    });
     expect((await store.spilled("copy", 0, 9)).at(-1)).toEqual({ ...event, sequence: 12 });
     await letters.drop(["2"]);
     expect(await letters.list()).toEqual([]);

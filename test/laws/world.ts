@@ -165,7 +165,7 @@ class World {
       if (status && status.queued + status.inFlight + status.spilled === 0) break;
     }
     this.process.source.catchUp();
-    await this.clock.advance(5_000);
+    await this.clock.advance(60_000);
     this.laws.checkEnd();
   }
 }
