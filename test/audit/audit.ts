@@ -63,7 +63,7 @@ export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacte
   }
 }
 
-/** Each kill falls in the middle of a stretch of writing, when the restarted runtime has delivered something again. */
+/** Each kill falls amid writing, when some of what was written has been delivered and some has not. */
 async function killWhileWriting(
   plan: AuditPlan,
   runtime: RuntimeProcess,
@@ -71,11 +71,13 @@ async function killWhileWriting(
   client: Client,
 ): Promise<void> {
   const stretch = Math.floor(plan.operations / (plan.kills + 1));
+  const half = Math.floor(stretch / 2);
   for (let kill = 1; kill <= plan.kills; kill++) {
     const before = await written(client);
-    writer.allow(stretch);
-    await writer.left(Math.floor(stretch / 2));
-    await until("the handler records", 60_000, async () => (await written(client)) > before);
+    writer.allow(half);
+    await until("the handler records", 60_000, async () => (await written(client)) > before + half / 2);
+    writer.allow(stretch - half);
+    await writer.left(stretch - half - 1);
     await runtime.kill();
     plan.say(`  kill ${kill} of ${plan.kills}: ${await written(client)} deliveries written`);
     await runtime.start();
