@@ -1,8 +1,8 @@
 import { isFields, type KubeObject } from "../api/object.ts";
 import { forbidden } from "../api/status.ts";
 import type { Call } from "../rest/call.ts";
-import { covers, type PolicyRule, type Rbac } from "./rbac.ts";
 import type { Authorizer } from "./authorizer.ts";
+import { covers, type PolicyRule, type Rbac } from "./rbac.ts";
 import { mastersGroup, type User } from "./user.ts";
 
 const group = "rbac.authorization.k8s.io";
@@ -57,7 +57,13 @@ function holds(rbac: Rbac, user: User, namespace: string, atom: PolicyRule): boo
     ? { verb, path: atom.nonResourceURLs[0] ?? "" }
     : {
         verb,
-        resource: { group: atom.apiGroups?.[0] ?? "", plural, subresource, namespace, name: atom.resourceNames?.[0] ?? "" },
+        resource: {
+          group: atom.apiGroups?.[0] ?? "",
+          plural,
+          subresource,
+          namespace,
+          name: atom.resourceNames?.[0] ?? "",
+        },
       };
   for (const rule of rbac.rules(user, namespace)) if (covers(rule, wanted)) return true;
   return false;

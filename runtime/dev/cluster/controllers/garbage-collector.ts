@@ -1,8 +1,8 @@
 import { groupVersion, type KubeObject, type OwnerReference } from "../api/object.ts";
-import { internalCall } from "../rest/internal-call.ts";
 import { keyOf } from "../kinds/resource-type.ts";
 import type { Backend } from "../rest/call.ts";
 import { foregroundFinalizer, orphanFinalizer, remove } from "../rest/delete.ts";
+import { internalCall } from "../rest/internal-call.ts";
 import type { Change } from "../storage/change.ts";
 import type { Collection } from "../storage/collection.ts";
 
@@ -132,7 +132,12 @@ export class GarbageCollector {
 
   private remove(object: KubeObject, propagationPolicy: "Foreground" | "Background"): void {
     const call = internalCall(this.backend, object);
-    if (call) remove(call, { accepted: false, propagationPolicy, ...(object.metadata.uid ? { uid: object.metadata.uid } : {}) });
+    if (call)
+      remove(call, {
+        accepted: false,
+        propagationPolicy,
+        ...(object.metadata.uid ? { uid: object.metadata.uid } : {}),
+      });
   }
 
   /** Where an owner would be; undefined for a kind that is not served: its dependents are left alone. */

@@ -1,8 +1,8 @@
 import { isFields, type KubeObject, timestamp } from "../api/object.ts";
-import { internalCall } from "../rest/internal-call.ts";
 import type { Backend } from "../rest/call.ts";
 import { create } from "../rest/create.ts";
 import { remove } from "../rest/delete.ts";
+import { internalCall } from "../rest/internal-call.ts";
 
 const accounts = "serviceaccounts";
 const configMaps = "configmaps";
@@ -59,13 +59,20 @@ export class Namespaces {
     for (const type of registry.stored()) {
       if (!type.namespaced) continue;
       for (const [, { object }] of [...store.collection(type.storage).current(`${name}/`)]) {
-        const call = internalCall(this.backend, { ...object, apiVersion: type.group === "" ? type.version : `${type.group}/${type.version}` });
+        const call = internalCall(this.backend, {
+          ...object,
+          apiVersion: type.group === "" ? type.version : `${type.group}/${type.version}`,
+        });
         if (!call) continue;
-        if (!object.metadata.deletionTimestamp) remove(call, { accepted: false, gracePeriodSeconds: 0, propagationPolicy: "Background" });
+        if (!object.metadata.deletionTimestamp)
+          remove(call, { accepted: false, gracePeriodSeconds: 0, propagationPolicy: "Background" });
         if (store.get(type.storage, `${name}/${object.metadata.name}`)) left++;
       }
     }
-    if (left > 0) return this.report(name, namespace, left);
+    if (left > 0) {
+      this.report(name, namespace, left);
+      return;
+    }
     const spec = isFields(namespace.spec) ? namespace.spec : {};
     const finalizers = (Array.isArray(spec.finalizers) ? spec.finalizers : []).filter((one) => one !== "kubernetes");
     const own = namespace.metadata.finalizers ?? [];
@@ -89,6 +96,9 @@ export class Namespaces {
       lastTransitionTime: timestamp(this.backend.clock.now()),
     };
     const others = conditions.filter((one) => one.type !== type);
-    this.backend.store.put("namespaces", name, { ...namespace, status: { ...status, conditions: [...others, condition] } });
+    this.backend.store.put("namespaces", name, {
+      ...namespace,
+      status: { ...status, conditions: [...others, condition] },
+    });
   }
 }

@@ -58,24 +58,25 @@ export function servedTypes(definition: KubeObject): ResourceType[] {
       const schema = lazily(version);
       const apiVersion = `${group}/${String(version.name)}`;
       return {
-      ...rest,
-      group,
-      version: String(version.name),
-      ...(shortNames.length > 0 ? { shortNames } : {}),
-      ...(categories.length > 0 ? { categories } : {}),
-      namespaced: fields(definition.spec).scope === "Namespaced",
-      storage: storageOf(definition),
-      custom: definition,
-      verbs: customVerbs,
-      columns: customColumns(version.additionalPrinterColumns),
-      ...subresourcesOf(version),
-      ...selectableFields(version),
-      // Objects stored before a default was declared show it as soon as it is.
-      fromStorage: (object) => withDefaults(schema(), { ...object, apiVersion }),
-      toStorage: (object) => ({ ...object, apiVersion: `${group}/${storedVersion}` }),
-      schema,
-      ...warnings(version, `${apiVersion} ${names.kind}`),
-    };});
+        ...rest,
+        group,
+        version: String(version.name),
+        ...(shortNames.length > 0 ? { shortNames } : {}),
+        ...(categories.length > 0 ? { categories } : {}),
+        namespaced: fields(definition.spec).scope === "Namespaced",
+        storage: storageOf(definition),
+        custom: definition,
+        verbs: customVerbs,
+        columns: customColumns(version.additionalPrinterColumns),
+        ...subresourcesOf(version),
+        ...selectableFields(version),
+        // Objects stored before a default was declared show it as soon as it is.
+        fromStorage: (object) => withDefaults(schema(), { ...object, apiVersion }),
+        toStorage: (object) => ({ ...object, apiVersion: `${group}/${storedVersion}` }),
+        schema,
+        ...warnings(version, `${apiVersion} ${names.kind}`),
+      };
+    });
 }
 
 function withDefaults(schema: Schema | undefined, object: KubeObject): KubeObject {

@@ -25,7 +25,10 @@ export class Definitions {
   /** Brings one CRD up to date. */
   reconcile(name: string): void {
     const definition = this.backend.store.get(definitionsCollection, name)?.object;
-    if (!definition) return this.retire(name);
+    if (!definition) {
+      this.retire(name);
+      return;
+    }
     const status = this.nextStatus(definition);
     if (!equal(status, definition.status))
       this.backend.store.put(definitionsCollection, name, { ...definition, status });
@@ -63,7 +66,11 @@ export class Definitions {
     for (const [key, { object }] of [...store.collection(collection).current("")]) {
       if (!object.metadata.finalizers?.length) store.delete(collection, key);
       else if (!object.metadata.deletionTimestamp) {
-        const metadata = { ...object.metadata, deletionTimestamp: timestamp(clock.now()), deletionGracePeriodSeconds: 0 };
+        const metadata = {
+          ...object.metadata,
+          deletionTimestamp: timestamp(clock.now()),
+          deletionGracePeriodSeconds: 0,
+        };
         store.put(collection, key, { ...object, metadata });
       }
     }
@@ -90,7 +97,8 @@ export class Definitions {
     if (clash) set("NamesAccepted", false, clash.reason, clash.message);
     else set("NamesAccepted", true, "NoConflicts", "no conflicts found");
     const established = conditions.find((one) => one.type === "Established")?.status === "True";
-    if (!clash && !established) set("Established", true, "InitialNamesAccepted", "the initial names have been accepted");
+    if (!clash && !established)
+      set("Established", true, "InitialNamesAccepted", "the initial names have been accepted");
     else if (clash && !established) set("Established", false, "NotAccepted", "not all names are accepted");
     if (definition.metadata.deletionTimestamp)
       set("Terminating", true, "InstanceDeletionInProgress", "CustomResource deletion is in progress");
@@ -115,7 +123,10 @@ export class Definitions {
       if (conditionOf(other, "NamesAccepted")?.status !== "True") continue;
       const theirs = namesOf(other);
       const resources = new Set([theirs.plural, theirs.singular, ...theirs.shortNames]);
-      const taken = (reason: string, word: string) => ({ reason, message: `${JSON.stringify(word)} is already in use` });
+      const taken = (reason: string, word: string) => ({
+        reason,
+        message: `${JSON.stringify(word)} is already in use`,
+      });
       if (resources.has(names.plural)) return taken("PluralConflict", names.plural);
       if (resources.has(names.singular)) return taken("SingularConflict", names.singular);
       const short = names.shortNames.find((one) => resources.has(one));

@@ -47,15 +47,22 @@ function specFaults(object: KubeObject, spec: Fields): FieldFault[] {
   if (group === "") faults.push(fault.required("spec.group"));
   else {
     for (const text of nameFaults("subdomain", group)) faults.push(fault.invalid("spec.group", group, text));
-    if (!group.includes(".")) faults.push(fault.invalid("spec.group", group, "should be a domain with at least one dot"));
+    if (!group.includes("."))
+      faults.push(fault.invalid("spec.group", group, "should be a domain with at least one dot"));
   }
   if (spec.scope !== "Namespaced" && spec.scope !== "Cluster")
-    faults.push(spec.scope ? fault.unsupported("spec.scope", spec.scope, ["Cluster", "Namespaced"]) : fault.required("spec.scope"));
+    faults.push(
+      spec.scope
+        ? fault.unsupported("spec.scope", spec.scope, ["Cluster", "Namespaced"])
+        : fault.required("spec.scope"),
+    );
   const names = namesOf(object);
-  for (const name of ["plural", "kind"] as const) if (names[name] === "") faults.push(fault.required(`spec.names.${name}`));
+  for (const name of ["plural", "kind"] as const)
+    if (names[name] === "") faults.push(fault.required(`spec.names.${name}`));
   for (const name of ["plural", "singular"] as const)
     if (names[name] !== "")
-      for (const text of nameFaults("label1035", names[name])) faults.push(fault.invalid(`spec.names.${name}`, names[name], text));
+      for (const text of nameFaults("label1035", names[name]))
+        faults.push(fault.invalid(`spec.names.${name}`, names[name], text));
   if (names.kind !== "")
     for (const text of nameFaults("label1035", names.kind.toLowerCase()))
       faults.push(fault.invalid("spec.names.kind", names.kind, text));

@@ -40,22 +40,25 @@ export class DiscoveryHandler {
   /** Throws PathNotFound where no document is. */
   handle(request: IncomingMessage, reply: Reply, pathname: string): void {
     const parts = pathname.split("/").filter((part) => part !== "");
-    const [first = "", second, third] = parts;
-    if (health.has(first)) return this.health(reply, parts.slice(1), request);
-    if (first === "version" && parts.length === 1) return reply.json(200, version);
-    if (first === "openapi") return this.openApi.handle(request, reply, parts.slice(1));
-    if (first === "api" && parts.length === 1) return this.root(request, reply, true);
-    if (first === "apis" && parts.length === 1) return this.root(request, reply, false);
-    const document =
-      first === "api" && parts.length === 2
-        ? resourceList(this.registry, "", second ?? "")
-        : first === "apis" && parts.length === 2
-          ? groupDocument(this.registry, second ?? "")
-          : first === "apis" && parts.length === 3
-            ? resourceList(this.registry, second ?? "", third ?? "")
-            : first === "" && this.paths();
-    if (!document) throw new PathNotFound();
-    reply.json(200, document);
+    const [first = ""] = parts;
+    const alone = parts.length === 1;
+    if (health.has(first)) this.health(reply, parts.slice(1), request);
+    else if (first === "version" && alone) reply.json(200, version);
+    else if (first === "openapi") this.openApi.handle(request, reply, parts.slice(1));
+    else if ((first === "api" || first === "apis") && alone) this.root(request, reply, first === "api");
+    else {
+      const document = this.document(parts);
+      if (!document) throw new PathNotFound();
+      reply.json(200, document);
+    }
+  }
+
+  private document([first = "", second = "", third = "", ...rest]: string[]): unknown {
+    if (rest.length > 0) return undefined;
+    if (first === "") return this.paths();
+    if (first === "api" && third === "") return resourceList(this.registry, "", second);
+    if (first !== "apis") return undefined;
+    return third === "" ? groupDocument(this.registry, second) : resourceList(this.registry, second, third);
   }
 
   private root(request: IncomingMessage, reply: Reply, core: boolean): void {
@@ -63,7 +66,10 @@ export class DiscoveryHandler {
       request.headers.accept ?? "",
     )?.[1];
     reply.response.setHeader("Vary", "Accept");
-    if (!wanted) return reply.json(200, core ? coreVersions(this.address()) : groupList(this.registry));
+    if (!wanted) {
+      reply.json(200, core ? coreVersions(this.address()) : groupList(this.registry));
+      return;
+    }
     const { document, etag } = aggregated(this.registry, core, wanted);
     const quoted = `"${etag}"`;
     reply.response.setHeader("ETag", quoted);

@@ -25,10 +25,20 @@ export const autoscalerConversion: Pick<ResourceType, "fromStorage" | "toStorage
     return {
       ...object,
       apiVersion: "autoscaling/v2",
-      spec: { ...spec, ...(target === undefined ? {} : { metrics: [cpu("target", { type: "Utilization", averageUtilization: target })] }) },
+      spec: {
+        ...spec,
+        ...(target === undefined
+          ? {}
+          : { metrics: [cpu("target", { type: "Utilization", averageUtilization: target })] }),
+      },
       ...(object.status === undefined
         ? {}
-        : { status: { ...status, ...(current === undefined ? {} : { currentMetrics: [cpu("current", { averageUtilization: current })] }) } }),
+        : {
+            status: {
+              ...status,
+              ...(current === undefined ? {} : { currentMetrics: [cpu("current", { averageUtilization: current })] }),
+            },
+          }),
     };
   },
 };

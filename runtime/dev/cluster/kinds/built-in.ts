@@ -73,7 +73,14 @@ const table: Record<string, Record<string, Row>> = {
     StatefulSet: { shortNames: ["sts"], columns: workloads.statefulSet, ...workloadTraits.statefulSet },
   },
   "events.k8s.io/v1": {
-    Event: { shortNames: ["ev"], columns: core.event, storage: "events", storedAs: "v1", ...coreTraits.event, ...eventConversion },
+    Event: {
+      shortNames: ["ev"],
+      columns: core.event,
+      storage: "events",
+      storedAs: "v1",
+      ...coreTraits.event,
+      ...eventConversion,
+    },
   },
   "authentication.k8s.io/v1": {
     SelfSubjectReview: { cluster: true, verbs: ["create"] },

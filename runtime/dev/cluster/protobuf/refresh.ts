@@ -108,5 +108,7 @@ function reachable(): Record<string, string[]> {
   return Object.fromEntries(Object.entries(messages).filter(([name]) => wanted.has(name)));
 }
 
-const lines = Object.entries(reachable()).map(([name, fields]) => `${JSON.stringify(name)}:${JSON.stringify(fields.join(";"))}`);
+const lines = Object.entries(reachable()).map(
+  ([name, fields]) => `${JSON.stringify(name)}:${JSON.stringify(fields.join(";"))}`,
+);
 writeFileSync(new URL("messages.json", import.meta.url), `{\n${lines.join(",\n")}\n}\n`);

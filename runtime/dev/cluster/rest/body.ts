@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { parse as parseYaml } from "yaml";
-import { decodeProtobuf, protobufMediaType } from "../protobuf/decode.ts";
 import { type Fields, groupVersion, isFields, type KubeObject } from "../api/object.ts";
 import { badRequest, fault, invalid, tooLarge, unsupportedMediaType } from "../api/status.ts";
 import { type ResourceType, servedVersion } from "../kinds/resource-type.ts";
+import { decodeProtobuf, protobufMediaType } from "../protobuf/decode.ts";
 
 /** A request's body may have this many bytes, as at the real server (`DefaultMaxRequestSizeBytes`). */
 export const bodyLimit = 3 * 1024 * 1024;

@@ -22,7 +22,8 @@ export function create(call: Call, body: KubeObject): Revision {
 /** A new object as it will be stored, but for its managedFields. Throws 4xx. */
 export function prepareNew(call: Call, body: KubeObject): KubeObject {
   const { type, backend } = call;
-  if (body.metadata.resourceVersion) throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
+  if (body.metadata.resourceVersion)
+    throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
   const identified = admitIdentity(call, body);
   const name = identified.metadata.name || generatedName(identified.metadata.generateName);
   admitNamespace(call, name);

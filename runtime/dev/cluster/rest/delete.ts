@@ -123,7 +123,8 @@ function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObjec
   const finalizers = withPropagation(metadata.finalizers ?? [], options.propagationPolicy);
   const grace = type.grace ? Math.max(0, options.gracePeriodSeconds ?? type.grace(object)) : 0;
   const natural = type.grace?.(object) === 0 ? 0 : grace;
-  if (type.storage === customResourceDefinitions && !finalizers.includes(cleanupFinalizer)) finalizers.push(cleanupFinalizer);
+  if (type.storage === customResourceDefinitions && !finalizers.includes(cleanupFinalizer))
+    finalizers.push(cleanupFinalizer);
   const held = finalizers.length > 0 || type.storage === "namespaces";
   if (!held && natural === 0) return undefined;
   const waits = metadata.deletionGracePeriodSeconds ?? Number.POSITIVE_INFINITY;
@@ -140,7 +141,9 @@ function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObjec
             deletionGracePeriodSeconds: natural,
           }
         : {}),
-      ...(metadata.generation !== undefined && sooner && type.storage !== customResourceDefinitions ? { generation: metadata.generation + 1 } : {}),
+      ...(metadata.generation !== undefined && sooner && type.storage !== customResourceDefinitions
+        ? { generation: metadata.generation + 1 }
+        : {}),
     },
   };
   if (type.storage !== "namespaces") return marked;

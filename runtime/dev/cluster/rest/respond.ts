@@ -23,9 +23,8 @@ export class Reply {
   /** Sends JSON bytes that exist already. */
   bytes(code: number, pieces: Iterable<Buffer>, contentType = "application/json"): void {
     const body = Buffer.concat([...pieces]);
-    if (contentType.startsWith("application/yaml"))
-      return this.send(code, Buffer.from(toYaml(JSON.parse(body.toString("utf8")))), contentType);
-    this.send(code, body, contentType);
+    const yaml = contentType.startsWith("application/yaml");
+    this.send(code, yaml ? Buffer.from(toYaml(JSON.parse(body.toString("utf8")))) : body, contentType);
   }
 
   json(code: number, value: unknown, contentType = "application/json"): void {
@@ -52,10 +51,12 @@ export class Reply {
       this.response.destroy();
       return;
     }
-    if (error instanceof PathNotFound) return this.text(404, "404 page not found\n");
-    if (error instanceof ApiError) return this.status(error.status);
-    const message = `Internal error occurred: ${error instanceof Error ? error.message : String(error)}`;
-    this.status(new ApiError(500, "InternalError", message, { causes: [{ message }] }).status);
+    if (error instanceof PathNotFound) this.text(404, "404 page not found\n");
+    else if (error instanceof ApiError) this.status(error.status);
+    else {
+      const message = `Internal error occurred: ${error instanceof Error ? error.message : String(error)}`;
+      this.status(new ApiError(500, "InternalError", message, { causes: [{ message }] }).status);
+    }
   }
 
   /** Writes the headers of a stream; the body follows from elsewhere. */
@@ -77,12 +78,16 @@ export class Reply {
   private send(code: number, body: Buffer, contentType: string): void {
     this.header(contentType);
     const packs = /\bgzip\b/.test(String(this.request.headers["accept-encoding"] ?? ""));
-    if (!packs || body.length < gzipFrom) return this.finish(code, body);
+    if (!packs || body.length < gzipFrom) {
+      this.finish(code, body);
+      return;
+    }
     gzip(body, { level: 1 }, (error, packed) => {
-      if (error) return this.finish(code, body);
-      this.response.setHeader("Content-Encoding", "gzip");
-      this.response.setHeader("Vary", "Accept-Encoding");
-      this.finish(code, packed);
+      if (!error) {
+        this.response.setHeader("Content-Encoding", "gzip");
+        this.response.setHeader("Vary", "Accept-Encoding");
+      }
+      this.finish(code, error ? body : packed);
     });
   }
 

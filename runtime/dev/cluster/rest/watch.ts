@@ -119,7 +119,10 @@ export class Watcher {
       else if (collection.ended) this.stop();
       return;
     }
-    if (this.revision < collection.compacted) return this.stop();
+    if (this.revision < collection.compacted) {
+      this.stop();
+      return;
+    }
     const changes = collection.after(this.revision);
     let lines: Buffer[] = [];
     let size = 0;

@@ -42,7 +42,9 @@ export function accessReviews({ authorizer }: Services): [string, Subresource][]
     ],
     [
       `selfsubjectrulesreviews.${group}`,
-      review((call, object) => rulesOf(call.user, [...authorizer.rbac.rules(call.user, String(at(object, "spec.namespace") ?? ""))])),
+      review((call, object) =>
+        rulesOf(call.user, [...authorizer.rbac.rules(call.user, String(at(object, "spec.namespace") ?? ""))]),
+      ),
     ],
   ];
 }

@@ -1,9 +1,9 @@
 import { at, isFields, type KubeObject } from "../api/object.ts";
 import { badRequest, conflict, methodNotAllowed, notFound, type Status } from "../api/status.ts";
-import { kept } from "../rest/create.ts";
 import { asJson } from "../kinds/shape.ts";
 import { asObjectOf, parseBody } from "../rest/body.ts";
 import { type Call, callKey } from "../rest/call.ts";
+import { kept } from "../rest/create.ts";
 import { deleteOptions, remove } from "../rest/delete.ts";
 import type { Subresource } from "../rest/resource-handler.ts";
 import { commit } from "../rest/update.ts";
@@ -26,7 +26,8 @@ export const bind: Subresource = async (call, verb, body) => {
   const node = at(binding, "target.name");
   if (typeof node !== "string" || node === "") throw badRequest("target.name: Required value");
   const spec = isFields(existing.object.spec) ? existing.object.spec : {};
-  if (spec.nodeName) throw conflict(call.type, call.name, `pod ${call.name} is already assigned to node "${String(spec.nodeName)}"`);
+  if (spec.nodeName)
+    throw conflict(call.type, call.name, `pod ${call.name} is already assigned to node "${String(spec.nodeName)}"`);
   commit(call, existing, { ...existing.object, spec: { ...spec, nodeName: node } });
   return { code: 201, value: { ...success, code: 201 } };
 };

@@ -2,11 +2,11 @@ import { labelSelectorText } from "../api/label-selector.ts";
 import { at, type Fields, isFields, type KubeObject, put } from "../api/object.ts";
 import { badRequest, fault, invalid, methodNotAllowed, modified, notFound } from "../api/status.ts";
 import { asJson, asObject } from "../kinds/shape.ts";
+import { withManagedFields } from "../rest/admission.ts";
 import { parseBody } from "../rest/body.ts";
 import { type Call, callKey } from "../rest/call.ts";
 import { patchedJson } from "../rest/patch.ts";
 import type { Subresource } from "../rest/resource-handler.ts";
-import { withManagedFields } from "../rest/admission.ts";
 import { replace } from "../rest/update.ts";
 
 /** `/scale` of any resource that has one: autoscaling/v1 Scale, read from the object and written to it. */
@@ -50,7 +50,9 @@ function scaleOf({ type }: Call, object: KubeObject): KubeObject {
     spec: { replicas: count(object, paths?.spec) },
     status: {
       replicas: count(object, paths?.status),
-      ...(selector === undefined ? {} : { selector: typeof selector === "string" ? selector : labelSelectorText(selector) }),
+      ...(selector === undefined
+        ? {}
+        : { selector: typeof selector === "string" ? selector : labelSelectorText(selector) }),
     },
   });
 }

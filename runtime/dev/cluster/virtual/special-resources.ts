@@ -1,7 +1,7 @@
 import type { Subresource } from "../rest/resource-handler.ts";
-import { bind, evict, finalize } from "./pod-actions.ts";
 import { accessReviews } from "./access-reviews.ts";
 import { identityReviews } from "./identity-reviews.ts";
+import { bind, evict, finalize } from "./pod-actions.ts";
 import { scale } from "./scale.ts";
 import type { Services } from "./services.ts";
 import { tokenRequest } from "./token-request.ts";

@@ -19,7 +19,8 @@ export function tokenRequest({ tokens, clock }: Services): Subresource {
     if (!isFields(request)) throw badRequest("the body is not a TokenRequest");
     const spec = isFields(request.spec) ? request.spec : {};
     const expirationSeconds = seconds(spec.expirationSeconds);
-    const audiences = Array.isArray(spec.audiences) && spec.audiences.length > 0 ? spec.audiences.map(String) : [issuer];
+    const audiences =
+      Array.isArray(spec.audiences) && spec.audiences.length > 0 ? spec.audiences.map(String) : [issuer];
     const bound = boundObject(call, spec.boundObjectRef);
     const { token, expires } = tokens.issue({ account, audiences, expirationSeconds, ...(bound ? { bound } : {}) });
     const { name, namespace } = account.metadata;
@@ -42,7 +43,8 @@ function seconds(asked: unknown): number {
     invalid({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", [
       fault.invalid("spec.expirationSeconds", asked, why),
     ]);
-  if (typeof asked !== "number" || asked < lifetime.least) throw refuse("may not specify a duration less than 10 minutes");
+  if (typeof asked !== "number" || asked < lifetime.least)
+    throw refuse("may not specify a duration less than 10 minutes");
   if (asked > lifetime.most) throw refuse("may not specify a duration larger than 2^32 seconds");
   return asked;
 }
@@ -57,13 +59,19 @@ function boundObject(call: Call, reference: unknown): BoundObject | undefined {
   if (!isFields(reference)) return undefined;
   const known = bindable[String(reference.kind)];
   if (!known)
-    throw badRequest(`cannot bind token to a ${String(reference.apiVersion ?? "")}, Kind=${String(reference.kind)} object`);
+    throw badRequest(
+      `cannot bind token to a ${String(reference.apiVersion ?? "")}, Kind=${String(reference.kind)} object`,
+    );
   const name = String(reference.name);
   const key = known.kind === "Node" ? name : `${call.namespace}/${name}`;
   const object: KubeObject | undefined = call.backend.store.get(known.plural, key)?.object;
   if (!object) throw notFound({ group: "", plural: known.plural }, name);
   const uid = String(at(object, "metadata.uid"));
   if (reference.uid && reference.uid !== uid)
-    throw conflict({ group: "", plural: known.plural }, name, `the UID in the bound object reference (${String(reference.uid)}) does not match the UID in record. The object might have been deleted and then recreated`);
+    throw conflict(
+      { group: "", plural: known.plural },
+      name,
+      `the UID in the bound object reference (${String(reference.uid)}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
   return { kind: known.kind, name, uid };
 }
