@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { EnvelopeScanner } from "../../runtime/watch/envelope.ts";
 import { skipValue } from "../../runtime/watch/json-scan.ts";
 import { ObjectScanner } from "../../runtime/watch/object-scan.ts";
-import { damagedText, jsonText, objectText } from "./json-text.ts";
+import { damagedText, jsonText, misbracketedText, objectText } from "./json-text.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -29,15 +29,48 @@ function inChunk(text: string): { bytes: Buffer; start: number; end: number } {
 test("the scanner takes what JSON.parse takes, and nothing else", () => {
   const scanner = new EnvelopeScanner();
   fc.assert(
-    fc.property(fc.oneof(jsonText, damagedText), (text) => {
+    fc.property(fc.oneof(jsonText, damagedText, misbracketedText), (text) => {
       fc.pre(!text.includes("\n"));
       const { bytes, start, end } = inChunk(text);
       const parsed = parse(text);
       const object = parsed !== undefined && typeof parsed.value === "object" && parsed.value !== null;
       expect(scanner.scan(bytes, start, end)).toBe(object && !Array.isArray(parsed.value));
     }),
-    { numRuns: 3000 },
+    { numRuns: 6000 },
   );
+});
+
+test.each([
+  ...['{"a":[1}}', '{"a":{]}', '{"a":[{"b":1]}', '{"a":01}', '{"a":1.}', '{"a":-}', '{"a":1e}', '{"a":.5}', '{"a":+1}'],
+  ...[
+    '{"a":tru}',
+    '{"a":nulll}',
+    '{"a":falsy}',
+    '{"a":"\\x"}',
+    '{"a":"\\u12g4"}',
+    '{"a":"\t"}',
+    '{"a":1,}',
+    "{,}",
+    "{a:1}",
+  ],
+  ...[
+    '{"a" 1}',
+    '{"a":1 "b":2}',
+    '{"a":1}}',
+    '{"a":1} x',
+    "[]",
+    "1",
+    "",
+    "{",
+    '{"a"',
+    "\uFEFF{}",
+    "{'a':1}",
+    '{"a":undefined}',
+  ],
+])("%s is no line", (text) => {
+  expect(parse(text) === undefined || ["[]", "1"].includes(text)).toBe(true);
+  const { bytes, start, end } = inChunk(text);
+  expect(new EnvelopeScanner().scan(bytes, start, end)).toBe(false);
 });
 
 test("a value ends where JSON says, in bytes that go on and in bytes that do not", () => {

@@ -63,6 +63,15 @@ export const objectText: fc.Arbitrary<string> = fc
     return `{${text([...before, ['"metadata"', `{${text(metadata)}}`], ...after])}}`;
   });
 
+/** Text with one of its brackets, commas, colons or quotes turned into another, which mostly makes it no JSON. */
+export const misbracketedText: fc.Arbitrary<string> = fc
+  .tuple(jsonText, fc.nat(), fc.constantFrom("{", "}", "[", "]", '"', ",", ":"))
+  .map(([text, pick, piece]) => {
+    const places = [...text.matchAll(/[{}[\]",:]/g)].map((match) => match.index);
+    const place = places[pick % places.length] ?? 0;
+    return text.slice(0, place) + piece + text.slice(place + 1);
+  });
+
 /** Text with one byte changed, dropped or added, which mostly makes it no JSON. */
 export const damagedText: fc.Arbitrary<string> = fc
   .tuple(
