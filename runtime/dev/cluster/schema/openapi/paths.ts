@@ -1,3 +1,4 @@
+import { builtInSchemaName } from "../built-in.ts";
 import type { JsonObject } from "../json.ts";
 import type { Operation } from "./operation.ts";
 
@@ -10,8 +11,9 @@ const patches = [
 ];
 
 /** What a PATCH may carry: a custom resource takes no strategic merge, and `kubectl apply` reads here whether it may send one. */
-function patchTypes({ response }: Operation): string[] {
-  return response?.startsWith("io.k8s.") ? patches : patches.filter((type) => !type.includes("strategic"));
+function patchTypes({ kind }: Operation): string[] {
+  const builtIn = builtInSchemaName(kind.group, kind.version, kind.kind) !== undefined;
+  return builtIn ? patches : patches.filter((type) => !type.includes("strategic"));
 }
 
 /** The paths of an OpenAPI v3 document; `prefix` goes before a definition's name in a reference. */
