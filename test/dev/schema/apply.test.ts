@@ -145,6 +145,13 @@ describe("server-side apply", () => {
     expect(JSON.stringify(store.live)).not.toContain('"number"');
   });
 
+  it("leaves an item that was not applied where it stood, and moves those that were", () => {
+    const store = widgets();
+    store.apply("one", widgetOf({ name: "a", tags: ["x", "y", "z"] }));
+    store.apply("two", widgetOf({ tags: ["z", "x"] }));
+    expect(store.live).toMatchObject({ spec: { tags: ["y", "z", "x"] } });
+  });
+
   it("keeps in a set what others put there", () => {
     const store = widgets();
     store.apply("one", widgetOf({ name: "a", tags: ["b", "a"] }));

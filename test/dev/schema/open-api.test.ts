@@ -81,9 +81,12 @@ describe("the OpenAPI documents", () => {
     });
   });
 
-  it("say in the second version nothing that it cannot", () => {
+  it("say in the second version what it can, a plain reference for one with a default", () => {
     const definitions = JSON.stringify(openApiV2([widgets]).definitions);
     expect(definitions.match(/"(oneOf|anyOf|allOf)":\[|"nullable":true/g)).toBeNull();
+    expect(follow(openApiV2([]), "#/definitions/io.k8s.api.apps.v1.Deployment/properties/spec")).toEqual({
+      $ref: "#/definitions/io.k8s.api.apps.v1.DeploymentSpec",
+    });
   });
 
   it("have another address in the index when their resource changes, and no other does", () => {

@@ -79,7 +79,10 @@ describe("defaults", () => {
   });
 
   it("take a null for absent unless the field is nullable", () => {
-    const { spec } = applyDefaults(widget, widgetOf({ name: "a", replicas: null, mode: null, note: null, nested: {} }));
+    const { spec } = applyDefaults(
+      widget,
+      widgetOf({ name: "a", replicas: null, mode: null, note: null, nested: null }),
+    );
     expect(spec).toEqual({ name: "a", replicas: 1, note: null, nested: { level: "low" } });
   });
 

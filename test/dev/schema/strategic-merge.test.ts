@@ -54,6 +54,12 @@ describe("a strategic merge patch", () => {
     expect(d).toEqual({ name: "d", image: "i" });
   });
 
+  it("removes what it sets to null, at every depth", () => {
+    const { metadata } = patched({ metadata: { finalizers: null, labels: { l: null } } });
+    expect(metadata).toEqual({ labels: {} });
+    expect(containers([{ name: "c", env: null }])[0]).not.toHaveProperty("env");
+  });
+
   it("replaces a list that has no merge key", () => {
     expect(containers([{ name: "c", args: ["9"] }])[0]?.args).toEqual(["9"]);
     expect(patched({ spec: { tolerations: [{ key: "z" }] } }).spec).toMatchObject({ tolerations: [{ key: "z" }] });
