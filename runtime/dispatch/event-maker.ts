@@ -74,7 +74,10 @@ export class EventMaker {
       attempts,
       interruptions: 0,
       redelivered:
-        attempts > 0 || source.redelivered === true || this.startedBefore.isOvertaken(view.id, key, deletedBy),
+        attempts > 0 ||
+        source.redelivered === true ||
+        this.startedBefore.isOvertaken(view.id, key, deletedBy) ||
+        (type === "Deleted" && this.startedBefore.deletionBegan(view.id, uid)),
       verdict: undefined,
       journalRow: undefined,
     };

@@ -1,13 +1,15 @@
 import type { JournalRow, KnownIdentity, StartedEvent } from "../checkpoint/batch.ts";
 import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
 import { compareResourceVersions, newerResourceVersion } from "../watch/resource-version.ts";
-import { epochOf } from "./event.ts";
+import { epochOf, uidOf } from "./event.ts";
 
 /** Attempts that had begun when the last process ended, by what they were at; how a redelivery is known. */
 export class StartedBefore {
   private readonly events = new Map<string, StartedEvent>();
   /** By object: the newest resourceVersion that a handler may have seen. */
   private readonly newest = new Map<string, string>();
+  /** Objects whose deletion a handler may have been told, under whichever id. */
+  private readonly deletions = new Set<string>();
 
   /** Takes from the journal what may not be done. */
   static async read(store: CheckpointStore, rows: readonly JournalRow[]): Promise<StartedBefore> {
@@ -23,8 +25,11 @@ export class StartedBefore {
       if (spilled.has(keyOf(event)) || !isPassed(event, views.get(event.view))) started.add(event);
     }
     for (const view of new Set([...started].map((event) => event.view))) await started.dropKnown(store, view);
-    for (const { view, key, resourceVersion, type } of started) {
-      if (type === "Deleted") continue;
+    for (const { view, key, id, resourceVersion, type } of started) {
+      if (type === "Deleted") {
+        started.deletions.add(`${view}/${uidOf(id)}`);
+        continue;
+      }
       const object = `${view}/${key}`;
       started.newest.set(object, newerResourceVersion(started.newest.get(object), resourceVersion));
     }
@@ -40,6 +45,11 @@ export class StartedBefore {
   isOvertaken(view: number, key: string, resourceVersion: string): boolean {
     const newest = this.newest.size === 0 ? undefined : this.newest.get(`${view}/${key}`);
     return newest !== undefined && (compareResourceVersions(resourceVersion, newest) ?? 1) <= 0;
+  }
+
+  /** Whether a handler may know of this object's deletion: under selectors a found one and a watched one have different ids. */
+  deletionBegan(view: number, uid: string): boolean {
+    return this.deletions.has(`${view}/${uid}`);
   }
 
   [Symbol.iterator](): Iterator<StartedEvent> {
