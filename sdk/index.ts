@@ -17,6 +17,19 @@ export {
 } from "./errors.ts";
 export type * from "./kube.ts";
 
+/** An object as the API server gives it: what every stored object has is there. */
+export type Observed<T> = T & {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    /** Absent for cluster-scoped kinds. */
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+  };
+};
+
 /** One change of an object that a trigger selects. */
 export interface WatchEvent<T = UnknownObject> {
   /** The same change has the same id in every delivery: an idempotency key. */
@@ -25,9 +38,9 @@ export interface WatchEvent<T = UnknownObject> {
   readonly trigger: string;
   readonly type: "Added" | "Modified" | "Deleted";
   /** The object after the change; of a Deleted, the last state known. Raw JSON: timestamps are text. */
-  readonly object: T;
+  readonly object: Observed<T>;
   /** The object before the change, where it is known. */
-  readonly oldObject?: T;
+  readonly oldObject?: Observed<T>;
   /** The object existed when the function was first deployed. */
   readonly initial?: boolean;
   /** Found by comparing with a list, not received from a watch: changes in between may have been merged into one. */

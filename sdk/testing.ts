@@ -43,7 +43,10 @@ export interface Run {
 }
 
 /** An event of which a test gives what matters to it. */
-export type EventOf<T> = Partial<WatchEvent<T>> & Pick<WatchEvent<T>, "object">;
+export type EventOf<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & {
+  readonly object: T;
+  readonly oldObject?: T;
+};
 
 /**
  * Runs a handler once. Never rejects for what the handler throws: that is `error`.
@@ -103,7 +106,8 @@ export async function runHandler<T extends KubeObject = UnknownObject>(
 function complete<T extends KubeObject>(event: EventOf<T>): WatchEvent<T> {
   const { resourceVersion = "1" } = event.object.metadata ?? {};
   const defaults = { id: "test", trigger: "test", type: "Modified", attempt: 1, redelivered: false } as const;
-  return structuredClone({ ...defaults, resourceVersion, ...event });
+  // A test gives of an object what matters to it; what the API server would add may be missing.
+  return structuredClone({ ...defaults, resourceVersion, ...event }) as WatchEvent<T>;
 }
 
 function isThere({ type, object }: EventOf<KubeObject>, objects: readonly KubeObject[]): boolean {
