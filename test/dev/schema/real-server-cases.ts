@@ -347,4 +347,6 @@ export const history: Write[] = [
   { by: "m1", spec: { nope: 1 } },
   { by: "m1", spec: { int: "x" } },
   { by: "cli", spec: { keyed: null, set: ["new"] }, update: true },
+  { by: "m6", spec: { set: ["x", "y", "z"] } },
+  { by: "m7", spec: { set: ["z", "x"] } },
 ];
