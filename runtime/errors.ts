@@ -172,6 +172,14 @@ export const errorCodes = {
   ),
 
   // dev
+  WF_DEV_CLUSTER_PORT: user(
+    "the embedded cluster cannot listen on the port",
+    "name another port, 0 for any that is free, or end the process that has this one",
+  ),
+  WF_DEV_CLUSTER_LOCKED: user(
+    "another process keeps its embedded cluster in this state file",
+    "end that process, or name another file",
+  ),
   WF_DEV_CLUSTER_STATE: user(
     "the embedded cluster's state file cannot be read",
     "name another file, or delete this one to begin with an empty cluster",

@@ -16,6 +16,7 @@ import { kubeconfigText, writePrivately } from "./kubeconfig.ts";
 import { ApiServer } from "./rest/api-server.ts";
 import type { Backend } from "./rest/call.ts";
 import { ResourceHandler } from "./rest/resource-handler.ts";
+import { FileLock } from "./storage/file-lock.ts";
 import { type Identity, StateFile } from "./storage/state-file.ts";
 import { Store } from "./storage/store.ts";
 import { specialResources } from "./virtual/special-resources.ts";
@@ -49,13 +50,10 @@ export interface Cluster {
   close(): Promise<void>;
 }
 
-/** Starts the cluster; resolves once it serves. Rejects if the port is taken or the state file cannot be read. */
+/** Starts the cluster; resolves once it serves. Rejects with a WatchfireError if the port or the state file cannot be had. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { clock, stateFile, kubeconfigFile } = options;
-  const restored = stateFile === undefined ? undefined : StateFile.read(stateFile);
-  const identity = restored?.identity ?? (await newIdentity(clock));
-  const journal =
-    stateFile === undefined ? undefined : new StateFile(stateFile, restored ?? { identity, revision: 1, records: [] });
+  const { identity, restored, journal } = await openState(stateFile, clock);
   const store = new Store(clock, journal, restored);
   const registry = new Registry();
   const tokens = new ServiceAccountTokens(identity.tokenKey, store, clock);
@@ -80,7 +78,13 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const controllers = startControllers(backend, identity.ca);
   seed(backend);
   controllers.settle();
-  port = await server.listen(options.port ?? 0);
+  try {
+    port = await server.listen(options.port ?? 0);
+  } catch (error) {
+    controllers.stop();
+    store.close();
+    throw error;
+  }
   const url = `https://127.0.0.1:${port}`;
   const kubeconfig = kubeconfigText({ url, ca: identity.ca, token: identity.adminToken });
   if (kubeconfigFile !== undefined) writePrivately(kubeconfigFile, kubeconfig);
@@ -99,6 +103,21 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       await server.close();
     },
   };
+}
+
+/** What a restart finds again: who the cluster is, and its objects. */
+async function openState(stateFile: string | undefined, clock: Clock) {
+  if (stateFile === undefined) return { identity: await newIdentity(clock), restored: undefined, journal: undefined };
+  const lock = FileLock.take(stateFile);
+  try {
+    const restored = StateFile.read(stateFile);
+    const identity = restored?.identity ?? (await newIdentity(clock));
+    const journal = new StateFile(stateFile, lock, restored ?? { identity, revision: 1, records: [] });
+    return { identity, restored, journal };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
 }
 
 async function newIdentity(clock: Clock): Promise<Identity> {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import { WatchfireError } from "../../../errors.ts";
 import { ApiError, forbidden, methodNotAllowed } from "../api/status.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../auth/authorizer.ts";
@@ -47,12 +48,13 @@ export class ApiServer {
     this.server.on("tlsClientError", (_error, socket) => socket.destroy());
   }
 
-  /** Listens on loopback; gives the port. Rejects if the port is taken. */
+  /** Listens on loopback; gives the port. Rejects with WF_DEV_CLUSTER_PORT if it cannot be had. */
   listen(port: number): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.server.once("error", reject);
+      const refuse = (cause: Error) => reject(portRefused(port, cause));
+      this.server.once("error", refuse);
       this.server.listen(port, "127.0.0.1", () => {
-        this.server.off("error", reject);
+        this.server.off("error", refuse);
         resolve((this.server.address() as AddressInfo).port);
       });
     });
@@ -70,7 +72,7 @@ export class ApiServer {
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const reply = new Reply(request, response);
     try {
-      const url = new URL(request.url ?? "/", "https://localhost");
+      const url = new URL(`https://localhost${request.url}`);
       const method = request.method ?? "GET";
       const info = requestInfo(method, url.pathname, url.searchParams);
       const user = this.authenticator.authenticate(request);
@@ -92,4 +94,12 @@ export class ApiServer {
     if (info.isResource) throw forbidden({ group: info.group, plural: info.resource }, info.name, why);
     throw new ApiError(403, "Forbidden", `forbidden: ${why}`, {});
   }
+}
+
+function portRefused(port: number, cause: Error): WatchfireError {
+  return new WatchfireError("WF_DEV_CLUSTER_PORT", {
+    what: `nothing can listen on 127.0.0.1: ${cause.message}`,
+    actual: port,
+    cause,
+  });
 }

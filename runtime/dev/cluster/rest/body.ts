@@ -22,15 +22,25 @@ export interface Body {
 export async function readBody(request: IncomingMessage): Promise<Body> {
   const pieces: Buffer[] = [];
   let size = 0;
-  for await (const piece of request as AsyncIterable<Buffer>) {
+  // The request is left open when it is too large, so that the answer can still be sent.
+  const stream: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
+  for await (const piece of stream) {
     size += piece.length;
     if (size > bodyLimit) throw tooLarge(bodyLimit);
     pieces.push(piece);
   }
   let bytes = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
-  if (request.headers["content-encoding"] === "gzip") bytes = gunzipSync(bytes, { maxOutputLength: bodyLimit });
+  if (request.headers["content-encoding"] === "gzip") bytes = unpacked(bytes);
   const mediaType = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   return { bytes, mediaType };
+}
+
+function unpacked(bytes: Buffer): Buffer {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: bodyLimit });
+  } catch {
+    throw badRequest("the body is not the gzip stream that its Content-Encoding says, or too large");
+  }
 }
 
 /** Parses a body as JSON or YAML, by its media type. Throws 400 or 415. */

@@ -52,8 +52,10 @@ export class Reply {
       return;
     }
     if (error instanceof PathNotFound) this.text(404, "404 page not found\n");
-    else if (error instanceof ApiError) this.status(error.status);
-    else {
+    else if (error instanceof ApiError) {
+      if (error.code === 413) this.response.setHeader("Connection", "close");
+      this.status(error.status);
+    } else {
       const message = `Internal error occurred: ${error instanceof Error ? error.message : String(error)}`;
       this.status(new ApiError(500, "InternalError", message, { causes: [{ message }] }).status);
     }
@@ -66,7 +68,7 @@ export class Reply {
   }
 
   private wantsPretty(): boolean {
-    return new URL(this.request.url ?? "/", "https://localhost").searchParams.get("pretty") === "true";
+    return new URL(`https://localhost${this.request.url}`).searchParams.get("pretty") === "true";
   }
 
   private header(contentType: string): void {

@@ -1,7 +1,6 @@
 import {
   closeSync,
   existsSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -9,10 +8,10 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { dirname } from "node:path";
 import { z } from "zod";
 import { WatchfireError } from "../../../errors.ts";
 import type { KubeObject } from "../api/object.ts";
+import type { FileLock } from "./file-lock.ts";
 import type { Journal, JournalRecord } from "./store.ts";
 
 /** What a cluster is, beyond its objects: kept, so that an old kubeconfig works after a restart. */
@@ -56,6 +55,7 @@ export class StateFile implements Journal {
   private readonly file: string;
   private readonly identity: Identity;
   private readonly live = new Map<string, JournalRecord>();
+  private readonly lock: FileLock;
   private descriptor: number;
   private voided = 0;
   private revision: number;
@@ -84,12 +84,12 @@ export class StateFile implements Journal {
   }
 
   /** Starts a fresh file with what is live. */
-  constructor(file: string, restored: Restored) {
+  constructor(file: string, lock: FileLock, restored: Restored) {
     this.file = file;
+    this.lock = lock;
     this.identity = restored.identity;
     this.revision = restored.revision;
     for (const record of restored.records) keep(this.live, record);
-    mkdirSync(dirname(file), { recursive: true });
     this.descriptor = this.rewrite();
   }
 
@@ -104,6 +104,7 @@ export class StateFile implements Journal {
 
   close(): void {
     closeSync(this.descriptor);
+    this.lock.release();
   }
 
   private rewrite(): number {

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { at, equal, type Fields, isFields, type KubeObject } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 import { field, type Traits } from "../resource-type.ts";
@@ -114,12 +115,9 @@ export const pod: Traits = {
   },
 };
 
-/** Cluster IPs are handed out from 10.96.0.0/16, as kubeadm does; the pool is never exhausted by a developer. */
-let lastServiceAddress = 10;
-
-function nextClusterIp(): string {
-  lastServiceAddress++;
-  return `10.96.${(lastServiceAddress >> 8) & 255}.${lastServiceAddress & 255}`;
+/** A cluster IP of 10.96.0.0/12, kubeadm's range, by chance: nothing routes to it, and two alike are unlikely. */
+function anyClusterIp(): string {
+  return `10.${96 + randomInt(16)}.${randomInt(256)}.${randomInt(1, 255)}`;
 }
 
 export const service: Traits = {
@@ -139,7 +137,7 @@ export const service: Traits = {
     if (!old) object.status = { loadBalancer: {} };
     if (spec.type === "ExternalName") return;
     const before = old && isFields(old.spec) ? old.spec : {};
-    otherwise(spec, "clusterIP", before.clusterIP ?? nextClusterIp());
+    otherwise(spec, "clusterIP", before.clusterIP ?? anyClusterIp());
     otherwise(spec, "clusterIPs", [spec.clusterIP]);
     otherwise(spec, "ipFamilies", ["IPv4"]);
     otherwise(spec, "ipFamilyPolicy", "SingleStack");

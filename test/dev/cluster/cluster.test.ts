@@ -1,0 +1,125 @@
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, statSync } from "node:fs";
+import { type RequestOptions, request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { systemClock } from "../../../runtime/clock.ts";
+import { type Cluster, startCluster } from "../../../runtime/dev/cluster/cluster.ts";
+
+const clusters: Cluster[] = [];
+const folder = () => mkdtempSync(join(tmpdir(), "cluster-"));
+async function start(options: Partial<Parameters<typeof startCluster>[0]> = {}): Promise<Cluster> {
+  const cluster = await startCluster({ clock: systemClock, ...options });
+  clusters.push(cluster);
+  return cluster;
+}
+afterEach(async () => {
+  for (const cluster of clusters.splice(0)) await cluster.close();
+});
+
+/** One request on a socket of its own; the answer's stream is not read. */
+async function send(cluster: Cluster, method: string, path: string, body?: unknown) {
+  const options: RequestOptions = {
+    method,
+    agent: false,
+    ca: cluster.caCertificate,
+    headers: { authorization: `Bearer ${cluster.adminToken}`, "content-type": "application/json" },
+  };
+  const sent = request(`${cluster.url}${path}`, options);
+  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = (await once(sent, "response")) as [import("node:http").IncomingMessage];
+  return response;
+}
+async function json(cluster: Cluster, method: string, path: string, body?: unknown) {
+  const response = await send(cluster, method, path, body);
+  const pieces: Buffer[] = [];
+  for await (const piece of response) pieces.push(piece as Buffer);
+  return { code: response.statusCode, body: JSON.parse(Buffer.concat(pieces).toString()) };
+}
+const configMaps = "/api/v1/namespaces/default/configmaps";
+
+describe("the embedded cluster", () => {
+  test("closes with watches open, and ends them cleanly", async () => {
+    const cluster = await start();
+    const watch = await send(cluster, "GET", `${configMaps}?watch=true`);
+    watch.resume();
+    const ended = once(watch, "end");
+    await cluster.close();
+    clusters.pop();
+    await ended;
+    expect(watch.complete).toBe(true);
+  });
+
+  test("keeps its objects, token, certificates and resourceVersions over a restart, and no history", async () => {
+    const stateFile = join(folder(), "state");
+    const first = await start({ stateFile });
+    const made = await json(first, "POST", configMaps, { metadata: { name: "a" }, data: { x: "1" } });
+    const uid = (await json(first, "GET", "/api/v1/namespaces/kube-system")).body.metadata.uid;
+    await first.close();
+    clusters.pop();
+    const second = await start({ stateFile });
+    expect(second.adminToken).toBe(first.adminToken);
+    expect(second.caCertificate).toBe(first.caCertificate);
+    expect((await json(second, "GET", `${configMaps}/a`)).body).toEqual(made.body);
+    expect((await json(second, "GET", "/api/v1/namespaces/kube-system")).body.metadata.uid).toBe(uid);
+    await json(second, "POST", configMaps, { metadata: { name: "b" } });
+    const old = await json(second, "GET", `${configMaps}?watch=1&resourceVersion=1&timeoutSeconds=1`);
+    expect(old.body).toMatchObject({ type: "ERROR", object: { code: 410, reason: "Expired" } });
+  });
+
+  test("sends a watcher that does not read away, cleanly, and keeps serving the others", async () => {
+    const cluster = await start();
+    const slow = await send(cluster, "GET", `${configMaps}?watch=true`);
+    slow.pause();
+    const name = "big";
+    await json(cluster, "POST", configMaps, { metadata: { name } });
+    const data = { x: "y".repeat(200_000) };
+    const deadline = systemClock.monotonic() + 15_000;
+    let writes = 0;
+    const closed = once(slow, "close").then(() => true);
+    for (; writes < 1200 && systemClock.monotonic() < deadline; writes++)
+      await json(cluster, "PUT", `${configMaps}/${name}`, { metadata: { name }, data: { ...data, n: String(writes) } });
+    let lines = 0;
+    slow.on("data", (piece: Buffer) => {
+      for (const byte of piece) if (byte === 0x0a) lines++;
+    });
+    slow.resume();
+    await closed;
+    expect(slow.complete).toBe(true);
+    expect(lines).toBeLessThan(writes);
+  }, 40_000);
+
+  test("writes a kubeconfig that only its owner reads and that needs no other file", async () => {
+    const kubeconfigFile = join(folder(), "sub", "config");
+    const cluster = await start({ kubeconfigFile });
+    expect(statSync(kubeconfigFile).mode & 0o777).toBe(0o600);
+    expect(readFileSync(kubeconfigFile, "utf8")).toBe(cluster.kubeconfig);
+    expect(cluster.kubeconfig).toContain("certificate-authority-data");
+  });
+
+  test("says which port it cannot have", async () => {
+    const cluster = await start();
+    const port = Number(new URL(cluster.url).port);
+    await expect(startCluster({ port, clock: systemClock })).rejects.toThrow(/WF_DEV_CLUSTER_PORT.*EADDRINUSE/);
+  });
+
+  test("forgets its history when the administrator asks over HTTPS, and nobody else", async () => {
+    const cluster = await start();
+    const { revision } = cluster;
+    await json(cluster, "POST", configMaps, { metadata: { name: "a" } });
+    expect((await json({ ...cluster, adminToken: "wrong" }, "POST", "/watchfire.dev/compact")).code).toBe(401);
+    expect((await json(cluster, "POST", "/watchfire.dev/compact")).code).toBe(200);
+    const old = await json(cluster, "GET", `${configMaps}?watch=1&resourceVersion=${revision}&timeoutSeconds=1`);
+    expect(old.body.object.code).toBe(410);
+  });
+
+  test("answers a body that is too large with 413", async () => {
+    const cluster = await start();
+    const reply = await json(cluster, "POST", configMaps, {
+      metadata: { name: "a" },
+      data: { x: "y".repeat(4 << 20) },
+    });
+    expect(reply.code).toBe(413);
+  });
+});
