@@ -11,7 +11,7 @@ import { settle, VirtualClock } from "../virtual-clock.ts";
 
 /** Lets the event loop turn until nothing new has begun for a few turns. */
 export async function quiet(runner: ScriptedRunner): Promise<void> {
-  for (let still = 0, seen = -1; still < 3; still = seen === runner.deliveries.length ? still + 1 : 0) {
+  for (let still = 0, seen = -1; still < 8; still = seen === runner.deliveries.length ? still + 1 : 0) {
     seen = runner.deliveries.length;
     await settle();
   }

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { Filter, type FilterRules } from "../../runtime/filter/filter.ts";
+import type { ChangeType } from "../../runtime/manifest/function.ts";
+
+const rules = (over: Partial<FilterRules> = {}): FilterRules => ({
+  events: ["Added", "Modified", "Deleted"],
+  changedFields: [],
+  matchConditions: [],
+  lastBody: "Full",
+  ...over,
+});
+
+const when = (...expressions: string[]): Partial<FilterRules> => ({
+  matchConditions: expressions.map((expression, index) => ({ name: `c${index}`, expression })),
+});
+
+const json = (object: unknown) => Buffer.from(JSON.stringify(object));
+const unknown = { hash: undefined, matched: undefined };
+
+function judge(over: Partial<FilterRules>, object: unknown, type: ChangeType = "Added", old?: unknown) {
+  return new Filter(rules(over)).judge(type, json(object), unknown, old === undefined ? undefined : json(old), false);
+}
+
+describe("filters", () => {
+  it("only the types a trigger names are delivered, and no body is parsed for that", () => {
+    const filter = new Filter(rules({ events: ["Deleted"] }));
+    const notJson = Buffer.from("{");
+    expect(filter.judge("Added", notJson, unknown, undefined, false).deliver).toBe(false);
+    expect(filter.judge("Deleted", notJson, unknown, undefined, false).deliver).toBe(true);
+  });
+
+  it("a Modified is delivered only if one of the changed fields differs, whatever the order of keys", () => {
+    const filter = new Filter(rules({ changedFields: [["data"], ["metadata", "labels"]] }));
+    const seen = (object: unknown) => filter.judge("Added", json(object), unknown, undefined, false).hash;
+    const before = { hash: seen({ data: { a: 1, b: [{ x: 1, y: 2 }] } }), matched: true };
+    const modified = (object: unknown) => filter.judge("Modified", json(object), before, undefined, false).deliver;
+    expect(modified({ status: 9, data: { b: [{ y: 2, x: 1 }], a: 1 } })).toBe(false);
+    expect(modified({ data: { a: 2, b: [{ x: 1, y: 2 }] } })).toBe(true);
+    expect(modified({ data: { a: 1, b: [{ x: 1, y: 2 }] }, metadata: { labels: {} } })).toBe(true);
+    expect(modified({ data: null })).toBe(true);
+    expect(seen({ data: null })).not.toBe(seen({}));
+  });
+
+  it("all conditions must hold", () => {
+    expect(judge(when("object.a == 1", "object.b == 2"), { a: 1, b: 2 }).deliver).toBe(true);
+    expect(judge(when("object.a == 1", "object.b == 2"), { a: 1, b: 3 }).deliver).toBe(false);
+  });
+
+  it("whole numbers are ints, others doubles", () => {
+    expect(judge(when("object.spec.replicas + 1 > 3"), { spec: { replicas: 3 } }).deliver).toBe(true);
+    expect(judge(when("type(object.spec.replicas) == int"), { spec: { replicas: 3 } }).deliver).toBe(true);
+    expect(judge(when("object.ratio < 0.5 && type(object.ratio) == double"), { ratio: 0.25 }).deliver).toBe(true);
+  });
+
+  it("the previous object is null for an Added, and there for the others", () => {
+    const grew = when("oldObject != null && object.n > oldObject.n");
+    expect(judge(grew, { n: 2 }, "Modified", { n: 1 }).deliver).toBe(true);
+    expect(judge(grew, { n: 1 }, "Modified", { n: 2 }).deliver).toBe(false);
+    expect(judge(grew, { n: 2 }, "Added", { n: 1 }).deliver).toBe(false);
+  });
+
+  it("a condition that cannot be evaluated counts as not holding, and is told", () => {
+    const told: string[] = [];
+    const filter = new Filter(rules(when("object.status.phase == 'Running'")), (error) => told.push(error.condition));
+    expect(filter.judge("Added", json({}), unknown, undefined, false).deliver).toBe(false);
+    expect(told).toEqual(["c0"]);
+  });
+
+  it("a false condition decides, even if another cannot be evaluated", () => {
+    const told: string[] = [];
+    const filter = new Filter(rules(when("object.missing.x == 1", "false")), (error) => told.push(error.condition));
+    expect(filter.judge("Added", json({}), unknown, undefined, false).deliver).toBe(false);
+    expect(told).toEqual([]);
+  });
+
+  it("a deletion of which only the metadata is known goes by the last answer of the conditions", () => {
+    const filter = new Filter(rules({ lastBody: "Metadata", events: ["Deleted"], ...when("size(object.data) > 0") }));
+    const added = filter.judge("Added", json({ data: { a: 1 } }), unknown, undefined, false);
+    expect(added).toMatchObject({ deliver: false, matched: true });
+    for (const matched of [true, false]) {
+      expect(filter.judge("Deleted", json({}), { hash: "", matched }, undefined, true).deliver).toBe(matched);
+    }
+  });
+
+  it("an expression that is no CEL is refused with its place in it", () => {
+    expect(() => new Filter(rules(when("object.x ==")))).toThrow(/WF_FILTER_CONDITION_SYNTAX.*at character 12/);
+    expect(() => new Filter(rules(when("true", "objekt.x == 1")))).toThrow(
+      /WF_FILTER_CONDITION_TYPE matchConditions\[1\]\.expression.*objekt/,
+    );
+    expect(() => new Filter(rules(when("'yes'")))).toThrow(/yields string, not bool/);
+  });
+});
