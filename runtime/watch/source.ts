@@ -5,21 +5,18 @@ import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { Audience } from "./audience.ts";
 import { Backoff } from "./backoff.ts";
-import type { Change } from "./change.ts";
 import { currentVersion } from "./current-version.ts";
-import { causeOf, Ended, type Ending, endingOf, messageOf } from "./failure.ts";
-import { InitialEvents } from "./initial-events.ts";
-import { ListExpired, listCollection } from "./list.ts";
+import { causeOf, type Ending, endingOf, messageOf } from "./failure.ts";
+import { Intake } from "./intake.ts";
 import type { ListSlots } from "./list-slots.ts";
 import { Liveness } from "./liveness.ts";
 import type { SourceStatus, WatchObserver } from "./observer.ts";
 import { Removal } from "./removal.ts";
 import { compareResourceVersions } from "./resource-version.ts";
-import { Session } from "./session.ts";
-import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "./source-spec.ts";
+import { ObjectIdentity, type SourceSpec } from "./source-spec.ts";
 import { Standing } from "./standing.ts";
-import type { ListReason, Subscriber } from "./subscriber.ts";
-import { type History, judge, type Verdict } from "./verdict.ts";
+import type { Subscriber } from "./subscriber.ts";
+import { judge, type Verdict } from "./verdict.ts";
 
 /** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
 const missingPollMs = { from: 3000, to: 4000 };
@@ -28,9 +25,6 @@ const degradedMs = 300_000;
 /** An empty cache that answered for the whole has filled by then. */
 const secondOpinionMs = 30_000;
 const soonMs = 1000;
-/** Initial events that pause longer than this, or take longer than that, do not end: some servers never mark their end. */
-const initialIdleMs = 30_000;
-const initialTotalMs = 300_000;
 const listInsteadMs = 3_600_000;
 
 /** What a source is given. */
@@ -56,16 +50,13 @@ export class Source {
   private readonly backoff: Backoff;
   private readonly liveness: Liveness;
   private readonly removal: Removal;
+  private readonly intake: Intake;
   private readonly stopping = new AbortController();
   private readonly poison = { after: "", count: 0 };
   private resource: Resource | undefined;
   /** The kind as it was last served. */
   private lastResource: Resource | undefined;
-  private relist: ListReason | undefined;
   private listInsteadUntil = Number.NEGATIVE_INFINITY;
-  private session: Session | undefined;
-  private phase: History["phase"] = "live";
-  private bookmarks = 0;
   private oddErrors = 0;
   private probed = false;
   private lastByteAt: number | undefined;
@@ -78,14 +69,27 @@ export class Source {
     this.backoff = new Backoff(context.random);
     this.liveness = new Liveness(context.random);
     this.removal = new Removal(context.transport, context.clock);
+    this.intake = new Intake({
+      ...context,
+      spec,
+      audience: this.audience,
+      standing: this.standing,
+      liveness: this.liveness,
+      signal: this.stopping.signal,
+      // A position from before a restart may lie in the future of a cluster that was restored from a backup.
+      doubtful: (resource, why) => {
+        if (why === "older-bookmark" || !this.probed) void this.probe(resource);
+      },
+    });
   }
 
   /** Adds a listener; the first one starts the source. One that needs more than the stream holds makes it reconnect. */
   join(subscriber: Subscriber): void {
-    const live = this.session !== undefined && this.phase === "live" && this.standing.state === "watching";
+    const live =
+      this.intake.session !== undefined && this.intake.phase === "live" && this.standing.state === "watching";
     const served = this.audience.join(subscriber, live ? this.standing.received : undefined);
     this.running ??= this.run();
-    if (live && !served) this.session?.end({ type: "closed", by: "join" });
+    if (live && !served) this.intake.session?.end({ type: "closed", by: "join" });
   }
 
   /** Removes a listener. @returns how many are left; the others notice nothing. */
@@ -97,13 +101,13 @@ export class Source {
   /** Ends the source for good: its connection is closed and no timer is left when this resolves. */
   async stop(): Promise<void> {
     this.stopping.abort(new Error("the source stops"));
-    this.session?.end({ type: "closed", by: "stop" });
+    this.intake.session?.end({ type: "closed", by: "stop" });
     await this.running;
     this.standing.enter("stopped");
   }
 
   status(): SourceStatus {
-    return this.standing.status(this.session?.lastByteAt ?? this.lastByteAt, this.audience.size);
+    return this.standing.status(this.intake.session?.lastByteAt ?? this.lastByteAt, this.audience.size);
   }
 
   private async run(): Promise<void> {
@@ -150,212 +154,26 @@ export class Source {
   /** One list, or one connection of a watch, and what follows from how it ended. */
   private async connect(resource: Resource): Promise<void> {
     const began = this.context.clock.monotonic();
-    const start = this.relist ? ({ type: "list" } as const) : this.audience.start(this.standing.received);
-    this.bookmarks = 0;
+    const start = this.intake.relist ? ({ type: "list" } as const) : this.audience.start(this.standing.received);
+    this.intake.bookmarks = 0;
     let ending: Ending | undefined;
     if (start.type === "watch") {
-      ending = await this.follow(resource, start.from);
+      ending = await this.intake.follow(resource, start.from);
     } else if (began >= this.listInsteadUntil) {
-      ending = await this.readInitialEvents(resource);
+      ending = await this.intake.readInitialEvents(resource);
     } else {
-      ending = await this.readList(resource);
+      ending = await this.intake.readList(resource);
     }
-    const lines = this.session?.lines ?? 0;
-    this.lastByteAt = this.session?.lastByteAt ?? this.lastByteAt;
-    this.session = undefined;
+    const lines = this.intake.session?.lines ?? 0;
+    this.lastByteAt = this.intake.session?.lastByteAt ?? this.lastByteAt;
+    this.intake.session = undefined;
+    if (this.intake.phase === "live" && start.type === "list") this.probed = true;
     if (ending) await this.react(ending, began, lines);
-  }
-
-  /** A watch from a known position. */
-  private follow(resource: Resource, from: string): Promise<Ending> {
-    this.phase = "live";
-    const resumed = this.standing.received;
-    this.standing.received ??= from;
-    const timeoutSeconds = this.liveness.nextTimeoutSeconds();
-    const query = {
-      watch: "1",
-      allowWatchBookmarks: "true",
-      resourceVersion: from,
-      timeoutSeconds: String(timeoutSeconds),
-    };
-    return this.runSession(resource, query, timeoutSeconds, {
-      opened: () => {
-        this.audience.settle(resumed);
-        this.standing.received = from;
-        this.standing.enter("watching");
-        if (this.audience.waiting) this.session?.end({ type: "closed", by: "join" });
-        // A position from before a restart may lie in the future of a cluster that was restored from a backup.
-        if (!this.probed) void this.probe(resource);
-      },
-      change: (change) => this.live(change),
-      bookmark: (resourceVersion) => this.liveBookmark(resource, resourceVersion),
-    });
-  }
-
-  /** What exists and then what changes, on one connection (WatchList). */
-  private async readInitialEvents(resource: Resource): Promise<Ending> {
-    const { clock, listSlots } = this.context;
-    const release = await listSlots.take(this.stopping.signal);
-    const reason = this.relist ?? "relist";
-    const began = clock.monotonic();
-    this.phase = "initial";
-    this.standing.enter("listing");
-    const initial = new InitialEvents(this.audience.list(reason, this.standing.received));
-    const timeoutSeconds = this.liveness.nextTimeoutSeconds();
-    const query = {
-      watch: "1",
-      allowWatchBookmarks: "true",
-      sendInitialEvents: "true",
-      resourceVersionMatch: "NotOlderThan",
-      resourceVersion: (reason === "relist" ? this.standing.received : undefined) ?? "",
-      timeoutSeconds: String(timeoutSeconds),
-    };
-    const overdue = clock.after(initialTotalMs, () => {
-      if (initial.running) this.session?.end({ type: "unmarked" });
-    });
-    const ending = await this.runSession(resource, query, timeoutSeconds, {
-      opened: () => {},
-      change: (change) => {
-        if (initial.running) initial.change(change);
-        else this.live(change);
-      },
-      bookmark: (resourceVersion, initialEnd) => {
-        if (!initial.running) return this.liveBookmark(resource, resourceVersion);
-        if (!initialEnd) return;
-        const listVersion = initial.listVersion(resourceVersion);
-        if (listVersion === undefined) throw new Ended({ type: "unmarked" });
-        this.refuseOlderList(listVersion, reason);
-        this.listed(initial.items, began, listVersion);
-        const { outcome, changes } = initial.end(listVersion);
-        release();
-        if (outcome === "held") throw new Ended({ type: "closed", by: "doubt" });
-        for (const change of changes) this.live(change);
-        this.standing.enter("watching");
-        this.audience.bookmark(resourceVersion);
-        this.advance(resourceVersion);
-        if (this.audience.waiting) this.session?.end({ type: "closed", by: "join" });
-      },
-    });
-    overdue.cancel();
-    release();
-    initial.abort();
-    return ending;
-  }
-
-  /** What exists, page by page. Undefined: it was read, and can be followed from. */
-  private async readList(resource: Resource, paged = true): Promise<Ending | undefined> {
-    const { clock, listSlots, transport } = this.context;
-    const release = await listSlots.take(this.stopping.signal);
-    const reason = this.relist ?? "relist";
-    const began = clock.monotonic();
-    this.phase = "list";
-    this.standing.enter("listing");
-    let items = 0;
-    let ended = false;
-    const receiver = this.audience.list(reason, this.standing.received);
-    try {
-      const listVersion = await listCollection({
-        transport,
-        clock,
-        path: resourcePath(resource, this.spec.namespace),
-        query: selectorQuery(this.spec),
-        headers: acceptHeader(this.spec, "list"),
-        identity: new ObjectIdentity(resource),
-        from: { notOlderThan: reason === "relist" ? this.standing.received : undefined },
-        paged,
-        signal: this.stopping.signal,
-        congested: () => this.audience.congested,
-        item: (change) => {
-          items++;
-          receiver.item(change);
-        },
-      });
-      this.refuseOlderList(listVersion, reason);
-      this.listed(items, began, listVersion);
-      ended = true;
-      return receiver.end(listVersion) === "held" ? { type: "closed", by: "doubt" } : undefined;
-    } catch (error) {
-      if (!ended) receiver.abort();
-      if (!(error instanceof ListExpired) || !paged) return endingOf(error);
-    } finally {
-      release();
-    }
-    return this.readList(resource, false);
-  }
-
-  private async runSession(
-    resource: Resource,
-    query: Record<string, string>,
-    timeoutSeconds: number,
-    on: {
-      opened(): void;
-      change(change: Change): void;
-      bookmark(resourceVersion: string, initialEnd: boolean): void;
-    },
-  ): Promise<Ending> {
-    this.stopping.signal.throwIfAborted();
-    this.session = new Session({
-      transport: this.context.transport,
-      clock: this.context.clock,
-      path: resourcePath(resource, this.spec.namespace),
-      query: { ...selectorQuery(this.spec), ...query },
-      headers: acceptHeader(this.spec, "watch"),
-      identity: new ObjectIdentity(resource),
-      timeoutMs: timeoutSeconds * 1000,
-      idleMs: () => (this.phase === "initial" ? initialIdleMs : this.liveness.idleMs),
-      congested: () => this.audience.congested,
-      ...on,
-    });
-    return this.session.run();
-  }
-
-  /** Everything up to `listVersion` is known now. */
-  private listed(items: number, began: number, listVersion: string): void {
-    this.context.observer.listed(this.spec, items, this.context.clock.monotonic() - began);
-    this.phase = "live";
-    this.relist = undefined;
-    this.standing.received = listVersion;
-    this.poison.count = 0;
-    this.probed = true;
-  }
-
-  /** A list older than what was received before would turn back time for everybody who knows better. */
-  private refuseOlderList(listVersion: string, reason: ListReason): void {
-    const { received } = this.standing;
-    if (reason === "rv-rewind" || received === undefined) return;
-    if ((compareResourceVersions(listVersion, received) ?? 0) < 0) throw new Ended({ type: "closed", by: "rewind" });
-  }
-
-  private live(change: Change): void {
-    this.audience.change(change);
-    this.context.observer.received(this.spec, change.type, change.body.length);
-    this.advance(change.meta.resourceVersion);
-  }
-
-  private liveBookmark(resource: Resource, resourceVersion: string): void {
-    this.bookmarks++;
-    this.liveness.bookmark();
-    this.standing.bookmarkAt = this.context.clock.monotonic();
-    this.context.observer.received(this.spec, "Bookmark", 0);
-    if (!this.advance(resourceVersion)) void this.probe(resource);
-    else this.audience.bookmark(resourceVersion);
-  }
-
-  /** @returns false for a resourceVersion older than one before. */
-  private advance(resourceVersion: string): boolean {
-    const { received } = this.standing;
-    const order = received === undefined ? undefined : compareResourceVersions(resourceVersion, received);
-    if (order !== undefined && order < 0) {
-      this.context.observer.stale(this.spec);
-      return false;
-    }
-    this.standing.received = resourceVersion;
-    return true;
   }
 
   /** Asks whether the server's resourceVersions went back to before what was received, and lists anew if so. */
   private async probe(resource: Resource): Promise<void> {
-    const { session } = this;
+    const { session } = this.intake;
     const { received } = this.standing;
     const current = await currentVersion({
       transport: this.context.transport,
@@ -368,8 +186,8 @@ export class Source {
     this.probed = current !== undefined;
     if (current === undefined || received === undefined) return;
     if ((compareResourceVersions(current, received) ?? 0) >= 0) return;
-    this.relist = "rv-rewind";
-    if (session === this.session) session?.end({ type: "closed", by: "rewind" });
+    this.intake.relist = "rv-rewind";
+    if (session === this.intake.session) session?.end({ type: "closed", by: "rewind" });
   }
 
   private async react(ending: Ending, began: number, lines: number): Promise<void> {
@@ -380,12 +198,12 @@ export class Source {
     const message = messageOf(ending);
     this.standing.reconnected(cause);
     if (ending.type !== "closed" && ending.type !== "eof") this.standing.failed(cause, message);
-    if (this.phase === "live") this.liveness.ended(lastedMs, lines, this.bookmarks);
+    if (this.intake.phase === "live") this.liveness.ended(lastedMs, lines, this.intake.bookmarks);
     this.count(ending);
     if (ending.type === "poison") observer.poisoned(this.spec, message);
     this.backoff.worked(lastedMs);
     this.standing.attempt = this.backoff.attempt;
-    const { phase } = this;
+    const { phase } = this.intake;
     const { count } = this.poison;
     const verdict = judge(ending, { lastedMs, lines, phase, poisons: count, oddErrors: this.oddErrors });
     await this.obey(verdict, { cause, message });
@@ -402,14 +220,14 @@ export class Source {
         if (verdict.wait === "soon") return this.sleep(random() * soonMs);
         return verdict.wait === "none" ? undefined : this.backOff(reason, verdict.atLeastMs);
       case "relist":
-        this.relist ??= "relist";
+        this.intake.relist ??= "relist";
         observer.gone(this.spec);
         return verdict.wait === "none" ? undefined : this.backOff(reason);
       case "rewind":
-        this.relist = "rv-rewind";
+        this.intake.relist = "rv-rewind";
         return undefined;
       case "second-opinion":
-        this.relist ??= "relist";
+        this.intake.relist ??= "relist";
         this.standing.enter("backoff", { ...reason, delayMs: secondOpinionMs });
         return this.sleep(secondOpinionMs);
       case "list-instead":
@@ -446,7 +264,7 @@ export class Source {
       this.lastResource &&
       (await this.unlessStopped(this.removal.certain(this.lastResource)))
     ) {
-      this.relist = "relist";
+      this.intake.relist = "relist";
       // Asked again where a subscriber doubts it: the definition's absence is the second opinion.
       while (this.audience.list("crd-removed", received).end(received) === "held") await this.sleep(secondOpinionMs);
     }
