@@ -88,7 +88,8 @@ async function killWhileWriting(
 }
 
 /**
- * One kill amid writing; writing goes on while it is down, before and after the compaction, and while it comes back.
+ * One kill amid writing; writing goes on while it is down, before and after the compaction, and while it comes back;
+ * another kill while it makes up for what it missed.
  * What happens then counts as one gap: only the runtime knows how far its list reached. Once that is bridged, writing goes
  * on, and each change counts again.
  */
@@ -114,6 +115,10 @@ async function killAndCompact(
 
   writer.allow(stretch * 2);
   await writer.left(stretch);
+  await runtime.start();
+  const bridging = await written(client);
+  await until("the handler records what was missed", 60_000, async () => (await written(client)) > bridging);
+  await runtime.kill();
   await runtime.start();
   await writer.left(0);
   facts.push(...(await readFacts(client, compactedTo)));
