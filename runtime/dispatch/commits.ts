@@ -155,7 +155,8 @@ export class Commits {
 
   /** A promise while sources should pause. */
   get congested(): Promise<void> | undefined {
-    const { rows, bytes } = this.pending;
+    const rows = this.pending.rows + (this.writing?.rows ?? 0);
+    const bytes = this.pending.bytes + (this.writing?.bytes ?? 0);
     if (bytes <= congestedBytes && !(this.failing && rows > congestedRows)) return undefined;
     this.congestion ??= Promise.withResolvers<void>();
     return this.congestion.promise;

@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import type { emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { change, Harness, manifest, quiet, trigger } from "./harness.ts";
+
+describe("a subscription", () => {
+  it("with initialEvents Skip only learns what is there, and tells what happens after", async () => {
+    const it = await Harness.open({ manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) });
+    await it.list(9, [change("Added", "a", 5), change("Added", "b", 6)], "initial");
+    it.subscription.change(change("Modified", "a", 11));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Modified a@11"]);
+  });
+
+  it("emits nothing of a list that was not complete", async () => {
+    const it = await Harness.open();
+    await it.list(9, [change("Added", "a", 5), change("Added", "b", 6)]);
+    const half = it.subscription.list("relist", "9");
+    half.item(change("Added", "a", 12));
+    half.abort();
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@5", "Added b@6"]);
+  });
+
+  it("holds a list back that would delete most of what is known, until a second one agrees", async () => {
+    const it = await Harness.open();
+    const all = Array.from({ length: 150 }, (_, index) => change("Added", `n${index}`, 5 + index));
+    await it.list(200, all);
+    await quiet(it.runner);
+    expect(await it.list(300, [])).toBe("held");
+    await it.clock.advance(30_000);
+    expect(it.runner.deliveries).toHaveLength(150);
+    expect(await it.list(301, [])).toBe("counted");
+    await quiet(it.runner);
+    expect(it.runner.deliveries).toHaveLength(300);
+  });
+
+  it("after a rewind tells what differs, by ids that were not used, and goes on from there", async () => {
+    const it = await Harness.open();
+    await it.list(500, [change("Added", "same", 100), change("Added", "undone", 400), change("Added", "lost", 300)]);
+    await it.list(200, [change("Added", "same", 100), change("Added", "undone", 150)], "rv-rewind");
+    await quiet(it.runner);
+    const told = it.runner.deliveries.slice(3);
+    expect(told.map(({ type, id, flags }) => [type, id, flags.reason]).sort()).toEqual([
+      ["Deleted", "uid-lost/Deleted@1", "rv-rewind"],
+      ["Modified", "uid-undone/150/Modified@1", "rv-rewind"],
+    ]);
+    expect(it.subscription.lowWaterMark).toBe("200");
+    it.subscription.change(change("Modified", "same", 250));
+    await quiet(it.runner);
+    expect(it.runner.deliveries.at(-1)?.id).toBe("uid-same/250/Modified@1");
+  });
+
+  it("of an API whose resourceVersions have no order drops only what is the same, and lists at every start", async () => {
+    const it = await (await Harness.open()).listed();
+    for (const rv of ["x-b", "x-a", "x-a"]) it.subscription.change(change("Modified", "a", rv));
+    it.subscription.bookmark("x-c");
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    expect(it.runner.deliveries.map((delivery) => delivery.resourceVersion)).toEqual(["x-b", "x-a"]);
+    expect((await it.restart()).subscription.resumeFrom).toBeUndefined();
+  });
+
+  it("tells objects apart by when they were created where the API gives no uid", async () => {
+    const it = await (await Harness.open()).listed();
+    it.subscription.change(change("Added", "a", 11, { uid: "" }));
+    it.subscription.change(change("Modified", "a", 12, { uid: "" }));
+    await quiet(it.runner);
+    expect(it.runner.deliveries.map(({ type, object }) => [type, object.uid])).toEqual([
+      ["Added", ""],
+      ["Modified", ""],
+    ]);
+  });
+
+  it("begins no handler while commits fail, pauses its source, and goes on when they succeed", async () => {
+    class FullDisk extends MemoryStore {
+      full = false;
+      override async commit(batch: typeof emptyBatch): Promise<void> {
+        if (this.full) throw new Error("disk full");
+        return super.commit(batch);
+      }
+    }
+    const store = new FullDisk();
+    const it = await (await Harness.open({ store })).listed();
+    store.full = true;
+    for (let rv = 11; rv < 2_100; rv++) it.subscription.change(change("Added", `n${rv}`, rv));
+    await it.clock.advance(5_000);
+    expect(it.runner.deliveries).toEqual([]);
+    const { congested } = it.subscription;
+    expect(congested).toBeInstanceOf(Promise);
+    store.full = false;
+    await it.clock.advance(2_000);
+    await congested;
+    await quiet(it.runner);
+    expect(it.runner.deliveries).toHaveLength(2_089);
+    expect(it.subscription.congested).toBeUndefined();
+  });
+});
