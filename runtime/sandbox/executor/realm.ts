@@ -12,8 +12,10 @@ import type { Watchdog, Watched } from "./watchdog.ts";
  * isolate hold up the timeouts of all others. So they are few, and the watchdog is what the limits rest on.
  */
 const timedEntryMs = 1000;
-/** How much later than V8's timeout the watchdog acts. Milliseconds. */
-const timeoutLeadMs = 30;
+/** How much later than V8's timeout the watchdog acts: on a busy machine V8's timer thread comes late. Milliseconds. */
+const timeoutLeadMs = 100;
+/** Share of the budget that must really have been used when V8's timeout, which counts wall time, ends an entry. */
+const realShare = 0.8;
 /** An entry that outlives its isolate by this much cannot be stopped by any means. Milliseconds. */
 const unstoppableMs = 1000;
 /** Time that an event's own entry may overrun the event's deadline, before it is cut off. Milliseconds. */
@@ -48,6 +50,7 @@ interface PendingEvent {
 interface Entry {
   readonly events: readonly number[];
   readonly startCpuMs: number;
+  readonly startProcessMs: number;
   readonly budgetMs: number;
   /** Milliseconds that V8 has to end it by itself once a limit is reached. */
   readonly leadMs: number;
@@ -73,7 +76,16 @@ export class Realm implements Watched {
   private timedAt = Number.NEGATIVE_INFINITY;
   private over = false;
 
-  constructor(doors: GuestDoors, budgetMs: number, watchdog: Watchdog, slots: Slots, reports: RealmReports) {
+  /** `timed`: whether V8 may time the first entry. */
+  constructor(
+    doors: GuestDoors,
+    budgetMs: number,
+    watchdog: Watchdog,
+    slots: Slots,
+    timed: boolean,
+    reports: RealmReports,
+  ) {
+    if (!timed) this.timedAt = performance.now();
     this.doors = doors;
     this.budgetMs = budgetMs;
     this.watchdog = watchdog;
@@ -118,12 +130,12 @@ export class Realm implements Watched {
   }
 
   /** Ends the isolate. Its code stops where it is; `reason` and the culprits are reported, unless there was no event. */
-  end(reason: EndReason, stack = ""): void {
+  end(reason: EndReason, stack = "", culprits?: readonly number[]): void {
     if (this.over) return;
     this.over = true;
     const inside = this.entry?.events ?? [];
     // With several events inside, nobody can tell whose code it was: all run again, one by one.
-    const charged = inside.length === 1 ? inside : [];
+    const charged = culprits ?? (inside.length === 1 ? inside : []);
     const interrupted = [...this.pending.keys()].filter((no) => !charged.includes(no));
     this.close();
     this.reports.ended(reason, charged, interrupted, stack);
@@ -143,11 +155,21 @@ export class Realm implements Watched {
   }
 
   private checkEntry(entry: Entry, now: number): void {
-    const overMs = this.cpuMs() - entry.startCpuMs - entry.budgetMs;
+    const overMs = this.usedMs(entry) - entry.budgetMs;
     const lateMs =
       Math.max(...entry.events.map((no) => now - (this.pending.get(no)?.deadline ?? now))) - deadlineGraceMs;
     if (overMs >= entry.leadMs) this.end("cpu");
     else if (lateMs >= entry.leadMs) this.end("deadline");
+  }
+
+  /**
+   * CPU time of a running entry. Until it ends, isolated-vm counts wall time, and a thread that waits for a core would be
+   * charged for its waiting: the process' real CPU time, shared among those that run, bounds it.
+   */
+  private usedMs(entry: Entry): number {
+    const wallMs = this.cpuMs() - entry.startCpuMs;
+    if (wallMs < entry.budgetMs) return wallMs;
+    return Math.min(wallMs, (processMs() - entry.startProcessMs) / Math.max(1, this.slots.used));
   }
 
   private abortLate(now: number): void {
@@ -240,23 +262,27 @@ export class Realm implements Watched {
     this.reports.entering(events);
     const startCpuMs = this.cpuMs();
     const timeout = this.timeoutOf(events, budgetMs);
-    this.entry = { events, startCpuMs, budgetMs, leadMs: timeout ? timeoutLeadMs : 0 };
+    this.entry = { events, startCpuMs, startProcessMs: processMs(), budgetMs, leadMs: timeout ? timeoutLeadMs : 0 };
     this.watchdog.add(this);
     try {
       return await work(timeout);
     } catch (error) {
       const { message, stack = "" } = error instanceof Error ? error : new Error(String(error));
-      const timedOut = /timed out/.test(message);
-      const late = events.some(
-        (no) => performance.now() > (this.pending.get(no)?.deadline ?? Number.POSITIVE_INFINITY),
-      );
-      if (timedOut) this.end(late && this.cpuMs() - startCpuMs < budgetMs - 1 ? "deadline" : "cpu", stack);
+      if (/timed out/.test(message)) this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, stack);
       else this.end(/memory limit/.test(message) ? "memory" : "killed");
       return undefined;
     } finally {
       this.entry = undefined;
       this.slots.give();
     }
+  }
+
+  /** V8's timeout ended an entry. Where the thread merely waited for a core, nobody is charged. */
+  private timedOut(events: readonly number[], wasReal: boolean, stack: string): void {
+    const now = performance.now();
+    const late = events.some((no) => now > (this.pending.get(no)?.deadline ?? Number.POSITIVE_INFINITY));
+    if (wasReal || late) this.end(wasReal ? "cpu" : "deadline", stack);
+    else this.end("cpu", stack, []);
   }
 
   /** V8's own timeout for an entry, where the last one is long enough ago. */
@@ -285,4 +311,10 @@ export class Realm implements Watched {
   private cpuMs(): number {
     return this.doors.isolate.isDisposed ? 0 : Number(this.doors.isolate.cpuTime) / 1e6;
   }
+}
+
+/** CPU time of the whole process so far. */
+function processMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }

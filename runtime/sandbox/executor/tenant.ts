@@ -42,6 +42,8 @@ export class Tenant {
   private unloaded = false;
   /** Events yet to run one at a time, after a limit was broken with several inside. */
   private solo: number;
+  /** Where code was when V8's timeout ended it for want of a core: stands in if it breaks its limit for real. */
+  private lastStack = "";
 
   constructor(ground: Ground, options: Load, script: string, reports: TenantReports) {
     this.ground = ground;
@@ -115,18 +117,25 @@ export class Tenant {
       return { reason: "memory", name: "Error", message: String(error), stack: "" };
     }
     let failure: LoadFailure | undefined;
-    const realm = new Realm(doors, this.options.cpuPerEventMs, this.ground.watchdog, this.ground.slots, {
-      entering: (events) => this.reports.entering(id, events),
-      drained: (outbox, summary) => this.drained(id, realm, outbox, summary),
-      ended: (reason, charged, interrupted, stack) => {
-        if (loading) failure = { reason, name: "Error", message: "", stack };
-        this.ended(id, realm, reason, charged, interrupted, stack);
+    const realm = new Realm(
+      doors,
+      this.options.cpuPerEventMs,
+      this.ground.watchdog,
+      this.ground.slots,
+      this.lastStack === "",
+      {
+        entering: (events) => this.reports.entering(id, events),
+        drained: (outbox, summary) => this.drained(id, realm, outbox, summary),
+        ended: (reason, charged, interrupted, stack) => {
+          if (loading) failure = { reason, name: "Error", message: "", stack };
+          this.ended(id, realm, reason, charged, interrupted, stack);
+        },
+        unstoppable: () => {
+          this.stuck = true;
+          this.reports.doomed("poisoned");
+        },
       },
-      unstoppable: () => {
-        this.stuck = true;
-        this.reports.doomed("poisoned");
-      },
-    });
+    );
     this.realms.set(id, realm);
     let loading = true;
     const word = await realm.load(this.script, this.options.scriptName, loadBudgetMs);
@@ -168,7 +177,10 @@ export class Tenant {
     this.realms.delete(id);
     if (this.current === realm) this.current = undefined;
     if (charged.length === 0) this.solo = Math.max(this.solo, 2 * interrupted.length);
-    if (charged.length + interrupted.length > 0) this.reports.ended(reason, charged, interrupted, stack);
+    if (charged.length + interrupted.length > 0) {
+      this.reports.ended(reason, charged, interrupted, stack || this.lastStack);
+    }
+    this.lastStack = charged.length === 0 ? stack : "";
     this.feed();
   }
 }

@@ -41,8 +41,14 @@ export function put(target: object, key: PropertyKey, value: unknown): void {
   define(target, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** Follows a value that may be a promise or thenable, by the language's own `then`. */
+/** Follows a value that may be a promise or thenable; a promise by the language's own `then`. */
 export function follow(value: unknown, done: (value: unknown) => void, failed: (error: unknown) => void): void {
+  try {
+    promiseThen(value as Promise<unknown>, done, failed);
+    return;
+  } catch {
+    // Not a promise of this realm: perhaps something else with a `then`.
+  }
   const promise = new PrimordialPromise<unknown>((resolve) => resolve(value));
   // `then` asks the promise for its constructor: an own undefined keeps it from asking the prototype.
   define(promise, "constructor", { value: undefined });

@@ -1,0 +1,91 @@
+// The sandbox alone, on one executor: `node test/bench/sandbox.bench.ts`. Prints events per second, and the CPU of the
+// parent and of the executor for each, in microseconds.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+
+const sandbox = new Sandbox({
+  executors: 1,
+  clock: systemClock,
+  log: { info: () => {}, warn: () => {} },
+  hostCalls: { call: async () => ({ ok: true, json: `{"kind":"ConfigMap"}` }) },
+  output: { log: () => {}, metric: () => {} },
+});
+const folder = mkdtempSync(join(tmpdir(), "watchfire-bench-"));
+
+/** Milliseconds per tick of /proc/<pid>/stat: 100 ticks a second on every Linux that Node runs on. */
+const tickMs = 10;
+
+function executorCpuMs(pid: number | undefined): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * tickMs;
+}
+
+async function load(name: string, code: string): Promise<void> {
+  const handler = join(folder, `${name}.ts`);
+  writeFileSync(handler, code);
+  const manifest = { name, handler, resources: { memoryBytes: 64 * 2 ** 20, cpuPerEventMs: 500 } };
+  await sandbox.load(manifest, await bundleFunction(manifest), {});
+}
+
+async function measure(title: string, name: string, body: Buffer, events: number, pending: number): Promise<void> {
+  const object = { apiVersion: "v1", kind: "ConfigMap", namespace: "a", name: "b", uid: "c" };
+  let left = events;
+  let failed = 0;
+  const lane = async () => {
+    while (left-- > 0) {
+      const outcome = await sandbox.run({
+        function: name,
+        trigger: "t",
+        id: String(left),
+        type: "Modified",
+        object,
+        resourceVersion: "1",
+        attempt: 1,
+        redelivered: false,
+        flags: {},
+        body,
+        timeoutMs: 30_000,
+      });
+      if (outcome.type !== "ok") failed++;
+    }
+  };
+  const pid = (await sandbox.executors())[0]?.pid;
+  const executorBefore = executorCpuMs(pid);
+  const parentBefore = process.cpuUsage();
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: pending }, lane));
+  const seconds = (performance.now() - startedAt) / 1000;
+  const { user, system } = process.cpuUsage(parentBefore);
+  const executorUs = ((executorCpuMs(pid) - executorBefore) * 1000) / events;
+  process.stdout.write(
+    `${title.padEnd(38)} ${Math.round(events / seconds)
+      .toString()
+      .padStart(
+        7,
+      )} events/s  parent ${((user + system) / events).toFixed(1)} us  executor ${executorUs.toFixed(1)} us${failed > 0 ? `  FAILED ${failed}` : ""}\n`,
+  );
+}
+
+const configMap = (keys: number) =>
+  Buffer.from(
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "b", namespace: "a" },
+      data: Object.fromEntries(Array.from({ length: keys }, (_, key) => [`key-${key}`, "v".repeat(85)])),
+    }),
+  );
+
+await load("plain", "export default (event) => { if (!event.object.metadata.name) throw new Error('no name'); };");
+await load("calls", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "ConfigMap", name: "a" });`);
+await measure("(warming up)", "plain", configMap(29), 20_000, 64);
+await measure("3 KB, 64 pending", "plain", configMap(29), 60_000, 64);
+await measure("3 KB, 1 pending", "plain", configMap(29), 3000, 1);
+await measure("3 KB, 64 pending, one call each", "calls", configMap(29), 30_000, 64);
+await measure("30 KB, 64 pending", "plain", configMap(300), 15_000, 64);
+await sandbox.close(0);
+rmSync(folder, { recursive: true });

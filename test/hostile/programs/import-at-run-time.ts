@@ -1,0 +1,3 @@
+// ends with: TypeError Error
+// within: 700 ms
+export default () => new Function("return import('node:fs')")();

@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process";
+import { existsSync, globSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { stageForTest } from "./stage.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+async function executorPid(stage: ReturnType<typeof stageForTest>): Promise<number> {
+  await stage.load("f", "export default () => {};");
+  await stage.run("f");
+  const [executor] = await stage.sandbox.executors();
+  return executor?.pid ?? expect.unreachable("no executor runs");
+}
+
+const alive = (pid: number) => existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
+
+describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
+  it("has an empty environment but for the time zone, the root as its folder, and one stream", async () => {
+    const pid = await executorPid(stageForTest());
+    expect(readFileSync(`/proc/${pid}/environ`, "latin1")).toBe("TZ=UTC\0");
+    expect(readlinkSync(`/proc/${pid}/cwd`)).toBe("/");
+    const inherited = readdirSync(`/proc/${pid}/fd`)
+      .map((fd) => [fd, readlinkSync(`/proc/${pid}/fd/${fd}`)] as const)
+      .filter(([fd, target]) => Number(fd) <= 3 || target.startsWith("/"));
+    expect(
+      inherited.filter(([, target]) => target !== "/dev/null").map(([fd, target]) => [fd, target.split(":")[0]]),
+    ).toEqual([["3", "socket"]]);
+  });
+
+  it("runs under Node's permission model, with the flags that isolates need", async () => {
+    const pid = await executorPid(stageForTest());
+    const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+    expect(args).toEqual(
+      expect.arrayContaining(["--permission", "--no-node-snapshot", "--no-concurrent-recompilation"]),
+    );
+    expect(args.filter((arg) => /allow-(fs-write|child|worker)/.test(arg))).toEqual([]);
+    expect(args).not.toContain("--allow-fs-read=*");
+  });
+
+  it("ends when its parent is killed, whatever its isolates do", async () => {
+    const script = join(import.meta.dirname, "orphan.program.ts");
+    const parent = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"] });
+    const pid = await new Promise<number>((found) => parent.stdout.once("data", (text) => found(Number(text))));
+    expect(alive(pid)).toBe(true);
+    parent.kill("SIGKILL");
+    await expect.poll(() => alive(pid), { timeout: 5000 }).toBe(false);
+  });
+});
+
+describe("the sandbox", () => {
+  it("runs events again, uncounted, whose executor another hand killed while none was inside", async () => {
+    const stage = stageForTest();
+    const pid = await executorPid(stage);
+    await stage.load("waits", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`);
+    stage.answer = () => new Promise(() => {});
+    const waiting = stage.run("waits");
+    await expect.poll(() => stage.calls.length).toBe(1);
+    process.kill(pid, "SIGKILL");
+    expect(await waiting).toEqual({ type: "interrupted" });
+    expect(await stage.run("f")).toMatchObject({ type: "ok" });
+    expect(stage.sandbox.status("waits")?.kills).toBe(0);
+  });
+
+  it("keeps a function that brought two executors down away from the others, and says so", async () => {
+    const stage = stageForTest();
+    await stage.load("calm", "export default () => {};");
+    const code = "export default () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, { i }); };";
+    await stage.load("bomb", code, { cpuMs: 20_000 });
+    const endings: unknown[] = [];
+    for (let run = 0; run < 2; run++) {
+      const outcome = await stage.run("bomb", { timeoutMs: 30_000 });
+      endings.push(outcome.type === "failed" ? outcome.error.code : outcome.type);
+    }
+    expect(endings).toEqual(["WF_SANDBOX_MEMORY", "WF_SANDBOX_MEMORY"]);
+    expect(stage.sandbox.status("bomb")).toMatchObject({ state: "quarantined", kills: 2, detail: /alone/ });
+    expect((await stage.run("calm")).type).toBe("ok");
+    expect(stage.sandbox.status("calm")).toMatchObject({ state: "ready", kills: 0 });
+    await stage.load("bomb", "export default () => {};");
+    expect(stage.sandbox.status("bomb")).toMatchObject({ state: "ready", kills: 0 });
+  });
+
+  it("names the line of a loop that does not end", async () => {
+    const stage = stageForTest();
+    await stage.load("spin", "export default () => {\n  let turns = 0;\n  while (true) {\n    turns++;\n  }\n};", {
+      cpuMs: 200,
+    });
+    const outcome = await stage.run("spin");
+    expect(outcome).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_CPU_BUDGET" } });
+    expect(outcome.type === "failed" && outcome.error.stack).toMatch(/spin\.ts:[345]:\d+/);
+  });
+
+  it("never loads isolated-vm into the parent", () => {
+    const seen = new Set<string>();
+    const visit = (file: string): void => {
+      if (seen.has(file) || !existsSync(file)) return;
+      seen.add(file);
+      const text = readFileSync(file, "utf8");
+      for (const [, specifier] of text.matchAll(
+        /^(?:import|export)\s(?!type\b)[^;]*?from "([^"]+)"|^import "([^"]+)"/gm,
+      )) {
+        if (specifier?.startsWith(".")) visit(resolve(dirname(file), specifier));
+        expect(specifier, file).not.toBe("isolated-vm");
+      }
+    };
+    for (const file of globSync("runtime/**/*.host.ts", { cwd: root })) visit(join(root, file));
+    expect([...seen].some((file) => file.endsWith("pool.host.ts"))).toBe(true);
+  });
+});

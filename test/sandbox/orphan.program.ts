@@ -1,0 +1,33 @@
+// A parent that will be killed: prints its executor's pid, and leaves a loop running in it.
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+
+const sandbox = new Sandbox({
+  executors: 1,
+  clock: systemClock,
+  log: { info: () => {}, warn: () => {} },
+  hostCalls: { call: async () => ({ ok: true, json: "null" }) },
+  output: { log: () => {}, metric: () => {} },
+});
+const handler = join(mkdtempSync(join(tmpdir(), "watchfire-orphan-")), "spin.ts");
+writeFileSync(handler, "export default () => { for (;;); };");
+const manifest = { name: "spin", handler, resources: { memoryBytes: 2 ** 25, cpuPerEventMs: 60_000 } };
+await sandbox.load(manifest, await bundleFunction(manifest), {});
+sandbox.run({
+  function: "spin",
+  trigger: "t",
+  id: "1",
+  type: "Added",
+  object: { apiVersion: "v1", kind: "Pod", namespace: "a", name: "b", uid: "c" },
+  resourceVersion: "1",
+  attempt: 1,
+  redelivered: false,
+  flags: {},
+  body: Buffer.from("{}"),
+  timeoutMs: 60_000,
+});
+process.stdout.write(`${(await sandbox.executors())[0]?.pid}\n`);

@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readUpFrame } from "../../runtime/sandbox/frames.host.ts";
+import { readOutbox } from "../../runtime/sandbox/outbox.host.ts";
+import { encodeFrame, type Frame, FrameError, FrameReader, frameType } from "../../runtime/sandbox/wire.ts";
+
+const frames = fc.array(
+  fc.record({
+    type: fc.integer({ min: 0, max: 255 }),
+    header: fc.jsonValue(),
+    segments: fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 3 }),
+  }),
+  { maxLength: 8 },
+);
+
+/** Cuts bytes at the given places, whatever their order. */
+function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const sorted = [0, ...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
+  return sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));
+}
+
+describe("frames", () => {
+  it("come out as they went in, wherever the stream is cut", () => {
+    fc.assert(
+      fc.property(frames, fc.array(fc.nat(10_000), { maxLength: 20 }), (sent, places) => {
+        const bytes = Buffer.concat(
+          sent.flatMap(({ type, header, segments }) => encodeFrame(type, header, segments.map(Buffer.from))),
+        );
+        const reader = new FrameReader(1_000_000);
+        const received = cut(bytes, places).flatMap((chunk) => [...reader.push(chunk)]);
+        expect(received.map(({ type, header, body }) => [type, JSON.parse(header), body.toString("hex")])).toEqual(
+          sent.map(({ type, header, segments }) => [
+            type,
+            JSON.parse(JSON.stringify(header)),
+            Buffer.concat(segments).toString("hex"),
+          ]),
+        );
+      }),
+    );
+  });
+
+  it("longer than allowed are refused by their length alone, before a byte is kept", () => {
+    const reader = new FrameReader(100);
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(101);
+    expect(() => [...reader.push(length)]).toThrow(FrameError);
+  });
+
+  it("of random bytes end in a frame or a FrameError, never in anything else", () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 10 }), (chunks) => {
+        const reader = new FrameReader(1000);
+        try {
+          for (const chunk of chunks) for (const frame of reader.push(Buffer.from(chunk))) readUpFrame(frame);
+        } catch (error) {
+          expect(error).toBeInstanceOf(FrameError);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("what an executor says", () => {
+  const types = Object.values(frameType);
+  const anyFrame = fc.record({
+    type: fc.constantFrom(...types),
+    header: fc.oneof(fc.string(), fc.json()),
+    body: fc.oneof(fc.string(), fc.json()).map((text) => Buffer.from(text)),
+  }) satisfies fc.Arbitrary<Frame>;
+
+  it("is taken or refused, and never throws", () => {
+    fc.assert(
+      fc.property(anyFrame, (frame) => {
+        readUpFrame(frame);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("is refused where an outbox has an entry that no guest writes", () => {
+    const outbox = (done: unknown, calls: unknown = []) =>
+      readOutbox(Buffer.from(JSON.stringify([done, calls, [], [], 0])));
+    expect(outbox([1, 2])?.done).toHaveLength(2);
+    expect(outbox([-1])).toBeUndefined();
+    expect(outbox([[1, "won", "", "", "", -1]])).toBeUndefined();
+    expect(outbox([[1, "failed", {}, "", "", -1]])).toBeUndefined();
+    expect(outbox([], [[1, 1, "kube.get", { not: "text" }]])).toBeUndefined();
+    expect(outbox(Array.from({ length: 2000 }, (_, index) => index))).toBeUndefined();
+  });
+
+  it("has its control characters written out", () => {
+    const text = JSON.stringify([[], [], [[1, "info", "a\u001b[2Jb", `{"k":"\\u0007"}`]], [], -1]);
+    expect(readOutbox(Buffer.from(text))?.logs[0]).toMatchObject({ message: "a\\u001b[2Jb", fields: { k: "\\u0007" } });
+  });
+});
