@@ -141,7 +141,7 @@ export function invalid(type: { group: string; kind: string }, name: string, fau
   return new ApiError(422, "Invalid", `${qualifiedKind} "${name}" is invalid: ${summary}`, {
     ...(name === "" ? {} : { name }),
     ...(type.group === "" ? {} : { group: type.group }),
-    kind: type.kind,
+    ...(type.kind === "" ? {} : { kind: type.kind }),
     causes: faults,
   });
 }

@@ -133,9 +133,9 @@ const table: Record<string, Record<string, Row>> = {
   },
   "rbac.authorization.k8s.io/v1": {
     ClusterRoleBinding: { cluster: true, columns: policies.binding, ...policyTraits.roleBinding },
-    ClusterRole: { cluster: true, columns: core.dated, ...policyTraits.rbac },
+    ClusterRole: { cluster: true, columns: core.dated, ...policyTraits.role },
     RoleBinding: { columns: policies.binding, ...policyTraits.roleBinding },
-    Role: { columns: core.dated, ...policyTraits.rbac },
+    Role: { columns: core.dated, ...policyTraits.role },
   },
   "storage.k8s.io/v1": {
     CSIDriver: { cluster: true, columns: core.plain, ...strict },

@@ -93,15 +93,17 @@ export function remove(call: Call, options: DeleteOptions): Deleted {
   if (type.storage === "namespaces" && immortal.has(call.name))
     throw forbidden(type, call.name, "this namespace may not be deleted");
   const { metadata } = existing.object;
+  // A precondition that fails names the kind where other conflicts name the resource.
+  const named = { group: type.group, plural: type.kind };
   if (options.uid !== undefined && options.uid !== metadata.uid)
     throw conflict(
-      type,
+      named,
       call.name,
       `the UID in the precondition (${options.uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
     );
   if (options.resourceVersion !== undefined && options.resourceVersion !== metadata.resourceVersion)
     throw conflict(
-      type,
+      named,
       call.name,
       `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
     );

@@ -73,7 +73,14 @@ function optionFaults(options: ListOptions, match: string, version: string, watc
   if (!watch && options.sendInitialEvents !== undefined)
     return forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
   if (match === "") return [];
-  if (watch) return forbid("resourceVersionMatch", "resourceVersionMatch is forbidden for watch");
+  if (watch)
+    return [
+      ...forbid(
+        "resourceVersionMatch",
+        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+      ),
+      ...(match === "NotOlderThan" ? [] : [fault.unsupported("resourceVersionMatch", match, ["NotOlderThan"])]),
+    ];
   if (version === "")
     return forbid("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided");
   if (options.continue !== "")

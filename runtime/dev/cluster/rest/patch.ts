@@ -1,7 +1,8 @@
-import { isFields, type KubeObject, put } from "../api/object.ts";
+import { isFields, type KubeObject } from "../api/object.ts";
 import { ApiError, badRequest, fault, invalid, modified, notFound, unsupportedMediaType } from "../api/status.ts";
 import { servedVersion } from "../kinds/resource-type.ts";
 import { asJson, asObject, json } from "../kinds/shape.ts";
+import { typeMismatch } from "../kinds/type-mismatch.ts";
 import {
   type JsonObject,
   jsonPatch,
@@ -33,6 +34,9 @@ export function patch(call: Call, body: Body, force: boolean): Updated {
   const existing = backend.store.get(type.storage, callKey(call));
   if (!existing) throw notFound(type, call.name);
   const patched = asObject(patchedJson(call, seen(call, existing.object), body));
+  const schema = type.custom ? undefined : type.schema();
+  const mismatch = schema && typeMismatch(schema, patched, type.kind);
+  if (mismatch) throw invalid({ group: "", kind: "" }, "", [fault.invalid("patch", JSON.stringify(patched), mismatch)]);
   const object = admitFields(call, asObjectOf(patched, type));
   if (object.metadata.resourceVersion && object.metadata.resourceVersion !== existing.object.metadata.resourceVersion)
     throw modified(type, call.name);
@@ -53,7 +57,7 @@ export function patchedJson(call: Call, original: JsonObject, body: Body): JsonO
     if (body.mediaType === patchTypes.strategic && schema) return strategicMergePatch(original, value, schema);
     return mergePatch(original, value);
   } catch (error) {
-    throw patchFailure(call, error);
+    throw patchFailure(error);
   }
 }
 
@@ -61,15 +65,10 @@ function parsePatch(body: Body): unknown {
   return parseBody({ bytes: body.bytes, mediaType: body.mediaType === patchTypes.apply ? "application/yaml" : "" });
 }
 
-function patchFailure(call: Call, error: unknown): unknown {
+function patchFailure(error: unknown): unknown {
   if (!(error instanceof PatchError)) return error;
   if (error.code === 400) return badRequest(error.message);
-  const details = {
-    name: call.name,
-    ...(call.type.group === "" ? {} : { group: call.type.group }),
-    kind: call.type.kind,
-  };
-  return new ApiError(error.code, error.reason, error.message, error.code === 422 ? details : undefined);
+  return new ApiError(error.code, error.reason, error.message, error.code === 422 ? {} : undefined);
 }
 
 /** Server-side apply: what the manager wants, merged with what others own. */
@@ -82,10 +81,12 @@ function apply(call: Call, body: Body, force: boolean): Updated {
   const sent = parsePatch(body);
   if (!isFields(sent) || !sent.apiVersion || !sent.kind)
     throw badRequest(`error decoding YAML: Object 'Kind' is missing in '${body.bytes.toString("utf8").slice(0, 200)}'`);
-  const applied = admitFields(call, withName(call, asObjectOf(sent, type)));
+  const applied = admitFields(call, withNamespace(call, asObjectOf(sent, type)));
   if (applied.metadata.managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
   const existing = backend.store.get(type.storage, callKey(call));
   if (!existing && call.subresource !== "") throw notFound(type, call.name);
+  if (!existing && !applied.metadata.name)
+    throw badRequest(`the name of the object (${call.name} based on URL) was undeterminable: name must be provided`);
   const { uid, resourceVersion } = applied.metadata;
   if (existing && resourceVersion && resourceVersion !== existing.object.metadata.resourceVersion)
     throw modified(type, call.name);
@@ -100,11 +101,9 @@ function apply(call: Call, body: Body, force: boolean): Updated {
   return { revision: store(call, tracked), created: true };
 }
 
-function withName(call: Call, object: KubeObject): KubeObject {
-  const copy = { ...object, metadata: { ...object.metadata } };
-  put(copy.metadata as Record<string, unknown>, "name", object.metadata.name || call.name);
-  if (call.type.namespaced && !copy.metadata.namespace) copy.metadata.namespace = call.namespace;
-  return copy;
+function withNamespace(call: Call, object: KubeObject): KubeObject {
+  if (!call.type.namespaced || object.metadata.namespace) return object;
+  return { ...object, metadata: { ...object.metadata, namespace: call.namespace } };
 }
 
 function applyOnto(call: Call, live: JsonObject | undefined, applied: KubeObject, force: boolean): JsonObject {
@@ -120,7 +119,7 @@ function applyOnto(call: Call, live: JsonObject | undefined, applied: KubeObject
     now: call.backend.clock.now(),
   });
   if ("object" in result) return result.object;
-  if ("error" in result) throw patchFailure(call, result.error);
+  if ("error" in result) throw patchFailure(result.error);
   throw new ApiError(409, "Conflict", result.message, {
     causes: result.conflicts.map(({ message, fieldPath }) => ({
       reason: "FieldManagerConflict",

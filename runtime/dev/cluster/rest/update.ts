@@ -40,7 +40,7 @@ export function replace(call: Call, existing: Revision, body: KubeObject, track:
     throw conflict(
       type,
       call.name,
-      `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.metadata.uid}`,
+      `StorageError: invalid object, Code: 4, Key: /registry/${type.plural}/${callKey(call)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.metadata.uid}`,
     );
   if (metadata.resourceVersion && metadata.resourceVersion !== old.metadata.resourceVersion)
     throw modified(type, call.name);

@@ -5,14 +5,33 @@ import { items, made, otherwise } from "./pod-spec.ts";
 
 export const rbac: Traits = { nameRule: "segment", createOnUpdate: true };
 
+/** A role's rules name verbs, and what they are on. */
+export const role: Traits = {
+  ...rbac,
+  check: (object) =>
+    items(object, "rules").flatMap((rule, index) => {
+      const path = `rules[${index}]`;
+      const empty = (name: string) => !Array.isArray(rule[name]) || rule[name].length === 0;
+      const missing = (name: string, detail: string) =>
+        empty(name) ? [fault.required(`${path}.${name}`, detail)] : [];
+      if (!empty("nonResourceURLs")) return missing("verbs", "verbs must contain at least one value");
+      return [
+        ...missing("verbs", "verbs must contain at least one value"),
+        ...missing("apiGroups", "resource rules must supply at least one api group"),
+        ...missing("resources", "resource rules must supply at least one resource"),
+      ];
+    }),
+};
+
 const rbacGroup = "rbac.authorization.k8s.io";
 
 export const roleBinding: Traits = {
   ...rbac,
   prepare(object) {
-    otherwise(made(object, "roleRef"), "apiGroup", rbacGroup);
+    const reference = made(object, "roleRef");
+    if (!reference.apiGroup) reference.apiGroup = rbacGroup;
     for (const subject of items(object, "subjects"))
-      if (subject.kind === "User" || subject.kind === "Group") otherwise(subject, "apiGroup", rbacGroup);
+      if ((subject.kind === "User" || subject.kind === "Group") && !subject.apiGroup) subject.apiGroup = rbacGroup;
   },
   check: (object: KubeObject, old: KubeObject | undefined) =>
     old && !equal(object.roleRef, old.roleRef)
@@ -59,10 +78,18 @@ export const podDisruptionBudget: Traits = {
   },
 };
 
+/** What an autoscaler without metrics goes by. */
+const usualMetric = {
+  type: "Resource",
+  resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } },
+};
+
 export const horizontalPodAutoscaler: Traits = {
   status: true,
   prepare(object, old) {
-    otherwise(made(object, "spec"), "minReplicas", 1);
+    const spec = made(object, "spec");
+    otherwise(spec, "minReplicas", 1);
+    if (items(spec, "metrics").length === 0) spec.metrics = [usualMetric];
     if (!old) object.status = { currentMetrics: null, desiredReplicas: 0 };
   },
   check(object) {

@@ -17,7 +17,7 @@ function selectorFaults(object: KubeObject, old: KubeObject | undefined): FieldF
   const labels = at(object, `${templatePath}.metadata.labels`);
   if (!isFields(selector) || !selectorMatches(selector, labels))
     faults.push(
-      fault.invalid(`${templatePath}.metadata.labels`, labels ?? {}, "`selector` does not match template `labels`"),
+      fault.invalid(`${templatePath}.metadata.labels`, labels ?? null, "`selector` does not match template `labels`"),
     );
   if (old && !equal(selector, at(old, "spec.selector")))
     faults.push(fault.invalid("spec.selector", selector, "field is immutable"));
