@@ -11,6 +11,8 @@ export interface TenantListener {
   readonly function: string;
   readonly memoryBytes: number;
   frame(frame: UpFrame): void;
+  /** Whether it waits for an answer that should have come long ago. */
+  isOverdue(now: number): boolean;
   /** The executor will end itself or has ended. `inside`: events whose code was running. */
   lost(verdict: Verdict, reason: DeathReason, inside: readonly number[]): void;
 }
@@ -31,6 +33,9 @@ const leastCap = 256 * 2 ** 20;
 
 /** Time inside an entry that makes a tenant suspect; others were merely passing. Milliseconds. */
 const suspectMs = 20;
+
+/** Milliseconds between two looks for answers that are overdue. */
+const overduePollMs = 2000;
 
 interface Inside {
   readonly since: number;
@@ -59,6 +64,18 @@ export class Executor {
         died: (reason, detail) => this.buried(reason, detail),
       },
     });
+    this.expectAnswers();
+  }
+
+  /** A heartbeat alone does not prove honesty: answers have to come as well. */
+  private expectAnswers(): void {
+    if (this.process.isDead) return;
+    const now = this.clock.monotonic();
+    if ([...this.tenants.values()].some((tenant) => tenant.isOverdue(now))) {
+      this.process.kill("silent", "an event's end is overdue");
+      return;
+    }
+    this.clock.after(overduePollMs, () => this.expectAnswers(), { unref: true });
   }
 
   /** Functions on it. */

@@ -33,6 +33,9 @@ export interface Services {
 /** Calls of one attempt that may wait at once: twice the guest's own limit, beyond which the guest is not itself. */
 const maxCalls = 128;
 
+/** Milliseconds beyond every deadline after which an executor is taken for hostile. */
+const overdueMs = 10_000;
+
 /** How a placement came to its end. */
 export type Loss = (placement: Placement, verdict: Verdict) => void;
 
@@ -88,6 +91,17 @@ export class Placement implements TenantListener {
   /** Attempts that are there. */
   get size(): number {
     return this.attempts.size;
+  }
+
+  /**
+   * Whether an attempt is so late that the executor, which should have ended it, cannot be itself. Those ahead of it may
+   * have used their time first, one by one.
+   */
+  isOverdue(now: number): boolean {
+    for (const { sentAt, delivery } of this.attempts.values()) {
+      return now - sentAt > delivery.timeoutMs * (this.attempts.size + 1) + overdueMs;
+    }
+    return false;
   }
 
   /** Sends attempts, together. */
