@@ -36,7 +36,7 @@ export interface EventFlags {
   readonly initial?: true;
   /** Made by a diff against a list, not received from a watch. */
   readonly synthetic?: true;
-  /** Why it is synthetic, or why a Deleted is no deletion: `relist`, `rv-rewind`, `unselected`. */
+  /** Why it is synthetic: `relist`, `rv-rewind`, `crd-removed`; `selected` or `unselected` where the manifest's choice changed. */
   readonly reason?: string;
   /** The stretch of history that was lost before this event. */
   readonly gap?: { readonly from: string | null; readonly to: string };

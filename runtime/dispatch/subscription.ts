@@ -119,13 +119,12 @@ export class Subscription implements Subscriber, MarkOwner {
 
   list(reason: ListReason, gapFrom: string | undefined): ListReceiver {
     const { view } = this.parts;
-    const rewinds = reason === "rv-rewind";
-    const diff = new GapDiff((key) => view.alive(key), rewinds ? "different" : "newer");
+    const diff = new GapDiff((key) => view.alive(key), reason === "rv-rewind" ? "different" : "newer");
     const from = gapFrom ?? this.mark.value ?? null;
     return {
       item: (change) => diff.item(withUid(change, view.resource)),
       end: (resourceVersion) =>
-        this.closed ? "counted" : this.complete(diff, { rewinds, gap: { from, to: resourceVersion } }),
+        this.closed ? "counted" : this.complete(diff, { why: reason, gap: { from, to: resourceVersion } }),
       abort: () => {},
     };
   }
@@ -160,8 +159,9 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   /** Turns a complete list into events. Its end holds the mark until they are all terminal or on disk. */
-  private complete(diff: GapDiff, { rewinds, gap }: { rewinds: boolean; gap: Gap }): "counted" | "held" {
+  private complete(diff: GapDiff, { why, gap }: { why: ListReason; gap: Gap }): "counted" | "held" {
     const { view, selection, clock, commits } = this.parts;
+    const rewinds = why === "rv-rewind";
     const known = [...view.live(this.namespace)];
     const differences = diff.end(known);
     const first = this.initial;
@@ -196,7 +196,7 @@ export class Subscription implements Subscriber, MarkOwner {
         continue;
       }
       entry.outstanding++;
-      const reason = rewinds ? "rv-rewind" : !reselected || type === "Modified" ? "relist" : reasons[type];
+      const reason = reselected && type !== "Modified" ? reasons[type] : why === "initial" ? "relist" : why;
       if (type === "Deleted") {
         const flags = { synthetic: true, reason, gap, finalStateUnknown: true } as const;
         const deletedBy = difference.before === undefined ? gap.to : predecessor(difference.before);

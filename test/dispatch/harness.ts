@@ -7,6 +7,7 @@ import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/observe
 import type { Subscription } from "../../runtime/dispatch/subscription.ts";
 import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
 import type { Change } from "../../runtime/watch/change.ts";
+import type { ListReason } from "../../runtime/watch/subscriber.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 
 /** Lets the event loop turn until nothing new has begun for a few turns. */
@@ -165,11 +166,7 @@ export class Harness {
   }
 
   /** Gives the subscription a complete list. */
-  async list(
-    resourceVersion: number,
-    changes: readonly Change[],
-    reason: "initial" | "relist" | "rv-rewind" = "relist",
-  ) {
+  async list(resourceVersion: number, changes: readonly Change[], reason: ListReason = "relist") {
     const receiver = this.subscription.list(reason, undefined);
     for (const item of changes) receiver.item(item);
     const verdict = receiver.end(String(resourceVersion));

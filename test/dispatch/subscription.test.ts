@@ -51,6 +51,17 @@ describe("a subscription", () => {
     expect(it.runner.deliveries.at(-1)?.id).toBe("uid-same/250/Modified@1");
   });
 
+  it("tells of objects that went with their definition, and why", async () => {
+    const it = await Harness.open();
+    await it.list(9, [change("Added", "a", 5)]);
+    await it.list(20, [], "crd-removed");
+    await quiet(it.runner);
+    expect(it.runner.deliveries.map(({ type, flags }) => [type, flags.reason])).toEqual([
+      ["Added", undefined],
+      ["Deleted", "crd-removed"],
+    ]);
+  });
+
   it("of an API whose resourceVersions have no order drops only what is the same, and lists at every start", async () => {
     const it = await (await Harness.open()).listed();
     for (const rv of ["x-b", "x-a", "x-a"]) it.subscription.change(change("Modified", "a", rv));

@@ -19,6 +19,8 @@ export interface Setting {
   readonly initialEvents: "Deliver" | "Skip";
   readonly changedFields: readonly (readonly string[])[];
   readonly concurrency: number;
+  /** A label selector is set: objects may come and go without being created or deleted. */
+  readonly selective: boolean;
   readonly memoryEvents: number;
   readonly compactions: boolean;
   readonly crashes: boolean;
@@ -33,6 +35,7 @@ export const settingOf = (dice: Dice): Setting => ({
   memoryEvents: dice.pick([2, 4, 1000]),
   compactions: dice.chance(0.5),
   crashes: dice.chance(0.8),
+  selective: dice.chance(0.3),
 });
 
 /** Runs a seed's world from its first change to the last quiet moment. Gives the laws that were broken. */
@@ -119,9 +122,10 @@ class World {
       log: silent,
       memoryLimit,
     });
-    const { initialEvents, changedFields, mode, onFailure, concurrency } = setting;
+    const { initialEvents, changedFields, mode, onFailure, concurrency, selective } = setting;
+    const labelSelector = selective ? "sync=true" : "";
     const loaded = await dispatcher.function(
-      manifest({ mode, onFailure, concurrency }, [trigger({ initialEvents, changedFields })]),
+      manifest({ mode, onFailure, concurrency }, [trigger({ initialEvents, changedFields, labelSelector })]),
       { usesOldObject: dice.chance(0.3) },
     );
     const subscription = loaded.subscription("settings", { selection: "all", namespace: "" });
