@@ -172,11 +172,12 @@ export class Watcher {
     const next = () => {
       const left = lifetimeMs - bookmarkBeforeEndMs - (clock.monotonic() - start);
       if (left <= 0) return;
+      const wait = Math.min(bookmarkEveryMs, left);
       this.bookmarkTimer = clock.after(
-        Math.min(bookmarkEveryMs, left),
+        wait,
         () => {
           this.bookmark();
-          next();
+          if (wait < left) next();
         },
         { unref: true },
       );
