@@ -8,7 +8,6 @@ import { Rbac } from "./auth/rbac.ts";
 import { ServiceAccountTokens } from "./auth/service-account-tokens.ts";
 import type { User } from "./auth/user.ts";
 import { seed } from "./boot/seed.ts";
-import { makeCertificates } from "./certificates.ts";
 import { startControllers } from "./controllers/controllers.ts";
 import { DiscoveryHandler } from "./discovery/discovery-handler.ts";
 import { Registry } from "./kinds/registry.ts";
@@ -121,6 +120,8 @@ async function openState(stateFile: string | undefined, clock: Clock) {
 }
 
 async function newIdentity(clock: Clock): Promise<Identity> {
+  // Loading the certificate library costs more than the whole start: only for a cluster that has none yet.
+  const { makeCertificates } = await import("./certificates.ts");
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return {
     ...(await makeCertificates(clock.now())),
