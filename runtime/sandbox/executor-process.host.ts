@@ -56,6 +56,7 @@ export class ExecutorProcess {
   private silenceTimer: Timer | undefined;
   private death: { reason: DeathReason; detail: string } | undefined;
   private buried = false;
+  private lastHeard = 0;
   /** Resident memory in bytes at which it is killed. */
   memoryCap: number;
   /** The highest resident memory seen, in bytes. */
@@ -132,8 +133,6 @@ export class ExecutorProcess {
     this.lastHeard = this.clock.monotonic();
     this.silenceTimer ??= this.clock.after(silenceMs, () => this.listen(), { unref: true });
   }
-
-  private lastHeard = 0;
 
   private listen(): void {
     this.silenceTimer = undefined;

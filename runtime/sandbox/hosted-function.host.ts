@@ -14,6 +14,9 @@ const batchLimit = 64;
 /** Times that loading is tried again when executors die of other functions meanwhile. */
 const placeAttempts = 5;
 
+/** Milliseconds between two looks at whether a quarantine executor is idle, once its function has left. */
+const leavePollMs = 100;
+
 /** How a function stands in the sandbox. */
 export interface FunctionState {
   readonly state: "loading" | "ready" | "quarantined" | "failed";
@@ -83,13 +86,17 @@ export class HostedFunction {
     this.suspicion = 0;
     this.leave();
     this.placement = next;
-    if (wasAlone) this.retreat();
+    if (wasAlone) this.leaveQuarantine();
     this.flush();
   }
 
   run(delivery: Delivery): Promise<Outcome> {
     return new Promise((resolve) => {
-      this.waiting.push(new Attempt(delivery, resolve));
+      const settle = (outcome: Outcome) => {
+        resolve(outcome);
+        this.trust(outcome);
+      };
+      this.waiting.push(new Attempt(delivery, settle));
       if (this.flushing) return;
       this.flushing = true;
       // After this turn of the event loop: what is delivered in it travels together.
@@ -104,7 +111,9 @@ export class HostedFunction {
   unload(): void {
     this.closed = true;
     for (const attempt of this.waiting.splice(0)) attempt.end({ type: "interrupted" });
+    const wasAlone = this.isAlone;
     this.leave();
+    if (wasAlone) this.leaveQuarantine();
   }
 
   /** Ends all that runs, to be run again some other time. */
@@ -126,10 +135,23 @@ export class HostedFunction {
     if (placement.size > 0) this.leaving.add(placement);
   }
 
-  /** Back among the others, once the last event alone has ended. */
-  private retreat(): void {
-    if ([...this.leaving].every((placement) => placement.size === 0))
-      this.pool.leaveQuarantine(this.version.manifest.name);
+  /** Out of quarantine: the executor there ends once the last event alone has. */
+  private leaveQuarantine(): void {
+    const executor = this.pool.leaveQuarantine(this.version.manifest.name);
+    const rest = [...this.leaving];
+    const look = () => {
+      if (rest.every((placement) => placement.size === 0)) executor?.kill("closed", "the function left quarantine");
+      else this.services.clock.after(leavePollMs, look, { unref: true });
+    };
+    look();
+  }
+
+  /** Enough events alone without harm: the function was not what brought the executor down. */
+  private trust(outcome: Outcome): void {
+    if (this.suspicion === 0 || outcome.type === "interrupted" || --this.suspicion > 0 || this.isAlone) return;
+    this.leave();
+    this.leaveQuarantine();
+    if (!this.closed) this.placeAgain();
   }
 
   private flush(): void {

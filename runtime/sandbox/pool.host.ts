@@ -12,6 +12,7 @@ export class Pool {
   private readonly died: DiedListener;
   private readonly shared = new Set<Executor>();
   private readonly quarantine = new Map<string, Executor>();
+  private readonly leaving = new Set<Executor>();
   private spare: Executor | undefined;
   private closed = false;
 
@@ -24,7 +25,7 @@ export class Pool {
 
   /** All that live. */
   get executors(): readonly Executor[] {
-    return [...this.shared, ...this.quarantine.values(), ...(this.spare ? [this.spare] : [])];
+    return [...this.shared, ...this.quarantine.values(), ...this.leaving, ...(this.spare ? [this.spare] : [])];
   }
 
   /** The executor with the fewest functions; a new one while there are fewer than the pool may have. */
@@ -47,12 +48,12 @@ export class Pool {
     return executor;
   }
 
-  /** Ends a function's quarantine executor once nothing runs there. */
-  leaveQuarantine(name: string): void {
+  /** Gives up a function's quarantine executor; the caller ends it once nothing runs there. */
+  leaveQuarantine(name: string): Executor | undefined {
     const executor = this.quarantine.get(name);
-    if (!executor) return;
     this.quarantine.delete(name);
-    executor.kill("closed", "the function left quarantine");
+    if (executor) this.leaving.add(executor);
+    return executor;
   }
 
   close(): void {
@@ -80,6 +81,7 @@ export class Pool {
       clock: this.clock,
       died: (executor, reason, detail, culprits) => {
         this.shared.delete(executor);
+        this.leaving.delete(executor);
         if (this.spare === executor) this.spare = undefined;
         for (const [name, own] of this.quarantine) if (own === executor) this.quarantine.delete(name);
         this.died(executor, reason, detail, culprits);

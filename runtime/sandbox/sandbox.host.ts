@@ -89,7 +89,8 @@ export class Sandbox implements Runner {
     if (!gone) return;
     this.functions.delete(name);
     gone.unload();
-    this.unloaded.add(gone);
+    for (const one of this.unloaded) if (one.size === 0) this.unloaded.delete(one);
+    if (gone.size > 0) this.unloaded.add(gone);
   }
 
   /** How a function stands; undefined for one that is not loaded. */

@@ -59,7 +59,12 @@ describe("the sandbox", () => {
     process.kill(pid, "SIGKILL");
     expect(await waiting).toEqual({ type: "interrupted" });
     expect(await stage.run("f")).toMatchObject({ type: "ok" });
-    expect(stage.sandbox.status("waits")?.kills).toBe(0);
+    expect(await stage.run("f")).toMatchObject({ type: "ok" });
+    const states = ["waits", "f"].map((name) => stage.sandbox.status(name));
+    expect(states.map((state) => [state?.kills, state?.state === "quarantined"])).toEqual([
+      [0, false],
+      [0, false],
+    ]);
   });
 
   it("keeps a function that brought two executors down away from the others, and says so", async () => {
@@ -78,6 +83,8 @@ describe("the sandbox", () => {
     expect(stage.sandbox.status("calm")).toMatchObject({ state: "ready", kills: 0 });
     await stage.load("bomb", "export default () => {};");
     expect(stage.sandbox.status("bomb")).toMatchObject({ state: "ready", kills: 0 });
+    // The shared executor and the spare are left; quarantine's own has ended.
+    await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
   });
 
   it("names the line of a loop that does not end", async () => {

@@ -1,8 +1,8 @@
 import { DOMException } from "./abort.guest.ts";
 
 /**
- * Random bytes for `crypto`. The isolate has no source of its own: the executor hands over a key with each pump that
- * finds the stream used, and ChaCha20 (RFC 8439) stretches it. Each block's first half becomes the next key, so that
+ * Random bytes for `crypto`. The isolate has no source of its own: the executor hands over 32 bytes with the first
+ * pump and with one pump a second, and ChaCha20 (RFC 8439) stretches it. Each block's first half becomes the next key, so that
  * bytes given out cannot be worked out from what the isolate holds later.
  */
 const key = new Uint32Array(8);
