@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 export interface Usage {
   /** User and system time, in milliseconds; of ended children too, where their parent waited for them. */
   readonly cpuMs: number;
+  /** The part of it that the process itself used. */
+  readonly ownCpuMs: number;
   /** The sum of each one's highest resident set, in bytes. Pages shared between them count for each. */
   readonly peakRssBytes: number;
   readonly processes: number;
@@ -20,17 +22,19 @@ export function usageOf(root: number): Usage {
     const parent = Number.isInteger(pid) ? stat(pid)?.parent : undefined;
     if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), pid]);
   }
-  let [cpuMs, peakRssBytes, processes] = [0, 0, 0];
+  let [cpuMs, ownCpuMs, peakRssBytes, processes] = [0, 0, 0, 0];
   for (const queue = [root]; queue.length > 0; ) {
     const pid = queue.pop() ?? 0;
     queue.push(...(children.get(pid) ?? []));
     const figures = stat(pid);
     if (!figures) continue;
     processes++;
-    cpuMs += (figures.ticks / ticksPerSecond) * 1000;
+    const usedMs = (figures.ticks / ticksPerSecond) * 1000;
+    cpuMs += usedMs;
+    if (pid === root) ownCpuMs = usedMs;
     peakRssBytes += peakRss(pid);
   }
-  return { cpuMs, peakRssBytes, processes };
+  return { cpuMs, ownCpuMs, peakRssBytes, processes };
 }
 
 function stat(pid: number): { parent: number; ticks: number } | undefined {

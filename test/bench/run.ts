@@ -11,6 +11,8 @@ import type { FromServer, ToServer } from "./stream-server.ts";
 interface Result {
   readonly eventsPerSecond: number;
   readonly cpuMicrosPerEvent: number;
+  /** The part of the process that was started, without its children. */
+  readonly ownCpuMicrosPerEvent: number;
   readonly peakRssBytes: number;
   readonly processes: number;
   readonly sent: number;
@@ -64,6 +66,7 @@ async function measure(contestant: Contestant, expected: number): Promise<Result
     return {
       eventsPerSecond: events / seconds,
       cpuMicrosPerEvent: ((after.cpuMs - before.cpuMs) * 1000) / events,
+      ownCpuMicrosPerEvent: ((after.ownCpuMs - before.ownCpuMs) * 1000) / events,
       peakRssBytes: after.peakRssBytes,
       processes: after.processes,
       sent: (await sent).events,
@@ -81,6 +84,7 @@ function medians(results: readonly Result[]): Result {
   return {
     eventsPerSecond: median("eventsPerSecond"),
     cpuMicrosPerEvent: median("cpuMicrosPerEvent"),
+    ownCpuMicrosPerEvent: median("ownCpuMicrosPerEvent"),
     peakRssBytes: median("peakRssBytes"),
     processes: median("processes"),
     sent: median("sent"),
@@ -103,7 +107,11 @@ function report(rows: readonly ({ contestant: Contestant } & Result)[]): void {
     ];
     print([row.contestant.name.padEnd(width), ...figures.map(cell)].join("  "));
   }
+  const executors = ours.cpuMicrosPerEvent - ours.ownCpuMicrosPerEvent;
   print("");
+  print(
+    `of ours: ${ours.ownCpuMicrosPerEvent.toFixed(1)} us in the parent, ${executors.toFixed(1)} us in the executors`,
+  );
   for (const row of rows.slice(1)) {
     const speed = (ours.eventsPerSecond / row.eventsPerSecond).toFixed(2);
     const cpu = (ours.cpuMicrosPerEvent / row.cpuMicrosPerEvent).toFixed(2);
