@@ -21,6 +21,8 @@ export class Pool {
     this.count = options.count;
     this.clock = options.clock;
     this.died = options.died;
+    // The first function finds it started.
+    this.spare = this.spawn();
   }
 
   /** All that live. */
