@@ -10,8 +10,8 @@ const oldest = 24; // isolated-vm 7 and the SQLite module ask for it
 const major = Number(process.versions.node.split(".")[0]);
 
 if (major >= oldest) {
-  const { enableCompileCache } = await import("node:module");
-  enableCompileCache();
+  const { keepCompiledCode } = await import("./compile-cache.js");
+  keepCompiledCode();
   process.title = "watchfire";
   const { main } = await import("../cli/main.ts");
   await main(process.argv.slice(2));
