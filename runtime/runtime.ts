@@ -105,6 +105,13 @@ export class Runtime {
     log.info({ clean }, "drained");
   }
 
+  /** Stops at once, as a killed process does: what runs is interrupted, nothing more is saved, and all of it comes again. */
+  async halt(): Promise<void> {
+    this.rooms.dispatcher.halt();
+    await this.endpoints?.close();
+    await closeRooms(this.rooms, false);
+  }
+
   private async begin(signal: AbortSignal): Promise<void> {
     const { listen } = this.options;
     this.endpoints = await serveEndpoints(listen.host, listen.port, {

@@ -1,0 +1,37 @@
+import { type Clock, systemClock, type Timer } from "../../runtime/clock.ts";
+
+/** The machine's clock, but for long waits, which a test may cut short: real processes take part, so time itself must pass. */
+export class ImpatientClock implements Clock {
+  private readonly pending = new Map<Timer, { readonly delayMs: number; readonly end: () => void }>();
+
+  now(): number {
+    return systemClock.now();
+  }
+
+  monotonic(): number {
+    return systemClock.monotonic();
+  }
+
+  after(delayMs: number, callback: () => void, options?: { unref?: boolean }): Timer {
+    const end = () => {
+      timer.cancel();
+      callback();
+    };
+    const real = systemClock.after(delayMs, end, options);
+    const timer = {
+      cancel: () => {
+        real.cancel();
+        this.pending.delete(timer);
+      },
+    };
+    this.pending.set(timer, { delayMs, end });
+    return timer;
+  }
+
+  /** Ends the waits that were begun for `from` milliseconds or more, and less than `to`; gives how many there were. */
+  cutShort(from: number, to: number): number {
+    const due = [...this.pending.values()].filter(({ delayMs }) => delayMs >= from && delayMs < to);
+    for (const { end } of due) end();
+    return due.length;
+  }
+}

@@ -1,0 +1,223 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connectDirect, type DirectConnection } from "../../runtime/kube/direct.ts";
+import { createLog } from "../../runtime/observe/log.ts";
+import { Runtime } from "../../runtime/runtime.ts";
+import type { FunctionReport, Status } from "../../runtime/status.ts";
+import type { SourceStatus } from "../../runtime/watch/observer.ts";
+import { ImpatientClock } from "./impatient-clock.ts";
+import { RecordingTransport } from "./recording-transport.ts";
+import { until } from "./until.ts";
+
+/** What a user would see of a change comes within this time, in milliseconds; a busy machine included. */
+const patienceMs = 15_000;
+
+/** Logs what it is told, and sums it up in a line: `Modified a=2 synthetic (relist)`. */
+export const recorder = `
+export default async (event, ctx) => {
+  const { type, object, attempt } = event;
+  const words = [type, object.metadata.name + "=" + (object.data ?? object.spec)?.v];
+  for (const flag of ["initial", "synthetic", "finalStateUnknown", "redelivered"]) if (event[flag]) words.push(flag);
+  if (event.reason) words.push("(" + event.reason + ")");
+  if (attempt > 1) words.push("#" + attempt);
+  ctx.log.info("told", { line: words.join(" "), id: event.id });
+  await work(event, ctx);
+};
+`;
+const nothing = "const work = async () => {};\n";
+
+/** A log line; what a handler wrote has the handler's own fields in \`fields\`. */
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly function?: string;
+  readonly fields?: { readonly line?: string; readonly id?: string };
+  readonly [field: string]: unknown;
+}
+
+export interface FunctionFiles {
+  /** The trigger's `watch`. */
+  readonly watch: object;
+  /** More of the manifest's `spec`. */
+  readonly spec?: object;
+  /** The body of `work(event, ctx)`, which runs once the event is noted. Default: nothing. */
+  readonly work?: string;
+}
+
+/** A functions folder, a data folder and the whole runtime on them, in this process; killed and started again at will. */
+export class Installation {
+  readonly clock = new ImpatientClock();
+  readonly transport: RecordingTransport;
+  readonly lines: LogLine[] = [];
+  private readonly folder: string;
+  private runtime: Runtime | undefined;
+
+  private constructor(folder: string, connection: DirectConnection) {
+    this.folder = folder;
+    this.transport = new RecordingTransport(connectDirect({ ...connection, clock: this.clock }));
+  }
+
+  static async on(connection: DirectConnection): Promise<Installation> {
+    return new Installation(await mkdtemp(join(tmpdir(), "watchfire-installation-")), connection);
+  }
+
+  /** Writes a function's files; one that records what it is told, unless said otherwise. */
+  async define(name: string, { watch, spec = {}, work }: FunctionFiles): Promise<void> {
+    const folder = join(this.folder, "functions", name);
+    await mkdir(folder, { recursive: true });
+    const manifest = {
+      apiVersion: "watchfire.dev/v1alpha1",
+      kind: "Function",
+      metadata: { name },
+      spec: { handler: "./handler.ts", triggers: [{ name: "trigger", watch }], ...spec },
+    };
+    await writeFile(join(folder, "function.yaml"), JSON.stringify(manifest));
+    const body = work === undefined ? nothing : `const work = async (event, ctx) => {${work}};\n`;
+    await writeFile(join(folder, "handler.ts"), `${body}${recorder}`);
+  }
+
+  /** Points it at another cluster, before it is started again. */
+  moveTo(connection: DirectConnection): Promise<void> {
+    return this.transport.replace(connectDirect({ ...connection, clock: this.clock }));
+  }
+
+  /** Resolves once every function that can run has caught up. */
+  async start(): Promise<void> {
+    await this.open();
+    await this.sees("the runtime is ready", () => this.running.ready);
+    const disabled = this.lines.find(({ msg }) => msg === "function disabled");
+    if (disabled) throw new Error(String(disabled.error));
+  }
+
+  /** Starts without waiting for readiness. */
+  async open(): Promise<void> {
+    const log = createLog("debug", { write: (line: string) => void this.lines.push(JSON.parse(line)) });
+    this.runtime = await Runtime.start(
+      {
+        functions: join(this.folder, "functions"),
+        data: join(this.folder, "data"),
+        transport: this.transport,
+        namespace: "default",
+        listen: { host: "127.0.0.1", port: 0 },
+        clock: this.clock,
+        // Jitter in the middle: a wait then differs from every fixed limit.
+        random: () => 0.5,
+        log,
+      },
+      new AbortController().signal,
+    );
+  }
+
+  /** Reads the functions folder again. */
+  reload(): Promise<void> {
+    return this.running.reload();
+  }
+
+  /** Ends as a SIGKILL does: nothing more is saved. */
+  async kill(): Promise<void> {
+    await this.runtime?.halt();
+    this.runtime = undefined;
+  }
+
+  /** Ends as a SIGTERM does. */
+  async drain(): Promise<void> {
+    await this.running.drain();
+    this.runtime = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    await this.transport.close();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** What a function's handler was told, oldest first. */
+  told(name: string): string[] {
+    return this.lines
+      .filter((line) => line.function === name && line.msg === "told")
+      .map(({ fields }) => fields?.line ?? "");
+  }
+
+  /** Resolves when the handler has been told `line` (or `count` lines in all). */
+  async hears(name: string, what: string | number): Promise<void> {
+    const limit = `${name} is told ${what}`;
+    await this.sees(limit, () => {
+      const told = this.told(name);
+      return typeof what === "number" ? told.length >= what : told.includes(what);
+    });
+  }
+
+  /** Waits for something that a user can see. */
+  async sees(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+    try {
+      await until(what, patienceMs, async () => holds());
+    } catch (error) {
+      const end = this.lines.slice(-25).map((line) => JSON.stringify(line).slice(0, 400));
+      throw new Error(`${what}: in vain; the log's end:\n${end.join("\n")}`, { cause: error });
+    }
+  }
+
+  /** Everything that was received is done, and saved. */
+  async quiet(): Promise<void> {
+    await this.sees("nothing waits", async () =>
+      (await this.status()).functions.every(({ queued, inFlight, spilled }) => queued + inFlight + spilled === 0),
+    );
+    await this.saved();
+  }
+
+  /** What is done is on disk: a process that lives saves it within 250 ms, which need not be waited for. */
+  async saved(): Promise<void> {
+    await this.sees("nothing is to be saved", () => this.clock.cutShort(200, 300) === 0);
+  }
+
+  async status(): Promise<Status> {
+    return (await fetch(`${this.running.url}/status`)).json() as Promise<Status>;
+  }
+
+  async function(name: string): Promise<FunctionReport | undefined> {
+    return (await this.status()).functions.find((each) => each.name === name);
+  }
+
+  /** The sources of a kind. */
+  async sources(kind: string): Promise<SourceStatus[]> {
+    return (await this.status()).sources.filter((each) => each.kind === kind);
+  }
+
+  /** The sum over the series of a metric whose labels hold all of `labels`. */
+  async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
+    const text = await (await fetch(`${this.running.url}/metrics`)).text();
+    const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+    return text
+      .split("\n")
+      .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+      .filter((line) => wanted.every((pair) => line.includes(pair)))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+  }
+
+  async deadLetters(): Promise<DeadLetterRow[]> {
+    return (await fetch(`${this.running.url}/dead-letters`)).json() as Promise<DeadLetterRow[]>;
+  }
+
+  async replay(...ids: string[]): Promise<void> {
+    const answer = await fetch(`${this.running.url}/dead-letters/replay`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ids }),
+    });
+    if (!answer.ok) throw new Error(await answer.text());
+  }
+
+  private get running(): Runtime {
+    if (!this.runtime) throw new Error("the runtime does not run");
+    return this.runtime;
+  }
+}
+
+/** As `/dead-letters` lists them. */
+export interface DeadLetterRow {
+  readonly id: string;
+  readonly name: string;
+  readonly attempts: number;
+  readonly error: { readonly message: string };
+}
