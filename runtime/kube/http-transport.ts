@@ -3,6 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Dispatcher } from "undici";
 import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
+import { abortable } from "./abortable.ts";
 import { Agents } from "./agents.ts";
 import { ApiError, readApiError } from "./api-error.ts";
 import type { Credentials, Identity } from "./identity.ts";
@@ -46,13 +47,11 @@ export class HttpTransport implements KubeTransport {
   }
 
   async request(request: KubeRequest): Promise<KubeResponse> {
-    const first = await this.send(request);
-    if (first.status !== 401) return first;
-    // Once, with credentials that bypass every cache: a rotated token looks the same as a wrong one.
-    first.body.on("error", () => {}).destroy();
-    this.cached = undefined;
-    await this.options.identity.refresh();
-    return this.send(request);
+    const { response, credentials } = await this.send(request);
+    if (response.status !== 401) return response;
+    response.body.on("error", () => {}).destroy();
+    await this.renew(credentials);
+    return (await this.send(request)).response;
   }
 
   async json<T>(request: KubeRequest, limit = jsonLimit): Promise<T> {
@@ -74,13 +73,12 @@ export class HttpTransport implements KubeTransport {
     await this.agents.close();
   }
 
-  private async send(request: KubeRequest): Promise<KubeResponse> {
-    request.signal?.throwIfAborted();
-    const credentials = await this.credentials();
+  private async send(request: KubeRequest): Promise<{ response: KubeResponse; credentials: Credentials }> {
     request.signal?.throwIfAborted();
     const watch = request.purpose === "watch";
     const limit = new RequestLimit(this.options.clock, request, watch);
     try {
+      const credentials = await abortable(this.credentials(), limit.signal);
       const response = await this.agents.for(credentials.tls, watch ? "watch" : "rest").request({
         origin: this.origin,
         path: this.prefix + request.path + queryString(request.query),
@@ -99,12 +97,24 @@ export class HttpTransport implements KubeTransport {
       });
       const body = decoded(response);
       limit.endWith(response.body);
-      return { status: response.statusCode, headers: response.headers, body };
+      return { response: { status: response.statusCode, headers: response.headers, body }, credentials };
     } catch (error) {
       limit.end();
       if (request.signal?.aborted) throw request.signal.reason;
       throw this.unreachable(error);
     }
+  }
+
+  /**
+   * Credentials were refused: once, they are asked for past every cache, because a rotated token looks the same as a
+   * wrong one. Not where others, whose requests were refused as well, have renewed them already.
+   */
+  private async renew(refused: Credentials): Promise<void> {
+    const current = await this.credentials();
+    const { headers, tls } = current;
+    if (headers.authorization !== refused.headers.authorization || tls.cert !== refused.tls.cert) return;
+    this.cached = undefined;
+    await this.options.identity.refresh();
   }
 
   private credentials(): Promise<Credentials> {
@@ -134,8 +144,11 @@ class RequestLimit {
 
   constructor(clock: Clock, request: KubeRequest, watch: boolean) {
     const ms = request.timeoutMs ?? restTimeoutMs;
-    const timer = watch ? undefined : clock.after(ms, () => this.controller.abort(new Error(`timeout after ${ms} ms`)));
-    const onAbort = () => this.controller.abort(request.signal?.reason);
+    const timer = watch ? undefined : clock.after(ms, () => this.controller.abort(timeout(ms)));
+    const onAbort = () => {
+      this.stop();
+      this.controller.abort(request.signal?.reason);
+    };
     request.signal?.addEventListener("abort", onAbort, { once: true });
     this.stop = () => {
       timer?.cancel();
@@ -154,6 +167,11 @@ class RequestLimit {
   endWith(body: Readable): void {
     body.once("close", this.stop);
   }
+}
+
+/** With a code, as a socket's own errors have one: what it ends is the network's fault. */
+function timeout(ms: number): Error {
+  return Object.assign(new Error(`timeout after ${ms} ms`), { code: "ETIMEDOUT" });
 }
 
 /** The body without its content coding. Watches ask for none, but a proxy in between may add one. */

@@ -1,5 +1,5 @@
 import type { Change } from "./change.ts";
-import { compareResourceVersions } from "./resource-version.ts";
+import { compareResourceVersions, newerResourceVersion } from "./resource-version.ts";
 import type { ListReason, ListReceiver, Subscriber } from "./subscriber.ts";
 
 interface Member {
@@ -18,6 +18,8 @@ export type Start = { readonly type: "list" } | { readonly type: "watch"; readon
 /** The subscribers of one source, and what each still lacks of its stream. */
 export class Audience {
   private members: Member[] = [];
+  /** Those who take part in the list that is being read. */
+  private listing: { readonly member: Member; readonly receiver: ListReceiver }[] = [];
 
   get size(): number {
     return this.members.length;
@@ -42,6 +44,19 @@ export class Audience {
 
   leave(subscriber: Subscriber): void {
     this.members = this.members.filter((member) => member.subscriber !== subscriber);
+    for (const { member, receiver } of this.listing) if (member.subscriber === subscriber) receiver.abort();
+    this.listing = this.listing.filter(({ member }) => member.subscriber !== subscriber);
+  }
+
+  /** The newest position that anybody has: no list may be older, and no server's newest resourceVersion is. */
+  newest(received: string | undefined): string | undefined {
+    let newest = received;
+    for (const member of this.members) {
+      const at = positionOf(member, received);
+      if (at === undefined) continue;
+      if (newest === undefined || (compareResourceVersions(at, newest) ?? 0) > 0) newest = at;
+    }
+    return newest;
   }
 
   /** @param received up to where those who are settled have received everything. */
@@ -64,7 +79,7 @@ export class Audience {
   settle(received: string | undefined): void {
     for (const member of this.members) {
       if (!member.planned) continue;
-      member.skipThrough = member.settled ? received : member.subscriber.resumeFrom;
+      member.skipThrough = positionOf(member, received);
       member.settled = true;
     }
   }
@@ -85,24 +100,28 @@ export class Audience {
 
   /** A list for all who are here now; who joins later waits for the next. */
   list(reason: ListReason, received: string | undefined): ListReceiver {
-    const taking = this.members.map((member) => {
-      const gapFrom = member.settled ? received : member.subscriber.resumeFrom;
+    this.listing = this.members.map((member) => {
+      const gapFrom = positionOf(member, received);
       const receiver = member.subscriber.list(gapFrom === undefined ? "initial" : reason, gapFrom);
       return { member, receiver };
     });
     return {
-      item(change) {
-        for (const { receiver } of taking) receiver.item(change);
+      item: (change) => {
+        for (const { receiver } of this.listing) receiver.item(change);
       },
-      end(resourceVersion) {
-        for (const { member, receiver } of taking) {
-          member.settled = receiver.end(resourceVersion) === "counted";
-          member.skipThrough = undefined;
+      end: (resourceVersion) => {
+        // Should one throw, none of those after it has the list.
+        for (const { member } of this.listing) member.settled = false;
+        let outcome: "counted" | "held" = "counted";
+        for (let next = this.listing.shift(); next; next = this.listing.shift()) {
+          next.member.skipThrough = undefined;
+          next.member.settled = next.receiver.end(resourceVersion) === "counted";
+          if (!next.member.settled) outcome = "held";
         }
-        return taking.every(({ member }) => member.settled) ? "counted" : "held";
+        return outcome;
       },
-      abort() {
-        for (const { receiver } of taking) receiver.abort();
+      abort: () => {
+        for (const { receiver } of this.listing.splice(0)) receiver.abort();
       },
     };
   }
@@ -120,4 +139,13 @@ export class Audience {
     member.skipThrough = undefined;
     return false;
   }
+}
+
+/**
+ * Up to where a subscriber has everything. One that a replay had not yet brought back to where it was is still there,
+ * not where the replay broke off.
+ */
+function positionOf({ settled, skipThrough, subscriber }: Member, received: string | undefined): string | undefined {
+  if (!settled) return subscriber.resumeFrom;
+  return received === undefined ? skipThrough : newerResourceVersion(skipThrough, received);
 }

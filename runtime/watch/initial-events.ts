@@ -55,8 +55,9 @@ export class InitialEvents {
 
   /** The list is complete. @returns whether it counts, and the live events that were held, in their order. */
   end(listVersion: string): { readonly outcome: "counted" | "held"; readonly changes: readonly Change[] } {
+    const outcome = this.receiver.end(listVersion);
     this.open = false;
-    return { outcome: this.receiver.end(listVersion), changes: this.held };
+    return { outcome, changes: this.held };
   }
 
   abort(): void {

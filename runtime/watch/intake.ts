@@ -13,7 +13,7 @@ import { compareResourceVersions } from "./resource-version.ts";
 import { Session } from "./session.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "./source-spec.ts";
 import type { Standing } from "./standing.ts";
-import type { ListReason } from "./subscriber.ts";
+import type { ListReason, ListReceiver } from "./subscriber.ts";
 import type { History } from "./verdict.ts";
 
 /** Initial events that pause longer than this, or take longer than that, do not end: some servers never mark their end. */
@@ -35,6 +35,14 @@ export interface IntakeParts {
   doubtful(resource: Resource, why: "resumed" | "older-bookmark"): void;
 }
 
+interface CompleteList {
+  /** When it was begun, in monotonic milliseconds. */
+  readonly began: number;
+  readonly listVersion: string;
+  readonly reason: ListReason;
+  readonly outcome: "counted" | "held";
+}
+
 /**
  * Reads lists and streams, one at a time, and hands what they bring to the audience. It keeps the position, up to which
  * everything was received; what to read next, and when, the source decides.
@@ -48,10 +56,18 @@ export class Intake {
   bookmarks = 0;
   /** Why a list is due although there is a position; undefined where none is. */
   relist: ListReason | undefined;
+  /** Complete lists so far, and when the last one was, in monotonic milliseconds. */
+  lists = 0;
+  listedAt = Number.NEGATIVE_INFINITY;
   private readonly parts: IntakeParts;
 
   constructor(parts: IntakeParts) {
     this.parts = parts;
+  }
+
+  /** The newest position that a subscriber, or the source itself, has. */
+  get newest(): string | undefined {
+    return this.parts.audience.newest(this.parts.standing.received);
   }
 
   /** A watch from a known position. */
@@ -81,8 +97,18 @@ export class Intake {
 
   /** What exists and then what changes, on one connection (WatchList). */
   async readInitialEvents(resource: Resource): Promise<Ending> {
-    const { clock, listSlots } = this.parts;
+    const { listSlots } = this.parts;
     const release = await listSlots.take(this.parts.signal);
+    try {
+      return await this.followInitialEvents(resource, release);
+    } finally {
+      release();
+    }
+  }
+
+  /** @param listed gives the turn to list to others. */
+  private async followInitialEvents(resource: Resource, listed: () => void): Promise<Ending> {
+    const { clock } = this.parts;
     const reason = this.relist ?? "relist";
     const began = clock.monotonic();
     this.phase = "initial";
@@ -94,14 +120,17 @@ export class Intake {
       allowWatchBookmarks: "true",
       sendInitialEvents: "true",
       resourceVersionMatch: "NotOlderThan",
-      resourceVersion: (reason === "relist" ? this.parts.standing.received : undefined) ?? "",
+      resourceVersion: (reason === "relist" ? this.newest : undefined) ?? "",
       timeoutSeconds: String(timeoutSeconds),
     };
     const overdue = clock.after(initialTotalMs, () => {
       if (initial.running) this.session?.end({ type: "unmarked" });
     });
-    const ending = await this.runSession(resource, query, timeoutSeconds, {
-      opened: () => {},
+    const session = this.runSession(resource, query, timeoutSeconds, {
+      opened: () => {
+        // From a position in its future the server would keep silent here as well.
+        if (query.resourceVersion !== "") this.parts.doubtful(resource, "resumed");
+      },
       change: (change) => {
         if (initial.running) initial.change(change);
         else this.live(change);
@@ -112,9 +141,9 @@ export class Intake {
         const listVersion = initial.listVersion(resourceVersion);
         if (listVersion === undefined) throw new Ended({ type: "unmarked" });
         this.refuseOlderList(listVersion, reason);
-        this.listed(initial.items, began, listVersion);
         const { outcome, changes } = initial.end(listVersion);
-        release();
+        this.listed(initial.items, { began, listVersion, reason, outcome });
+        listed();
         if (outcome === "held") throw new Ended({ type: "closed", by: "doubt" });
         for (const change of changes) this.live(change);
         this.parts.standing.enter("watching");
@@ -123,10 +152,10 @@ export class Intake {
         if (this.parts.audience.waiting) this.session?.end({ type: "closed", by: "join" });
       },
     });
-    overdue.cancel();
-    release();
-    initial.abort();
-    return ending;
+    return session.finally(() => {
+      overdue.cancel();
+      initial.abort();
+    });
   }
 
   /** What exists, page by page. Undefined: it was read, and can be followed from. */
@@ -138,9 +167,10 @@ export class Intake {
     this.phase = "list";
     this.parts.standing.enter("listing");
     let items = 0;
-    let ended = false;
-    const receiver = this.parts.audience.list(reason, this.parts.standing.received);
+    let receiver: ListReceiver | undefined;
     try {
+      const receiving = this.parts.audience.list(reason, this.parts.standing.received);
+      receiver = receiving;
       const listVersion = await listCollection({
         transport,
         clock,
@@ -148,21 +178,21 @@ export class Intake {
         query: selectorQuery(this.parts.spec),
         headers: acceptHeader(this.parts.spec, "list"),
         identity: new ObjectIdentity(resource),
-        from: { notOlderThan: reason === "relist" ? this.parts.standing.received : undefined },
+        from: { notOlderThan: reason === "relist" ? this.newest : undefined },
         paged,
         signal: this.parts.signal,
         congested: () => this.parts.audience.congested,
         item: (change) => {
           items++;
-          receiver.item(change);
+          receiving.item(change);
         },
       });
       this.refuseOlderList(listVersion, reason);
-      this.listed(items, began, listVersion);
-      ended = true;
-      return receiver.end(listVersion) === "held" ? { type: "closed", by: "doubt" } : undefined;
+      const outcome = receiving.end(listVersion);
+      this.listed(items, { began, listVersion, reason, outcome });
+      return outcome === "held" ? { type: "closed", by: "doubt" } : undefined;
     } catch (error) {
-      if (!ended) receiver.abort();
+      receiver?.abort();
       if (!(error instanceof ListExpired) || !paged) return endingOf(error);
     } finally {
       release();
@@ -196,19 +226,23 @@ export class Intake {
     return this.session.run();
   }
 
-  /** Everything up to `listVersion` is known now. */
-  private listed(items: number, began: number, listVersion: string): void {
-    this.parts.observer.listed(this.parts.spec, items, this.parts.clock.monotonic() - began);
+  /** A list is complete. What it was for is done, unless a subscriber holds it or time went back while it was read. */
+  private listed(items: number, { began, listVersion, reason, outcome }: CompleteList): void {
+    const { observer, spec, clock, standing } = this.parts;
+    this.lists++;
+    this.listedAt = clock.monotonic();
+    observer.listed(spec, items, this.listedAt - began);
+    standing.received = listVersion;
+    if (outcome === "held") return;
     this.phase = "live";
-    this.relist = undefined;
-    this.parts.standing.received = listVersion;
+    if (reason === this.relist || this.relist !== "rv-rewind") this.relist = undefined;
   }
 
   /** A list older than what was received before would turn back time for everybody who knows better. */
   private refuseOlderList(listVersion: string, reason: ListReason): void {
-    const { received } = this.parts.standing;
-    if (reason === "rv-rewind" || received === undefined) return;
-    if ((compareResourceVersions(listVersion, received) ?? 0) < 0) throw new Ended({ type: "closed", by: "rewind" });
+    const { newest } = this;
+    if (reason === "rv-rewind" || newest === undefined) return;
+    if ((compareResourceVersions(listVersion, newest) ?? 0) < 0) throw new Ended({ type: "closed", by: "rewind" });
   }
 
   private live(change: Change): void {

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../clock.ts";
+import { abortable } from "../kube/abortable.ts";
 import { ApiError, readApiError, readLimited } from "../kube/api-error.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Change } from "./change.ts";
@@ -89,7 +90,8 @@ async function listPage(
       if (scanner.scan(bytes, start, end) !== end) throw new BadList("an item of the list is not JSON");
       options.item(listed(scanner, identity, bytes, start, end, receivedAt));
     });
-    await options.congested();
+    const congested = options.congested();
+    if (congested) await abortable(congested, signal);
     if (clock.monotonic() - turnBegan >= turnMs) {
       await nextTurn();
       turnBegan = clock.monotonic();

@@ -13,6 +13,8 @@ import type { ObjectIdentity } from "./source-spec.ts";
 const turnMs = 10;
 /** How much of a page that is no watch is shown. */
 const excerptLength = 256;
+/** A refusal is told by its status line; its body is waited for no longer than this, in milliseconds. */
+const refusalMs = 10_000;
 
 export interface SessionOptions {
   readonly transport: KubeTransport;
@@ -80,8 +82,8 @@ export class Session {
     const { transport, clock, path, query, headers, timeoutMs } = this.options;
     const signal = this.abort.signal;
     const response = await transport.request({ method: "GET", path, query, headers, purpose: "watch", signal });
-    const refusal = await this.refusal(response);
-    if (refusal) return refusal;
+    const type = String(response.headers["content-type"] ?? "no content type");
+    if (response.status !== 200 || !type.includes("json")) return this.refusal(response, type);
     this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(), timeoutMs }, (type) =>
       this.end({ type }),
     );
@@ -114,15 +116,18 @@ export class Session {
     this.timers?.hold(false);
   }
 
-  private async refusal(response: KubeResponse): Promise<Ending | undefined> {
-    if (response.status >= 400) {
-      const error = await readApiError(response, this.options.clock.now());
-      return { type: "refused", error, inStream: false };
+  private async refusal(response: KubeResponse, type: string): Promise<Ending> {
+    const { clock } = this.options;
+    const limit = clock.after(refusalMs, () => response.body.destroy());
+    try {
+      if (response.status >= 400) {
+        return { type: "refused", error: await readApiError(response, clock.now()), inStream: false };
+      }
+      const excerpt = await readLimited(response.body, excerptLength);
+      return { type: "protocol", message: `the watch was answered with ${response.status} ${type}: ${excerpt}` };
+    } finally {
+      limit.cancel();
     }
-    const type = String(response.headers["content-type"] ?? "no content type");
-    if (response.status === 200 && type.includes("json")) return undefined;
-    const excerpt = await readLimited(response.body, excerptLength);
-    return { type: "protocol", message: `the watch was answered with ${response.status} ${type}: ${excerpt}` };
   }
 
   /** @returns false when nothing after this line may be read. */

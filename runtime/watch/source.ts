@@ -1,11 +1,11 @@
 import { type Clock, pause, type Random } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
+import { abortable } from "../kube/abortable.ts";
 import { assertWatchable, type Discovery } from "../kube/discovery.ts";
-import { type Resource, resourcePath } from "../kube/resource.ts";
+import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { Audience } from "./audience.ts";
 import { Backoff } from "./backoff.ts";
-import { currentVersion } from "./current-version.ts";
 import { causeOf, type Ending, endingOf, messageOf } from "./failure.ts";
 import { Intake } from "./intake.ts";
 import type { ListSlots } from "./list-slots.ts";
@@ -13,7 +13,8 @@ import { Liveness } from "./liveness.ts";
 import type { SourceStatus, WatchObserver } from "./observer.ts";
 import { Removal } from "./removal.ts";
 import { compareResourceVersions } from "./resource-version.ts";
-import { ObjectIdentity, type SourceSpec } from "./source-spec.ts";
+import { RewindCheck } from "./rewind-check.ts";
+import type { SourceSpec } from "./source-spec.ts";
 import { Standing } from "./standing.ts";
 import type { Subscriber } from "./subscriber.ts";
 import { judge, type Verdict } from "./verdict.ts";
@@ -51,6 +52,7 @@ export class Source {
   private readonly liveness: Liveness;
   private readonly removal: Removal;
   private readonly intake: Intake;
+  private readonly rewind: RewindCheck;
   private readonly stopping = new AbortController();
   private readonly poison = { after: "", count: 0 };
   private resource: Resource | undefined;
@@ -58,7 +60,7 @@ export class Source {
   private lastResource: Resource | undefined;
   private listInsteadUntil = Number.NEGATIVE_INFINITY;
   private oddErrors = 0;
-  private probed = false;
+  private brokenInitials = 0;
   private lastByteAt: number | undefined;
   private running: Promise<void> | undefined;
 
@@ -78,16 +80,23 @@ export class Source {
       signal: this.stopping.signal,
       // A position from before a restart may lie in the future of a cluster that was restored from a backup.
       doubtful: (resource, why) => {
-        if (why === "older-bookmark" || !this.probed) void this.probe(resource);
+        if (why === "older-bookmark" || this.rewind.due) this.rewind.ask(resource);
       },
     });
+    this.rewind = new RewindCheck({ ...context, spec, intake: this.intake, signal: this.stopping.signal });
   }
 
   /** Adds a listener; the first one starts the source. One that needs more than the stream holds makes it reconnect. */
   join(subscriber: Subscriber): void {
     const live =
       this.intake.session !== undefined && this.intake.phase === "live" && this.standing.state === "watching";
-    const served = this.audience.join(subscriber, live ? this.standing.received : undefined);
+    const { received } = this.standing;
+    const { resumeFrom } = subscriber;
+    const served = this.audience.join(subscriber, live ? received : undefined);
+    // The stream would be silent for it until its position comes, which may be one that will never come.
+    const ahead = received === undefined || (compareResourceVersions(resumeFrom ?? received, received) ?? 0) > 0;
+    if (resumeFrom !== undefined && ahead) this.rewind.due = true;
+    if (live && served && this.rewind.due && this.resource) this.rewind.ask(this.resource);
     this.running ??= this.run();
     if (live && !served) this.intake.session?.end({ type: "closed", by: "join" });
   }
@@ -103,6 +112,7 @@ export class Source {
     this.stopping.abort(new Error("the source stops"));
     this.intake.session?.end({ type: "closed", by: "stop" });
     await this.running;
+    await this.rewind.stop();
     this.standing.enter("stopped");
   }
 
@@ -131,7 +141,7 @@ export class Source {
     if (this.resource) return this.resource;
     const { discovery } = this.context;
     if (this.standing.state !== "missing") this.standing.enter("discovering");
-    const lookup = await this.unlessStopped(discovery.resolve(this.spec.apiVersion, this.spec.kind));
+    const lookup = await abortable(discovery.resolve(this.spec.apiVersion, this.spec.kind), this.stopping.signal);
     if (lookup.type === "NotServed") {
       await this.missing("not_served", lookup.reason);
       return undefined;
@@ -167,27 +177,8 @@ export class Source {
     const lines = this.intake.session?.lines ?? 0;
     this.lastByteAt = this.intake.session?.lastByteAt ?? this.lastByteAt;
     this.intake.session = undefined;
-    if (this.intake.phase === "live" && start.type === "list") this.probed = true;
+    if (this.intake.phase === "live" && start.type === "list" && !this.audience.waiting) this.rewind.due = false;
     if (ending) await this.react(ending, began, lines);
-  }
-
-  /** Asks whether the server's resourceVersions went back to before what was received, and lists anew if so. */
-  private async probe(resource: Resource): Promise<void> {
-    const { session } = this.intake;
-    const { received } = this.standing;
-    const current = await currentVersion({
-      transport: this.context.transport,
-      clock: this.context.clock,
-      path: resourcePath(resource, this.spec.namespace),
-      identity: new ObjectIdentity(resource),
-      signal: this.stopping.signal,
-    });
-    // What could not be learnt now is asked again at the next connection.
-    this.probed = current !== undefined;
-    if (current === undefined || received === undefined) return;
-    if ((compareResourceVersions(current, received) ?? 0) >= 0) return;
-    this.intake.relist = "rv-rewind";
-    if (session === this.intake.session) session?.end({ type: "closed", by: "rewind" });
   }
 
   private async react(ending: Ending, began: number, lines: number): Promise<void> {
@@ -199,18 +190,21 @@ export class Source {
     this.standing.reconnected(cause);
     if (ending.type !== "closed" && ending.type !== "eof") this.standing.failed(cause, message);
     if (this.intake.phase === "live") this.liveness.ended(lastedMs, lines, this.intake.bookmarks);
-    this.count(ending);
+    this.count(ending, lines);
     if (ending.type === "poison") observer.poisoned(this.spec, message);
     this.backoff.worked(lastedMs);
     this.standing.attempt = this.backoff.attempt;
     const { phase } = this.intake;
     const { count } = this.poison;
-    const verdict = judge(ending, { lastedMs, lines, phase, poisons: count, oddErrors: this.oddErrors });
-    await this.obey(verdict, { cause, message });
+    const { oddErrors, brokenInitials } = this;
+    const sinceListMs = clock.monotonic() - this.intake.listedAt;
+    const history = { lastedMs, lines, phase, poisons: count, oddErrors, brokenInitials, sinceListMs };
+    const verdict = judge(ending, history);
     if (this.resource && (this.suspectsRewind(ending) || this.liveness.suspicious)) {
       this.liveness.cleared();
-      await this.probe(this.resource);
+      this.rewind.ask(this.resource);
     }
+    await this.obey(verdict, { cause, message });
   }
 
   private async obey(verdict: Verdict, reason: { cause: string; message: string }): Promise<void> {
@@ -262,7 +256,7 @@ export class Source {
     if (
       received !== undefined &&
       this.lastResource &&
-      (await this.unlessStopped(this.removal.certain(this.lastResource)))
+      (await abortable(this.removal.certain(this.lastResource), this.stopping.signal))
     ) {
       this.intake.relist = "relist";
       // Asked again where a subscriber doubts it: the definition's absence is the second opinion.
@@ -273,13 +267,18 @@ export class Source {
   }
 
   /** Counts what is judged by how often it came in a row. */
-  private count(ending: Ending): void {
+  private count(ending: Ending, lines: number): void {
     if (ending.type === "poison") {
       const after = this.standing.received ?? "";
       this.poison.count = this.poison.after === after ? this.poison.count + 1 : 1;
       this.poison.after = after;
     }
     this.oddErrors = ending.type === "refused" && ending.inStream ? this.oddErrors + 1 : 0;
+    const accepted = ending.type === "eof" || (ending.type === "network" && lines > 0);
+    if (this.intake.phase === "live") this.brokenInitials = 0;
+    else if (this.intake.phase === "initial" && accepted) this.brokenInitials++;
+    // The server may have been started anew, on other data.
+    if (ending.type === "network") this.rewind.due = true;
   }
 
   private suspectsRewind(ending: Ending): boolean {
@@ -288,15 +287,5 @@ export class Source {
 
   private async sleep(ms: number): Promise<void> {
     if (ms > 0) await pause(this.context.clock, ms, this.stopping.signal);
-  }
-
-  private unlessStopped<T>(work: Promise<T>): Promise<T> {
-    const { signal } = this.stopping;
-    return new Promise((resolve, reject) => {
-      const onAbort = () => reject(signal.reason);
-      if (signal.aborted) onAbort();
-      signal.addEventListener("abort", onAbort, { once: true });
-      work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-    });
   }
 }

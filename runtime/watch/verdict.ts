@@ -27,6 +27,10 @@ export interface History {
   readonly poisons: number;
   /** Unknown ERROR events in a row. */
   readonly oddErrors: number;
+  /** WatchLists in a row that broke off before their end mark. */
+  readonly brokenInitials: number;
+  /** Milliseconds since the last complete list; Infinity where there was none. */
+  readonly sinceListMs: number;
 }
 
 /** A stream shorter than this that brought nothing is a failure, or a server that closes at once would be hammered. */
@@ -34,11 +38,16 @@ const shortMs = 1000;
 /** So many poison lines after one resourceVersion, or odd errors in a row: the history there is of no use. */
 const poisonsToRelist = 3;
 const oddErrorsToRelist = 5;
+/** So many WatchLists that broke off: what stands between us and the server lets no stream live that long. */
+const brokenToList = 3;
+/** History that is gone again so soon after a list would make us list in a loop. */
+const soonAfterListMs = 60_000;
 
 /** The one place that decides what to do when a list or a watch ended. */
 export function judge(ending: Ending, history: History): Verdict {
   switch (ending.type) {
     case "eof":
+      if (history.phase === "initial") return judgeBroken(history);
       return history.lastedMs >= shortMs || history.lines > 0
         ? { next: "resume", wait: "soon" }
         : { next: "resume", wait: "backoff" };
@@ -63,14 +72,24 @@ export function judge(ending: Ending, history: History): Verdict {
     case "refused":
       return judgeRefusal(ending, history);
     case "network":
+      return judgeBroken(history);
     case "protocol":
     case "internal":
       return { next: "resume", wait: "backoff" };
   }
 }
 
+/** A connection broke. Beginning a WatchList anew costs the server a whole list. */
+function judgeBroken({ phase, brokenInitials }: History): Verdict {
+  if (phase === "initial" && brokenInitials >= brokenToList) return { next: "list-instead" };
+  return { next: "resume", wait: "backoff" };
+}
+
 function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: History): Verdict {
-  if (error.expired) return { next: "relist", wait: history.phase === "live" ? "none" : "backoff" };
+  if (error.expired) {
+    const fresh = history.phase !== "live" || history.sinceListMs < soonAfterListMs;
+    return { next: "relist", wait: fresh ? "backoff" : "none" };
+  }
   const retry: Verdict = {
     next: "resume",
     wait: "backoff",

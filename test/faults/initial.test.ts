@@ -66,6 +66,8 @@ test("initial events whose end is not marked for 30 s are read by LIST instead, 
   expect(subscriber.log.at(2)).toBe("abort");
   list.reply(200, configMapList(10, [configMap("a", 3)]));
   (await fixture.server.request(isPlainWatch)).status(410, "Expired");
+  await fixture.observer.entered("backoff");
+  await fixture.clock.advance(800);
   (await fixture.server.request(isList, 2)).reply(200, configMapList(20, []));
   (await fixture.server.request(isPlainWatch, 2)).stream();
   await fixture.observer.entered("watching");

@@ -150,3 +150,42 @@ test("a redirect is not followed", async () => {
   await expect(it.transport.json({ method: "GET", path: "/api" })).rejects.toThrow(ApiError);
   expect(it.server.requests.map((each) => each.path)).toEqual(["/api"]);
 });
+
+test("a request that is aborted does not wait for credentials", async () => {
+  const clock = new VirtualClock();
+  const identity = { credentials: () => new Promise<never>(() => {}), refresh: async () => {} };
+  const transport = new HttpTransport({
+    server: "http://127.0.0.1:1",
+    identity,
+    clock,
+    userAgent: "test",
+    description: "test",
+  });
+  const abort = new AbortController();
+  const answer = transport.request({ method: "GET", path: "/api", purpose: "watch", signal: abort.signal });
+  const failed = expect(answer).rejects.toThrow("no longer wanted");
+  const late = expect(transport.request({ method: "GET", path: "/api", timeoutMs: 5000 })).rejects.toMatchObject({
+    code: "WF_KUBE_UNREACHABLE",
+  });
+  await clock.advance(5000);
+  abort.abort(new Error("no longer wanted"));
+  await Promise.all([failed, late]);
+  expect(clock.timers).toBe(0);
+  await transport.close();
+});
+
+test("requests that were refused with the same credentials renew them once", async () => {
+  await using it = await fixture();
+  it.server.script(
+    (each) => each.headers.get("authorization") === "Bearer token-0",
+    (each) => each.status(401, "Unauthorized"),
+  );
+  it.server.script(
+    (each) => each.headers.get("authorization") !== "Bearer token-0",
+    (each) => each.reply(200, "{}"),
+  );
+  await Promise.all(Array.from({ length: 8 }, (_, index) => it.transport.json({ method: "GET", path: `/${index}` })));
+  expect(new Set(it.server.requests.map((each) => each.headers.get("authorization")))).toEqual(
+    new Set(["Bearer token-0", "Bearer token-1"]),
+  );
+});

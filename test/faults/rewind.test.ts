@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { bookmark, configMap, configMapList, event } from "./api-server.ts";
+import { configMaps, FaultFixture, isList, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
+
+test("a rewind whose list is doubted is still a rewind at the second opinion", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const subscriber = new RecordingSubscriber("900");
+  subscriber.outcomes.push("held");
+  fixture.watches.subscribe(configMaps, subscriber);
+  (await fixture.server.request(isPlainWatch)).stream();
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+  await subscriber.saw("end 41 held");
+  await fixture.observer.entered("backoff");
+  await fixture.clock.advance(30_000);
+  (await fixture.server.request(isWatchList, 2)).stream().lines(bookmark(42, true));
+  await subscriber.saw("end 42");
+  expect(subscriber.log.filter((line) => line.startsWith("list"))).toEqual([
+    "list rv-rewind from 900",
+    "list rv-rewind from 900",
+  ]);
+});
+
+test("of a group the newest position is held against the server, not the one that the stream starts from", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const [old, young] = [new RecordingSubscriber("5", "old"), new RecordingSubscriber("900", "young")];
+  fixture.watches.subscribe(configMaps, old);
+  fixture.watches.subscribe(configMaps, young);
+  (await fixture.server.request(isPlainWatch)).stream();
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+  await young.saw("end 41");
+  expect(young.log[0]).toBe("list rv-rewind from 900");
+});
+
+test("one that joins a running stream from far ahead of it makes the source ask whether time went back", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const [first, ahead] = [new RecordingSubscriber("5", "first"), new RecordingSubscriber("900", "ahead")];
+  fixture.watches.subscribe(configMaps, first);
+  (await fixture.server.request(isPlainWatch)).stream().lines(event("ADDED", configMap("a", 6)));
+  await first.saw("Added a 6");
+  await fixture.server.request(isProbe);
+  fixture.watches.subscribe(configMaps, ahead);
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+  await ahead.saw("end 41");
+  expect(ahead.log[0]).toBe("list rv-rewind from 900");
+});
+
+test("a group's list is no older than the newest position in it", async () => {
+  await using fixture = await FaultFixture.start();
+  const [old, young] = [new RecordingSubscriber("5", "old"), new RecordingSubscriber("100", "young")];
+  fixture.watches.subscribe(configMaps, old);
+  fixture.watches.subscribe(configMaps, young);
+  (await fixture.server.request(isPlainWatch)).status(410, "Expired");
+  const list = await fixture.server.request(isWatchList);
+  expect(list.query.get("resourceVersion")).toBe("100");
+});
+
+test("a rewind that is found when its connection has already been replaced ends the one that replaced it", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, () => {});
+  const subscriber = new RecordingSubscriber("900");
+  fixture.watches.subscribe(configMaps, subscriber);
+  const first = (await fixture.server.request(isPlainWatch)).stream();
+  const probe = await fixture.server.request(isProbe);
+  await fixture.clock.advance(1000);
+  first.end();
+  (await fixture.server.request(isPlainWatch, 2)).stream();
+  await fixture.observer.ended("eof");
+  probe.stream().lines(bookmark(40, true));
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+  await subscriber.saw("end 41");
+  expect(subscriber.log[0]).toBe("list rv-rewind from 900");
+});
+
+test("what the server could not say of its resourceVersions is asked again within 30 s", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(
+    isListProbe,
+    (each) => each.status(429, "TooManyRequests"),
+    (each) => each.reply(200, configMapList(40, [])),
+  );
+  const subscriber = new RecordingSubscriber("900");
+  fixture.watches.subscribe(configMaps, subscriber);
+  (await fixture.server.request(isPlainWatch)).stream();
+  await fixture.server.request(isListProbe);
+  await fixture.pass(25);
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+  await subscriber.saw("end 41");
+  expect(subscriber.log[0]).toBe("list rv-rewind from 900");
+});
+
+test("after a broken connection the source asks whether the cluster was restored meanwhile", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(60, [])));
+  const subscriber = new RecordingSubscriber("50");
+  fixture.watches.subscribe(configMaps, subscriber);
+  const stream = (await fixture.server.request(isPlainWatch)).stream();
+  await fixture.server.request(isListProbe);
+  fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(40, [])));
+  stream.reset();
+  await fixture.observer.entered("backoff");
+  await fixture.clock.advance(800);
+  (await fixture.server.request(isPlainWatch, 2)).stream();
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+  await subscriber.saw("end 41");
+  expect(subscriber.log[0]).toBe("list rv-rewind from 50");
+  expect(fixture.server.count(isList)).toBe(0);
+});
+
+test("a position in the server's future is found out even where another subscriber needs a list", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const [fresh, ahead] = [new RecordingSubscriber(undefined, "fresh"), new RecordingSubscriber("900", "ahead")];
+  fixture.watches.subscribe(configMaps, fresh);
+  fixture.watches.subscribe(configMaps, ahead);
+  (await fixture.server.request(isWatchList)).stream();
+  (await fixture.server.request(isWatchList, 2)).stream().lines(bookmark(41, true));
+  await ahead.saw("bookmark 41");
+  expect(ahead.log).toEqual(["list relist from 900", "abort", "list rv-rewind from 900", "end 41", "bookmark 41"]);
+});
