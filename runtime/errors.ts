@@ -119,6 +119,10 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_MISSING: user("there is no checkpoint in this folder", "name the runtime's data folder with --data"),
   WF_CHECKPOINT_NO_DEAD_LETTER: user("there is no such dead letter", "see `watchfire dead-letters list`"),
+  WF_CHECKPOINT_LETTER_HOMELESS: user(
+    "a dead letter's function or trigger is gone",
+    "put the function or the trigger back under its name and replay the letter then, or drop it",
+  ),
 
   // dispatch
   WF_DISPATCH_CRASH_LOOP: system(

@@ -15,6 +15,8 @@ export interface Replayer {
 export class DeadLetters {
   private readonly store: CheckpointStore;
   private readonly replayer: Replayer;
+  /** One call after the other, so that none takes a letter that another has just taken. */
+  private last: Promise<void> = Promise.resolve();
 
   constructor(store: CheckpointStore, replayer: Replayer = new OfflineReplayer(store)) {
     this.store = store;
@@ -33,14 +35,34 @@ export class DeadLetters {
     return found;
   }
 
-  /** Delivers again, as a first attempt flagged as redelivered. */
-  async replay(letters: readonly string[]): Promise<void> {
-    for (const letter of await this.all(letters)) await this.replayer.replay(letter);
+  /**
+   * Delivers again, as a first attempt flagged as redelivered. Letters of functions and triggers that are gone are
+   * refused, all of the call with them, with WF_CHECKPOINT_LETTER_HOMELESS.
+   */
+  replay(letters: readonly string[]): Promise<void> {
+    return this.next(async () => {
+      const found = await this.all(letters);
+      const homes = new Set((await this.store.views()).map(({ id }) => id));
+      for (const { letter, view, function: name, trigger } of found) {
+        if (homes.has(view)) continue;
+        const what = `function ${name} has no trigger ${trigger} any more that could take it`;
+        throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: letter });
+      }
+      for (const letter of found) await this.replayer.replay(letter);
+    });
   }
 
   /** Forgets for good. */
-  async drop(letters: readonly string[]): Promise<void> {
-    for (const letter of await this.all(letters)) await this.replayer.drop(letter);
+  drop(letters: readonly string[]): Promise<void> {
+    return this.next(async () => {
+      for (const letter of await this.all(letters)) await this.replayer.drop(letter);
+    });
+  }
+
+  private next(call: () => Promise<void>): Promise<void> {
+    const done = this.last.then(call);
+    this.last = done.catch(() => undefined);
+    return done;
   }
 
   private all(letters: readonly string[]): Promise<DeadLetter[]> {

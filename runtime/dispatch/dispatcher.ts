@@ -12,6 +12,9 @@ import type { Log, Observer } from "./observer.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./spill.ts";
 import { StartedBefore } from "./started-before.ts";
 
+/** How long a drain waits for its last commit, in milliseconds. */
+const saveMs = 2_000;
+
 export interface DispatcherOptions {
   readonly store: CheckpointStore;
   readonly runner: Runner;
@@ -33,7 +36,8 @@ export interface DispatcherOptions {
 export class Dispatcher implements Replayer {
   private readonly options: DispatcherOptions;
   private readonly commits: Commits;
-  private readonly startedBefore: StartedBefore;
+  private startedBefore: StartedBefore;
+  private draining = false;
   private readonly functions = new Map<string, FunctionDispatch>();
   private readonly offline: Replayer;
 
@@ -47,8 +51,7 @@ export class Dispatcher implements Replayer {
   /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
     const { store, clock, observer, log, onLost = () => {} } = options;
-    const purged = await store.purge(clock.now() - retirementMs);
-    if (purged > 0) log.info({ views: purged }, "positions of removed functions deleted");
+    await purge(options);
     const rows = await store.journal();
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
@@ -64,6 +67,7 @@ export class Dispatcher implements Replayer {
   /** Loads a function. `usesOldObject`: its handler reads the previous object. */
   async function(manifest: FunctionManifest, { usesOldObject }: { usesOldObject: boolean }): Promise<FunctionDispatch> {
     if (this.functions.has(manifest.name)) throw new TypeError(`function ${manifest.name} is loaded already`);
+    await purge(this.options);
     const { commits, startedBefore } = this;
     const loaded = await loadFunction({
       memoryLimit: defaultMemoryLimit,
@@ -74,6 +78,7 @@ export class Dispatcher implements Replayer {
       startedBefore,
     });
     this.functions.set(manifest.name, loaded);
+    if (this.draining) void loaded.stop();
     return loaded;
   }
 
@@ -87,6 +92,9 @@ export class Dispatcher implements Replayer {
       await found.stop();
       await this.commits.flush();
       this.functions.delete(name);
+      // What it had begun and not ended comes again, flagged, if it is loaded again.
+      const { store } = this.options;
+      this.startedBefore = await StartedBefore.read(store, await store.journal());
     }
     if (!retire) return;
     const views = await this.options.store.views(name);
@@ -119,18 +127,15 @@ export class Dispatcher implements Replayer {
   }
 
   /**
-   * Takes nothing any more, waits at most `graceMs` for what runs, and commits. Gives whether all of it ended: the
-   * store may then be closed as clean.
+   * Takes nothing any more, waits at most `graceMs` for what runs, and commits, for which a disk that fails gets two
+   * seconds more. Gives whether all of it ended and was saved: the store may then be closed as clean.
    */
   async drain(graceMs: number): Promise<boolean> {
-    const stopped = Promise.all([...this.functions.values()].map((it) => it.stop())).then(() => true);
-    const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    const timer = this.options.clock.after(graceMs, () => resolve(false));
-    const ended = await Promise.race([stopped, late]);
-    timer.cancel();
-    await this.commits.flush();
+    this.draining = true;
+    const ended = await this.within(graceMs, Promise.all([...this.functions.values()].map((it) => it.stop())));
+    const saved = await this.within(saveMs, this.commits.flush());
     this.commits.halt();
-    return ended;
+    return ended && saved;
   }
 
   /** Stops at once and writes nothing more, as a killed process does; for tests. */
@@ -138,4 +143,19 @@ export class Dispatcher implements Replayer {
     this.commits.halt();
     for (const it of this.functions.values()) void it.stop();
   }
+
+  /** Whether the work ended in time. */
+  private async within(limitMs: number, work: Promise<unknown>): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<boolean>();
+    const timer = this.options.clock.after(limitMs, () => resolve(false));
+    const inTime = await Promise.race([work.then(() => true), late]);
+    timer.cancel();
+    return inTime;
+  }
+}
+
+/** Deletes the positions of functions long removed. */
+async function purge({ store, clock, log }: DispatcherOptions): Promise<void> {
+  const purged = await store.purge(clock.now() - retirementMs);
+  if (purged > 0) log.info({ views: purged }, "positions of removed functions deleted");
 }

@@ -70,6 +70,7 @@ export class FunctionDispatch {
     parts.queue.start();
     for (const { name, namespaces } of parts.manifest.triggers) {
       if (namespaces.type === "names") this.retain(name, namespaces.names);
+      else if (namespaces.type === "all") this.leave(this.view(name), new Set([""]), new Set());
     }
   }
 
@@ -117,11 +118,20 @@ export class FunctionDispatch {
     }
   }
 
-  /** No attempt begins while `swap` puts new code in place; those that run end on the old code. */
+  /**
+   * Once the attempts that run have ended, on the old code, `swap` puts the new in place; none begins meanwhile. Where
+   * `swap` fails, so does this, and the old code goes on.
+   */
   async replace(manifest: FunctionManifest, usesOldObject: boolean, swap: () => Promise<void>): Promise<void> {
-    await this.parts.queue.pause();
-    await swap();
-    this.parts.queue.resume(manifest, usesOldObject);
+    const { queue } = this.parts;
+    await queue.pause();
+    try {
+      await swap();
+    } catch (error) {
+      queue.resume();
+      throw error;
+    }
+    queue.resumeWith(manifest, usesOldObject);
   }
 
   /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */
@@ -162,15 +172,18 @@ export class FunctionDispatch {
   }
 
   /** Only objects from before the trigger's first complete list are initial; a namespace that joins later brings news. */
-  private hasListed(view: View): boolean {
-    for (const cursor of this.cursors.values()) if (cursor.view === view.id && !cursor.initial) return true;
+  private hasListed(view: View, except?: string): boolean {
+    for (const [key, cursor] of this.cursors) {
+      if (cursor.view === view.id && !cursor.initial && key !== except) return true;
+    }
     for (const [key, { isReady }] of this.subscriptions) if (isReady && key.startsWith(`${view.id}/`)) return true;
     return false;
   }
 
   /**
-   * Lets go of a view's positions outside `kept`. Where objects are known it keeps a position that begins anew but
-   * counts its epoch on, so that no event id is used again. Gives the epochs by namespace.
+   * Lets go of a view's positions outside `kept`: what the view learns from now on, it learns of other sources, so none
+   * can be resumed. It keeps those that had listed, and those of namespaces where objects are known, to begin anew and
+   * count their epoch on, so that no event id is used again. Gives the epochs by namespace.
    */
   private leave(view: View, kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {
     const { commits } = this.parts;
@@ -184,11 +197,11 @@ export class FunctionDispatch {
     for (const [key, cursor] of this.cursors) {
       if (cursor.view !== view.id || kept.has(cursor.namespace)) continue;
       epochs.set(cursor.namespace, cursor.epoch);
-      if (withObjects.has(cursor.namespace)) {
+      if (withObjects.has(cursor.namespace) || cursor.lowWaterMark !== undefined) {
         const anew = { ...cursor, lowWaterMark: undefined, initial: false };
         this.cursors.set(key, anew);
         commits.cursorMoved({ cursor: () => anew });
-      } else if (cursor.lowWaterMark === undefined) {
+      } else if (cursor.epoch === 0 && this.hasListed(view, key)) {
         this.cursors.delete(key);
         commits.dropCursor(cursor.view, cursor.namespace);
       }

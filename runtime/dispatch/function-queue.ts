@@ -114,16 +114,23 @@ export class FunctionQueue {
     });
   }
 
-  /** Goes on, with new code perhaps: what waits for a retry is tried at once. */
-  resume(manifest: FunctionManifest, usesOldObject: boolean): void {
+  /** Goes on as it was. */
+  resume(): void {
+    if (this.stopped) return;
+    this.paused = false;
+    this.pump();
+  }
+
+  /** Goes on with new code: what waits for a retry is tried at once. */
+  resumeWith(manifest: FunctionManifest, usesOldObject: boolean): void {
+    if (this.stopped) return;
     this.manifest = manifest;
     this.usesOldObject = usesOldObject;
-    this.paused = false;
     for (const lane of this.lanes.values()) {
       lane.blocked = false;
       if (lane.backoff) this.wake(lane);
     }
-    this.pump();
+    this.resume();
   }
 
   /** Nothing begins any more. Resolves when nothing runs. */

@@ -87,6 +87,9 @@ export function routes(inspection: Inspection): Hono {
     if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_NO_DEAD_LETTER") {
       return c.json({ error: error.message }, 404);
     }
+    if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_LETTER_HOMELESS") {
+      return c.json({ error: error.message }, 409);
+    }
     return c.json({ error: error.message }, 500);
   });
   app.notFound((c) => c.json({ error: "there are /livez, /readyz, /metrics, /status and /dead-letters" }, 404));

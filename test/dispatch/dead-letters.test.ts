@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
+import { change, done, failure, Harness, type HarnessOptions, manifest, quiet, trigger } from "./harness.ts";
+
+const oneAttempt = manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 1 } });
+
+/** A harness with one dead letter, of `a`. */
+async function withLetter(options: HarnessOptions = {}): Promise<{ it: Harness; letters: DeadLetters }> {
+  const it = await (await Harness.open({ manifest: oneAttempt, ...options })).listed();
+  it.runner.answer = () => failure();
+  it.subscription.change(change("Added", "a", 11));
+  await quiet(it.runner);
+  await it.clock.advance(1_000);
+  it.runner.answer = () => done;
+  return { it, letters: new DeadLetters(it.store, it.dispatcher) };
+}
+
+describe("a dead letter", () => {
+  it("of a trigger that was renamed is not replayed but kept, and stalls nothing", async () => {
+    const { it } = await withLetter();
+    const renamed = trigger({ name: "renamed" });
+    await it.dispatcher.remove("copy", { retire: false });
+    const loaded = await it.dispatcher.function(manifest({}, [renamed]), { usesOldObject: false });
+    const subscription = loaded.subscription("renamed", { selection: "all", namespace: "" });
+    const letters = new DeadLetters(it.store, it.dispatcher);
+    await expect(letters.replay(["1"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_LETTER_HOMELESS" });
+    expect(await letters.list()).toHaveLength(1);
+    subscription.list("initial", undefined).end("20");
+    subscription.change(change("Added", "b", 21));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Added b@21"]);
+  });
+
+  it("of a function that was removed is not replayed but kept, whether a runtime runs or not", async () => {
+    const { it, letters } = await withLetter();
+    await it.dispatcher.remove("copy", { retire: true });
+    const refusal = { code: "WF_CHECKPOINT_LETTER_HOMELESS" };
+    await expect(letters.replay(["1"])).rejects.toMatchObject(refusal);
+    await expect(new DeadLetters(it.store).replay(["1"])).rejects.toMatchObject(refusal);
+    expect(await letters.list()).toHaveLength(1);
+    await letters.drop(["1"]);
+    expect(await letters.list()).toHaveLength(0);
+  });
+
+  it("that is replayed twice at once runs once, and is counted once", async () => {
+    const { it, letters } = await withLetter();
+    const both = await Promise.allSettled([letters.replay(["1"]), letters.replay(["1"])]);
+    await quiet(it.runner);
+    expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(it.runner.told).toEqual(["Added a@11", "Added a@11 !"]);
+    expect(it.function.status().deadLetters).toBe(0);
+  });
+});

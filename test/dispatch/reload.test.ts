@@ -1,0 +1,159 @@
+import { describe, expect, it } from "vitest";
+import { settle } from "../virtual-clock.ts";
+import { change, done, failure, Harness, manifest, quiet, trigger } from "./harness.ts";
+
+/** Loads the function anew with these triggers, as when its manifest changes, and gives its subscription. */
+async function reloaded(it: Harness, triggers = [trigger({ changedFields: [["spec"]] })]) {
+  await it.dispatcher.remove("copy", { retire: false });
+  const loaded = await it.dispatcher.function(manifest({}, triggers), { usesOldObject: false });
+  await settle();
+  return loaded.subscription(triggers[0]?.name ?? "", { selection: "all", namespace: "" });
+}
+
+describe("new code", () => {
+  it("that cannot be put in place leaves the old running", async () => {
+    const it = await (await Harness.open()).listed();
+    const refused = it.function.replace(manifest({ concurrency: 1 }), false, () => Promise.reject(new Error("no")));
+    await expect(refused).rejects.toThrow("no");
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11"]);
+  });
+
+  it("is put in place while no attempt runs, and none begins meanwhile", async () => {
+    const it = await (await Harness.open()).listed();
+    it.runner.answer = () => undefined;
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    const swap = Promise.withResolvers<void>();
+    let swapping = false;
+    const replaced = it.function.replace(manifest(), false, () => {
+      swapping = true;
+      return swap.promise;
+    });
+    it.subscription.change(change("Added", "b", 12));
+    await quiet(it.runner);
+    expect([swapping, it.runner.told]).toEqual([false, ["Added a@11"]]);
+    await it.runner.end("a");
+    expect([swapping, it.runner.told]).toEqual([true, ["Added a@11"]]);
+    swap.resolve();
+    await replaced;
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Added b@12"]);
+  });
+
+  it("that arrives while the runtime drains begins nothing", async () => {
+    const it = await (await Harness.open()).listed();
+    const swap = Promise.withResolvers<void>();
+    const replaced = it.function.replace(manifest(), false, () => swap.promise);
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    const drained = it.dispatcher.drain(1_000);
+    swap.resolve();
+    await replaced;
+    await quiet(it.runner);
+    expect([await drained, it.runner.told]).toEqual([true, []]);
+  });
+});
+
+describe("a function that is loaded again while the runtime runs", () => {
+  it("gets what had begun again, flagged and as the next attempt", async () => {
+    const it = await (await Harness.open()).listed();
+    it.runner.answer = () => failure();
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    const subscription = await reloaded(it);
+    expect(subscription.resumeFrom).toBe("1");
+    it.runner.answer = () => done;
+    subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Added a@11 #2 !"]);
+  });
+
+  it("does not find its position again when it was removed longer ago than positions are kept", async () => {
+    const it = await (await Harness.open()).listed(7);
+    await it.dispatcher.remove("copy", { retire: true });
+    await it.clock.advance(7 * 24 * 3_600_000 + 1);
+    const subscription = await reloaded(it);
+    expect(subscription.resumeFrom).toBeUndefined();
+  });
+
+  it("begins nothing where the runtime drains by then", async () => {
+    const it = await (await Harness.open()).listed();
+    it.runner.answer = () => undefined;
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    const drained = it.dispatcher.drain(1_000);
+    const late = await it.dispatcher.function({ ...manifest(), name: "late" }, { usesOldObject: false });
+    const subscription = late.subscription("settings", { selection: "all", namespace: "" });
+    subscription.list("initial", undefined).end("20");
+    subscription.change(change("Added", "b", 21));
+    await quiet(it.runner);
+    await it.runner.end("a");
+    expect([await drained, it.runner.told]).toEqual([true, ["Added a@11"]]);
+  });
+});
+
+describe("a namespace that leaves the scope and comes back", () => {
+  it("never has its objects told under an id that was used before", async () => {
+    const byLabel = trigger({ namespaces: { type: "labels", labelSelector: "team" } });
+    const it = await (await Harness.open({ manifest: manifest({}, [byLabel]), namespace: "team-a" })).listed();
+    const b = change("Added", "b", 6, { namespace: "team-b" });
+    for (let rv = 10; rv < 40; rv += 10) {
+      const joined = it.function.subscription("settings", { selection: "all", namespace: "team-b" });
+      it.function.retain("settings", ["team-a", "team-b"]);
+      const list = joined.list("initial", undefined);
+      list.item(b);
+      list.end(String(rv));
+      await quiet(it.runner);
+      // Once for the namespace that leaves, once more for another that does.
+      for (const _ of [1, 2]) {
+        it.function.retain("settings", ["team-a"]);
+        await quiet(it.runner);
+      }
+    }
+    expect(it.runner.told).toEqual([1, 2, 3].flatMap(() => ["Added b@6", "Deleted b@6"]));
+    expect(new Set(it.runner.deliveries.map(({ id }) => id)).size).toBe(6);
+  });
+});
+
+describe("a scope that is widened and narrowed again", () => {
+  const inTeamA = [trigger({ namespaces: { type: "names", names: ["team-a"] } })];
+  const b = change("Added", "b", 6, { namespace: "team-b" });
+
+  it("tells of what is back, and does not repeat what came and went meanwhile", async () => {
+    const all = await Harness.open();
+    await all.list(9, [change("Added", "a", 5), b]);
+    await all.clock.advance(1_000);
+    const one = await all.restart({ manifest: manifest({}, inTeamA), namespace: "team-a" });
+    await one.list(20, [change("Added", "a", 5)]);
+    const between = [change("Added", "x", 21), change("Deleted", "x", 22)];
+    for (const it of between) one.subscription.change(it);
+    one.subscription.bookmark("23");
+    await quiet(one.runner);
+    await one.clock.advance(1_000);
+    const again = await one.restart();
+    expect(again.subscription.resumeFrom).toBeUndefined();
+    await again.list(30, [change("Added", "a", 5), b]);
+    await quiet(again.runner);
+    expect(again.runner.told.slice(2)).toEqual(["Deleted b@6", "Added x@21", "Deleted x@22", "Added b@6"]);
+    const ids = again.runner.deliveries.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("does not resume from where it was before it was widened", async () => {
+    const one = await Harness.open({ manifest: manifest({}, inTeamA), namespace: "team-a" });
+    await one.list(9, [change("Added", "a", 5)]);
+    await one.clock.advance(1_000);
+    const all = await one.restart();
+    await all.list(20, [change("Added", "a", 5)]);
+    for (const it of [change("Added", "x", 21), change("Deleted", "x", 22)]) all.subscription.change(it);
+    all.subscription.bookmark("23");
+    await quiet(all.runner);
+    await all.clock.advance(1_000);
+    const again = await all.restart({ manifest: manifest({}, inTeamA), namespace: "team-a" });
+    expect(again.subscription.resumeFrom).toBeUndefined();
+    await again.list(30, [change("Added", "a", 5)]);
+    expect(again.runner.told).toEqual(["Added a@5", "Added x@21", "Deleted x@22"]);
+  });
+});
