@@ -10,7 +10,7 @@ const clusterProject = (name: string, groupOrder: number) => ({
   test: {
     ...common,
     name,
-    include: ["test/cluster/**/*.test.ts"],
+    include: ["test/cluster/**/*.test.ts", "test/gap/**/*.test.ts"],
     globalSetup: ["test/cluster/shared-cluster.setup.ts"],
     maxWorkers: 3,
     testTimeout: 60_000,
@@ -28,7 +28,7 @@ export default defineConfig({
           ...common,
           name: "unit",
           include: ["test/**/*.test.ts", "functions/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "test/cluster/**", "test/layers.test.ts"],
+          exclude: ["**/node_modules/**", "test/cluster/**", "test/gap/**", "test/layers.test.ts"],
         },
       },
       clusterProject("cluster-embedded", 1),

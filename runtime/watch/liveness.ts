@@ -32,6 +32,11 @@ export class Liveness {
     return this.timeoutS;
   }
 
+  /** Whether the last connection, after `lastedMs`, ended well before the time that the server was asked for. */
+  wasCutShort(lastedMs: number): boolean {
+    return lastedMs < this.timeoutS * 1000 - graceMs;
+  }
+
   /** Silence that the current connection is allowed, in milliseconds. */
   get idleMs(): number {
     return this.bookmarksSeen ? bookmarkedIdleMs : this.timeoutS * 1000 + graceMs;

@@ -190,7 +190,7 @@ export class Source {
     this.standing.reconnected(cause);
     if (ending.type !== "closed" && ending.type !== "eof") this.standing.failed(cause, message);
     if (this.intake.phase === "live") this.liveness.ended(lastedMs, lines, this.intake.bookmarks);
-    this.count(ending, lines);
+    this.count(ending, lastedMs, lines);
     if (ending.type === "poison") observer.poisoned(this.spec, message);
     this.backoff.worked(lastedMs);
     this.standing.attempt = this.backoff.attempt;
@@ -267,7 +267,7 @@ export class Source {
   }
 
   /** Counts what is judged by how often it came in a row. */
-  private count(ending: Ending, lines: number): void {
+  private count(ending: Ending, lastedMs: number, lines: number): void {
     if (ending.type === "poison") {
       const after = this.standing.received ?? "";
       this.poison.count = this.poison.after === after ? this.poison.count + 1 : 1;
@@ -277,8 +277,9 @@ export class Source {
     const accepted = ending.type === "eof" || (ending.type === "network" && lines > 0);
     if (this.intake.phase === "live") this.brokenInitials = 0;
     else if (this.intake.phase === "initial" && accepted) this.brokenInitials++;
-    // The server may have been started anew, on other data.
-    if (ending.type === "network") this.rewind.due = true;
+    // The server may have been started anew, on other data; one that is stopped in good order ends its streams early.
+    const stopped = ending.type === "eof" && this.liveness.wasCutShort(lastedMs);
+    if (ending.type === "network" || stopped) this.rewind.due = true;
   }
 
   private suspectsRewind(ending: Ending): boolean {

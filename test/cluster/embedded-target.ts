@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../runtime/clock.ts";
@@ -10,6 +10,12 @@ export async function start(): Promise<OwnTarget> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-cluster-"));
   const stateFile = join(folder, "state");
   let cluster = await startCluster({ stateFile, clock: systemClock });
+  const restart = async (meanwhile = async () => {}) => {
+    const port = Number(new URL(cluster.url).port);
+    await cluster.close();
+    await meanwhile();
+    cluster = await startCluster({ port, stateFile, clock: systemClock });
+  };
   return {
     controllers: true,
     get access() {
@@ -18,11 +24,11 @@ export async function start(): Promise<OwnTarget> {
     async compact() {
       await cluster.compact();
     },
-    async restart() {
-      const port = Number(new URL(cluster.url).port);
-      await cluster.close();
-      cluster = await startCluster({ port, stateFile, clock: systemClock });
+    restart: () => restart(),
+    async backUp() {
+      await copyFile(stateFile, `${stateFile}.copy`);
     },
+    rewind: () => restart(() => copyFile(`${stateFile}.copy`, stateFile)),
     async close() {
       await cluster.close();
       await rm(folder, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,6 +41,7 @@ class RealTarget implements OwnTarget {
   private ca = "";
   private port = 0;
   private etcdUrl = "";
+  private etcdPeerUrl = "";
   private etcd: LeashedProcess | undefined;
   private apiserver: LeashedProcess | undefined;
   private manager: LeashedProcess | undefined;
@@ -65,15 +66,9 @@ class RealTarget implements OwnTarget {
 
     const [client, peer, secure] = await freePorts(3);
     this.etcdUrl = `http://127.0.0.1:${client}`;
+    this.etcdPeerUrl = `http://127.0.0.1:${peer}`;
     this.port = secure;
-    this.etcd = this.run("etcd", [
-      `--data-dir=${this.file("etcd")}`,
-      `--listen-client-urls=${this.etcdUrl}`,
-      `--advertise-client-urls=${this.etcdUrl}`,
-      `--listen-peer-urls=http://127.0.0.1:${peer}`,
-      "--unsafe-no-fsync",
-      "--log-level=error",
-    ]);
+    this.startEtcd();
     await this.startApiserver();
     if (!this.controllers) return;
     await writeFile(this.file("manager.kubeconfig"), kubeconfigOf(this.access), { mode: 0o600 });
@@ -103,9 +98,36 @@ class RealTarget implements OwnTarget {
     await this.startApiserver();
   }
 
+  /** etcd is stopped for it: a database that is in use cannot be copied. The API server waits. */
+  async backUp(): Promise<void> {
+    await this.etcd?.kill();
+    await cp(this.file("etcd"), this.file("copy"), { recursive: true });
+    this.startEtcd();
+    if (this.apiserver) await this.ready(this.apiserver);
+  }
+
+  async rewind(): Promise<void> {
+    await Promise.all([this.apiserver?.kill(), this.etcd?.kill()]);
+    await rm(this.file("etcd"), { recursive: true });
+    await cp(this.file("copy"), this.file("etcd"), { recursive: true });
+    this.startEtcd();
+    await this.startApiserver();
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.manager?.kill(), this.apiserver?.kill(), this.etcd?.kill()]);
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  private startEtcd(): void {
+    this.etcd = this.run("etcd", [
+      `--data-dir=${this.file("etcd")}`,
+      `--listen-client-urls=${this.etcdUrl}`,
+      `--advertise-client-urls=${this.etcdUrl}`,
+      `--listen-peer-urls=${this.etcdPeerUrl}`,
+      "--unsafe-no-fsync",
+      "--log-level=error",
+    ]);
   }
 
   private async startApiserver(): Promise<void> {

@@ -14,6 +14,10 @@ export interface OwnTarget extends Target {
   compact(): Promise<void>;
   /** Stops the API server and starts it again on the same port with the same data; watches end. */
   restart(): Promise<void>;
+  /** Copies everything that it stores, for `rewind`; watches go on. */
+  backUp(): Promise<void>;
+  /** Stops, puts the last copy back, and starts on the same port: resourceVersions have gone back, too. */
+  rewind(): Promise<void>;
   /** Ends its processes and removes its files. */
   close(): Promise<void>;
 }
