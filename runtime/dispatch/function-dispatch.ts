@@ -84,8 +84,7 @@ export class FunctionDispatch {
     const initial = !this.hasListed(view);
     const fresh = { view: view.id, namespace, selection, lowWaterMark: undefined, epoch: 0, initial };
     const cursor = this.cursors.get(key) ?? fresh;
-    const accept = queue.accept.bind(queue);
-    const made = new Subscription({ view, cursor, selection, suspect, maker, commits, clock, observer, accept });
+    const made = new Subscription({ view, cursor, selection, suspect, maker, commits, clock, observer, queue });
     this.subscriptions.set(key, made);
     commits.cursorMoved(made);
     return made;

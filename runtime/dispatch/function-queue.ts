@@ -2,6 +2,7 @@ import type { SpilledEvent } from "../checkpoint/batch.ts";
 import type { Clock, Random, Timer } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { crashLoopError, deliveryOf } from "./attempt.ts";
+import type { Backpressure } from "./backpressure.ts";
 import type { Commits } from "./commits.ts";
 import type { HandlerError, Outcome, Runner } from "./delivery.ts";
 import { type LaneEvent, spilledEvent, storedEvent } from "./event.ts";
@@ -15,6 +16,7 @@ export interface QueueParts {
   readonly manifest: FunctionManifest;
   readonly usesOldObject: boolean;
   readonly spill: Spill;
+  readonly backpressure: Backpressure;
   /** Makes an event of one that was spilled. */
   readonly restore: (event: SpilledEvent) => LaneEvent;
   readonly commits: Commits;
@@ -73,6 +75,11 @@ export class FunctionQueue {
     const { inFlight, lastEventAt, failures, letters } = this;
     const spilled = this.parts.spill.waiting;
     return { queued: queued - inFlight, inFlight, spilled, blocked, oldestAt, lastEventAt, failures, letters };
+  }
+
+  /** A promise while sources should wait. */
+  get congested(): Promise<void> | undefined {
+    return this.parts.backpressure.congested;
   }
 
   /** Takes an event; synchronous, never refuses. */
@@ -136,6 +143,7 @@ export class FunctionQueue {
   /** Nothing begins any more. Resolves when nothing runs. */
   stop(): Promise<void> {
     this.stopped = true;
+    this.parts.backpressure.stop();
     this.pinTimer?.cancel();
     for (const lane of this.lanes.values()) lane.backoff?.cancel();
     return this.pause();
@@ -322,6 +330,7 @@ export class FunctionQueue {
     lane.shift();
     lane.blocked = false;
     this.parts.spill.left(event);
+    this.parts.backpressure.left(event.size);
     if (!event.replayed) {
       event.view.leave(event.key);
       if (event.body && event.verdict) event.view.apply(event, event.body, event.verdict);

@@ -3,6 +3,7 @@ import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import { Filter } from "../filter/filter.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import { Backpressure } from "./backpressure.ts";
 import type { Commits } from "./commits.ts";
 import type { Runner } from "./delivery.ts";
 import { uidOf } from "./event.ts";
@@ -65,6 +66,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     manifest,
     usesOldObject,
     spill,
+    backpressure: new Backpressure(clock, spill, parts.memoryLimit),
     restore,
     commits,
     runner,

@@ -58,6 +58,12 @@ export class Spill {
     return this.overflow;
   }
 
+  /** How much of the function's memory is in use, as a share; 1 and more where something waits on disk. */
+  get fill(): number {
+    const share = Math.max(this.fresh / this.limit.events, this.bytes / this.limit.bytes);
+    return this.overflow > 0 ? Math.max(1, share) : share;
+  }
+
   /** Whether the next event must go to disk: memory is full, or others are there before it. */
   get isFull(): boolean {
     return (

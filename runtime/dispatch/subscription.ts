@@ -25,7 +25,7 @@ export interface SubscriptionParts {
   readonly clock: Clock;
   readonly observer: Observer;
   /** Takes events for the function's lanes. */
-  readonly accept: (event: LaneEvent) => void;
+  readonly queue: { accept(event: LaneEvent): void; readonly congested: Promise<void> | undefined };
 }
 
 /** One trigger on one source: turns what is received into events, and keeps the cursor. */
@@ -77,7 +77,7 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   get congested(): Promise<void> | undefined {
-    return this.closed ? undefined : this.parts.commits.congested;
+    return this.closed ? undefined : (this.parts.commits.congested ?? this.parts.queue.congested);
   }
 
   change(given: Change): void {
@@ -224,9 +224,9 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   private emit(source: Omit<EventSource, "view" | "epoch" | "selective"> & Partial<EventSource>): void {
-    const { view, accept, maker } = this.parts;
+    const { view, queue, maker } = this.parts;
     const { epoch, suspect } = this;
-    accept(
+    queue.accept(
       maker.make({
         view,
         epoch,

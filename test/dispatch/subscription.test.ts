@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
-import { change, done, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, Harness, manifest, quiet, trigger } from "./harness.ts";
 
 describe("a subscription", () => {
   it("with initialEvents Skip only learns what is there, and tells what happens after", async () => {
@@ -49,21 +49,6 @@ describe("a subscription", () => {
     it.subscription.change(change("Modified", "same", 250));
     await quiet(it.runner);
     expect(it.runner.deliveries.at(-1)?.id).toBe("uid-same/250/Modified@1");
-  });
-
-  it("that is slow stalls neither its source nor another function", async () => {
-    const it = await (await Harness.open()).listed();
-    it.runner.answer = (delivery) => (delivery.function === "slow" ? undefined : done);
-    const slow = await it.dispatcher.function({ ...manifest(), name: "slow" }, { usesOldObject: false });
-    const other = slow.subscription("settings", { selection: "all", namespace: "" });
-    other.list("initial", undefined).end("1");
-    for (let rv = 11; rv < 3_000; rv++) {
-      for (const subscription of [it.subscription, other]) subscription.change(change("Added", `n${rv}`, rv));
-      expect(other.congested).toBeUndefined();
-    }
-    await quiet(it.runner);
-    expect(it.runner.deliveries.filter((delivery) => delivery.function === "copy")).toHaveLength(2_989);
-    expect(slow.status()).toMatchObject({ inFlight: 4, queued: 996, spilled: 1_989 });
   });
 
   it("tells of objects that went with their definition, and why", async () => {

@@ -1,0 +1,77 @@
+import type { Clock, Timer } from "../clock.ts";
+import type { MemoryLimit, Spill } from "./spill.ts";
+
+/** How full a function's memory is when its sources begin to wait, and when they go on. */
+const holdAt = 0.75;
+const freeAt = 0.5;
+
+/** What of its memory a function must get through from one look to the next, so that waiting for it is worth it. */
+const quickShare = 0.5;
+const lookMs = 250;
+
+/**
+ * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket than
+ * written to disk and read back, which costs more than everything else together. So sources wait for a function that
+ * gets through half its memory (500 events) every quarter second; a slower one goes to disk and holds nobody up. How
+ * quick it is shows only while it is behind, and is remembered: a slow one holds its sources up once, for one look.
+ */
+export class Backpressure {
+  private readonly clock: Clock;
+  private readonly spill: Spill;
+  private readonly limit: MemoryLimit;
+  private held: PromiseWithResolvers<void> | undefined;
+  private timer: Timer | undefined;
+  private quick = true;
+  private stopped = false;
+  /** Events, and bytes of their bodies, that ended since the last look. */
+  private events = 0;
+  private bytes = 0;
+
+  constructor(clock: Clock, spill: Spill, limit: MemoryLimit) {
+    this.clock = clock;
+    this.spill = spill;
+    this.limit = limit;
+  }
+
+  /** A promise while sources should wait. */
+  get congested(): Promise<void> | undefined {
+    if (this.stopped || this.spill.fill < holdAt) return undefined;
+    this.watch();
+    if (!this.quick) return undefined;
+    this.held ??= Promise.withResolvers<void>();
+    return this.held.promise;
+  }
+
+  /** An event of so many bytes has ended. */
+  left(bytes: number): void {
+    this.events++;
+    this.bytes += bytes;
+    if (this.held && this.spill.fill <= freeAt) this.free();
+  }
+
+  /** Holds nobody up any more. */
+  stop(): void {
+    this.stopped = true;
+    this.timer?.cancel();
+    this.free();
+  }
+
+  private watch(): void {
+    if (this.timer) return;
+    this.events = this.bytes = 0;
+    this.timer = this.clock.after(lookMs, () => this.look(), { unref: true });
+  }
+
+  private look(): void {
+    this.timer = undefined;
+    const { events, bytes } = this.limit;
+    this.quick = this.events >= quickShare * events || this.bytes >= quickShare * bytes;
+    if (!this.quick) this.free();
+    if (this.spill.fill > freeAt) this.watch();
+  }
+
+  private free(): void {
+    this.held?.resolve();
+    this.held = undefined;
+  }
+}

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import type { Subscription } from "../../runtime/dispatch/subscription.ts";
+import { change, done, Harness, manifest, quiet } from "./harness.ts";
+
+/** A source that functions share: it waits for whoever asks it to. Gives for how many milliseconds the last one did. */
+async function feed(it: Harness, subscriptions: readonly Subscription[], from: number, to: number): Promise<number> {
+  let heldMs = 0;
+  for (let rv = from; rv < to; rv++) {
+    while (subscriptions.some(({ congested }) => congested)) {
+      if (subscriptions.at(-1)?.congested) heldMs++;
+      await it.clock.advance(1);
+    }
+    for (const subscription of subscriptions) subscription.change(change("Added", `n${rv}`, rv));
+  }
+  return heldMs;
+}
+
+async function withSlow() {
+  const it = await (await Harness.open()).listed();
+  const slow = await it.dispatcher.function({ ...manifest(), name: "slow" }, { usesOldObject: false });
+  const other = slow.subscription("settings", { selection: "all", namespace: "" });
+  other.list("initial", undefined).end("1");
+  return { it, slow, other };
+}
+
+/** Every attempt of the function takes so many milliseconds; others end at once. */
+function pace(it: Harness, name: string, ms: number): void {
+  const run = it.runner.run.bind(it.runner);
+  it.runner.run = async (delivery) => {
+    if (delivery.function === name) await new Promise<void>((resolve) => it.clock.after(ms, resolve));
+    return run(delivery);
+  };
+}
+
+describe("a function that is behind", () => {
+  it("and gets on quickly is waited for, and nothing of it goes to disk", async () => {
+    const it = await (await Harness.open({ manifest: manifest({ concurrency: 64 }) })).listed();
+    pace(it, "copy", 1);
+    expect(await feed(it, [it.subscription], 11, 20_000)).toBeGreaterThan(100);
+    expect(it.function.status().spilled).toBe(0);
+    await it.clock.advance(1_000);
+    expect(it.outcomes.get("ok")).toBe(19_989);
+  });
+
+  it("and slow stalls neither its source nor another function", async () => {
+    const { it, slow, other } = await withSlow();
+    it.runner.answer = (delivery) => (delivery.function === "slow" ? undefined : done);
+    expect(await feed(it, [it.subscription, other], 11, 3_000)).toBe(250);
+    expect(slow.status()).toMatchObject({ inFlight: 4, queued: 996, spilled: 1_989 });
+    await quiet(it.runner);
+    expect(it.runner.deliveries.filter((delivery) => delivery.function === "copy")).toHaveLength(2_989);
+  });
+
+  it("holds its source up no second time while it stays slow", async () => {
+    const { it, slow, other } = await withSlow();
+    pace(it, "slow", 10);
+    await feed(it, [it.subscription, other], 11, 2_000);
+    await it.clock.advance(60_000);
+    expect(slow.status()).toMatchObject({ inFlight: 0, queued: 0, spilled: 0 });
+    expect(await feed(it, [it.subscription, other], 2_000, 4_000)).toBe(0);
+  });
+
+  it("is waited for again once it is quick again, and what is on disk comes first", async () => {
+    const { it, slow, other } = await withSlow();
+    it.runner.answer = (delivery) => (delivery.function === "slow" ? undefined : done);
+    await feed(it, [other], 11, 3_000);
+    it.runner.answer = () => done;
+    for (let rv = 11; rv < 15; rv++) await it.runner.end(`n${rv}`);
+    pace(it, "slow", 1);
+    await feed(it, [other], 3_000, 20_000);
+    await it.clock.advance(20_000);
+    expect(slow.status()).toMatchObject({ queued: 0, spilled: 0 });
+    const told = it.runner.deliveries.filter((delivery) => delivery.function === "slow");
+    expect(told.map((delivery) => Number(delivery.resourceVersion))).toEqual(
+      Array.from({ length: 19_989 }, (_, index) => 11 + index),
+    );
+  });
+
+  it("lets its source go when it stops", async () => {
+    const { it, slow, other } = await withSlow();
+    it.runner.answer = () => undefined;
+    for (let rv = 11; rv < 1_000; rv++) other.change(change("Added", `n${rv}`, rv));
+    const { congested } = other;
+    expect(congested).toBeInstanceOf(Promise);
+    void slow.stop();
+    await congested;
+    expect(other.congested).toBeUndefined();
+  });
+});
