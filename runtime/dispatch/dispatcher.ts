@@ -8,6 +8,7 @@ import { Commits } from "./commits.ts";
 import type { Runner } from "./delivery.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
+import { MemoryBudget } from "./memory-budget.ts";
 import type { Log, Observer } from "./observer.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./spill.ts";
 import { StartedBefore } from "./started-before.ts";
@@ -25,6 +26,8 @@ export interface DispatcherOptions {
   readonly log: Log;
   /** What each function may hold in memory before its events go to disk. Default 1000 events or 32 MiB. */
   readonly memoryLimit?: MemoryLimit;
+  /** Bytes of bodies that all functions together may hold there. Default a quarter of the heap's limit. */
+  readonly memoryBudget?: number;
   /** Called once when another runtime has taken the store over: nothing is dispatched any more. */
   readonly onLost?: (error: WatchfireError) => void;
 }
@@ -40,12 +43,14 @@ export class Dispatcher implements Replayer {
   private draining = false;
   private readonly functions = new Map<string, FunctionDispatch>();
   private readonly offline: Replayer;
+  private readonly memoryBudget: MemoryBudget;
 
   private constructor(options: DispatcherOptions, commits: Commits, startedBefore: StartedBefore) {
     this.options = options;
     this.commits = commits;
     this.startedBefore = startedBefore;
     this.offline = new OfflineReplayer(options.store);
+    this.memoryBudget = new MemoryBudget(options.memoryBudget);
   }
 
   /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
@@ -72,6 +77,7 @@ export class Dispatcher implements Replayer {
     const loaded = await loadFunction({
       memoryLimit: defaultMemoryLimit,
       ...this.options,
+      memoryBudget: this.memoryBudget,
       manifest,
       usesOldObject,
       commits,

@@ -144,6 +144,7 @@ export class FunctionQueue {
   stop(): Promise<void> {
     this.stopped = true;
     this.parts.backpressure.stop();
+    this.parts.spill.close();
     this.pinTimer?.cancel();
     for (const lane of this.lanes.values()) lane.backoff?.cancel();
     return this.pause();

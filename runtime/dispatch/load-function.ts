@@ -10,6 +10,7 @@ import { uidOf } from "./event.ts";
 import { EventMaker } from "./event-maker.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { FunctionQueue } from "./function-queue.ts";
+import type { MemoryBudget } from "./memory-budget.ts";
 import type { Log, Observer } from "./observer.ts";
 import { type MemoryLimit, Spill } from "./spill.ts";
 import type { StartedBefore } from "./started-before.ts";
@@ -27,6 +28,7 @@ export interface LoadParts {
   readonly observer: Observer;
   readonly log: Log;
   readonly memoryLimit: MemoryLimit;
+  readonly memoryBudget: MemoryBudget;
 }
 
 /** Builds a function's dispatch from its manifest and what the store has of it. */
@@ -60,7 +62,15 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const deleted = type === "Deleted";
     if (!replayed) byId.get(view)?.expect(`${namespace}/${name}`, uid, deleted ? deletedBy : resourceVersion, deleted);
   }
-  const spill = new Spill(manifest.name, store, commits, new Set(byId.keys()), live, parts.memoryLimit);
+  const spill = new Spill(
+    manifest.name,
+    store,
+    commits,
+    new Set(byId.keys()),
+    live,
+    parts.memoryLimit,
+    parts.memoryBudget,
+  );
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
   const queue = new FunctionQueue({
     manifest,

@@ -2,6 +2,7 @@ import type { SpilledEvent, SpillHeader } from "../checkpoint/batch.ts";
 import type { CheckpointStore } from "../checkpoint/store.ts";
 import type { Commits } from "./commits.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
+import type { MemoryBudget } from "./memory-budget.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */
 export interface MemoryLimit {
@@ -13,6 +14,9 @@ export const defaultMemoryLimit: MemoryLimit = { events: 1000, bytes: 32 * 1024 
 
 /** Events of which only the disk has the body; what remains of each in memory is about half a kilobyte. */
 const stubLimit = 10_000;
+
+/** So many events may keep the 64 KiB chunk that their body is a part of, because they will soon be gone. */
+const chunkLimit = 64;
 
 /** An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it. */
 export const pinnedMs = 60_000;
@@ -27,6 +31,7 @@ export class Spill {
   private readonly commits: Commits;
   private readonly views: ReadonlySet<number>;
   private readonly limit: MemoryLimit;
+  private readonly budget: MemoryBudget;
   /** Events that are on disk alone. */
   private overflow: number;
   /** The newest sequence that left the disk for memory, or never was on it. */
@@ -35,6 +40,7 @@ export class Spill {
   private bytes = 0;
   private stubs = 0;
   private loading = false;
+  private closed = false;
 
   /** `headers`: what the store holds of the function's live views. */
   constructor(
@@ -44,8 +50,11 @@ export class Spill {
     views: ReadonlySet<number>,
     headers: readonly SpillHeader[],
     limit: MemoryLimit,
+    budget: MemoryBudget,
   ) {
     this.limit = limit;
+    this.budget = budget;
+    budget.share(1);
     this.functionName = functionName;
     this.store = store;
     this.commits = commits;
@@ -67,7 +76,11 @@ export class Spill {
   /** Whether the next event must go to disk: memory is full, or others are there before it. */
   get isFull(): boolean {
     return (
-      this.overflow > 0 || this.fresh >= this.limit.events || this.bytes >= this.limit.bytes || this.stubs >= stubLimit
+      this.overflow > 0 ||
+      this.fresh >= this.limit.events ||
+      this.bytes >= this.limit.bytes ||
+      this.stubs >= stubLimit ||
+      this.budget.isSpent(this.bytes)
     );
   }
 
@@ -82,16 +95,25 @@ export class Spill {
   entered(event: LaneEvent): void {
     event.resident = true;
     this.fresh++;
-    this.bytes += event.size;
+    this.hold(event.size);
+    if (this.fresh > chunkLimit && event.body) event.body = apart(event.body);
   }
 
   /** The event is terminal. */
   left(event: LaneEvent): void {
     if (event.resident) {
       this.fresh--;
-      this.bytes -= event.size;
+      this.hold(-event.size);
     } else this.stubs--;
     if (event.stored) this.commits.dropSpilled(this.functionName, event.sequence);
+  }
+
+  /** The function is unloaded: what it still holds is given back to the others. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.budget.hold(-this.bytes);
+    this.budget.share(-1);
   }
 
   /** Writes an event that holds the mark up to disk, and lets the mark pass. */
@@ -110,7 +132,7 @@ export class Spill {
     if (!event.resident) return;
     event.resident = false;
     this.fresh--;
-    this.bytes -= event.size;
+    this.hold(-event.size);
     this.stubs++;
   }
 
@@ -132,7 +154,7 @@ export class Spill {
         const events = await this.store.spilled(this.functionName, this.loaded, this.limit.events / 2);
         if (events.length === 0) return;
         for (const event of events) {
-          if (this.bytes >= this.limit.bytes) break;
+          if (this.bytes >= this.limit.bytes || this.budget.isSpent(this.bytes)) break;
           this.loaded = event.sequence;
           if (!this.views.has(event.view)) continue;
           this.overflow--;
@@ -145,6 +167,21 @@ export class Spill {
   }
 
   private get hasRoom(): boolean {
-    return this.fresh <= this.limit.events / 2 && this.bytes <= this.limit.bytes / 2 && this.stubs < stubLimit;
+    const { events, bytes } = this.limit;
+    const room = this.fresh <= events / 2 && this.bytes <= bytes / 2 && this.stubs < stubLimit;
+    return room && !this.budget.isSpent(this.bytes);
   }
+
+  private hold(bytes: number): void {
+    this.bytes += bytes;
+    if (!this.closed) this.budget.hold(bytes);
+  }
+}
+
+/** The body in memory of its own, where it is a small part of something larger that it would keep alive. */
+function apart(body: Buffer): Buffer {
+  if (body.length * 2 >= body.buffer.byteLength) return body;
+  const copy = Buffer.allocUnsafeSlow(body.length);
+  body.copy(copy);
+  return copy;
 }

@@ -96,6 +96,7 @@ export const manifest = (
     ...policy,
   },
   resources: { memoryBytes: 64 << 20, cpuPerEventMs: 500 },
+  isolation: "Handler",
   egress: [],
   env: [],
 });
@@ -124,6 +125,7 @@ export interface HarnessOptions {
   readonly runner?: ScriptedRunner;
   readonly selection?: string;
   readonly namespace?: string;
+  readonly memoryBudget?: number;
 }
 
 /** A dispatcher with one function and one subscription, on a virtual clock. */
@@ -155,7 +157,9 @@ export class Harness {
     const observer: Observer = {
       event: (_function, _trigger, _type, outcome) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1),
     };
-    const dispatcher = await Dispatcher.open({ store, runner, clock, random: () => 0, observer, log: silent });
+    const { memoryBudget } = options;
+    const parts = { store, runner, clock, random: () => 0, observer, log: silent };
+    const dispatcher = await Dispatcher.open({ ...parts, ...(memoryBudget !== undefined && { memoryBudget }) });
     const loaded = await dispatcher.function(options.manifest ?? manifest(), {
       usesOldObject: options.usesOldObject ?? false,
     });

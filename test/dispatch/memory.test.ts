@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { MemoryBudget } from "../../runtime/dispatch/memory-budget.ts";
+import type { Change } from "../../runtime/watch/change.ts";
+import { change, done, Harness, manifest, quiet } from "./harness.ts";
+
+/** A change whose body is a part of a socket's chunk, as the reader hands it out. */
+function inChunk(given: Change): Change {
+  const chunk = Buffer.alloc(64 * 1024);
+  return { ...given, body: chunk.subarray(100, 100 + given.body.copy(chunk, 100)) };
+}
+
+test("an event that waits long does not keep the chunk alive that it came in", async () => {
+  const it = await (await Harness.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+  it.runner.answer = () => undefined;
+  for (let index = 0; index < 900; index++) {
+    it.subscription.change(inChunk(change("Added", `n${index}`, 11 + index)));
+  }
+  await it.clock.advance(1000);
+  it.runner.answer = () => done;
+  await it.runner.end("n0");
+  await quiet(it.runner);
+  expect(it.runner.deliveries).toHaveLength(900);
+  const kept = new Set(it.runner.deliveries.map(({ body }) => body.buffer));
+  const bytes = [...kept].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  expect(bytes).toBeLessThan(5 * 1024 * 1024);
+});
+
+test("functions that hold more than their share go to disk first when the budget is spent, and come back", async () => {
+  const it = await (await Harness.open({ manifest: manifest({ concurrency: 1 }), memoryBudget: 20_000 })).listed();
+  it.runner.answer = () => undefined;
+  for (let index = 0; index < 100; index++) {
+    it.subscription.change(change("Added", `n${index}`, 11 + index, { spec: "x".repeat(1000) }));
+  }
+  await it.clock.advance(1000);
+  const { queued, spilled } = it.function.status();
+  expect(queued).toBeLessThan(20);
+  expect(queued + spilled).toBe(99);
+  it.runner.answer = () => done;
+  await it.runner.end("n0");
+  await quiet(it.runner);
+  expect(it.runner.told).toHaveLength(100);
+});
+
+test("one that holds little is not made to pay for one that holds much, and what is given back is free again", () => {
+  const budget = new MemoryBudget(1000);
+  budget.share(1);
+  budget.share(1);
+  budget.hold(990);
+  expect(budget.isSpent(990)).toBe(false);
+  budget.hold(10);
+  expect([budget.isSpent(990), budget.isSpent(10)]).toEqual([true, false]);
+  budget.hold(-990);
+  expect(budget.isSpent(500)).toBe(false);
+});
