@@ -12,10 +12,17 @@ import { TokenFile } from "./token-file.ts";
 export class KubeconfigIdentity implements Identity {
   private readonly config: KubeConfig;
   private readonly own: TokenFile | ExecPlugin | undefined;
+  private readonly more: Readonly<Record<string, string | string[]>>;
 
-  constructor(config: KubeConfig, own: TokenFile | ExecPlugin | undefined) {
+  /** @param more headers that client-node does not know of. */
+  constructor(
+    config: KubeConfig,
+    own: TokenFile | ExecPlugin | undefined,
+    more: Readonly<Record<string, string | string[]>> = {},
+  ) {
     this.config = config;
     this.own = own;
+    this.more = more;
     if (own) {
       const user = config.getCurrentUser();
       // What we renew ourselves is hidden from client-node, which would do it as well.
@@ -28,7 +35,7 @@ export class KubeconfigIdentity implements Identity {
   async credentials(): Promise<Credentials> {
     const options: RequestOptions = {};
     await this.config.applyToHTTPSOptions(options);
-    const headers = textHeaders(options.headers);
+    const headers = { ...textHeaders(options.headers), ...this.more };
     if (options.auth) headers.authorization = `Basic ${Buffer.from(options.auth).toString("base64")}`;
     const tls = tlsOf(options);
     if (this.own instanceof TokenFile) headers.authorization = bearer(await this.own.token());

@@ -8,6 +8,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { ExecPlugin, execSchema } from "./exec-plugin.ts";
 import { HttpTransport } from "./http-transport.ts";
+import { type Impersonation, impersonationHeaders, impersonationSchema } from "./impersonation.ts";
 import { KubeconfigIdentity } from "./kubeconfig-identity.ts";
 import { proxyFromEnvironment } from "./proxy.ts";
 import { TokenFile } from "./token-file.ts";
@@ -45,12 +46,13 @@ export async function connectKubeconfig(options: KubeconfigOptions): Promise<Kub
   const clock = options.clock ?? systemClock;
   const { config, context } = await loadConfig(options);
   const cluster = config.getCurrentCluster();
-  const user = config.getCurrentUser();
+  const user: FullUser | null = config.getCurrentUser();
+  const impersonation = impersonationHeaders(user?.impersonation ?? {});
   if (!cluster) throw configFault(`the context ${context} names no cluster that the kubeconfig has`);
   const proxy = cluster.proxyUrl || proxyFromEnvironment(cluster.server, options.environment);
   const transport = new HttpTransport({
     server: cluster.server,
-    identity: new KubeconfigIdentity(config, ownCredentials(cluster, user, options, clock)),
+    identity: new KubeconfigIdentity(config, ownCredentials(cluster, user, options, clock), impersonation),
     clock,
     userAgent: options.userAgent ?? "watchfire",
     description: `${cluster.server} (context ${context})`,
@@ -72,7 +74,7 @@ async function loadConfig(options: KubeconfigOptions): Promise<{ config: KubeCon
     const loaded = new client.KubeConfig();
     try {
       loaded.loadFromFile(file);
-      addTokenFiles(loaded, await readFile(file, "utf8"), dirname(file));
+      addDropped(loaded, await readFile(file, "utf8"), dirname(file));
     } catch (error) {
       throw configFault(`the kubeconfig ${file} cannot be read: ${(error as Error).message}`);
     }
@@ -115,16 +117,26 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-const tokenFilesSchema = z.looseObject({
+const usersSchema = z.looseObject({
   users: z
-    .array(z.looseObject({ name: z.string(), user: z.looseObject({ tokenFile: z.string().optional() }).nullish() }))
+    .array(
+      z.looseObject({
+        name: z.string(),
+        user: impersonationSchema.extend({ tokenFile: z.string().optional() }).nullish(),
+      }),
+    )
     .nullish(),
 });
 
-/** client-node does not know the key `tokenFile`; its file authenticator takes it from this place. */
-function addTokenFiles(config: KubeConfig, text: string, folder: string): void {
-  for (const { name, user } of tokenFilesSchema.parse(parse(text)).users ?? []) {
-    if (user?.tokenFile === undefined) continue;
+/** A user with what client-node drops of it. */
+type FullUser = User & { readonly impersonation?: Impersonation };
+
+/** client-node knows neither the key `tokenFile`, which its file authenticator takes from this place, nor all of `as`. */
+function addDropped(config: KubeConfig, text: string, folder: string): void {
+  for (const { name, user } of usersSchema.parse(parse(text)).users ?? []) {
+    if (!user) continue;
+    config.users = config.users.map((each) => (each.name === name ? { ...each, impersonation: user } : each));
+    if (user.tokenFile === undefined) continue;
     const tokenFile = resolve(folder, user.tokenFile);
     config.users = config.users.map((each) =>
       each.name === name ? { ...each, authProvider: { name: "tokenFile", config: { tokenFile } } } : each,

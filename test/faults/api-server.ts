@@ -6,6 +6,7 @@ export class Exchange {
   readonly query: URLSearchParams;
   readonly headers: ReadonlyMap<string, string>;
   readonly socket: Socket;
+  private readonly lines: readonly [string, string][];
 
   constructor(head: string, socket: Socket) {
     const [requestLine = "", ...lines] = head.split("\r\n");
@@ -13,12 +14,16 @@ export class Exchange {
     this.path = url.pathname;
     this.query = url.searchParams;
     this.socket = socket;
-    this.headers = new Map(
-      lines.map((line): [string, string] => {
-        const colon = line.indexOf(":");
-        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
-      }),
-    );
+    this.lines = lines.map((line) => {
+      const colon = line.indexOf(":");
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+    });
+    this.headers = new Map(this.lines);
+  }
+
+  /** Every value of a header that may come more than once. */
+  all(name: string): string[] {
+    return this.lines.flatMap(([header, value]) => (header === name ? [value] : []));
   }
 
   get isWatch(): boolean {

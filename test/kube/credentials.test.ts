@@ -168,3 +168,32 @@ test("without a cluster to connect to, the ways to name one are said", async () 
     message: expect.stringContaining("--kubeconfig FILE"),
   });
 });
+
+test("a kubeconfig that acts as somebody else does so in all that it says of them", async () => {
+  const server = await ScriptedServer.start();
+  server.script(
+    () => true,
+    (each) => each.reply(200, "{}"),
+  );
+  const user = {
+    token: "t",
+    as: "jane",
+    "as-uid": "u-1",
+    "as-groups": ["dev", "ops"],
+    "as-user-extra": { "Acme.com/Project": ["one"] },
+  };
+  const connection = await connectKubeconfig({ file: file("jane", kubeconfig(server.url, user)), environment: {} });
+  await connection.transport.json({ method: "GET", path: "/api" });
+  await connection.transport.close();
+  await server.close();
+  const request = server.requests[0];
+  expect(request?.headers.get("impersonate-user")).toBe("jane");
+  expect(request?.headers.get("impersonate-uid")).toBe("u-1");
+  expect(request?.headers.get("impersonate-extra-acme.com%2fproject")).toBe("one");
+  expect(request?.all("impersonate-group")).toEqual(["dev", "ops"]);
+});
+
+test("groups to act in without a user to act as are the user's mistake", async () => {
+  const path = file("nobody", kubeconfig("http://127.0.0.1:1", { token: "t", "as-groups": ["system:masters"] }));
+  await expect(connectKubeconfig({ file: path, environment: {} })).rejects.toMatchObject({ code: "WF_KUBE_CONFIG" });
+});
