@@ -12,6 +12,8 @@ export interface FunctionManifest {
   readonly permissions: readonly Permission[];
   readonly delivery: Delivery;
   readonly resources: { readonly memoryBytes: number; readonly cpuPerEventMs: number };
+  /** What one event leaves to the next inside the isolate: the module's state, or nothing. Default Handler. */
+  readonly isolation: "Handler" | "Event";
   readonly egress: readonly Egress[];
   readonly env: readonly EnvVar[];
 }

@@ -37,6 +37,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
       memoryBytes: checked(parseSize(spec.resources.memory)),
       cpuPerEventMs: milliseconds(spec.resources.cpuPerEvent),
     },
+    isolation: spec.isolation,
     egress: spec.egress.map(({ host, ports }) => ({
       host: unbracketed(host.toLowerCase()).replace(/\.$/, ""),
       ports: [...new Set(ports)],

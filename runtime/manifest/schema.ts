@@ -193,6 +193,10 @@ const spec = z.strictObject({
     .describe("RBAC rules: the only powers of the handler's client."),
   delivery: delivery.prefault({}).describe("Order, parallelism, time and retries."),
   resources: resources.prefault({}).describe("Limits of the sandbox."),
+  isolation: z
+    .enum(["Handler", "Event"])
+    .default("Handler")
+    .describe("Handler: events share the module's state, until the isolate is replaced. Event: each starts afresh."),
   egress: z
     .array(egressSchema)
     .max(listLimit)

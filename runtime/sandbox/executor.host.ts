@@ -1,5 +1,5 @@
 import type { Clock } from "../clock.ts";
-import { type DeathReason, ExecutorProcess } from "./executor-process.host.ts";
+import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.host.ts";
 import type { DownFrame, UpFrame } from "./frames.host.ts";
 import { frameType } from "./wire.ts";
 
@@ -9,7 +9,9 @@ export type Verdict = "culprit" | "suspect" | "bystander";
 /** What an executor tells about one of its tenants. */
 export interface TenantListener {
   readonly function: string;
+  /** Heap limit of each of its isolates, and how many it may have at work. */
   readonly memoryBytes: number;
+  readonly isolates: number;
   frame(frame: UpFrame): void;
   /** Whether it waits for an answer that should have come long ago. */
   isOverdue(now: number): boolean;
@@ -37,6 +39,9 @@ const suspectMs = 20;
 /** Milliseconds between two looks for answers that are overdue. */
 const overduePollMs = 2000;
 
+/** Isolates of one function that an honest executor can be inside at once, with room to spare. */
+const maxInside = 64;
+
 interface Inside {
   readonly since: number;
   readonly events: readonly number[];
@@ -52,18 +57,17 @@ export class Executor {
   private readonly doomers = new Set<number>();
   private lastTenant = 0;
 
-  constructor(options: { guest: string; clock: Clock; died: DiedListener }) {
-    this.clock = options.clock;
-    this.died = options.died;
+  constructor(settings: ExecutorSettings, died: DiedListener) {
+    this.clock = settings.clock;
+    this.died = died;
     this.process = new ExecutorProcess({
-      guest: options.guest,
-      clock: options.clock,
-      memoryCap: leastCap,
+      ...settings,
       listener: {
         frame: (frame) => this.frame(frame),
         died: (reason, detail) => this.buried(reason, detail),
       },
     });
+    this.capMemory();
     this.expectAnswers();
   }
 
@@ -121,29 +125,42 @@ export class Executor {
 
   /** Four times the largest isolate's limit, for one that overshoots; and room for the others to use theirs. */
   private capMemory(): void {
-    const limits = [...this.tenants.values()].map((tenant) => tenant.memoryBytes);
-    const largest = Math.max(0, ...limits);
-    const others = limits.reduce((sum, limit) => sum + limit, 0) - largest;
-    this.process.memoryCap = Math.max(leastCap, baseMemory + 4 * largest + others);
+    const tenants = [...this.tenants.values()];
+    const largest = Math.max(0, ...tenants.map((tenant) => tenant.memoryBytes));
+    const others = tenants.reduce((sum, { memoryBytes, isolates }) => sum + memoryBytes * isolates, 0) - largest;
+    this.process.capMemory(Math.max(leastCap, baseMemory + 4 * largest + others));
   }
 
   private frame(frame: UpFrame): void {
     if (!("tenant" in frame)) return;
     const { tenant: id } = frame;
+    if (id > this.lastTenant || id === 0) {
+      this.process.kill("breach", `it speaks of tenant ${id}, which it never had`);
+      return;
+    }
     const tenant = this.tenants.get(id);
     if (!tenant) return;
     switch (frame.type) {
       case frameType.entering: {
         const realms = this.inside.get(id) ?? new Map<number, Inside>();
+        if (realms.size >= maxInside) {
+          this.process.kill("breach", `it is inside more than ${maxInside} isolates of one function`);
+          return;
+        }
         realms.set(frame.realm, { since: this.clock.monotonic(), events: frame.events });
         this.inside.set(id, realms);
         return;
       }
       case frameType.drained:
+        if (!this.inside.get(id)?.delete(frame.realm)) {
+          this.process.kill("breach", "it left an isolate that it had not entered");
+          return;
+        }
+        break;
+      case frameType.ended:
         this.inside.get(id)?.delete(frame.realm);
         break;
       case frameType.loaded:
-      case frameType.ended:
         this.inside.delete(id);
         break;
       case frameType.doomed:

@@ -42,6 +42,7 @@ const schemas = {
   }),
   [frameType.ended]: z.strictObject({
     tenant: index,
+    realm: index,
     reason: endReason,
     charged: numbers,
     interrupted: numbers,

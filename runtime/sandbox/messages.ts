@@ -3,6 +3,10 @@
 /** First frame to an executor; its segment is the guest's bootstrap. */
 export interface Hello {
   readonly heartbeatMs: number;
+  /** Milliseconds without an event after which a function's isolate is let go of; the next event opens it again. */
+  readonly idleMs: number;
+  /** Events after which an isolate is replaced by a new one. */
+  readonly recycleEvents: number;
 }
 
 /** Its segment is the function's script. */
@@ -12,6 +16,10 @@ export interface Load {
   readonly scriptName: string;
   readonly memoryMb: number;
   readonly cpuPerEventMs: number;
+  /** What one event leaves to the next: the module's state, or nothing. */
+  readonly isolation: "Handler" | "Event";
+  /** Isolates that take events at once. */
+  readonly isolates: number;
   /** JSON object of the function's environment. */
   readonly env: string;
   /** Events to run one at a time at first: one of them brought an executor down, and which is not known. */
@@ -67,6 +75,7 @@ export interface Loaded {
 /** Events that the runtime ended: the charged count an attempt, the others are run again. */
 export interface Ended {
   readonly tenant: number;
+  readonly realm: number;
   readonly reason: EndReason;
   readonly charged: readonly number[];
   readonly interrupted: readonly number[];

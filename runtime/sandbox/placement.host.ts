@@ -17,7 +17,7 @@ import { frameType } from "./wire.ts";
 
 /** One version of a function: what it needs to run anywhere. */
 export interface Version {
-  readonly manifest: Pick<FunctionManifest, "name" | "resources">;
+  readonly manifest: Pick<FunctionManifest, "name" | "resources"> & Partial<Pick<FunctionManifest, "isolation">>;
   readonly bundle: Bundle;
   readonly env: Readonly<Record<string, string>>;
   readonly mapper: StackMapper;
@@ -35,6 +35,9 @@ const maxCalls = 128;
 
 /** Milliseconds beyond every deadline after which an executor is taken for hostile. */
 const overdueMs = 10_000;
+
+/** Isolates of a function whose every event gets a fresh context: each holds one event. */
+const freshIsolates = 4;
 
 /** How a placement came to its end. */
 export type Loss = (placement: Placement, verdict: Verdict) => void;
@@ -73,6 +76,8 @@ export class Placement implements TenantListener {
         scriptName: scriptName(name),
         memoryMb: Math.max(8, Math.ceil(resources.memoryBytes / 2 ** 20)),
         cpuPerEventMs: resources.cpuPerEventMs,
+        isolation: version.manifest.isolation ?? "Handler",
+        isolates: this.isolates,
         env: JSON.stringify(version.env),
         solo,
       },
@@ -86,6 +91,10 @@ export class Placement implements TenantListener {
 
   get memoryBytes(): number {
     return this.version.manifest.resources.memoryBytes;
+  }
+
+  get isolates(): number {
+    return this.version.manifest.isolation === "Event" ? freshIsolates : 1;
   }
 
   /** Attempts that are there. */

@@ -1,14 +1,13 @@
-import type { Clock } from "../clock.ts";
 import { type DiedListener, Executor } from "./executor.host.ts";
+import type { ExecutorSettings } from "./executor-process.host.ts";
 
 /**
  * The executors: some that functions share, one warm spare that takes the place of any that dies, and one each for
  * functions in quarantine.
  */
 export class Pool {
-  private readonly guest: string;
+  private readonly settings: ExecutorSettings;
   private readonly count: number;
-  private readonly clock: Clock;
   private readonly died: DiedListener;
   private readonly shared = new Set<Executor>();
   private readonly quarantine = new Map<string, Executor>();
@@ -16,11 +15,11 @@ export class Pool {
   private spare: Executor | undefined;
   private closed = false;
 
-  constructor(options: { guest: string; count: number; clock: Clock; died: DiedListener }) {
-    this.guest = options.guest;
-    this.count = options.count;
-    this.clock = options.clock;
-    this.died = options.died;
+  /** `count`: executors that functions share. */
+  constructor(settings: ExecutorSettings, count: number, died: DiedListener) {
+    this.settings = settings;
+    this.count = count;
+    this.died = died;
     // The first function finds it started.
     this.spare = this.spawn();
   }
@@ -67,7 +66,7 @@ export class Pool {
     const executor = this.spare?.isUsable ? this.spare : this.spawn();
     this.spare = undefined;
     // Started a little later, so that it does not compete with the work that the new one was needed for.
-    this.clock.after(
+    this.settings.clock.after(
       spareDelayMs,
       () => {
         if (!this.closed) this.spare ??= this.spawn();
@@ -78,16 +77,12 @@ export class Pool {
   }
 
   private spawn(): Executor {
-    return new Executor({
-      guest: this.guest,
-      clock: this.clock,
-      died: (executor, reason, detail, culprits) => {
-        this.shared.delete(executor);
-        this.leaving.delete(executor);
-        if (this.spare === executor) this.spare = undefined;
-        for (const [name, own] of this.quarantine) if (own === executor) this.quarantine.delete(name);
-        this.died(executor, reason, detail, culprits);
-      },
+    return new Executor(this.settings, (executor, reason, detail, culprits) => {
+      this.shared.delete(executor);
+      this.leaving.delete(executor);
+      if (this.spare === executor) this.spare = undefined;
+      for (const [name, own] of this.quarantine) if (own === executor) this.quarantine.delete(name);
+      this.died(executor, reason, detail, culprits);
     });
   }
 }

@@ -3,11 +3,12 @@ import type { Bundle } from "../bundle/bundle.ts";
 import { type Clock, pause } from "../clock.ts";
 import type { Delivery, Outcome, Runner } from "../dispatch/delivery.ts";
 import { describeFault } from "../errors.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
+import { launchChild } from "./child-link.host.ts";
 import type { DeathReason } from "./executor-process.host.ts";
 import { guestScript } from "./guest-script.host.ts";
 import type { GuestOutput, HostCalls } from "./host-calls.ts";
 import { type FunctionState, HostedFunction } from "./hosted-function.host.ts";
+import type { Launch } from "./link.host.ts";
 import type { Version } from "./placement.host.ts";
 import { Pool } from "./pool.host.ts";
 import { StackMapper } from "./stack.host.ts";
@@ -24,6 +25,12 @@ export interface SandboxOptions {
   readonly hostCalls: HostCalls;
   readonly output: GuestOutput;
   readonly clock: Clock;
+  /** How executors are started. Default: as children of this process. */
+  readonly launch?: Launch;
+  /** Milliseconds without an event after which an isolate is let go of, to be opened at the next. Default 5 minutes. */
+  readonly idleMs?: number;
+  /** Events after which an isolate is replaced. Default 100,000: five seconds of a busy function, for 5 ms of loading. */
+  readonly recycleEvents?: number;
   readonly observer?: SandboxObserver;
   readonly log: Pick<Logger, "info" | "warn">;
 }
@@ -58,11 +65,7 @@ export class Sandbox implements Runner {
    * Throws a WatchfireError with the place in the author's file where the module cannot be loaded; a version that was
    * there before stays.
    */
-  async load(
-    manifest: Pick<FunctionManifest, "name" | "resources">,
-    bundle: Bundle,
-    env: Readonly<Record<string, string>>,
-  ): Promise<void> {
+  async load(manifest: Version["manifest"], bundle: Bundle, env: Readonly<Record<string, string>>): Promise<void> {
     const version: Version = { manifest, bundle, env, mapper: new StackMapper(bundle) };
     const existing = this.functions.get(manifest.name);
     if (existing) return existing.replace(version);
@@ -116,15 +119,13 @@ export class Sandbox implements Runner {
   }
 
   private async open(): Promise<Pool> {
-    return new Pool({
-      guest: await guestScript(),
-      count: this.options.executors,
-      clock: this.options.clock,
-      died: (executor, reason, detail, culprits) => {
-        if (reason === "closed") return;
-        this.options.log.warn({ pid: executor.pid, reason, detail, functions: culprits }, "executor died");
-        this.options.observer?.executorDied(reason, culprits);
-      },
+    const { clock, executors, launch = launchChild(), log, observer } = this.options;
+    const { idleMs = 300_000, recycleEvents = 100_000 } = this.options;
+    const settings = { guest: await guestScript(), clock, launch, idleMs, recycleEvents };
+    return new Pool(settings, executors, (executor, reason, detail, culprits) => {
+      if (reason === "closed") return;
+      log.warn({ pid: executor.pid, reason, detail, functions: culprits }, "executor died");
+      observer?.executorDied(reason, culprits);
     });
   }
 }

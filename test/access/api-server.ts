@@ -100,6 +100,7 @@ export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionMani
       onFailure: "Drop",
     },
     resources: { memoryBytes: 1, cpuPerEventMs: 1 },
+    isolation: "Handler",
     egress: [],
     env: [],
     ...powers,

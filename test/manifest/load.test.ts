@@ -91,6 +91,7 @@ describe("loading a functions folder", () => {
         onFailure: "DeadLetter",
       },
       resources: { memoryBytes: 64 * 1024 * 1024, cpuPerEventMs: 500 },
+      isolation: "Handler",
       egress: [],
       env: [],
     });

@@ -52,13 +52,13 @@ export class Stage {
   async load(
     name: string,
     code: string,
-    limits: { memoryMb?: number; cpuMs?: number; env?: Record<string, string> } = {},
+    limits: { memoryMb?: number; cpuMs?: number; env?: Record<string, string>; isolation?: "Handler" | "Event" } = {},
   ): Promise<void> {
     const handler = join(this.folder, `${name}.ts`);
     writeFileSync(handler, code);
     const bundle = await bundleFunction({ name, handler });
     const resources = { memoryBytes: (limits.memoryMb ?? 32) * 2 ** 20, cpuPerEventMs: limits.cpuMs ?? 500 };
-    await this.sandbox.load({ name, resources }, bundle, limits.env ?? {});
+    await this.sandbox.load({ name, resources, isolation: limits.isolation ?? "Handler" }, bundle, limits.env ?? {});
   }
 
   delivery(name: string, over: Partial<Delivery> = {}): Delivery {

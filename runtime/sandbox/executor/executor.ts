@@ -48,13 +48,18 @@ export class Executor {
     else if (type === frameType.unload) this.unload(head as Unload);
   }
 
-  private hello({ heartbeatMs }: Hello, body: Buffer): void {
+  private hello({ heartbeatMs, idleMs, recycleEvents }: Hello, body: Buffer): void {
     const isolates = new IsolateFactory(body.toString("utf8"), this.guestName);
     // Compiles the bootstrap, so that a spare is warm when it is needed.
     isolates.make(16, "{}", () => {}).isolate.dispose();
     // One more than the cores: an isolate that waits for memory or a lock does not leave a core idle.
-    this.ground = { isolates, watchdog: new Watchdog(), slots: new Slots(availableParallelism() + 1) };
-    setInterval(() => this.send(frameType.beat, {}), heartbeatMs);
+    const slots = new Slots(availableParallelism() + 1);
+    this.ground = { isolates, watchdog: new Watchdog(), slots, idleMs, recycleEvents };
+    setInterval(() => {
+      this.send(frameType.beat, {});
+      const now = performance.now();
+      for (const tenant of this.tenants.values()) tenant.sweep(now);
+    }, heartbeatMs);
     this.send(frameType.beat, {});
   }
 
@@ -64,8 +69,8 @@ export class Executor {
     const tenant = new Tenant(this.ground, options, body.toString("utf8"), {
       entering: (realm, events) => this.send(frameType.entering, { tenant: id, realm, events }),
       drained: (realm, outbox) => this.send(frameType.drained, { tenant: id, realm }, Buffer.from(outbox)),
-      ended: (reason, charged, interrupted, stack) =>
-        this.send(frameType.ended, { tenant: id, reason, charged, interrupted, stack }),
+      ended: (realm, reason, charged, interrupted, stack) =>
+        this.send(frameType.ended, { tenant: id, realm, reason, charged, interrupted, stack }),
       doomed: (reason) => this.doom(id, reason),
     });
     this.tenants.set(id, tenant);

@@ -9,12 +9,20 @@ export interface GuestDoors {
   readonly loaded: ivm.Reference<() => string>;
 }
 
+/** A compiled script of a function. */
+export type GuestScript = ivm.Script;
+
+/** Where the bootstrap leaves its doors, until they are taken. */
+const doorsName = "__watchfire_executor";
+
+type Cached = ivm.ExternalCopy<ArrayBuffer>;
+
 /** Makes isolates with the guest's bootstrap in place. The bootstrap is compiled once for the whole process. */
 export class IsolateFactory {
   private readonly script: string;
   private readonly scriptName: string;
   /** V8's code cache of the bootstrap: made by this process, kept in its memory, read by nobody else. */
-  private cachedData: ivm.ExternalCopy<ArrayBuffer> | undefined;
+  private cachedData: Cached | undefined;
 
   constructor(script: string, scriptName: string) {
     this.script = script;
@@ -26,22 +34,46 @@ export class IsolateFactory {
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb, onCatastrophicError: catastrophe });
     // The synchronous calls below run the bootstrap alone, never code of the handler.
     const context = isolate.createContextSync();
-    const script = isolate.compileScriptSync(this.script, {
-      filename: this.scriptName,
-      ...(this.cachedData ? { cachedData: this.cachedData } : { produceCachedData: true }),
-    }) as ivm.Script & { cachedData?: ivm.ExternalCopy<ArrayBuffer> };
+    const script = isolate.compileScriptSync(this.script, this.compileOptions) as ivm.Script & { cachedData?: Cached };
     this.cachedData ??= script.cachedData;
     script.runSync(context);
     script.release();
     const { global } = context;
-    const doors = global.getSync("__watchfire_executor", { reference: true });
+    const doors = global.getSync(doorsName, { reference: true });
     const door = (name: string) => doors.getSync(name, { reference: true });
     const made = { isolate, context, pump: door("pump"), drain: door("drain"), loaded: door("loaded") };
     const setEnv = door("setEnv");
     setEnv.applySync(undefined, [env]);
     setEnv.release();
     doors.release();
-    global.deleteSync("__watchfire_executor");
+    global.deleteSync(doorsName);
     return made as GuestDoors;
+  }
+
+  /**
+   * The bootstrap in a fresh context of an isolate, whose last context is let go of. Part of an entry, and never
+   * synchronous: code of the handler has run in this isolate, and what it left to be run would run with this.
+   */
+  async renew({ isolate, ...old }: GuestDoors, env: string): Promise<GuestDoors> {
+    for (const reference of [old.pump, old.drain, old.context]) reference.release();
+    const [context, script] = await Promise.all([
+      isolate.createContext(),
+      isolate.compileScript(this.script, this.compileOptions),
+    ]);
+    await script.run(context, { release: true });
+    const { global } = context;
+    const doors = await global.get(doorsName, { reference: true });
+    const [pump, drain, loaded, setEnv] = await Promise.all(
+      ["pump", "drain", "loaded", "setEnv"].map((name) => doors.get(name, { reference: true })),
+    );
+    await Promise.all([setEnv?.apply(undefined, [env]), global.delete(doorsName)]);
+    setEnv?.release();
+    doors.release();
+    return { isolate, context, pump, drain, loaded } as unknown as GuestDoors;
+  }
+
+  private get compileOptions(): ivm.ScriptInfo {
+    const filename = this.scriptName;
+    return this.cachedData ? { filename, cachedData: this.cachedData } : { filename, produceCachedData: true };
   }
 }

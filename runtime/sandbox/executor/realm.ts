@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { EndReason } from "../messages.ts";
 import { abortItem, BatchSize, composeBatch, eventItem, type Item, replyItem } from "./batch.ts";
-import type { GuestDoors } from "./isolate.ts";
+import type { GuestDoors, GuestScript } from "./isolate.ts";
 import { type OutboxSummary, summarise } from "./outbox.ts";
 import type { Slots } from "./slots.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
@@ -20,8 +20,11 @@ const realShare = 0.8;
 const unstoppableMs = 1000;
 /** Time that an event's own entry may overrun the event's deadline, before it is cut off. Milliseconds. */
 const deadlineGraceMs = 20;
-/** Milliseconds between two keys for the guest's random numbers. */
+/** Milliseconds between two keys for the guest's random numbers, and between two looks at its heap. */
 const reseedMs = 1000;
+const weighMs = 1000;
+/** Share of the memory limit from which an isolate is replaced before an event is charged with its predecessors' leavings. */
+const wornShare = 0.75;
 
 /** An event as it comes from the parent. */
 export interface QueuedEvent {
@@ -58,7 +61,9 @@ interface Entry {
 
 /** One isolate with a function's code, and its limits. At most one entry is in it at any time. */
 export class Realm implements Watched {
-  private readonly doors: GuestDoors;
+  /** By which answers to its calls find it. */
+  id: number;
+  private doors: GuestDoors;
   private readonly watchdog: Watchdog;
   private readonly slots: Slots;
   private readonly reports: RealmReports;
@@ -74,10 +79,15 @@ export class Realm implements Watched {
   private wakeDue = false;
   private seededAt = Number.NEGATIVE_INFINITY;
   private timedAt = Number.NEGATIVE_INFINITY;
+  private compiled: GuestScript | undefined;
+  private taken = 0;
+  private weighedAt = performance.now();
+  private isHeavy = false;
   private over = false;
 
   /** `timed`: whether V8 may time the first entry. */
   constructor(
+    id: number,
     doors: GuestDoors,
     budgetMs: number,
     watchdog: Watchdog,
@@ -86,6 +96,7 @@ export class Realm implements Watched {
     reports: RealmReports,
   ) {
     if (!timed) this.timedAt = performance.now();
+    this.id = id;
     this.doors = doors;
     this.budgetMs = budgetMs;
     this.watchdog = watchdog;
@@ -105,17 +116,36 @@ export class Realm implements Watched {
   /** Runs the function's script, within `budgetMs` of CPU. Gives the guest's word: empty, or why there is no handler. */
   async load(script: string, filename: string, budgetMs: number): Promise<string | undefined> {
     return this.enter([], budgetMs, async (timeout) => {
-      const { isolate, context, loaded } = this.doors;
-      const compiled = await isolate.compileScript(script, { filename });
-      await compiled.run(context, { release: true, ...timeout });
-      const word = await loaded.apply(undefined, []);
-      loaded.release();
-      return word as string;
+      this.compiled = await this.doors.isolate.compileScript(script, { filename });
+      return this.run(timeout);
     });
+  }
+
+  /** Runs the function's script again in a fresh context, which `renewed` makes; as `load` otherwise. Nothing may be pending. */
+  async renew(renewed: (old: GuestDoors) => Promise<GuestDoors>, budgetMs: number): Promise<string | undefined> {
+    return this.enter([], budgetMs, async () => {
+      this.doors = await renewed(this.doors);
+      this.seededAt = Number.NEGATIVE_INFINITY;
+      return this.run(undefined);
+    });
+  }
+
+  /** Whether it should make room for a new one: by its events, or by what they left in its heap. */
+  isWorn(maxEvents: number): boolean {
+    return this.isHeavy || this.taken >= maxEvents;
+  }
+
+  private async run(timeout: { timeout: number } | undefined): Promise<string> {
+    const { context, loaded } = this.doors;
+    await this.compiled?.run(context, timeout);
+    const word = await loaded.apply(undefined, []);
+    loaded.release();
+    return word as string;
   }
 
   /** Takes an event; its time starts now. */
   add(event: QueuedEvent): void {
+    this.taken++;
     this.pending.set(event.no, { deadline: performance.now() + event.timeoutMs, cpuMs: 0, aborted: false });
     this.watchdog.add(this);
     this.push(eventItem(event.no, event.text, event.oldText));
@@ -216,6 +246,7 @@ export class Realm implements Watched {
       const { pump, drain } = this.doors;
       const pumped = pump.apply(undefined, [composeBatch(Math.floor(now - this.bornAt), seed, items)], timeout);
       const drained = drain.apply(undefined, []);
+      if (now - this.weighedAt >= weighMs) this.weigh(now);
       return Promise.all([pumped, drained]).then(([, text]) => text as string);
     });
     if (outbox === undefined || this.over) return;
@@ -224,6 +255,16 @@ export class Realm implements Watched {
     const summary = summarise(outbox);
     if (summary) this.settle(outbox, summary, events, usedMs);
     else this.end("output");
+  }
+
+  /** Asks for the heap's size behind what runs; the next drain's owner gets to know. */
+  private weigh(now: number): void {
+    this.weighedAt = now;
+    const { isolate } = this.doors;
+    isolate.getHeapStatistics().then(
+      ({ used_heap_size: used, heap_size_limit: limit }) => (this.isHeavy = used > wornShare * limit),
+      () => undefined, // disposed of meanwhile
+    );
   }
 
   private settle(outbox: string, summary: OutboxSummary, events: readonly number[], usedMs: number): void {

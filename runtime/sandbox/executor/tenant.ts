@@ -9,12 +9,20 @@ import type { Watchdog } from "./watchdog.ts";
 const loadBudgetMs = 2000;
 /** Events that one isolate holds at once; the others wait outside it. */
 const maxInside = 256;
+/** An outbox with nothing in it. */
+const nothing = "[[],[],[],[],-1]";
 
 /** What a tenant tells the parent. */
 export interface TenantReports {
   entering(realm: number, events: readonly number[]): void;
   drained(realm: number, outbox: string): void;
-  ended(reason: EndReason, charged: readonly number[], interrupted: readonly number[], stack: string): void;
+  ended(
+    realm: number,
+    reason: EndReason,
+    charged: readonly number[],
+    interrupted: readonly number[],
+    stack: string,
+  ): void;
   doomed(reason: "poisoned" | "catastrophic"): void;
 }
 
@@ -23,11 +31,14 @@ export interface Ground {
   readonly isolates: IsolateFactory;
   readonly watchdog: Watchdog;
   readonly slots: Slots;
+  /** Events after which an isolate is replaced, and milliseconds without one after which it is let go. */
+  readonly recycleEvents: number;
+  readonly idleMs: number;
 }
 
 type LoadFailure = NonNullable<Loaded["failure"]>;
 
-/** One version of one function's code: the isolate that takes its events, and those that still finish some. */
+/** One version of one function's code: the isolates that take its events, and those that still finish some. */
 export class Tenant {
   private readonly ground: Ground;
   private readonly options: Load;
@@ -35,11 +46,14 @@ export class Tenant {
   private readonly reports: TenantReports;
   private readonly queue: QueuedEvent[] = [];
   private readonly realms = new Map<number, Realm>();
-  private current: Realm | undefined;
+  /** Those that take events: one; with a fresh context for each event, up to `options.isolates`. */
+  private readonly takers = new Set<Realm>();
+  private readonly renewing = new Set<Realm>();
   private lastRealm = 0;
   private opening = false;
   private stuck = false;
   private unloaded = false;
+  private activeAt = performance.now();
   /** Events yet to run one at a time, after a limit was broken with several inside. */
   private solo: number;
   /** Where code was when V8's timeout ended it for want of a core: stands in if it breaks its limit for real. */
@@ -61,8 +75,8 @@ export class Tenant {
   }
 
   /** Opens the first isolate; gives why it could not be, else undefined. */
-  load(): Promise<LoadFailure | undefined> {
-    return this.open();
+  async load(): Promise<LoadFailure | undefined> {
+    return (await this.open()).failure;
   }
 
   add(event: QueuedEvent): void {
@@ -77,35 +91,52 @@ export class Tenant {
   /** Takes no more; what runs may finish. */
   unload(): void {
     this.unloaded = true;
-    this.current = undefined;
-    for (const [id, realm] of this.realms) this.retire(id, realm);
+    this.takers.clear();
+    for (const realm of this.realms.values()) this.retire(realm);
+  }
+
+  /** Lets go of isolates that have had nothing to do for long; the next event opens one again. */
+  sweep(now: number): void {
+    if (this.busy || this.opening || this.renewing.size > 0 || now - this.activeAt < this.ground.idleMs) return;
+    for (const realm of this.takers) {
+      this.takers.delete(realm);
+      this.retire(realm);
+    }
+  }
+
+  private get isFresh(): boolean {
+    return this.options.isolation === "Event";
   }
 
   private feed(): void {
-    if (this.queue.length === 0) return;
-    const realm = this.current;
-    if (!realm) {
-      this.reopen();
-      return;
+    const room = this.isFresh || this.solo > 0 ? 1 : maxInside;
+    while (this.queue.length > 0) {
+      const takers = this.solo > 0 ? [...this.takers].slice(0, 1) : [...this.takers];
+      const realm = takers.find((one) => one.size < room);
+      if (!realm) {
+        this.reopen();
+        return;
+      }
+      this.activeAt = performance.now();
+      realm.add(this.queue.shift() as QueuedEvent);
     }
-    const room = this.solo > 0 ? 1 : maxInside;
-    while (realm.size < room && this.queue.length > 0) realm.add(this.queue.shift() as QueuedEvent);
   }
 
   private async reopen(): Promise<void> {
-    if (this.opening || this.unloaded) return;
+    const most = this.solo > 0 ? 1 : this.options.isolates;
+    if (this.opening || this.unloaded || this.takers.size + this.renewing.size >= most) return;
     this.opening = true;
-    const failure = await this.open();
+    const { id, failure } = await this.open();
     this.opening = false;
     if (failure) {
       // It loaded before, and not this time: what waits is charged one by one, and the next event tries again.
       const waiting = this.queue.splice(0).map((event) => event.no);
       const reason = isEndReason(failure.reason) ? failure.reason : "killed";
-      this.reports.ended(reason, waiting.slice(0, 1), waiting.slice(1), failure.stack);
+      this.reports.ended(id, reason, waiting.slice(0, 1), waiting.slice(1), failure.stack);
     } else this.feed();
   }
 
-  private async open(): Promise<LoadFailure | undefined> {
+  private async open(): Promise<{ id: number; failure?: LoadFailure }> {
     const id = ++this.lastRealm;
     let doors: GuestDoors;
     try {
@@ -114,72 +145,91 @@ export class Tenant {
         this.reports.doomed("catastrophic");
       });
     } catch (error) {
-      return { reason: "memory", name: "Error", message: String(error), stack: "" };
+      return { id, failure: { reason: "memory", name: "Error", message: String(error), stack: "" } };
     }
-    let failure: LoadFailure | undefined;
-    const realm = new Realm(
-      doors,
-      this.options.cpuPerEventMs,
-      this.ground.watchdog,
-      this.ground.slots,
-      this.lastStack === "",
-      {
-        entering: (events) => this.reports.entering(id, events),
-        drained: (outbox, summary) => this.drained(id, realm, outbox, summary),
-        ended: (reason, charged, interrupted, stack) => {
-          if (loading) failure = { reason, name: "Error", message: "", stack };
-          this.ended(id, realm, reason, charged, interrupted, stack);
-        },
-        unstoppable: () => {
-          this.stuck = true;
-          this.reports.doomed("poisoned");
-        },
-      },
-    );
-    this.realms.set(id, realm);
     let loading = true;
+    let failure: LoadFailure | undefined;
+    const { cpuPerEventMs } = this.options;
+    const realm = new Realm(id, doors, cpuPerEventMs, this.ground.watchdog, this.ground.slots, this.lastStack === "", {
+      entering: (events) => this.reports.entering(realm.id, events),
+      drained: (outbox, summary) => this.drained(realm, outbox, summary),
+      ended: (reason, charged, interrupted, stack) => {
+        if (loading) failure = { reason, name: "Error", message: "", stack };
+        this.ended(realm, reason, charged, interrupted, stack, loading);
+      },
+      unstoppable: () => {
+        this.stuck = true;
+        this.reports.doomed("poisoned");
+      },
+    });
+    this.realms.set(id, realm);
     const word = await realm.load(this.script, this.options.scriptName, loadBudgetMs);
     loading = false;
     if (word === "") {
-      this.reports.drained(id, "[[],[],[],[],-1]");
-      this.ground.watchdog.remove(realm);
-      if (!this.unloaded) this.current = realm;
-      return undefined;
+      this.loaded(realm);
+      return { id };
     }
     realm.dispose();
     this.realms.delete(id);
-    return failure ?? failureOf(word);
+    return { id, failure: failure ?? failureOf(word) };
   }
 
-  private drained(id: number, realm: Realm, outbox: string, summary: OutboxSummary): void {
+  private loaded(realm: Realm): void {
+    this.reports.drained(realm.id, nothing);
+    this.ground.watchdog.remove(realm);
+    if (this.unloaded) this.retire(realm);
+    else this.takers.add(realm);
+  }
+
+  private drained(realm: Realm, outbox: string, summary: OutboxSummary): void {
     this.solo = Math.max(0, this.solo - summary.done.length);
-    this.reports.drained(id, outbox);
+    this.reports.drained(realm.id, outbox);
     // Code of an event that was cut off may go on for ever: this isolate finishes what it has and takes no more.
-    if (summary.done.some((event) => event.tainted) && this.current === realm) this.current = undefined;
-    if (this.current !== realm) this.retire(id, realm);
+    const isDirty = summary.done.some((event) => event.tainted) || realm.isWorn(this.ground.recycleEvents);
+    if (isDirty) this.takers.delete(realm);
+    if (!this.takers.has(realm)) this.retire(realm);
+    else if (this.isFresh && realm.size === 0) this.renew(realm);
     this.feed();
   }
 
-  private retire(id: number, realm: Realm): void {
-    if (realm.size > 0) return;
+  /** A fresh context for the next event, made ahead of it. */
+  private async renew(realm: Realm): Promise<void> {
+    this.takers.delete(realm);
+    this.renewing.add(realm);
+    // A number of its own: an answer that is still on its way to the old context finds nobody.
+    this.realms.delete(realm.id);
+    realm.id = ++this.lastRealm;
+    this.realms.set(realm.id, realm);
+    const word = await realm.renew((old) => this.ground.isolates.renew(old, this.options.env), loadBudgetMs);
+    this.renewing.delete(realm);
+    if (word === "") this.loaded(realm);
+    else if (word !== undefined) {
+      this.realms.delete(realm.id);
+      realm.dispose();
+      this.reports.ended(realm.id, "killed", [], [], "");
+    }
+    this.feed();
+  }
+
+  private retire(realm: Realm): void {
+    if (realm.size > 0 || this.renewing.has(realm)) return;
     realm.dispose();
-    this.realms.delete(id);
+    this.realms.delete(realm.id);
   }
 
   private ended(
-    id: number,
     realm: Realm,
     reason: EndReason,
     charged: readonly number[],
     interrupted: readonly number[],
     stack: string,
+    loading: boolean,
   ): void {
-    this.realms.delete(id);
-    if (this.current === realm) this.current = undefined;
+    this.realms.delete(realm.id);
+    this.takers.delete(realm);
     if (charged.length === 0) this.solo = Math.max(this.solo, 2 * interrupted.length);
-    if (charged.length + interrupted.length > 0) {
-      this.reports.ended(reason, charged, interrupted, stack || this.lastStack);
-    }
+    // Of a load that fails, whoever asked for it tells.
+    if (!loading) this.reports.ended(realm.id, reason, charged, interrupted, stack || this.lastStack);
     this.lastStack = charged.length === 0 ? stack : "";
     this.feed();
   }

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Duplex } from "node:stream";
+import { executorProgram, executorSurroundings, type Program } from "./executor-program.ts";
+import type { Launch, Link, LinkListener } from "./link.host.ts";
+import { MemoryWatch } from "./resident-memory.ts";
+
+/** Milliseconds after a process' end that its stream may take to end: another process could have got hold of it. */
+const lastWordsMs = 1000;
+
+/** Executors as children of this process, over descriptor 3. */
+export const launchChild =
+  (program: Program = executorProgram()): Launch =>
+  (listener) =>
+    new ChildLink(program, listener);
+
+class ChildLink implements Link {
+  private readonly listener: LinkListener;
+  private readonly child: ChildProcess;
+  private readonly stream: Duplex;
+  private readonly memory: MemoryWatch;
+  private overMemory: string | undefined;
+  private over = false;
+
+  constructor(program: Program, listener: LinkListener) {
+    this.listener = listener;
+    this.child = spawn(process.execPath, program, {
+      ...executorSurroundings,
+      stdio: ["ignore", "ignore", "ignore", "pipe"],
+    });
+    this.stream = this.child.stdio[3] as Duplex;
+    this.stream.on("data", (chunk: Buffer) => listener.data(chunk));
+    this.stream.on("error", () => this.kill());
+    this.child.on("error", (error) => this.end(error.message));
+    this.child.on("exit", (code, signal) => this.exited(signal ?? `status ${code}`));
+    this.memory = new MemoryWatch(this.child.pid, Number.POSITIVE_INFINITY, (detail) => {
+      this.overMemory = detail;
+      this.kill();
+    });
+    process.nextTick(() => listener.opened());
+  }
+
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
+  get peakMemory(): number {
+    return this.memory.peak;
+  }
+
+  write(bytes: Buffer): void {
+    this.stream.write(bytes);
+  }
+
+  capMemory(bytes: number): void {
+    this.memory.cap = bytes;
+  }
+
+  kill(): void {
+    this.child.kill("SIGKILL");
+  }
+
+  private exited(detail: string): void {
+    // What it wrote before its end is still in the pipe: who was inside what is told there.
+    if (this.stream.readableEnded || this.stream.destroyed) this.end(detail);
+    else {
+      for (const event of ["close", "end"]) this.stream.once(event, () => this.end(detail));
+      setTimeout(() => this.end(detail), lastWordsMs).unref();
+    }
+  }
+
+  private end(detail: string): void {
+    if (this.over) return;
+    this.over = true;
+    this.memory.stop();
+    this.stream.destroy();
+    this.listener.ended(this.overMemory ? "memory" : "exited", this.overMemory ?? detail);
+  }
+}

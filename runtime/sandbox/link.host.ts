@@ -1,0 +1,25 @@
+/** What a link tells: in this order, `opened` once, then `data`, then `ended` once. Never during `launch` itself. */
+export interface LinkListener {
+  /** The process runs and can be spoken to. */
+  opened(): void;
+  data(chunk: Buffer): void;
+  /** The process is gone, and all it had said was heard. `memory`: over its cap. `detail` is for a person. */
+  ended(reason: "memory" | "exited", detail: string): void;
+}
+
+/** The one way to an executor's process: bytes both ways, and power over its life. */
+export interface Link {
+  /** Where the process is known by a number here. */
+  readonly pid: number | undefined;
+  /** The highest resident memory seen, in bytes. */
+  readonly peakMemory: number;
+  /** Before the link is open, what is written waits. */
+  write(bytes: Buffer): void;
+  /** Resident memory in bytes at which the process is killed. */
+  capMemory(bytes: number): void;
+  /** Ends the process at once, whatever it does; `ended` follows. */
+  kill(): void;
+}
+
+/** Starts an executor's process. */
+export type Launch = (listener: LinkListener) => Link;

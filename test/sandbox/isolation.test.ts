@@ -1,0 +1,114 @@
+import { describe, expect, it } from "vitest";
+import { type Stage, stageForTest } from "./stage.ts";
+
+/** Tells what earlier events left behind, then leaves as much as it can. */
+const litterer = `
+let moduleState = 0;
+class Counter { static count = 0; }
+export default async (event, ctx) => {
+  const seen = [];
+  if (moduleState > 0) seen.push("module");
+  if (Counter.count > 0) seen.push("class");
+  if (globalThis.left) seen.push("global");
+  if ({}.polluted) seen.push("Object.prototype");
+  if (JSON.parse("1") === "forged") seen.push("JSON");
+  if ("field" in ctx.constructor) seen.push("ctx");
+  if (Math.max(1, 2) !== 2) seen.push("Math");
+  if (ctx.env.WHO !== "me") seen.push("env");
+  await ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" });
+  ctx.log.info(seen.join() || "clean");
+  moduleState++; Counter.count++; globalThis.left = 1; Object.prototype.polluted = 1; JSON.parse = () => "forged";
+  ctx.constructor.field = 1; Math.max = () => 0; crypto.getRandomValues(new Uint8Array(4));
+  setInterval(() => { globalThis.left = 2; }, 1);
+};`;
+
+const messages = (stage: Stage) => stage.logs.map((line) => line.message);
+
+describe("with isolation: Event, an event", () => {
+  it("finds nothing that an earlier one left: no global, prototype, module state or timer", async () => {
+    const stage = stageForTest();
+    await stage.load("f", litterer, { isolation: "Event", env: { WHO: "me" } });
+    for (let run = 0; run < 20; run++) expect((await stage.run("f")).type).toBe("ok");
+    expect(new Set(messages(stage))).toEqual(new Set(["clean"]));
+    expect(stage.logs).toHaveLength(20);
+  });
+
+  it("runs beside others of its function, each with its own answers and its own world", async () => {
+    const stage = stageForTest();
+    const waiting: (() => void)[] = [];
+    stage.answer = ({ args }) =>
+      new Promise((resolve) => waiting.push(() => resolve({ ok: true, json: JSON.stringify(args) })));
+    await stage.load(
+      "f",
+      `let mine;
+      export default async (event, ctx) => {
+        if (mine !== undefined) throw new Error("shared");
+        mine = event.id;
+        const got = await ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: event.id });
+        if (got.ref.name !== event.id || mine !== event.id) throw new Error("mixed up");
+      };`,
+      { isolation: "Event" },
+    );
+    const runs = Array.from({ length: 40 }, () => stage.run("f", { timeoutMs: 60_000 }));
+    await expect.poll(() => waiting.length).toBeGreaterThan(1);
+    const pump = setInterval(() => waiting.pop()?.(), 1);
+    const outcomes = await Promise.all(runs);
+    clearInterval(pump);
+    expect(outcomes.filter((outcome) => outcome.type !== "ok")).toEqual([]);
+  });
+
+  it("that breaks a limit is charged alone, and the next one runs", async () => {
+    const stage = stageForTest();
+    const code = "export default (e) => { if (e.trigger === 'loop') for (;;); };";
+    await stage.load("f", code, { isolation: "Event", cpuMs: 150 });
+    const [loop, ...others] = await Promise.all([
+      stage.run("f", { trigger: "loop" }),
+      ...Array.from({ length: 10 }, () => stage.run("f")),
+    ]);
+    expect(loop).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_CPU_BUDGET" } });
+    expect(others.map((outcome) => outcome.type)).toEqual(others.map(() => "ok"));
+  });
+});
+
+const counting = "let count = 0;\nexport default (e, ctx) => { ctx.log.info(String(++count)); };";
+
+describe("with isolation: Handler, an isolate", () => {
+  it("keeps the module's state from one event to the next", async () => {
+    const stage = stageForTest();
+    await stage.load("f", counting);
+    for (let run = 0; run < 3; run++) await stage.run("f");
+    expect(messages(stage)).toEqual(["1", "2", "3"]);
+  });
+
+  it("is replaced after so many events, losing none", async () => {
+    const stage = stageForTest({ recycleEvents: 5 });
+    await stage.load("f", counting);
+    for (let run = 0; run < 12; run++) expect((await stage.run("f")).type).toBe("ok");
+    expect(messages(stage)).toEqual(["1", "2", "3", "4", "5", "1", "2", "3", "4", "5", "1", "2"]);
+  });
+
+  it("is let go of when nothing comes for it, and opened again by the next event", async () => {
+    const stage = stageForTest({ idleMs: 50 });
+    await stage.load("f", counting);
+    const count = async () => {
+      expect((await stage.run("f")).type).toBe("ok");
+      return messages(stage).at(-1);
+    };
+    expect(await count()).toBe("1");
+    await expect.poll(count, { interval: 400, timeout: 10_000 }).toBe("1");
+  });
+
+  it("that hoards what events leave is replaced before it breaks its limit", async () => {
+    const stage = stageForTest();
+    const code = "const hoard = [];\nexport default () => { hoard.push(new Array(2e4).fill(hoard.length)); };";
+    await stage.load("f", code, { memoryMb: 64 });
+    // Paced, as leaks are: 160 KB an event, 64 MiB in four seconds.
+    const endings = new Set<string>();
+    const startedAt = performance.now();
+    while (performance.now() - startedAt < 7000) {
+      endings.add((await stage.run("f")).type);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect([...endings]).toEqual(["ok"]);
+  });
+});
