@@ -1,10 +1,10 @@
 // The embedded cluster that a file's scenarios share; each has a namespace of its own.
-import { randomBytes } from "node:crypto";
 import { afterAll, onTestFinished } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
 import { type Cluster, startCluster } from "../../runtime/dev/cluster/cluster.ts";
 import { Client } from "../cluster/client.ts";
 import { Installation } from "../tools/installation.ts";
+import { Team } from "../tools/team.ts";
 
 export const cluster: Cluster = await startCluster({ clock: systemClock });
 
@@ -25,42 +25,5 @@ export async function install(token: string = connection.token): Promise<Install
   return made;
 }
 
-/** A namespace with ConfigMaps whose one value is `v`. */
-export class Team {
-  readonly name = `team-${randomBytes(4).toString("hex")}`;
-  readonly path = `/api/v1/namespaces/${this.name}/configmaps`;
-
-  static async create(labels: Record<string, string> = {}): Promise<Team> {
-    const team = new Team();
-    await admin.post("/api/v1/namespaces", { metadata: { name: team.name, labels } });
-    return team;
-  }
-
-  /** A trigger's \`watch\` of these ConfigMaps, without the one that each namespace has. */
-  watch(more: object = {}): object {
-    return {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      namespaceSelector: { matchNames: [this.name] },
-      fieldSelector: "metadata.name!=kube-root-ca.crt",
-      ...more,
-    };
-  }
-
-  async make(name: string, v: string | number = 1, labels: Record<string, string> = {}): Promise<void> {
-    await admin.post(this.path, { metadata: { name, labels }, data: { v: String(v) } });
-  }
-
-  async set(name: string, v: string | number): Promise<void> {
-    await admin.patch(`${this.path}/${name}`, { data: { v: String(v) } });
-  }
-
-  /** Null takes a label away. */
-  async label(name: string, labels: Record<string, string | null>): Promise<void> {
-    await admin.patch(`${this.path}/${name}`, { metadata: { labels } });
-  }
-
-  async remove(name: string): Promise<void> {
-    await admin.delete(`${this.path}/${name}`);
-  }
-}
+/** A namespace of the test's own. */
+export const createTeam = (labels: Record<string, string> = {}): Promise<Team> => Team.create(admin, labels);

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { install, Team } from "./cluster.ts";
+import { createTeam, install } from "./cluster.ts";
 
 const quickRetry = { maxAttempts: 1000, initialDelay: "20ms", maxDelay: "50ms", factor: 1 };
 
 test("a failed handler is not forgotten: an Added and a Deleted come again until they succeed", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const work = `if (event.type !== "Modified" && event.attempt < 3) throw new Error("not yet");`;
   await runtime.define("follower", { watch: team.watch(), spec: { delivery: { retry: quickRetry } }, work });
@@ -21,7 +21,7 @@ test("a failed handler is not forgotten: an Added and a Deleted come again until
 });
 
 test("the position never passes an event that fails: after a kill it comes again, what was done does not", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const work = (broken: boolean) =>
     `if (${broken} && event.object.metadata.name === "bad") throw new Error("not yet");`;
@@ -45,7 +45,7 @@ test("the position never passes an event that fails: after a kill it comes again
 });
 
 test("one poison object among 100 ends in the dead letters, and is handled once the code is mended and it is replayed", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const spec = { delivery: { retry: { ...quickRetry, maxAttempts: 3 } } };
   const poisoned = `if (event.object.metadata.name === "item-42") throw new Error("cannot be digested");`;
@@ -71,7 +71,7 @@ test("one poison object among 100 ends in the dead letters, and is handled once 
 });
 
 test("a dead letter and the position behind it outlive a kill: nothing is tried again by itself", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const spec = { delivery: { retry: { ...quickRetry, maxAttempts: 1 } } };
   await runtime.define("follower", { watch: team.watch(), spec, work: `throw new Error("never");` });
@@ -88,7 +88,7 @@ test("a dead letter and the position behind it outlive a kill: nothing is tried 
 });
 
 test("an object whose handler hangs delays neither the others nor another function on the same source", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const work = `if (event.object.metadata.name === "stuck") await new Promise(() => {});`;
   await runtime.define("slow", { watch: team.watch(), spec: { delivery: { concurrency: 2 } }, work });
@@ -104,7 +104,7 @@ test("an object whose handler hangs delays neither the others nor another functi
 });
 
 test("a manifest that is broken by an edit is refused with its place, and what runs goes on", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   await runtime.define("follower", { watch: team.watch() });
   await runtime.start();

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
 import { startCluster } from "../../runtime/dev/cluster/cluster.ts";
-import { cluster, install, Team } from "./cluster.ts";
+import { cluster, createTeam, install } from "./cluster.ts";
 
 test("1,000 unchanged objects: a restart within the history runs no handler and sends no LIST; after it, one LIST per source", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const names = Array.from({ length: 1000 }, (_, index) => `item-${index}`);
   for (let at = 0; at < names.length; at += 50)
@@ -38,7 +38,7 @@ test("1,000 unchanged objects: a restart within the history runs no handler and 
 });
 
 test("what happened while it was down is told change by change where history has it, and not flagged", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   for (const name of ["kept", "changed", "gone", "renewed"]) await team.make(name);
   await runtime.define("follower", { watch: team.watch(), spec: { delivery: { concurrency: 1 } } });
@@ -63,7 +63,7 @@ test("what happened while it was down is told change by change where history has
 });
 
 test("where history is gone, each net change is told once, flagged, deletions first and with the last known object", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   for (const name of ["kept", "changed", "gone", "renewed"]) await team.make(name);
   await runtime.define("follower", { watch: team.watch(), spec: { delivery: { concurrency: 1 } } });
@@ -95,7 +95,7 @@ test("where history is gone, each net change is told once, flagged, deletions fi
 });
 
 test("what was in a handler when the process died comes again, flagged; what was done does not", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const work = `if (event.object.metadata.name === "slow" && !event.redelivered) await new Promise(() => {});`;
   await runtime.define("follower", { watch: team.watch(), work });
@@ -117,7 +117,7 @@ test("what was in a handler when the process died comes again, flagged; what was
 });
 
 test("with initialEvents Skip nothing is told of what was there first, and every later change is, deletions included", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   for (const name of ["first", "second"]) await team.make(name);
   await runtime.define("follower", { watch: team.watch({ initialEvents: "Skip" }) });
@@ -132,7 +132,7 @@ test("with initialEvents Skip nothing is told of what was there first, and every
 });
 
 test("a selector that changed tells of what came and went under it, and replays nothing else", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const selecting = (...colours: string[]) =>
     team.watch({ labelSelector: { matchExpressions: [{ key: "colour", operator: "In", values: colours }] } });
@@ -152,7 +152,7 @@ test("a selector that changed tells of what came and went under it, and replays 
 });
 
 test("code that changes takes over without a list, and each event is told to one version of it", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const version = (number: number) =>
     `ctx.log.info("version", { number: ${number}, name: event.object.metadata.name });`;
@@ -173,7 +173,7 @@ test("code that changes takes over without a list, and each event is told to one
 });
 
 test("another cluster's data folder is refused, not read as if everything had been deleted", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   await runtime.define("follower", { watch: team.watch() });
   await runtime.start();

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { admin, install, Team } from "./cluster.ts";
+import { admin, createTeam, install } from "./cluster.ts";
 
 test("an object that loses the label is told as Deleted, one that gains it as Added, each time under an id of its own", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   await team.make("a", 1, { sync: "true" });
   await team.make("b");
@@ -25,8 +25,8 @@ test("an object that loses the label is told as Deleted, one that gains it as Ad
 
 test("a namespace that gains the label is watched from then on, one that loses it takes its objects with it", async () => {
   const label = { scope: "namespace-labels" };
-  const inside = await Team.create(label);
-  const outside = await Team.create();
+  const inside = await createTeam(label);
+  const outside = await createTeam();
   const runtime = await install();
   const watch = { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchLabels: label } };
   await inside.make("a");
@@ -52,7 +52,7 @@ test("a namespace made later that matches is watched within a moment, and one th
   const watch = { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchLabels: label } };
   await runtime.define("follower", { watch: { ...watch, fieldSelector: "metadata.name!=kube-root-ca.crt" } });
   await runtime.start();
-  const team = await Team.create(label);
+  const team = await createTeam(label);
   await team.make("a");
   await runtime.hears("follower", 1);
   await admin.delete(`/api/v1/namespaces/${team.name}`);
@@ -64,7 +64,7 @@ test("a namespace made later that matches is watched within a moment, and one th
 });
 
 test("an empty namespace selector selects all namespaces, as one that is left out does", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   const watch = { apiVersion: "v1", kind: "ConfigMap", labelSelector: { matchLabels: { only: team.name } } };
   await runtime.define("empty", { watch: { ...watch, namespaceSelector: {} } });
@@ -75,7 +75,7 @@ test("an empty namespace selector selects all namespaces, as one that is left ou
 });
 
 test("a Modified that changed none of the named fields runs no handler, and is counted as filtered", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   await runtime.define("follower", { watch: team.watch({ changedFields: [".data"] }) });
   await runtime.start();
@@ -90,7 +90,7 @@ test("a Modified that changed none of the named fields runs no handler, and is c
 });
 
 test("an object deleted and made anew under its name is told as both, in that order", async () => {
-  const team = await Team.create();
+  const team = await createTeam();
   const runtime = await install();
   await team.make("a");
   await runtime.define("follower", { watch: team.watch() });

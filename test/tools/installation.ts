@@ -27,7 +27,7 @@ export default async (event, ctx) => {
 `;
 const nothing = "const work = async () => {};\n";
 
-/** A log line; what a handler wrote has the handler's own fields in \`fields\`. */
+/** A log line; what a handler wrote has the handler's own fields in `fields`. */
 export interface LogLine {
   readonly level: string;
   readonly msg: string;
@@ -169,6 +169,11 @@ export class Installation {
   /** What is done is on disk: a process that lives saves it within 250 ms, which need not be waited for. */
   async saved(): Promise<void> {
     await this.sees("nothing is to be saved", () => this.clock.cutShort(200, 300) === 0);
+  }
+
+  /** Where its endpoints are. */
+  get url(): string {
+    return this.running.url;
   }
 
   async status(): Promise<Status> {

@@ -1,0 +1,89 @@
+// A runtime on a scripted API server that serves one namespace's ConfigMaps and nothing else.
+import { onTestFinished } from "vitest";
+import {
+  bookmark,
+  configMapList,
+  type Exchange,
+  event,
+  ScriptedServer,
+  type Stream,
+  statusObject,
+} from "../faults/api-server.ts";
+import { Installation } from "../tools/installation.ts";
+
+const path = "/api/v1/namespaces/team-a/configmaps";
+const resources = {
+  kind: "APIResourceList",
+  groupVersion: "v1",
+  resources: [{ name: "configmaps", namespaced: true, kind: "ConfigMap", verbs: ["get", "list", "watch"] }],
+};
+
+const isProbe = ({ query }: Exchange) => query.get("fieldSelector") === "metadata.name=-";
+const isCollection = (exchange: Exchange) => exchange.path === path && !isProbe(exchange);
+/** Asks for the newest resourceVersion alone. */
+const isListProbe = (exchange: Exchange) => exchange.path === path && exchange.query.get("limit") === "1";
+export const isInitial = (exchange: Exchange) => isCollection(exchange) && exchange.query.has("sendInitialEvents");
+export const isFollowing = (exchange: Exchange) =>
+  isCollection(exchange) && exchange.isWatch && !exchange.query.has("sendInitialEvents");
+export const isList = (exchange: Exchange) => isCollection(exchange) && !exchange.isWatch && !isListProbe(exchange);
+
+/** A ConfigMap whose one value is `v`. */
+export function item(name: string, resourceVersion: number, v: string | number = 1, uid = `uid-${name}`): object {
+  const metadata = { name, namespace: "team-a", uid, resourceVersion: String(resourceVersion) };
+  return { kind: "ConfigMap", apiVersion: "v1", metadata, data: { v: String(v) } };
+}
+
+export class Scripted {
+  readonly server: ScriptedServer;
+  readonly runtime: Installation;
+  /** The newest resourceVersion, if somebody asks. */
+  newest = 0;
+
+  private constructor(server: ScriptedServer, runtime: Installation) {
+    this.server = server;
+    this.runtime = runtime;
+    server.script(
+      () => true,
+      (exchange) => exchange.status(404, "NotFound"),
+    );
+    server.script(
+      ({ path }) => path === "/api/v1",
+      (exchange) => exchange.reply(200, JSON.stringify(resources)),
+    );
+    server.script(isProbe, (exchange) => {
+      exchange.stream().lines(bookmark(this.newest, true));
+    });
+    // What a test does not script waits for it.
+    server.script(isCollection, () => {});
+  }
+
+  /** With one function, `follower`, on its ConfigMaps. */
+  static async start(work?: string, spec: object = {}): Promise<Scripted> {
+    const server = await ScriptedServer.start();
+    const runtime = await Installation.on({ server: server.url });
+    onTestFinished(async () => {
+      await runtime[Symbol.asyncDispose]();
+      await server.close();
+    });
+    const watch = { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: ["team-a"] } };
+    await runtime.define("follower", { watch, spec, ...(work === undefined ? {} : { work }) });
+    const scripted = new Scripted(server, runtime);
+    await runtime.open();
+    return scripted;
+  }
+
+  /** Answers the `count`th request for initial events; the stream goes on. */
+  async initial(resourceVersion: number, items: readonly object[], count = 1): Promise<Stream> {
+    this.newest = Math.max(this.newest, resourceVersion);
+    const stream = (await this.server.request(isInitial, count)).stream();
+    return stream.lines(...items.map((each) => event("ADDED", each)), bookmark(resourceVersion, true));
+  }
+
+  /** The `count`th watch that resumes from a position. */
+  following(count = 1): Promise<Exchange> {
+    return this.server.request(isFollowing, count);
+  }
+}
+
+export const expired = () => event("ERROR", statusObject(410, "Expired"));
+export { bookmark, configMapList, event };
