@@ -32,17 +32,29 @@ export type DeploymentState =
   /** It cannot run until its files change. */
   | { readonly type: "disabled"; readonly fault: WatchfireError };
 
+/** A source that one trigger reads. */
+interface Place {
+  readonly trigger: string;
+  /** As `sourceKey` names it. */
+  readonly key: string;
+  readonly watch: Watch;
+  /** Whether its first list, or the position it resumed from, is there. */
+  caughtUp(): boolean;
+}
+
 /** One function, from its manifest to its sources. */
 export class Deployment {
   readonly name: string;
   private readonly parts: DeploymentParts;
   private current: FunctionManifest;
   private bundled: Bundle | undefined;
+  private env: ResolvedEnv | undefined;
   private dispatch: FunctionDispatch | undefined;
-  private places: { readonly trigger: string; readonly key: string; readonly watch: Watch }[] = [];
+  private places: Place[] = [];
   /** Namespace scopes that have not listed yet. */
   private unlisted = new Set<NamespaceScope>();
-  private readonly stopping = new AbortController();
+  /** Aborts when something newer is asked for: what waits for a Secret must not keep that waiting. */
+  private latest = new AbortController();
   private now: DeploymentState = { type: "starting" };
   /** The files change faster than a build at times: one step after the other. */
   private last: Promise<void> = Promise.resolve();
@@ -66,9 +78,9 @@ export class Deployment {
     return this.places.filter((place) => place.trigger === trigger).map(({ key }) => key);
   }
 
-  /** Whether it is not known yet which namespaces a trigger reads. */
-  get findsNamespaces(): boolean {
-    return this.unlisted.size > 0;
+  /** The sources that have not given a first list yet, as `sourceKey` names them. */
+  get behind(): string[] {
+    return this.places.filter((place) => !place.caughtUp()).map(({ key }) => key);
   }
 
   /** The files whose change means new code; absolute. */
@@ -78,24 +90,38 @@ export class Deployment {
 
   /** Builds, loads and subscribes. A failure is a state, said in the log and in the status, and never thrown. */
   start(): Promise<void> {
-    return this.next(() => this.bring(this.current));
+    return this.ask(this.current);
   }
 
-  /** Takes new code or a new manifest up, whole or not at all: what fails to build leaves what runs as it is. */
+  /**
+   * Takes new code or a new manifest up, whole or not at all: what fails to build or to load leaves what runs as it is.
+   * An update that still waits gives way to a newer one.
+   */
   update(manifest: FunctionManifest): Promise<void> {
-    return this.next(() => this.bring(manifest));
+    return this.ask(manifest);
+  }
+
+  /** Begins nothing any more; what runs is the dispatcher's to end. */
+  freeze(): void {
+    this.latest.abort();
   }
 
   /** Leaves its sources and its isolate. `retire`: the function was removed; its positions are kept for seven days. */
   stop({ retire }: { readonly retire: boolean }): Promise<void> {
-    this.stopping.abort();
+    this.latest.abort();
     return this.next(async () => {
-      await this.unsubscribe();
-      await this.parts.dispatcher.remove(this.name, { retire });
+      await this.leaveAll({ retire });
       await this.parts.sandbox.unload(this.name);
       this.parts.manifests.delete(this.name);
       this.parts.redactor.forget(this.name);
     });
+  }
+
+  private ask(manifest: FunctionManifest): Promise<void> {
+    this.latest.abort();
+    this.latest = new AbortController();
+    const { signal } = this.latest;
+    return this.next(() => this.bring(manifest, signal));
   }
 
   private next(step: () => Promise<void>): Promise<void> {
@@ -103,19 +129,20 @@ export class Deployment {
     return this.last;
   }
 
-  private async bring(manifest: FunctionManifest): Promise<void> {
+  private async bring(manifest: FunctionManifest, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
     const first = this.dispatch === undefined;
     try {
       const bundle = await bundleFunction(manifest);
       const unchanged = this.dispatch && bundle.hash === this.bundled?.hash && same(manifest, this.current);
-      if (unchanged || this.stopping.signal.aborted) return;
-      const env = await this.environment(manifest);
+      if (unchanged || signal.aborted) return;
+      const env = await this.environment(manifest, signal);
       if (!env) return;
-      if (this.dispatch && same(manifest.triggers, this.current.triggers)) {
-        await this.swap(this.dispatch, manifest, bundle, env);
-      } else {
-        await this.begin(manifest, bundle, env);
-      }
+      const { dispatch } = this;
+      if (dispatch) await this.swap(dispatch, manifest, bundle, env);
+      else await this.load(manifest, bundle, env);
+      if (signal.aborted) return;
+      if (!this.dispatch) await this.begin(manifest, bundle);
       this.current = manifest;
       this.bundled = bundle;
       this.now = { type: "running" };
@@ -128,49 +155,61 @@ export class Deployment {
     }
   }
 
-  /** Undefined: the deployment was stopped while it waited. */
-  private async environment(manifest: FunctionManifest): Promise<ResolvedEnv | undefined> {
+  /** Undefined: it was stopped, or something newer was asked for, while it waited. */
+  private async environment(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv | undefined> {
     for (;;) {
       try {
-        return await resolveEnv(manifest, this.parts, this.stopping.signal);
+        const env = await resolveEnv(manifest, this.parts, signal);
+        return signal.aborted ? undefined : env;
       } catch (error) {
-        if (this.stopping.signal.aborted) return undefined;
+        if (signal.aborted) return undefined;
         const fault = asFault(error, "WF_ACCESS_ENV", manifest);
         if (!this.dispatch) this.now = { type: "waiting", fault };
         this.parts.log.warn({ function: this.name, error: fault.message }, "environment not there yet");
       }
-      await pause(this.parts.clock, envRetryMs, this.stopping.signal).catch(() => undefined);
-      if (this.stopping.signal.aborted) return undefined;
+      await pause(this.parts.clock, envRetryMs, signal).catch(() => undefined);
+      if (signal.aborted) return undefined;
     }
   }
 
+  /** Code and permissions change together, while no attempt runs. Where the triggers change too, it is to begin anew. */
   private async swap(
     dispatch: FunctionDispatch,
     manifest: FunctionManifest,
     bundle: Bundle,
     env: ResolvedEnv,
   ): Promise<void> {
-    await this.load(manifest, bundle, env);
+    // What is kept of objects depends on both.
+    const rewired =
+      !same(manifest.triggers, this.current.triggers) || bundle.usesOldObject !== this.bundled?.usesOldObject;
     await dispatch.replace(manifest, bundle.usesOldObject, async () => {
-      this.parts.manifests.set(this.name, manifest);
+      await this.load(manifest, bundle, env);
+      if (rewired) await this.leaveAll({ retire: false });
     });
   }
 
-  private async begin(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
-    const { dispatcher, manifests } = this.parts;
-    await this.load(manifest, bundle, env);
-    if (this.dispatch) {
-      await this.unsubscribe();
-      await dispatcher.remove(this.name, { retire: false });
-    }
-    manifests.set(this.name, manifest);
-    this.dispatch = await dispatcher.function(manifest, bundle);
+  private async begin(manifest: FunctionManifest, bundle: Bundle): Promise<void> {
+    this.dispatch = await this.parts.dispatcher.function(manifest, bundle);
     for (const trigger of manifest.triggers) this.subscribe(this.dispatch, trigger);
   }
 
+  private async leaveAll({ retire }: { readonly retire: boolean }): Promise<void> {
+    await this.unsubscribe();
+    this.dispatch = undefined;
+    await this.parts.dispatcher.remove(this.name, { retire });
+  }
+
   private async load(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
-    this.parts.redactor.learn(this.name, env.sensitive);
-    await this.parts.sandbox.load(manifest, bundle, env.values);
+    const { redactor, sandbox, manifests } = this.parts;
+    redactor.learn(this.name, env.sensitive);
+    try {
+      await sandbox.load(manifest, bundle, env.values);
+    } catch (error) {
+      if (this.env) redactor.learn(this.name, this.env.sensitive);
+      throw error;
+    }
+    this.env = env;
+    manifests.set(this.name, manifest);
   }
 
   private subscribe(dispatch: FunctionDispatch, trigger: Trigger): void {
@@ -196,7 +235,8 @@ export class Deployment {
       },
     });
     this.unlisted.add(scope);
-    this.places.push({ trigger: trigger.name, key: sourceKey(scope.spec), watch: scope });
+    const caughtUp = () => !this.unlisted.has(scope);
+    this.places.push({ trigger: trigger.name, key: sourceKey(scope.spec), watch: scope, caughtUp });
   }
 
   private enter(dispatch: FunctionDispatch, trigger: Trigger, namespace: string): void {
@@ -209,8 +249,10 @@ export class Deployment {
       ...(namespace === "" ? {} : { namespace }),
     };
     const selection = JSON.stringify([labelSelector, fieldSelector]);
-    const watch = this.parts.watches.subscribe(spec, dispatch.subscription(trigger.name, { selection, namespace }));
-    this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch });
+    const subscription = dispatch.subscription(trigger.name, { selection, namespace });
+    const watch = this.parts.watches.subscribe(spec, subscription);
+    const caughtUp = () => subscription.isReady;
+    this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch, caughtUp });
   }
 
   private async leave(trigger: Trigger, namespace: string): Promise<void> {

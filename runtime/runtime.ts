@@ -16,8 +16,8 @@ const clusterRetryMs = 5_000;
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
 const drainMs = 25_000;
 
-/** How often `untilReady` looks. */
-const readyPollMs = 5;
+/** How often `untilReady` looks: at first often, since a start takes moments; then ever less, in case it never is. */
+const readyPollMs = { from: 5, to: 1_000 };
 
 /** Everything running: one functions folder on one cluster. */
 export class Runtime {
@@ -29,6 +29,7 @@ export class Runtime {
   private readonly deployments = new Map<string, Deployment>();
   private rejected: readonly RejectedFunction[] = [];
   private loaded = false;
+  private frozen = false;
   private caughtUp = false;
   private reloading: Promise<void> = Promise.resolve();
 
@@ -60,34 +61,31 @@ export class Runtime {
     return this.endpoints?.url ?? "";
   }
 
-  /** Reads the functions folder again: starts what came, takes up what changed, stops what went. */
+  /** Reads the functions folder again: starts what came, takes up what changed, stops what went. Never rejects. */
   reload(): Promise<void> {
-    const read = () => this.readFolder();
-    this.reloading = this.reloading.then(read, read);
+    this.reloading = this.reloading
+      .then(() => this.readFolder())
+      .catch((error: unknown) => {
+        this.options.log.error({ error: String(error) }, "reload failed");
+      });
     return this.reloading;
   }
 
   /** True once every function that can run has caught up with its first list; it stays so. */
   get ready(): boolean {
-    if (!this.caughtUp && this.loaded) this.caughtUp = isSettled(this.status());
+    if (!this.caughtUp && this.loaded) this.caughtUp = isSettled(this.statusParts);
     return this.caughtUp;
   }
 
   /** Resolves when it is ready. */
   async untilReady(signal: AbortSignal): Promise<void> {
-    while (!this.ready) await pause(this.options.clock, readyPollMs, signal);
+    for (let delayMs = readyPollMs.from; !this.ready; delayMs = Math.min(delayMs * 1.05, readyPollMs.to)) {
+      await pause(this.options.clock, delayMs, signal);
+    }
   }
 
   status(): Status {
-    const { dispatcher, sandbox, watches, redactor } = this.rooms;
-    return describeStatus({
-      deployments: [...this.deployments.values()],
-      rejected: this.rejected,
-      dispatch: dispatcher.status(),
-      sandbox: (name) => sandbox.status(name),
-      sources: watches.status(),
-      redact: (name, text) => redactor.redact(name, text),
-    });
+    return describeStatus({ ...this.statusParts, dispatch: this.rooms.dispatcher.status() });
   }
 
   /** The manifests of the functions that were accepted. */
@@ -99,6 +97,7 @@ export class Runtime {
   async drain(): Promise<void> {
     const { log } = this.options;
     log.info({}, "draining");
+    this.freeze();
     const clean = await this.rooms.dispatcher.drain(drainMs);
     await this.endpoints?.close();
     await closeRooms(this.rooms, clean);
@@ -107,9 +106,21 @@ export class Runtime {
 
   /** Stops at once, as a killed process does: what runs is interrupted, nothing more is saved, and all of it comes again. */
   async halt(): Promise<void> {
+    this.freeze();
     this.rooms.dispatcher.halt();
     await this.endpoints?.close();
     await closeRooms(this.rooms, false);
+  }
+
+  private get statusParts() {
+    const { sandbox, watches, redactor } = this.rooms;
+    return {
+      deployments: [...this.deployments.values()],
+      rejected: this.rejected,
+      sandbox: (name: string) => sandbox.status(name),
+      sources: watches.status(),
+      redact: (name: string, text: string) => redactor.redact(name, text),
+    };
   }
 
   private async begin(signal: AbortSignal): Promise<void> {
@@ -123,7 +134,9 @@ export class Runtime {
     });
     const uid = await this.recogniseCluster(signal);
     if (uid !== undefined) await claimCluster(this.rooms.store, uid);
-    await this.reload();
+    const first = this.readFolder();
+    this.reloading = first.catch(() => undefined);
+    await first;
   }
 
   /** Undefined where the cluster does not let its uid be read. */
@@ -139,7 +152,13 @@ export class Runtime {
     }
   }
 
+  private freeze(): void {
+    this.frozen = true;
+    for (const deployment of this.deployments.values()) deployment.freeze();
+  }
+
   private async readFolder(): Promise<void> {
+    if (this.frozen) return;
     const { functions, rejected, faults } = await loadFunctions(this.options.functions, { checkExpression });
     for (const fault of faults) this.options.log.error({ error: fault.message }, "manifest refused");
     this.rejected = rejected;
@@ -159,14 +178,14 @@ export class Runtime {
   }
 
   private async bring(manifest: FunctionManifest): Promise<void> {
+    if (this.frozen) return;
     const existing = this.deployments.get(manifest.name);
-    if (existing) return existing.update(manifest);
     const { transport, namespace, clock, log } = this.options;
-    const deployment = new Deployment(manifest, { ...this.rooms, transport, namespace, clock, log });
+    const deployment = existing ?? new Deployment(manifest, { ...this.rooms, transport, namespace, clock, log });
     this.deployments.set(manifest.name, deployment);
-    const started = deployment.start();
-    // A function that waits for a Secret must not keep the others from being ready.
-    if (manifest.env.length === 0) await started;
+    const brought = existing ? deployment.update(manifest) : deployment.start();
+    // A function that waits for a Secret must keep neither the others from being ready nor the next reload waiting.
+    if (manifest.env.length === 0) await brought;
   }
 
   private async remove(name: string): Promise<void> {

@@ -40,12 +40,16 @@ export interface Status {
   readonly sources: readonly SourceStatus[];
 }
 
-export interface StatusParts {
+/** What readiness is judged by. */
+export interface StandingParts {
   readonly deployments: readonly Deployment[];
-  readonly rejected: readonly RejectedFunction[];
-  readonly dispatch: readonly FunctionStatus[];
   readonly sandbox: (functionName: string) => FunctionState | undefined;
   readonly sources: readonly SourceStatus[];
+}
+
+export interface StatusParts extends StandingParts {
+  readonly rejected: readonly RejectedFunction[];
+  readonly dispatch: readonly FunctionStatus[];
   readonly redact: (functionName: string, text: string) => string;
 }
 
@@ -59,7 +63,7 @@ const nothingYet = { deadLetters: 0, lagSeconds: 0, queued: 0, inFlight: 0, spil
 
 /** Puts together what the rooms say of every function and source. */
 export function describeStatus(parts: StatusParts): Status {
-  const sources = new Map(parts.sources.map((source) => [sourceKey(source), source]));
+  const sources = byKey(parts.sources);
   const running = parts.deployments.map((deployment) => describeFunction(deployment, parts, sources));
   const names = new Set(running.map(({ name }) => name));
   const refused = parts.rejected
@@ -75,13 +79,18 @@ export function describeStatus(parts: StatusParts): Status {
   return { role: "active", functions: [...running, ...refused], sources: parts.sources };
 }
 
-/** Whether every function that can run has caught up with its first list. */
-export function isSettled({ functions }: Status): boolean {
-  return functions.every(
-    ({ ready, reason, triggers }) =>
-      ready || (reason !== undefined && reason !== "Starting") || triggers.some(({ state }) => explained.has(state)),
-  );
+/** Whether every function that can run has a first list of each of its sources, or that source says why it cannot list. */
+export function isSettled({ deployments, sandbox, sources: all }: StandingParts): boolean {
+  const sources = byKey(all);
+  return deployments.every(({ name, state, behind }) => {
+    if (state.type === "starting") return false;
+    if (state.type !== "running" || sandbox(name)?.state === "failed") return true;
+    return behind.every((key) => explained.has(sources.get(key)?.state ?? ""));
+  });
 }
+
+const byKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStatus> =>
+  new Map(sources.map((source) => [sourceKey(source), source]));
 
 function describeFunction(
   deployment: Deployment,
@@ -102,11 +111,10 @@ function describeFunction(
     };
   });
   const trouble = troubleOf(state, sandbox(name), triggers);
-  const { lastEvent, ready: listed = false, subscriptions = [] } = counts ?? {};
-  const caughtUp = !deployment.findsNamespaces && (listed || subscriptions.length === 0);
+  const { lastEvent } = counts ?? {};
   return {
     name,
-    ready: state.type === "running" && caughtUp,
+    ready: state.type === "running" && deployment.behind.length === 0,
     ...(trouble && { reason: trouble.reason, message: redact(name, trouble.message) }),
     ...(counts ? pick(counts) : nothingYet),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
