@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "./api-error.ts";
 import { readLegacy } from "./discovery-document.ts";
-import type { Resource } from "./resource.ts";
 import type { KubeTransport } from "./transport.ts";
 
 /**
@@ -22,41 +21,71 @@ export async function clusterUid(transport: KubeTransport): Promise<string | und
 /** What is known of the CustomResourceDefinition behind a resource. `unknown`: it cannot be read, or there is none. */
 export type DefinitionPresence = "present" | "absent" | "unknown";
 
+/** A kind whose definition is looked for; its plural where it was once served to this process. */
+export interface DefinedKind {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural?: string | undefined;
+}
+
+const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
 /**
- * Whether a resource's CustomResourceDefinition is there. A collection that answers 404 has lost its objects only where
+ * Whether a kind's CustomResourceDefinition is there. A collection that answers 404 has lost its objects only where
  * it is not: a version that is no longer served, or an aggregated API's server being away, keeps them.
  */
-export async function definitionPresence(
-  transport: KubeTransport,
-  resource: Pick<Resource, "group" | "plural">,
-): Promise<DefinitionPresence> {
+export async function definitionPresence(transport: KubeTransport, of: DefinedKind): Promise<DefinitionPresence> {
   // A custom resource's group always has a dot; `apps` and its like have no definition to look for.
-  if (!resource.group.includes(".")) return "unknown";
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${resource.plural}.${resource.group}`;
+  if (!of.group.includes(".")) return "unknown";
   try {
-    await transport.json<unknown>({ method: "GET", path });
+    if (of.plural !== undefined) await definition(transport, `${of.plural}.${of.group}`);
+    else if (!(await isDefined(transport, of))) return await absence(transport, of);
     return "present";
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     // A server without the API for definitions answers 404 as well, but without a Status that says what is not found.
-    if (error.status !== 404 || error.reason !== "NotFound") return "unknown";
+    return of.plural !== undefined && error.status === 404 && error.reason === "NotFound"
+      ? absence(transport, of)
+      : "unknown";
   }
-  return (await servedInAnyVersion(transport, resource)) ? "unknown" : "absent";
+}
+
+const definitionSchema = z.looseObject({ spec: z.looseObject({ names: z.looseObject({ kind: z.string() }) }) });
+
+function definition(transport: KubeTransport, name: string): Promise<unknown> {
+  return transport.json<unknown>({ method: "GET", path: `${definitionsPath}/${name}` });
+}
+
+const namesSchema = z.looseObject({
+  items: z.array(z.looseObject({ metadata: z.looseObject({ name: z.string() }) })),
+});
+
+/** Looks through the definitions of the group. All are listed as their metadata alone: schemas are long. */
+async function isDefined(transport: KubeTransport, { group, kind }: DefinedKind): Promise<boolean> {
+  const accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+  const list = await transport.json<unknown>({ method: "GET", path: definitionsPath, headers: { accept } });
+  for (const { metadata } of namesSchema.parse(list).items) {
+    if (!metadata.name.endsWith(`.${group}`)) continue;
+    const found = definitionSchema.parse(await definition(transport, metadata.name));
+    if (found.spec.names.kind === kind) return true;
+  }
+  return false;
+}
+
+/** A built-in kind whose version was retired has no definition either, but its objects are still there in another. */
+async function absence(transport: KubeTransport, of: DefinedKind): Promise<"absent" | "unknown"> {
+  return (await servedInAnyVersion(transport, of)) ? "unknown" : "absent";
 }
 
 const groupSchema = z.looseObject({ versions: z.array(z.looseObject({ version: z.string() })) });
 
-/** A built-in kind whose version was retired has no definition either, but its objects are still there in another. */
-async function servedInAnyVersion(
-  transport: KubeTransport,
-  { group, plural }: Pick<Resource, "group" | "plural">,
-): Promise<boolean> {
+async function servedInAnyVersion(transport: KubeTransport, { group, kind }: DefinedKind): Promise<boolean> {
   const document = await transport.json<unknown>({ method: "GET", path: `/apis/${group}` }).catch(notFound);
   const parsed = groupSchema.safeParse(document);
   if (!parsed.success) return document !== undefined;
   for (const { version } of parsed.data.versions) {
     const list = await transport.json<unknown>({ method: "GET", path: `/apis/${group}/${version}` }).catch(notFound);
-    if (readLegacy(list, group, version)?.resources.some((each) => each.plural === plural)) return true;
+    if (readLegacy(list, group, version)?.resources.some((each) => each.kind === kind)) return true;
   }
   return false;
 }

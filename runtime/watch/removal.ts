@@ -1,6 +1,5 @@
 import type { Clock } from "../clock.ts";
-import { type DefinitionPresence, definitionPresence } from "../kube/cluster-facts.ts";
-import type { Resource } from "../kube/resource.ts";
+import { type DefinedKind, type DefinitionPresence, definitionPresence } from "../kube/cluster-facts.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 
 /** A definition that is replaced is gone for a moment; one that is gone this long was removed, and its objects with it. */
@@ -24,11 +23,11 @@ export class Removal {
   }
 
   /** Looks, if it is time to. @returns true once per removal, when it is certain. */
-  async certain(resource: Resource): Promise<boolean> {
+  async certain(of: DefinedKind): Promise<boolean> {
     const now = this.clock.monotonic();
     if (this.reported || now - this.lookedAt < recheckMs) return false;
     this.lookedAt = now;
-    const presence: DefinitionPresence = await definitionPresence(this.transport, resource).catch(() => "unknown");
+    const presence: DefinitionPresence = await definitionPresence(this.transport, of).catch(() => "unknown");
     if (presence !== "absent") {
       this.absentSince = undefined;
       return false;

@@ -1,7 +1,8 @@
 import { type Clock, pause, type Random } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { abortable } from "../kube/abortable.ts";
-import { assertWatchable, type Discovery } from "../kube/discovery.ts";
+import type { DefinedKind } from "../kube/cluster-facts.ts";
+import { assertWatchable, type Discovery, splitApiVersion } from "../kube/discovery.ts";
 import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { Audience } from "./audience.ts";
@@ -56,8 +57,8 @@ export class Source {
   private readonly stopping = new AbortController();
   private readonly poison = { after: "", count: 0 };
   private resource: Resource | undefined;
-  /** The kind as it was last served. */
-  private lastResource: Resource | undefined;
+  /** The kind's plural, once it was served. */
+  private plural: string | undefined;
   private listInsteadUntil = Number.NEGATIVE_INFINITY;
   private oddErrors = 0;
   private brokenInitials = 0;
@@ -156,7 +157,7 @@ export class Source {
       return undefined;
     }
     this.removal.served();
-    this.lastResource = lookup.resource;
+    this.plural = lookup.resource.plural;
     this.resource = lookup.resource;
     return this.resource;
   }
@@ -252,18 +253,21 @@ export class Source {
   /** The kind is not served now. Its objects count as deleted only once its definition is certainly gone. */
   private async missing(cause: string, message: string): Promise<void> {
     this.standing.enter("missing", { cause, message });
-    const { received } = this.standing;
-    if (
-      received !== undefined &&
-      this.lastResource &&
-      (await abortable(this.removal.certain(this.lastResource), this.stopping.signal))
-    ) {
+    // Also of one that was removed while nobody watched: then only the subscribers' positions say that there was one.
+    const { newest } = this.intake;
+    if (newest !== undefined && (await abortable(this.removal.certain(this.definedKind), this.stopping.signal))) {
+      const { received } = this.standing;
       this.intake.relist = "relist";
       // Asked again where a subscriber doubts it: the definition's absence is the second opinion.
-      while (this.audience.list("crd-removed", received).end(received) === "held") await this.sleep(secondOpinionMs);
+      while (this.audience.list("crd-removed", received).end(newest) === "held") await this.sleep(secondOpinionMs);
     }
     const { random } = this.context;
     await this.sleep(missingPollMs.from + random() * (missingPollMs.to - missingPollMs.from));
+  }
+
+  private get definedKind(): DefinedKind {
+    const { apiVersion, kind } = this.spec;
+    return { group: splitApiVersion(apiVersion).group, kind, plural: this.plural };
   }
 
   /** Counts what is judged by how often it came in a row. */

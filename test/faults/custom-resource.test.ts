@@ -104,3 +104,50 @@ test("after its definition was removed and made anew, everything is listed", asy
   await subscriber.saw("bookmark 81");
   expect(subscriber.log.slice(2)).toEqual(["list relist from 5", "item a 80", "end 81", "bookmark 81"]);
 });
+
+const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const names = (...all: string[]) => JSON.stringify({ items: all.map((name) => ({ metadata: { name } })) });
+
+test("a definition that was removed while nobody watched takes its objects with it a minute after the start", async () => {
+  await using fixture = await FaultFixture.start();
+  const { server } = fixture;
+  const sibling = JSON.stringify({ spec: { names: { kind: "MyOther" } } });
+  server.script(at(definitions), (each) => each.reply(200, names("myothers.my.domain", "x.other.domain")));
+  server.script(at(`${definitions}/myothers.my.domain`), (each) => each.reply(200, sibling));
+  const subscriber = new RecordingSubscriber("40");
+  fixture.watches.subscribe(spec, subscriber);
+  await fixture.observer.entered("missing");
+  await fixture.pass(50);
+  expect(subscriber.log).toEqual([]);
+  await fixture.pass(40);
+  expect(subscriber.log).toEqual(["list crd-removed from 40", "end 40"]);
+});
+
+test.each<[string, (server: FaultFixture["server"]) => void]>([
+  [
+    "is still there",
+    (server) => {
+      server.script(at(definitions), (each) => each.reply(200, names("myapps.my.domain")));
+      server.script(at(definition), (each) => each.reply(200, JSON.stringify({ spec: { names: { kind: "MyApp" } } })));
+    },
+  ],
+  ["may not be read", (server) => server.script(at(definitions), (each) => each.status(403, "Forbidden"))],
+])("a kind that is missing at the start loses nothing while its definition %s", async (_what, script) => {
+  await using fixture = await FaultFixture.start();
+  script(fixture.server);
+  const subscriber = new RecordingSubscriber("40");
+  fixture.watches.subscribe(spec, subscriber);
+  await fixture.observer.entered("missing");
+  await fixture.pass(150);
+  expect(subscriber.log).toEqual([]);
+});
+
+test("a kind that was never there takes nothing from a subscriber that never listed", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(at(definitions), (each) => each.reply(200, names()));
+  const subscriber = new RecordingSubscriber();
+  fixture.watches.subscribe(spec, subscriber);
+  await fixture.observer.entered("missing");
+  await fixture.pass(150);
+  expect(subscriber.log).toEqual([]);
+});

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { ApiError } from "../../runtime/kube/api-error.ts";
@@ -189,3 +190,22 @@ test("requests that were refused with the same credentials renew them once", asy
     new Set(["Bearer token-0", "Bearer token-1"]),
   );
 });
+
+test.runIf(process.platform === "linux")(
+  "a dead peer is looked for after 15 s without traffic (Linux alone shows a timer of a socket)",
+  async () => {
+    await using it = await fixture();
+    it.server.script(any, (each) => each.stream());
+    const watch = await it.transport.request({ method: "GET", path: "/watch", purpose: "watch" });
+    const port = Number(new URL(it.server.url).port).toString(16).toUpperCase().padStart(4, "0");
+    // Of our end of the connection the kernel says which timer runs (2: keep-alive) and in how many hundredths of a second.
+    const line = readFileSync("/proc/net/tcp", "utf8")
+      .split("\n")
+      .find((each) => each.trim().split(/\s+/)[2] === `0100007F:${port}`);
+    const [timer, when] = (line?.trim().split(/\s+/)[5] ?? "").split(":");
+    expect(timer).toBe("02");
+    expect(Number.parseInt(when ?? "", 16)).toBeGreaterThan(1000);
+    expect(Number.parseInt(when ?? "", 16)).toBeLessThanOrEqual(1600);
+    watch.body.on("error", () => {}).destroy();
+  },
+);
