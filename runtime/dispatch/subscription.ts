@@ -40,6 +40,8 @@ export class Subscription implements Subscriber, MarkOwner {
   private epoch: number;
   private listed: boolean;
   private initial: boolean;
+  /** What the first list brought is on disk: a process that is killed from now on does not take itself for new. */
+  private recorded: boolean;
   private suspect: boolean;
   /** The last complete list. */
   private listedAt: string | undefined;
@@ -57,6 +59,7 @@ export class Subscription implements Subscriber, MarkOwner {
     this.saved = { selection: cursor.selection, epoch: cursor.epoch };
     this.epoch = cursor.epoch;
     this.initial = cursor.initial && cursor.lowWaterMark === undefined;
+    this.recorded = !this.initial;
     this.suspect = parts.suspect;
     // A position whose order is not known is no place to resume from: changes done above it could not be told.
     const { lowWaterMark } = cursor;
@@ -71,9 +74,9 @@ export class Subscription implements Subscriber, MarkOwner {
     return this.mark.value;
   }
 
-  /** Whether its first list, or the position it resumed from, is there. */
+  /** Whether its first list, or the position it resumed from, is there, and will be after a kill. */
   get isReady(): boolean {
-    return this.listed;
+    return this.listed && this.recorded;
   }
 
   get congested(): Promise<void> | undefined {
@@ -210,6 +213,11 @@ export class Subscription implements Subscriber, MarkOwner {
     this.listed = true;
     this.suspect = false;
     this.settle(entry);
+    if (!this.recorded) {
+      void commits.flush().then(() => {
+        this.recorded = true;
+      });
+    }
     return "counted";
   }
 

@@ -122,7 +122,6 @@ test("with initialEvents Skip nothing is told of what was there first, and every
   for (const name of ["first", "second"]) await team.make(name);
   await runtime.define("follower", { watch: team.watch({ initialEvents: "Skip" }) });
   await runtime.start();
-  await runtime.saved();
   await runtime.kill();
   await team.remove("first");
   await runtime.start();
