@@ -49,6 +49,8 @@ export class Subscription implements Subscriber, MarkOwner {
   private rewinding = false;
   private closed = false;
   private gone = false;
+  /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
+  newestKnown: string | undefined;
 
   constructor(parts: SubscriptionParts) {
     const { view, cursor, selection } = parts;
@@ -60,6 +62,7 @@ export class Subscription implements Subscriber, MarkOwner {
     this.epoch = cursor.epoch;
     this.initial = cursor.initial && cursor.lowWaterMark === undefined;
     this.recorded = !this.initial;
+    this.newestKnown = view.newest(this.namespace);
     this.suspect = parts.suspect;
     // A position whose order is not known is no place to resume from: changes done above it could not be told.
     const { lowWaterMark } = cursor;
@@ -212,6 +215,7 @@ export class Subscription implements Subscriber, MarkOwner {
     }
     this.listed = true;
     this.suspect = false;
+    this.newestKnown = undefined;
     this.settle(entry);
     if (!this.recorded) {
       void commits.flush().then(() => {

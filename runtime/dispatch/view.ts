@@ -101,6 +101,17 @@ export class View {
     }
   }
 
+  /** The newest resourceVersion of all that is known, deletions included, of one namespace or ("") of all. */
+  newest(namespace: string): string | undefined {
+    const prefix = namespace === "" ? "" : `${namespace}/`;
+    let newest: string | undefined;
+    for (const [key, { resourceVersion }] of this.known) {
+      if (!key.startsWith(prefix)) continue;
+      if (newest === undefined || (compareResourceVersions(resourceVersion, newest) ?? 0) > 0) newest = resourceVersion;
+    }
+    return newest;
+  }
+
   isIdle(key: string): boolean {
     return !this.waiting.has(key);
   }

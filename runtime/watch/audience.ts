@@ -48,13 +48,14 @@ export class Audience {
     this.listing = this.listing.filter(({ member }) => member.subscriber !== subscriber);
   }
 
-  /** The newest position that anybody has: no list may be older, and no server's newest resourceVersion is. */
+  /** The newest position that anybody has, or resourceVersion that anybody knows: no list may be older, and no server's newest resourceVersion is. */
   newest(received: string | undefined): string | undefined {
     let newest = received;
     for (const member of this.members) {
-      const at = positionOf(member, received);
-      if (at === undefined) continue;
-      if (newest === undefined || (compareResourceVersions(at, newest) ?? 0) > 0) newest = at;
+      for (const at of [positionOf(member, received), member.subscriber.newestKnown]) {
+        if (at === undefined) continue;
+        if (newest === undefined || (compareResourceVersions(at, newest) ?? 0) > 0) newest = at;
+      }
     }
     return newest;
   }

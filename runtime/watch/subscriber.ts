@@ -25,6 +25,8 @@ export interface Subscriber {
   readonly id: string;
   /** Where to resume; undefined when it needs a list first. Read when the source connects. */
   readonly resumeFrom: string | undefined;
+  /** The newest resourceVersion of what it knew when it began; beyond `resumeFrom` where not all up to there was done. */
+  readonly newestKnown?: string | undefined;
   /** A live change, in the source's order. Changes from before `resumeFrom` may come and are dropped by the subscriber. */
   change(change: Change): void;
   bookmark(resourceVersion: string): void;

@@ -150,3 +150,19 @@ test("an event that comes twice is told once", async () => {
   await runtime.quiet();
   expect(runtime.told("follower").toSorted()).toEqual(["Added a=1", "Added b=1", "Modified a=2"]);
 });
+
+test("a cluster put back to between the saved position and the newest event is found out as well", async () => {
+  const scripted = await Scripted.start();
+  const { runtime } = scripted;
+  const stream = await scripted.initial(100, [item("a", 90), item("b", 91)]);
+  stream.lines(event("MODIFIED", item("a", 150, 2)));
+  await runtime.hears("follower", 3);
+  await runtime.quiet();
+  await runtime.kill();
+  scripted.newest = 120;
+  await runtime.open();
+  (await scripted.following()).stream();
+  await scripted.initial(121, [item("a", 90), item("b", 91)], 2);
+  await runtime.hears("follower", 4);
+  expect(runtime.told("follower").at(-1)).toBe("Modified a=1 synthetic (rv-rewind)");
+});
