@@ -177,7 +177,8 @@ export class Executor {
     for (const other of [...this.tenants.keys()]) if (other !== id) this.tellLost(other, "bystander", "stuck");
   }
 
-  private buried(reason: DeathReason, detail: string): void {
+  private buried(how: DeathReason, detail: string): void {
+    const reason = how === "exited" && this.doomers.size > 0 ? "stuck" : how;
     const culprits = this.culprits(reason);
     for (const [id] of [...this.tenants]) {
       const verdict = culprits.includes(id) ? (culprits.length === 1 ? "culprit" : "suspect") : "bystander";

@@ -22,6 +22,8 @@ export class Stage {
   readonly logs: { level: string; message: string; fields: Record<string, unknown>; id: string }[] = [];
   readonly metrics: { type: string; name: string; value: number; labels: Record<string, string> }[] = [];
   readonly deaths: { reason: string; culprits: readonly string[] }[] = [];
+  /** What the sandbox logged of deaths. */
+  readonly notes: { reason: string; detail: string; functions: string[] }[] = [];
   readonly sandbox: Sandbox;
   answer: (call: SeenCall) => HostReply | Promise<HostReply> = () => ({ ok: true, json: "{}" });
   private readonly folder = mkdtempSync(join(tmpdir(), "watchfire-sandbox-"));
@@ -31,7 +33,7 @@ export class Stage {
     this.sandbox = new Sandbox({
       executors: 1,
       clock: systemClock,
-      log: { info: () => {}, warn: () => {} },
+      log: { info: () => {}, warn: (fields: object) => this.notes.push(fields as never) },
       hostCalls: {
         call: async (caller, operation, args, signal) => {
           const call = { caller, operation, args: JSON.parse(args) as unknown, signal };

@@ -1,0 +1,103 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../runtime/clock.ts";
+import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
+import type { Launch } from "../../runtime/sandbox/link.host.ts";
+import { Stage, stageForTest } from "../sandbox/stage.ts";
+
+const program = join(import.meta.dirname, "executors", "executor.program.ts");
+
+/** The first executor is a hostile process, on the real pipe; those after it are ours. Tells when it was killed. */
+function hostileFirst(misdeed: string, seen: { endedAt?: number }): Launch {
+  let first = true;
+  const honest = launchChild();
+  return (listener) => {
+    if (!first) return honest(listener);
+    first = false;
+    return launchChild([program, misdeed])({
+      ...listener,
+      opened: () => listener.opened(),
+      data: (chunk) => listener.data(chunk),
+      ended: (reason, detail) => {
+        seen.endedAt = performance.now();
+        listener.ended(reason, detail);
+      },
+    });
+  };
+}
+
+/** The longest that the event loop of this process stood still, until `stop`; milliseconds. */
+function watchLag(): { stop(): number } {
+  let worst = 0;
+  let at = performance.now();
+  const timer = setInterval(() => {
+    worst = Math.max(worst, performance.now() - at - 10);
+    at = performance.now();
+  }, 10);
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return worst;
+    },
+  };
+}
+
+const table: string[] = [];
+
+describe("an executor that a guest has taken over is killed, and harms nobody else, when it sends", () => {
+  it.each([
+    ["random bytes", "breach"],
+    ["a frame of 4 GiB", "breach"],
+    ["a header longer than its frame", "breach"],
+    ["a frame that trickles in", "silent"],
+    ["a tenant it never had", "breach"],
+    ["an exit without an entry", "breach"],
+    ["calls without end", "breach"],
+    ["entries without end", "breach"],
+    ["a million heartbeats a second", "breach"],
+    ["a million entries and exits a second", "breach"],
+    ["a frame of the parent's", "breach"],
+    ["JSON as deep as a frame", "breach"],
+    ["silence", "silent"],
+    ["memory without end", "memory"],
+  ])("%s", async (misdeed, reason) => {
+    const seen: { endedAt?: number } = {};
+    const stage = stageForTest({ launch: hostileFirst(misdeed, seen) });
+    stage.answer = () => new Promise(() => {});
+    await stage.load("f", "export default () => {};");
+    const lag = watchLag();
+    const outcome = await stage.run("f");
+    // An outcome that an executor makes up is its own function's harm alone; the parent's word is one of these.
+    expect(["interrupted", "failed"]).toContain(outcome.type);
+    expect(stage.deaths).toMatchObject([{ reason }]);
+    const diedAt = seen.endedAt ?? Number.NaN;
+    // Only what its own event may ask was ever asked in its name, and never more than a guest can.
+    expect(stage.calls.every((call) => call.caller.function === "f")).toBe(true);
+    expect(stage.calls.length).toBeLessThanOrEqual(128);
+    expect((await stage.run("f")).type).toBe("ok");
+    const servedMs = performance.now() - diedAt;
+    const lagMs = lag.stop();
+    table.push(
+      `${misdeed.padEnd(38)} ${reason.padEnd(7)} serving again after ${servedMs.toFixed(0)} ms, lag ${lagMs.toFixed(0)} ms`,
+    );
+    process.stdout.write(`${table.at(-1)}\n`);
+    expect(lagMs).toBeLessThan(1000);
+  });
+
+  it("heartbeats and no answer, long after every deadline", async () => {
+    // Time that runs four times as fast, since the patience with an answer is long.
+    const clock = {
+      ...systemClock,
+      monotonic: () => 4 * performance.now(),
+      after: (delayMs: number, ...rest: [() => void, { unref?: boolean }?]) => systemClock.after(delayMs / 4, ...rest),
+    };
+    const stage = new Stage({ launch: hostileFirst("heartbeats and no answer", {}), clock });
+    try {
+      await stage.load("f", "export default () => {};");
+      expect((await stage.run("f", { timeoutMs: 1 })).type).not.toBe("ok");
+      expect(stage.deaths[0]).toMatchObject({ reason: "silent" });
+    } finally {
+      await stage.close();
+    }
+  });
+});

@@ -1,0 +1,96 @@
+// Stands in for an executor that a guest has taken over: speaks over descriptor 3, and does what its argument says.
+import { randomBytes } from "node:crypto";
+import { Socket } from "node:net";
+import { encodeFrame, frameType } from "../../../runtime/sandbox/wire.ts";
+
+const stream = new Socket({ fd: 3 });
+const write = (...parts: Buffer[]) => stream.write(Buffer.concat(parts));
+const say = (type: number, header: unknown, body = "") => write(...encodeFrame(type, header, [Buffer.from(body)]));
+const empty = "[[],[],[],[],-1]";
+
+/** Speaks as an honest one until an event has come: with tenant 1 loaded, inside realm 1, event 1 running. */
+function honest(then: () => void): void {
+  let heard = 0;
+  const beat = setInterval(() => say(frameType.beat, {}), 100);
+  stream.on("data", (chunk: Buffer) => {
+    const before = heard;
+    heard += chunk.length;
+    if (before === 0) {
+      say(frameType.ready, {});
+      say(frameType.entering, { tenant: 1, realm: 1, events: [] });
+      setTimeout(() => {
+        say(frameType.drained, { tenant: 1, realm: 1 }, empty);
+        say(frameType.loaded, { tenant: 1 });
+      }, 200);
+      setTimeout(() => {
+        say(frameType.entering, { tenant: 1, realm: 1, events: [1] });
+        clearInterval(beat);
+        then();
+      }, 600);
+    }
+  });
+}
+
+/** Says the same for ever, as fast as it is read. */
+function flood(bytes: Buffer): void {
+  const more = () => {
+    while (stream.write(bytes));
+    stream.once("drain", more);
+  };
+  more();
+}
+
+const repeat = (frame: Buffer[], times: number) =>
+  Buffer.concat(Array.from({ length: times }, () => Buffer.concat(frame)));
+const call = (count: number, no: number) =>
+  JSON.stringify([
+    [],
+    Array.from({ length: count }, (_, id) => [id + 1, no, "kube.get", `{"ref":{"name":"stolen"}}`]),
+    [],
+    [],
+    -1,
+  ]);
+
+const misdeeds: Record<string, () => void> = {
+  "random bytes": () => flood(randomBytes(65_536)),
+  "a frame of 4 GiB": () => write(Buffer.from([0xff, 0xff, 0xff, 0xff, 17, 0, 0, 0, 0])),
+  "a header longer than its frame": () => write(Buffer.from([6, 0, 0, 0, 17, 0xff, 0xff, 0, 0, 0])),
+  "a frame that trickles in": () => {
+    write(Buffer.from([0, 0, 16, 0, 19, 2, 0, 0, 0]));
+    setInterval(() => write(Buffer.from([32])), 50);
+  },
+  "a tenant it never had": () => say(frameType.drained, { tenant: 7, realm: 1 }, call(1, 1)),
+  "an exit without an entry": () => say(frameType.drained, { tenant: 1, realm: 9 }, empty),
+  "calls without end": () => say(frameType.drained, { tenant: 1, realm: 1 }, call(1000, 1)),
+  "entries without end": () => {
+    for (let realm = 2; realm < 5000; realm++) say(frameType.entering, { tenant: 1, realm, events: [1] });
+  },
+  "a million heartbeats a second": () => flood(repeat(encodeFrame(frameType.beat, {}), 5000)),
+  "a million entries and exits a second": () =>
+    flood(
+      repeat(
+        [
+          ...encodeFrame(frameType.entering, { tenant: 1, realm: 2, events: [1] }),
+          ...encodeFrame(frameType.drained, { tenant: 1, realm: 2 }, [Buffer.from(empty)]),
+        ],
+        1000,
+      ),
+    ),
+  "a frame of the parent's": () => say(frameType.unload, { tenant: 1 }),
+  "JSON as deep as a frame": () => write(...encodeFrame(frameType.drained, {}, [Buffer.from("[".repeat(4_000_000))])),
+  silence: () => {},
+  "heartbeats and no answer": () => {
+    setInterval(() => say(frameType.beat, {}), 100);
+  },
+  "memory without end": () => {
+    const hoard: Buffer[] = [];
+    setInterval(() => {
+      say(frameType.beat, {});
+      hoard.push(Buffer.alloc(20 * 2 ** 20, 1));
+    }, 20);
+  },
+};
+
+const misdeed = misdeeds[process.argv[2] ?? ""];
+if (!misdeed) throw new Error(`there is no misdeed ${process.argv[2]}`);
+honest(misdeed);

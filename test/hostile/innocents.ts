@@ -1,0 +1,81 @@
+import type { Stage } from "../sandbox/stage.ts";
+
+const count = 10;
+/** Milliseconds between two events of one of them. */
+const restMs = 20;
+
+const quantile = (values: readonly number[], share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? 0;
+
+/** Ten functions with steady work beside a hostile one, and how they fare. An interrupted event is run again, as the dispatcher does. */
+export class Innocents {
+  readonly names = Array.from({ length: count }, (_, index) => `innocent-${index}`);
+  /** Events that were begun, and their endings. */
+  begun = 0;
+  readonly endings: Record<string, number> = {};
+  private readonly stage: Stage;
+  private readonly lags: number[] = [];
+  private latencies: number[] = [];
+  private stopped = false;
+  private work: Promise<unknown> = Promise.resolve();
+
+  private constructor(stage: Stage) {
+    this.stage = stage;
+  }
+
+  static async start(stage: Stage, limits: { cpuMs: number; memoryMb: number }): Promise<Innocents> {
+    const innocents = new Innocents(stage);
+    for (const name of innocents.names) {
+      await stage.load(name, "export default (event) => event.object.metadata.name.length;", limits);
+    }
+    innocents.work = Promise.all([...innocents.names.map((name) => innocents.live(name)), innocents.watchLag()]);
+    return innocents;
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.work;
+  }
+
+  forget(): void {
+    this.latencies = [];
+  }
+
+  /** Resolves once so many events have ended since the last `forget`. */
+  async seen(events: number): Promise<void> {
+    while (this.latencies.length < events) await rest(5);
+  }
+
+  p99(): number {
+    return quantile(this.latencies, 0.99);
+  }
+
+  /** How late timers of this process came. Milliseconds. */
+  lag(): { median: number; p99: number } {
+    return { median: quantile(this.lags, 0.5), p99: quantile(this.lags, 0.99) };
+  }
+
+  private async live(name: string): Promise<void> {
+    while (!this.stopped) {
+      const startedAt = performance.now();
+      this.begun++;
+      let ending: string;
+      do {
+        ending = (await this.stage.run(name, { timeoutMs: 30_000 })).type;
+      } while (ending === "interrupted");
+      this.latencies.push(performance.now() - startedAt);
+      this.endings[ending] = (this.endings[ending] ?? 0) + 1;
+      await rest(restMs);
+    }
+  }
+
+  private async watchLag(): Promise<void> {
+    while (!this.stopped) {
+      const startedAt = performance.now();
+      await rest(10);
+      this.lags.push(performance.now() - startedAt - 10);
+    }
+  }
+}
+
+const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

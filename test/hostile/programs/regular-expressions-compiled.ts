@@ -1,0 +1,10 @@
+// ends with: WF_SANDBOX_CPU_BUDGET WF_SANDBOX_MEMORY WF_SANDBOX_KILLED
+// within: 4000 ms
+export default () => {
+  const pile: unknown[] = [];
+  for (let turn = 0; ; turn++) {
+    const made = new RegExp(`(a{0,${turn % 900}}|b)+${turn}`);
+    made.test("aaaa");
+    pile.push(made);
+  }
+};

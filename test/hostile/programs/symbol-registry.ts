@@ -1,0 +1,5 @@
+// ends with: WF_SANDBOX_CPU_BUDGET WF_SANDBOX_MEMORY WF_SANDBOX_KILLED
+// within: 4000 ms
+export default () => {
+  for (let turn = 0; ; turn++) Symbol.for(`symbol-${turn}`);
+};

@@ -1,0 +1,174 @@
+// Holds the sandbox to flat memory over a long life: `npm run soak` (about an hour on two cores), or with the numbers
+// `-- --functions 1000 --events 50000 --crash-every 1000 --resident 1000` for a shorter one. Exit status 1 where a law does not hold.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Bundle } from "../../runtime/bundle/bundle.ts";
+import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { Outcome } from "../../runtime/dispatch/delivery.ts";
+import { residentBytes } from "../../runtime/sandbox/resident-memory.ts";
+import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+
+const { values } = parseArgs({
+  options: {
+    functions: { type: "string", default: "10000" },
+    events: { type: "string", default: "1000000" },
+    "crash-every": { type: "string", default: "1000" },
+    resident: { type: "string", default: "1000" },
+  },
+});
+const folder = mkdtempSync(join(tmpdir(), "watchfire-soak-"));
+const mebibytes = (bytes: number) => Math.round(bytes / 2 ** 20);
+/** Growth of the parent's resident memory, from after the warm-up to the end, that counts as flat. */
+const flat = 1.1;
+let faults = 0;
+
+function say(text: string, holds = true): void {
+  if (!holds) faults++;
+  process.stdout.write(`${holds ? "   " : "NO "}${text}\n`);
+}
+
+function makeSandbox(deaths: string[] = []): Sandbox {
+  return new Sandbox({
+    executors: 2,
+    clock: systemClock,
+    log: { info: () => {}, warn: () => {} },
+    hostCalls: { call: async () => ({ ok: true, json: "{}" }) },
+    output: { log: () => {}, metric: () => {} },
+    observer: { executorDied: (reason) => deaths.push(reason) },
+  });
+}
+
+async function bundleOf(name: string, code: string): Promise<Bundle> {
+  const handler = join(folder, `${name}.ts`);
+  writeFileSync(handler, code);
+  return bundleFunction({ name, handler });
+}
+
+const manifestOf = (name: string) => ({ name, resources: { memoryBytes: 32 * 2 ** 20, cpuPerEventMs: 500 } });
+const body = Buffer.from(JSON.stringify({ metadata: { name: "a" }, data: { text: "x".repeat(2000) } }));
+let ids = 0;
+const deliver = (sandbox: Sandbox, name: string, trigger = "t"): Promise<Outcome> =>
+  sandbox.run({
+    function: name,
+    trigger,
+    id: String(++ids),
+    type: "Modified",
+    object: { apiVersion: "v1", kind: "ConfigMap", namespace: "a", name: "b", uid: "c" },
+    resourceVersion: "1",
+    attempt: 1,
+    redelivered: false,
+    flags: {},
+    body,
+    timeoutMs: 30_000,
+  });
+
+/** Resident memory of this process once garbage is gone, where `--expose-gc` lets it. */
+function parentMemory(): number {
+  globalThis.gc?.();
+  return residentBytes(process.pid);
+}
+
+/** Functions loaded, run once and dropped, one after another. */
+async function churn(count: number): Promise<void> {
+  const sandbox = makeSandbox();
+  const bundle = await bundleOf("churn", "export default (event) => event.object.data.text.length;");
+  const startedAt = performance.now();
+  let before = 0;
+  let executorsBefore = 0;
+  const resident = async () => (await sandbox.executors()).reduce((sum, { pid }) => sum + residentBytes(pid), 0);
+  for (let index = 0; index < count; index++) {
+    const name = `churn-${index}`;
+    await sandbox.load(manifestOf(name), bundle, {});
+    const outcome = await deliver(sandbox, name);
+    if (outcome.type !== "ok") say(`${name} ended ${outcome.type}`, false);
+    sandbox.unload(name);
+    if (index === Math.floor(count / 5)) [before, executorsBefore] = [parentMemory(), await resident()];
+  }
+  const after = parentMemory();
+  const executors = await resident();
+  const ms = (performance.now() - startedAt) / count;
+  say(`${count} functions loaded and dropped, ${ms.toFixed(1)} ms each`);
+  say(`  parent ${mebibytes(before)} -> ${mebibytes(after)} MiB`, after < before * flat);
+  say(`  executors ${mebibytes(executorsBefore)} -> ${mebibytes(executors)} MiB`, executors < executorsBefore * 1.25);
+  await sandbox.close(0);
+}
+
+/** Events without end, of which one in so many takes its executor down. */
+async function crashes(events: number, every: number): Promise<void> {
+  const deaths: string[] = [];
+  const sandbox = makeSandbox(deaths);
+  await sandbox.load(manifestOf("steady"), await bundleOf("steady", "export default () => {};"), {});
+  const bomb = await bundleOf(
+    "bomb",
+    "export default () => { const map = new Map(); for (let i = 0; ; i++) map.set(i, { i }); };",
+  );
+  const endings: Record<string, number> = {};
+  let left = events;
+  let before = 0;
+  let bombs = 0;
+  const startedAt = performance.now();
+  const lane = async () => {
+    while (left-- > 0) {
+      let outcome: Outcome;
+      do outcome = await deliver(sandbox, "steady");
+      while (outcome.type === "interrupted");
+      endings[outcome.type] = (endings[outcome.type] ?? 0) + 1;
+    }
+  };
+  const killer = async () => {
+    for (let at = events - every; at > 0; at -= every) {
+      while (left > at) await new Promise((resolve) => setTimeout(resolve, 1));
+      // An executor that dies of another hand, or of a bomb: by turns.
+      if (++bombs % 10 === 0) {
+        await sandbox.load(
+          { ...manifestOf("bomb"), resources: { memoryBytes: 16 * 2 ** 20, cpuPerEventMs: 5000 } },
+          bomb,
+          {},
+        );
+        await deliver(sandbox, "bomb");
+        sandbox.unload("bomb");
+      } else {
+        const [victim] = await sandbox.executors();
+        if (victim?.pid) process.kill(victim.pid, "SIGKILL");
+      }
+      if (before === 0 && left < (events * 4) / 5) before = parentMemory();
+    }
+  };
+  await Promise.all([...Array.from({ length: 64 }, lane), killer()]);
+  const after = parentMemory();
+  const seconds = (performance.now() - startedAt) / 1000;
+  say(`${events} events in ${seconds.toFixed(0)} s, ${deaths.length} executors lost`);
+  say(`  endings ${JSON.stringify(endings)}`, endings.ok === events);
+  say(`  parent ${mebibytes(before)} -> ${mebibytes(after)} MiB`, after < before * flat);
+  await sandbox.close(0);
+}
+
+/** Functions that all stay: what one costs, and how long until all are ready. */
+async function density(count: number): Promise<void> {
+  const sandbox = makeSandbox();
+  const bundle = await bundleOf("resident", "export default (event) => event.object.data.text.length;");
+  sandbox.warm();
+  await deliver(sandbox, "none");
+  const startedAt = performance.now();
+  const resident = async () => (await sandbox.executors()).reduce((sum, { pid }) => sum + residentBytes(pid), 0);
+  const parentBefore = parentMemory();
+  await Promise.all(Array.from({ length: count }, (_, index) => sandbox.load(manifestOf(`f-${index}`), bundle, {})));
+  const readyMs = performance.now() - startedAt;
+  const outcomes = await Promise.all(Array.from({ length: count }, (_, index) => deliver(sandbox, `f-${index}`)));
+  const good = outcomes.filter((outcome) => outcome.type === "ok").length;
+  const executors = await resident();
+  const each = executors / count / 2 ** 20;
+  say(`${count} functions ready after ${(readyMs / 1000).toFixed(1)} s; ${good} answered`, good === count);
+  say(`  executors ${mebibytes(executors)} MiB in all, ${each.toFixed(2)} MiB a function`, count < 100 || each < 4);
+  say(`  parent ${mebibytes(parentBefore)} -> ${mebibytes(parentMemory())} MiB`);
+  await sandbox.close(0);
+}
+
+await density(Number(values.resident));
+await churn(Number(values.functions));
+await crashes(Number(values.events), Number(values["crash-every"]));
+rmSync(folder, { recursive: true });
+process.exitCode = faults > 0 ? 1 : 0;
