@@ -1,6 +1,6 @@
 import { WatchfireError } from "../errors.ts";
 import { type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
-import type { CheckpointStore } from "./store.ts";
+import type { CheckpointStore, DeadLetterPage } from "./store.ts";
 
 /** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
 export interface Replayer {
@@ -23,9 +23,9 @@ export class DeadLetters {
     this.replayer = replayer;
   }
 
-  /** Oldest first; of one function, or of all. */
-  list(functionName?: string): Promise<DeadLetterSummary[]> {
-    return this.store.deadLetters(functionName);
+  /** Oldest first, a page at a time. */
+  list(page?: DeadLetterPage): Promise<DeadLetterSummary[]> {
+    return this.store.deadLetters(page);
   }
 
   async show(letter: string): Promise<DeadLetter> {

@@ -1,5 +1,11 @@
 import type { Batch, Cursor, DeadLetter, JournalRow, KnownIdentity, SpilledEvent } from "./batch.ts";
-import type { CheckpointStore, PreviousEnd, StoredView } from "./store.ts";
+import {
+  type CheckpointStore,
+  type DeadLetterPage,
+  deadLetterPageSize,
+  type PreviousEnd,
+  type StoredView,
+} from "./store.ts";
 
 interface View {
   readonly id: number;
@@ -108,10 +114,15 @@ export class MemoryStore implements CheckpointStore {
       .slice(0, limit);
   }
 
-  async deadLetters(functionName?: string): Promise<DeadLetter[]> {
-    return [...this.disk.letters.values()].filter(
-      (letter) => functionName === undefined || letter.function === functionName,
-    );
+  async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetter[]> {
+    return [...this.disk.letters.values()]
+      .filter((letter) => page.function === undefined || letter.function === page.function)
+      .filter((letter) => Number(letter.letter) > Number(page.after ?? 0))
+      .slice(0, page.limit ?? deadLetterPageSize);
+  }
+
+  async deadLetterCount(functionName: string): Promise<number> {
+    return [...this.disk.letters.values()].filter((letter) => letter.function === functionName).length;
   }
 
   async deadLetter(letter: string): Promise<DeadLetter | undefined> {

@@ -23,7 +23,13 @@ import {
 } from "./sqlite-rows.ts";
 import { takeOver } from "./sqlite-schema.ts";
 import { knownFlags, SqliteWriter } from "./sqlite-writer.ts";
-import type { CheckpointStore, PreviousEnd, StoredView } from "./store.ts";
+import {
+  type CheckpointStore,
+  type DeadLetterPage,
+  deadLetterPageSize,
+  type PreviousEnd,
+  type StoredView,
+} from "./store.ts";
 
 export interface SqliteStoreOptions {
   /** The data folder; made if it is not there, for its owner alone. */
@@ -149,12 +155,23 @@ export class SqliteStore implements CheckpointStore {
     return this.all(query, functionName, after, limit).map(readSpilled);
   }
 
-  async deadLetters(functionName?: string): Promise<DeadLetterSummary[]> {
+  async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
+    const { function: name, after = "0", limit = deadLetterPageSize } = page;
+    const from = Number(after);
     const rows =
-      functionName === undefined
-        ? this.all("SELECT id, header FROM dead_letter ORDER BY id")
-        : this.all("SELECT id, header FROM dead_letter WHERE function = ? ORDER BY id", functionName);
+      name === undefined
+        ? this.all("SELECT id, header FROM dead_letter WHERE id > ? ORDER BY id LIMIT ?", from, limit)
+        : this.all(
+            "SELECT id, header FROM dead_letter WHERE function = ? AND id > ? ORDER BY id LIMIT ?",
+            name,
+            from,
+            limit,
+          );
     return rows.map(readLetterSummary);
+  }
+
+  async deadLetterCount(functionName: string): Promise<number> {
+    return Number(this.one("SELECT count(*) AS n FROM dead_letter WHERE function = ?", functionName)?.n);
   }
 
   async deadLetter(letter: string): Promise<DeadLetter | undefined> {

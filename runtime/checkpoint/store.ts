@@ -57,8 +57,9 @@ export interface CheckpointStore {
   /** The next spilled events after `sequence`, by sequence; at most `limit`. */
   spilled(functionName: string, after: number, limit: number): Promise<SpilledEvent[]>;
 
-  /** Oldest first; of one function, or of all. */
-  deadLetters(functionName?: string): Promise<DeadLetterSummary[]>;
+  /** Oldest first, a page at a time. */
+  deadLetters(page?: DeadLetterPage): Promise<DeadLetterSummary[]>;
+  deadLetterCount(functionName: string): Promise<number>;
   deadLetter(letter: string): Promise<DeadLetter | undefined>;
 
   /** All of the batch or nothing of it. */
@@ -67,6 +68,22 @@ export interface CheckpointStore {
   /** `clean`: everything known was committed, and nothing was in flight. */
   close(clean: boolean): Promise<void>;
 }
+
+/** Which dead letters to list. */
+export interface DeadLetterPage {
+  /** Only this function's; without it all. */
+  readonly function?: string | undefined;
+  /** Begins after this letter; without it at the oldest. */
+  readonly after?: string | undefined;
+  /** Default and most: `deadLetterPageSize`. */
+  readonly limit?: number;
+}
+
+/**
+ * None of the dead letters on disk is dropped for being old or one of many, since each is somebody's event; in memory
+ * are at most so many of them at once, without their bodies.
+ */
+export const deadLetterPageSize = 1000;
 
 /** How long a removed function's positions are kept, so that putting it back loses nothing: seven days. */
 export const retirementMs = 7 * 24 * 60 * 60 * 1000;

@@ -95,7 +95,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     clock,
     observer,
     suspect: store.previousEnd === "power-loss",
-    deadLetters: (await store.deadLetters(manifest.name)).length,
+    deadLetters: await store.deadLetterCount(manifest.name),
   });
 }
 

@@ -9,7 +9,7 @@ import { describeDeadLetter, describeSummary } from "./dead-letter.ts";
 
 /** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
 export interface DeadLetterDesk {
-  list(): Promise<readonly DeadLetterSummary[]>;
+  list(page: { readonly after?: string | undefined }): Promise<readonly DeadLetterSummary[]>;
   show(id: string): Promise<DeadLetter>;
   replay(ids: readonly string[]): Promise<void>;
   drop(ids: readonly string[]): Promise<void>;
@@ -73,7 +73,12 @@ export function routes(inspection: Inspection): Hono {
     return next();
   });
   const desk = inspection.deadLetters;
-  app.get("/dead-letters", async (c) => c.json((await desk.list()).map(describeSummary)));
+  app.get("/dead-letters", async (c) => {
+    const after = c.req.query("after");
+    if (after !== undefined && !/^\d{1,15}$/.test(after))
+      return c.json({ error: "after takes a dead letter's id" }, 400);
+    return c.json((await desk.list({ after })).map(describeSummary));
+  });
   app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await desk.show(c.req.param("id")))));
   for (const action of ["replay", "drop"] as const) {
     app.post(`/dead-letters/${action}`, async (c) => {

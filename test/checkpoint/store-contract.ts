@@ -177,11 +177,11 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { deadLetters: [letter(id), letter(id)], spill: [spilledEvent(id, 11)] });
     const letters = new DeadLetters(store);
-    expect((await letters.list("copy")).map((it) => [it.letter, it.attempts])).toEqual([
+    expect((await letters.list({ function: "copy" })).map((it) => [it.letter, it.attempts])).toEqual([
       ["1", 5],
       ["2", 5],
     ]);
-    expect(await letters.list("other")).toEqual([]);
+    expect(await letters.list({ function: "other" })).toEqual([]);
     await letters.replay(["1"]);
     const { sequence: _, ...event } = spilledEvent(id, 7, {
       oldBody: Buffer.from("{}"),
@@ -191,6 +191,17 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     expect((await store.spilled("copy", 0, 9)).at(-1)).toEqual({ ...event, sequence: 12 });
     await letters.drop(["2"]);
     expect(await letters.list()).toEqual([]);
+  });
+
+  it("dead letters are listed a page at a time, oldest first, and counted", async () => {
+    const store = (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { deadLetters: Array.from({ length: 1_005 }, () => letter(id)) });
+    const first = await store.deadLetters();
+    const rest = await store.deadLetters({ function: "copy", after: first.at(-1)?.letter });
+    expect([first.length, rest.length, await store.deadLetterCount("copy")]).toEqual([1_000, 5, 1_005]);
+    expect((await store.deadLetters({ after: "3", limit: 2 })).map((it) => it.letter)).toEqual(["4", "5"]);
+    expect(await store.deadLetterCount("other")).toBe(0);
   });
 
   it("an unknown dead letter is refused, and all of the call with it", async () => {

@@ -85,6 +85,21 @@ describe("the endpoints", () => {
     expect(await (await fetch(`${endpoints?.url}/dead-letters`)).json()).toHaveLength(1);
   });
 
+  it("dead letters are listed after the one that is named, which must be an id", async () => {
+    await ask("/livez");
+    const url = `${endpoints?.url}/dead-letters`;
+    const [row] = deadLetterRowSchema.array().parse(await (await fetch(url)).json());
+    expect(await (await fetch(`${url}?after=${row?.id}`)).json()).toEqual([]);
+    expect((await fetch(`${url}?after=x`)).status).toBe(400);
+  });
+
+  it("a dead letter whose function is gone is not replayed, and the answer says why", async () => {
+    await ask("/livez");
+    const response = await post(`${endpoints?.url}/dead-letters/replay`, { ids: ["1"] });
+    expect(response.status).toBe(409);
+    expect(await response.text()).toContain("WF_CHECKPOINT_LETTER_HOMELESS");
+  });
+
   it("a call whose body is not a list of ids is refused", async () => {
     await ask("/livez");
     expect((await post(`${endpoints?.url}/dead-letters/replay`, { id: "1" })).status).toBe(400);
