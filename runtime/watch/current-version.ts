@@ -21,7 +21,8 @@ export interface Collection {
  * of nothing says it without listing anything; a server that has none is asked for a list of one item.
  */
 export async function currentVersion(collection: Collection): Promise<string | undefined> {
-  return (await byWatchList(collection)) ?? (await byList(collection));
+  const version = await byWatchList(collection);
+  return version !== undefined || collection.signal.aborted ? version : byList(collection);
 }
 
 async function byWatchList({ transport, clock, path, identity, signal }: Collection): Promise<string | undefined> {

@@ -137,3 +137,20 @@ test("a position in the server's future is found out even where another subscrib
   await ahead.saw("bookmark 41");
   expect(ahead.log).toEqual(["list relist from 900", "abort", "list rv-rewind from 900", "end 41", "bookmark 41"]);
 });
+
+test("a source that stops while it asks for the newest resourceVersion asks nothing more", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, () => {});
+  const asked: (string | undefined)[] = [];
+  const request = fixture.transport.request.bind(fixture.transport);
+  fixture.transport.request = (each) => {
+    asked.push(each.query?.limit);
+    return request(each);
+  };
+  const watch = fixture.watches.subscribe(configMaps, new RecordingSubscriber("5"));
+  (await fixture.server.request(isPlainWatch)).stream();
+  await fixture.server.request(isProbe);
+  await watch.close();
+  expect(asked.filter((limit) => limit !== undefined)).toEqual([]);
+  expect(fixture.clock.timers).toBe(0);
+});
