@@ -16,6 +16,7 @@ import { Metrics } from "./observe/metrics.ts";
 import { loggedRunner } from "./observe/run-log.ts";
 import { sourceLog } from "./observe/source-log.ts";
 import { Sandbox } from "./sandbox/sandbox.host.ts";
+import { Warden } from "./sandbox/warden.host.ts";
 import { Watches } from "./watch/watches.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
@@ -30,6 +31,8 @@ export interface RuntimeOptions {
   /** The runtime's own namespace: where `env` references are read. */
   readonly namespace: string;
   readonly listen: { readonly host: string; readonly port: number };
+  /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
+  readonly executorSocket?: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -46,6 +49,8 @@ export interface Rooms {
   readonly manifests: Map<string, FunctionManifest>;
   readonly access: Access;
   readonly sandbox: Sandbox;
+  /** Where executors run in a container of their own. */
+  readonly warden: Warden | undefined;
   readonly watches: Watches;
   readonly dispatcher: Dispatcher;
   readonly deadLetters: DeadLetters;
@@ -73,7 +78,9 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     log,
     observer: metrics.access,
   });
+  const warden = options.executorSocket ? await Warden.listen(options.executorSocket, log) : undefined;
   const sandbox = new Sandbox({
+    ...(warden && { launch: warden.launch }),
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
     output: guestOutput(log, metrics.user, redactor),
@@ -104,13 +111,26 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
     deadLetters: async () => new Map(dispatcher.status().map((each) => [each.function, each.deadLetters])),
   });
-  return { store, metrics, redactor, manifests, access, sandbox, watches, dispatcher, deadLetters, lost: lost.promise };
+  return {
+    store,
+    metrics,
+    redactor,
+    manifests,
+    access,
+    sandbox,
+    warden,
+    watches,
+    dispatcher,
+    deadLetters,
+    lost: lost.promise,
+  };
 }
 
 /** Closes every room; `clean`: nothing was in flight and everything known is in the store. */
 export async function closeRooms(rooms: Rooms, clean: boolean): Promise<void> {
   await rooms.watches.close();
   await rooms.sandbox.close(0);
+  rooms.warden?.close();
   await rooms.access.close();
   await rooms.store.close(clean);
 }

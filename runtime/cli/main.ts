@@ -8,6 +8,7 @@ import { type Command, help, parse } from "./command.ts";
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   dev: async () => (await import("./dev.ts")).dev,
   start: async () => (await import("./start.ts")).start,
+  executor: async () => (await import("./executor.ts")).executor,
   cluster: async () => (await import("./cluster.ts")).cluster,
   validate: async () => (await import("./validate.ts")).validate,
   "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,

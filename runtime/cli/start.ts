@@ -17,6 +17,7 @@ export const start: Command = {
     data: { value: "DIR", summary: "the data folder: positions, waiting events, dead letters", default: defaults.data },
     kubeconfig: { value: "FILE", summary: "without it: KUBECONFIG, then the pod's own account" },
     context: { value: "NAME", summary: "the kubeconfig's context" },
+    "executor-socket": { value: "PATH", summary: "handlers run in a `watchfire executor --socket PATH` beside it" },
     listen: { value: "HOST:PORT", summary: "serves /livez, /readyz, /metrics, /status", default: defaults.listen },
   },
   async run({ options }) {
@@ -39,6 +40,7 @@ export const start: Command = {
           transport,
           namespace: environment.podNamespace ?? connection.defaultNamespace,
           listen,
+          ...(options["executor-socket"] && { executorSocket: options["executor-socket"] }),
           clock: systemClock,
           random: Math.random,
           log,

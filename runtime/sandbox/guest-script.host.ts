@@ -26,7 +26,8 @@ async function bundle(): Promise<string> {
     target: "chrome136",
     minifyWhitespace: true,
     legalComments: "none",
-    charset: "utf8",
+    // V8 keeps a text with one character beyond Latin-1 at two bytes each, in every isolate: 0.5 MiB.
+    charset: "ascii",
     logLevel: "silent",
   });
   return `${result.outputFiles[0]?.text ?? ""}\n;undefined`;

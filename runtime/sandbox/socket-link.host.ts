@@ -1,0 +1,81 @@
+import type { Socket } from "node:net";
+import type { Link, LinkListener } from "./link.host.ts";
+
+/** Milliseconds after a kill in which the warden should have said that the process is gone. */
+const goneMs = 1000;
+
+/** What a link needs of the one connection to the warden. */
+export interface WardenWire {
+  cap(id: number, bytes: number): void;
+  kill(id: number): void;
+}
+
+/** An executor that a warden started: a connection of its own for bytes, the warden's for power over its life. */
+export class SocketLink implements Link {
+  readonly id: number;
+  readonly pid = undefined;
+  peakMemory = 0;
+  private readonly warden: WardenWire;
+  private readonly listener: LinkListener;
+  private readonly early: Buffer[] = [];
+  private stream: Socket | undefined;
+  private memoryCap: number | undefined;
+  private over = false;
+
+  constructor(id: number, warden: WardenWire, listener: LinkListener) {
+    this.id = id;
+    this.warden = warden;
+    this.listener = listener;
+  }
+
+  write(bytes: Buffer): void {
+    if (this.stream) this.stream.write(bytes);
+    else if (!this.over) this.early.push(bytes);
+  }
+
+  capMemory(bytes: number): void {
+    this.memoryCap = bytes;
+    this.warden.cap(this.id, bytes);
+  }
+
+  kill(): void {
+    this.warden.kill(this.id);
+    setTimeout(() => this.end("exited", "killed"), goneMs).unref();
+  }
+
+  /** The warden has been asked for it: what it should know. */
+  started(): void {
+    if (this.memoryCap !== undefined) this.warden.cap(this.id, this.memoryCap);
+  }
+
+  /** Its process has connected. */
+  joined(stream: Socket): void {
+    if (this.over || this.stream) {
+      stream.destroy();
+      return;
+    }
+    this.stream = stream;
+    stream.on("data", (chunk: Buffer) => this.listener.data(chunk));
+    stream.on("close", () => this.kill());
+    for (const bytes of this.early.splice(0)) stream.write(bytes);
+    this.listener.opened();
+  }
+
+  /** It is gone. What it had said before may still be on its way; a moment for that. */
+  end(reason: "memory" | "exited", detail: string): void {
+    if (this.over) return;
+    this.over = true;
+    const { stream } = this;
+    const bury = () => this.listener.ended(reason, detail);
+    if (!stream || stream.destroyed) {
+      process.nextTick(bury);
+      return;
+    }
+    const timer = setTimeout(() => stream.destroy(), goneMs);
+    stream.once("close", () => {
+      clearTimeout(timer);
+      bury();
+    });
+    stream.once("end", () => stream.destroy());
+  }
+}

@@ -1,0 +1,129 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Warden } from "../../runtime/sandbox/warden.host.ts";
+import { wardenFrame } from "../../runtime/sandbox/warden-frames.ts";
+import { encodeFrame } from "../../runtime/sandbox/wire.ts";
+import { stageForTest } from "./stage.ts";
+
+const cli = resolve(import.meta.dirname, "../../runtime/bin/watchfire.js");
+const quiet = { info: () => {}, warn: () => {} };
+
+async function socketForTest() {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-warden-"));
+  const path = join(folder, "executors.sock");
+  const parent = await Warden.listen(path, quiet);
+  onTestFinished(() => {
+    parent.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { path, parent };
+}
+
+function startWarden(path: string) {
+  const child = spawn(process.execPath, [cli, "executor", "--socket", path], { stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+/** The processes below one, by /proc. */
+const childrenOf = (pid: number | undefined): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+
+describe.runIf(existsSync("/proc/self/task"))("executors in a container of their own", () => {
+  it("run handlers over the socket, as children do", async () => {
+    const { path, parent } = await socketForTest();
+    const stage = stageForTest({ launch: parent.launch });
+    const loading = stage.load("f", "export default (e, ctx) => ctx.log.info(e.object.data.n);");
+    startWarden(path);
+    await loading;
+    expect((await stage.run("f")).type).toBe("ok");
+    expect(stage.logs.map((line) => line.message)).toEqual(["1"]);
+  });
+
+  it("are killed over their memory cap by their warden, and the culprit is charged", async () => {
+    const { path, parent } = await socketForTest();
+    startWarden(path);
+    const stage = stageForTest({ launch: parent.launch });
+    await stage.load("calm", "export default () => {};");
+    const code = `export default () => { const all = []; for (;;) all.push("\u1e9b".repeat(1e7).normalize("NFKD")); };`;
+    await stage.load("bomb", code, { cpuMs: 20_000, memoryMb: 8 });
+    const outcome = await stage.run("bomb", { timeoutMs: 30_000 });
+    expect(outcome).toMatchObject({ type: "failed" });
+    expect((await stage.run("calm")).type).toBe("ok");
+    expect(stage.sandbox.status("calm")).toMatchObject({ kills: 0 });
+  });
+
+  it("end with their connection, and a warden that comes again is taken as a new one", async () => {
+    const { path, parent } = await socketForTest();
+    const first = startWarden(path);
+    const stage = stageForTest({ launch: parent.launch });
+    await stage.load("f", "export default () => {};");
+    expect((await stage.run("f")).type).toBe("ok");
+    const executors = childrenOf(first.pid);
+    expect(executors.length).toBeGreaterThan(0);
+    first.kill("SIGKILL");
+    await expect.poll(() => executors.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 }).toEqual([]);
+    startWarden(path);
+    await expect.poll(async () => (await stage.run("f")).type, { timeout: 15_000 }).toBe("ok");
+  });
+
+  it("have their key beside the socket only while no warden is connected, for its owner and group alone", async () => {
+    const { path, parent } = await socketForTest();
+    expect(statSync(`${path}.key`).mode & 0o777).toBe(0o640);
+    expect(statSync(path).mode & 0o777).toBe(0o660);
+    const warden = startWarden(path);
+    const stage = stageForTest({ launch: parent.launch });
+    await stage.load("f", "export default () => {};");
+    expect(existsSync(`${path}.key`)).toBe(false);
+    warden.kill("SIGKILL");
+    await expect.poll(() => existsSync(`${path}.key`)).toBe(true);
+  });
+});
+
+describe("the parent hangs up on", () => {
+  const frame = (type: number, header: unknown) => Buffer.concat(encodeFrame(type, header));
+  it.each([
+    ["a warden with a wrong key", frame(wardenFrame.greet, { key: "0".repeat(64) })],
+    ["an executor with a token of its own making", frame(wardenFrame.join, { token: "0".repeat(32) })],
+    ["an executor with no token", frame(wardenFrame.join, {})],
+    ["a frame that is too long", Buffer.from([0xff, 0xff, 0xff, 0x7f, 0])],
+    ["bytes that are no frame", Buffer.from("GET / HTTP/1.1\r\n\r\n")],
+  ])("%s", async (_, bytes) => {
+    const { path } = await socketForTest();
+    const socket = connect(path);
+    socket.resume();
+    socket.write(bytes);
+    await new Promise((closed) => socket.once("close", closed));
+    expect(existsSync(`${path}.key`)).toBe(true);
+  });
+
+  it("a second warden, though it knew the key, while one is connected", async () => {
+    const { path } = await socketForTest();
+    const key = readFileSync(`${path}.key`, "utf8");
+    const greet = () => {
+      const socket = connect(path);
+      socket.on("error", () => {});
+      socket.resume();
+      socket.write(frame(wardenFrame.greet, { key }));
+      return socket;
+    };
+    const first = greet();
+    await expect.poll(() => existsSync(`${path}.key`)).toBe(false);
+    await new Promise((closed) => greet().once("close", closed));
+    expect(first.destroyed).toBe(false);
+    first.destroy();
+  });
+
+  it("nobody else: a file that lies where the socket should be is replaced", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "watchfire-warden-"));
+    const path = join(folder, "s");
+    writeFileSync(path, "");
+    (await Warden.listen(path, quiet)).close();
+    await expect(Warden.listen(join(folder, "missing", "s"), quiet)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
+    rmSync(folder, { recursive: true });
+  });
+});
