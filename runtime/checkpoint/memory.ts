@@ -32,7 +32,7 @@ export class MemoryDisk {
 /** The store in memory, for tests: opening another on the same disk is a restart. */
 export class MemoryStore implements CheckpointStore {
   readonly previousEnd: PreviousEnd;
-  private readonly disk: MemoryDisk;
+  readonly disk: MemoryDisk;
 
   constructor(disk: MemoryDisk = new MemoryDisk()) {
     this.disk = disk;
