@@ -14,7 +14,7 @@ import { until } from "./until.ts";
 const patienceMs = 15_000;
 
 /** Logs what it is told, and sums it up in a line: `Modified a=2 synthetic (relist)`. */
-export const recorder = `
+const recorder = `
 export default async (event, ctx) => {
   const { type, object, attempt } = event;
   const words = [type, object.metadata.name + "=" + (object.data ?? object.spec)?.v];
