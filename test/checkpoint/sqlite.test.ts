@@ -1,6 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -101,6 +110,33 @@ describe("the store in SQLite", () => {
       expect(failure(() => open(at))).toMatchObject({ code });
       expect(readFileSync(file).equals(before)).toBe(true);
     }
+  });
+
+  it("a write that the machine's end tore is gone whole, and what was written before it is there", async () => {
+    const at = folder();
+    const store = open(at);
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const cursor = { view: id, namespace: "", selection: "all", epoch: 0, initial: false };
+    const wal = join(at, "checkpoint.db-wal");
+    const sizes: number[] = [];
+    for (const lowWaterMark of ["10", "20", "30"]) {
+      const spill = [spilledEvent(id, Number(lowWaterMark))];
+      await store.commit({ ...emptyBatch, cursors: [{ ...cursor, lowWaterMark }], spill });
+      sizes.push(statSync(wal).size);
+    }
+    const [, second = 0, third = 0] = sizes;
+    // From the second commit's end to just before the third's.
+    for (let size = second; size < third; size += 511) {
+      const torn = folder();
+      mkdirSync(torn);
+      copyFileSync(join(at, "checkpoint.db"), join(torn, "checkpoint.db"));
+      writeFileSync(join(torn, "checkpoint.db-wal"), readFileSync(wal).subarray(0, size));
+      const after = open(torn, "boot-2");
+      expect(after.previousEnd).toBe("power-loss");
+      expect((await after.views("copy"))[0]?.cursors[0]?.lowWaterMark).toBe("20");
+      expect((await after.spillHeaders("copy")).map(({ sequence }) => sequence)).toEqual([10, 20]);
+    }
+    expect(third - second).toBeGreaterThan(511);
   });
 
   it("a folder that cannot be written is refused", async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { WatchfireError } from "../../runtime/errors.ts";
 import { change, Harness, quiet } from "./harness.ts";
 
 /** A store whose disk is full. */
@@ -12,6 +13,32 @@ class FullDisk extends MemoryStore {
     await super.commit(batch);
   }
 }
+
+/** A store that another runtime takes over. */
+class TakenStore extends MemoryStore {
+  taken = false;
+
+  override async commit(batch = emptyBatch): Promise<void> {
+    if (this.taken) throw new WatchfireError("WF_CHECKPOINT_FENCED", { what: "its fence is no longer 1" });
+    await super.commit(batch);
+  }
+}
+
+describe("a store that another runtime took over", () => {
+  it("ends dispatching for good, with the reason: no handler begins after it", async () => {
+    const store = new TakenStore();
+    const { promise: lost, resolve } = Promise.withResolvers<WatchfireError>();
+    const it = await (await Harness.open({ store, onLost: resolve })).listed();
+    store.taken = true;
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    expect((await lost).code).toBe("WF_CHECKPOINT_FENCED");
+    store.taken = false;
+    it.subscription.change(change("Added", "b", 12));
+    await it.clock.advance(60_000);
+    expect(it.runner.told).toEqual([]);
+  });
+});
 
 describe("a drain", () => {
   it("ends within its grace though a handler does not, and says so", async () => {

@@ -5,6 +5,7 @@ import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/observer.ts";
 import type { Subscription } from "../../runtime/dispatch/subscription.ts";
+import type { WatchfireError } from "../../runtime/errors.ts";
 import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import type { ListReason } from "../../runtime/watch/subscriber.ts";
@@ -126,6 +127,7 @@ export interface HarnessOptions {
   readonly selection?: string;
   readonly namespace?: string;
   readonly memoryBudget?: number;
+  readonly onLost?: (error: WatchfireError) => void;
 }
 
 /** A dispatcher with one function and one subscription, on a virtual clock. */
@@ -157,8 +159,8 @@ export class Harness {
     const observer: Observer = {
       event: (_function, _trigger, _type, outcome) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1),
     };
-    const { memoryBudget } = options;
-    const parts = { store, runner, clock, random: () => 0, observer, log: silent };
+    const { memoryBudget, onLost = () => {} } = options;
+    const parts = { store, runner, clock, random: () => 0, observer, log: silent, onLost };
     const dispatcher = await Dispatcher.open({ ...parts, ...(memoryBudget !== undefined && { memoryBudget }) });
     const loaded = await dispatcher.function(options.manifest ?? manifest(), {
       usesOldObject: options.usesOldObject ?? false,
