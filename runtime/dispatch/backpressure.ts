@@ -7,12 +7,12 @@ const freeAt = 0.5;
 
 /** What of its memory a function must get through from one look to the next, so that waiting for it is worth it. */
 const quickShare = 0.5;
-const lookMs = 250;
+const lookMs = 500;
 
 /**
  * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket than
  * written to disk and read back, which costs more than everything else together. So sources wait for a function that
- * gets through half its memory (500 events) every quarter second; a slower one goes to disk and holds nobody up. How
+ * gets through half its memory (500 events) every half second; a slower one goes to disk and holds nobody up. How
  * quick it is shows only while it is behind, and is remembered: a slow one holds its sources up once, for one look.
  */
 export class Backpressure {

@@ -45,7 +45,7 @@ describe("a function that is behind", () => {
   it("and slow stalls neither its source nor another function", async () => {
     const { it, slow, other } = await withSlow();
     it.runner.answer = (delivery) => (delivery.function === "slow" ? undefined : done);
-    expect(await feed(it, [it.subscription, other], 11, 3_000)).toBe(250);
+    expect(await feed(it, [it.subscription, other], 11, 3_000)).toBe(500);
     expect(slow.status()).toMatchObject({ inFlight: 4, queued: 996, spilled: 1_989 });
     await quiet(it.runner);
     expect(it.runner.deliveries.filter((delivery) => delivery.function === "copy")).toHaveLength(2_989);
