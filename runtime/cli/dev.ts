@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { readFileSync, realpathSync } from "node:fs";
+import { join, relative, sep } from "node:path";
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
@@ -35,6 +35,18 @@ export const dev: Command = {
   run,
 };
 
+/** The text of the author's own files: a stack may name any file. */
+const sourcesBelow =
+  (folder: string) =>
+  (file: string): string | undefined => {
+    try {
+      const path = realpathSync(file);
+      return path.startsWith(`${realpathSync(folder)}${sep}`) ? readFileSync(path, "utf8") : undefined;
+    } catch {
+      return undefined; // moved or removed since
+    }
+  };
+
 /** The cluster that functions run on while they are written. */
 interface DevCluster {
   readonly transport: KubeTransport;
@@ -50,7 +62,9 @@ async function run({ options }: Invocation): Promise<number> {
   const environment = readEnvironment();
   const folder = options.functions ?? defaults.functions;
   const data = options.data ?? defaults.data;
-  const log = createLog(environment.logLevel, { write: (line) => process.stdout.write(`${consoleLine(line)}\n`) });
+  const log = createLog(environment.logLevel, {
+    write: (line) => process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`),
+  });
   const { host } = readListen("", defaults.listen);
   const listen = { host, port: readPort("--port", options.port ?? "") };
   const stopping = new AbortController();

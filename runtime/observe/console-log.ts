@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { z } from "zod";
+import { codeFrame } from "./code-frame.ts";
 
 const record = z.looseObject({
   level: z.string(),
@@ -21,9 +22,9 @@ const hidden = new Set(
 
 /**
  * One line for a person from one JSON log line: time, function, message, then the remaining fields.
- * A line that is no record is passed on as it is.
+ * A line that is no record is passed on as it is. `read` gives the text of a source file that may be shown below a stack.
  */
-export function consoleLine(line: string): string {
+export function consoleLine(line: string, read: (file: string) => string | undefined = () => undefined): string {
   let parsed: z.infer<typeof record>;
   try {
     parsed = record.parse(JSON.parse(line));
@@ -45,7 +46,9 @@ export function consoleLine(line: string): string {
   ];
   const first = words.filter((word) => word !== undefined).join("  ");
   const trouble = stackOf(error) ?? stackOf(parsed.err);
-  return trouble ? `${first}\n${trouble}` : first;
+  if (!trouble) return first;
+  const frame = codeFrame(trouble, read);
+  return frame ? `${first}\n${trouble}\n${frame.replace(/^/gm, "  ")}` : `${first}\n${trouble}`;
 }
 
 function stackOf(error: unknown): string | undefined {

@@ -43,9 +43,10 @@ function fieldsOf(delivery: Delivery, outcome: Outcome): object {
 
 function redacted(outcome: Outcome, functionName: string, redactor: Redactor): Outcome {
   if (!("error" in outcome)) return outcome;
-  const { message, stack } = outcome.error;
+  const { name, message, stack } = outcome.error;
   const error: HandlerError = {
     ...outcome.error,
+    name: redactor.redact(functionName, name),
     message: redactor.redact(functionName, message),
     stack: redactor.redact(functionName, stack),
   };

@@ -105,6 +105,7 @@ describe("a build is refused, with the place and what to do,", () => {
     ["for Buffer", inHandler("console.log(Buffer.from('a'));"), "ABSENT_NAME", "handler.ts:2:15", /Uint8Array/],
     ["for __dirname", inHandler("console.log(__dirname);"), "ABSENT_NAME", "handler.ts:2:15", /import the file/],
     ["for WebAssembly", inHandler("new WebAssembly.Memory({ initial: 1 });"), "ABSENT_NAME", "handler.ts:2:7", /JavaScript/],
+    ["for a global fetch", inHandler("fetch('https://a.example');"), "ABSENT_NAME", "handler.ts:2:3", /ctx\.fetch/],
     ["for SharedArrayBuffer", inHandler("console.log(new SharedArrayBuffer(1));"), "ABSENT_NAME", "handler.ts:2:19", /ArrayBuffer/],
     ["for Atomics", inHandler("console.log(Atomics);"), "ABSENT_NAME", "handler.ts:2:15", /plain reads/],
     ["for a file that is not there", inHandler(`import "./gone.ts";`), "UNRESOLVED", "handler.ts:2:10", /correct the path/],

@@ -25,6 +25,22 @@ describe("a line on the console", () => {
     ).toContain("attempt failed\n  TypeError: no\n      at handler.ts:3:7");
   });
 
+  it("shows the code around the topmost place of a failure's stack, with a caret below it", () => {
+    const stack = "TypeError: no\n    at async handle (functions/f/handler.ts:3:9)";
+    const record = { level: "warn", time: "2026-01-01T00:00:00.000Z", function: "f", error: { stack } };
+    const source = "one\ntwo\n\tthree.four()\nfive";
+    const text = stripVTControlCharacters(
+      consoleLine(JSON.stringify(record), (file) => (file === "functions/f/handler.ts" ? source : undefined)),
+    );
+    expect(text.split("\n").slice(-4)).toEqual([
+      "    1 | one",
+      "    2 | two",
+      "  > 3 | \tthree.four()",
+      "      | \t       ^",
+    ]);
+    expect(consoleLine(JSON.stringify(record))).not.toContain("three");
+  });
+
   it("shows a handler's fields, which cannot replace the runtime's", () => {
     const text = line({ function: "f", msg: "hi", fields: { function: "other", colour: "red" } });
     expect(text).toContain("f  hi");

@@ -3,6 +3,7 @@ import { AbortController, AbortSignal, DOMException } from "./abort.guest.ts";
 import { atob, btoa, encoding } from "./bytes.guest.ts";
 import { apply, define, follow } from "./primordials.guest.ts";
 import { getRandomValues, randomUUID } from "./random.guest.ts";
+import { CryptoKey, subtle } from "./subtle.guest.ts";
 import { clearTimeout, elapsed, setInterval, setTimeout } from "./timers.guest.ts";
 
 // The libraries are loaded when a handler first names their global: most never do.
@@ -70,5 +71,6 @@ export function installWeb(failed: (error: unknown) => void): void {
     );
   });
   eager("performance", { now: elapsed, timeOrigin: Date.now() });
-  eager("crypto", { getRandomValues, randomUUID });
+  eager("crypto", { getRandomValues, randomUUID, subtle });
+  eager("CryptoKey", CryptoKey);
 }

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { Redactor } from "../../runtime/access/redactor.ts";
+import { guestOutput } from "../../runtime/observe/guest-output.ts";
+import { createLog } from "../../runtime/observe/log.ts";
+import { Metrics } from "../../runtime/observe/metrics.ts";
+import { loggedRunner } from "../../runtime/observe/run-log.ts";
+import { stageForTest } from "./stage.ts";
+
+const pod = `{ apiVersion: "v1", kind: "Pod", name: "p" }`;
+
+describe("one event", () => {
+  it("logs 64 KiB at most, and says that there was more", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      `export default (e, ctx) => { for (let i = 0; i < 500; i++) ctx.log.info("x".repeat(1000)); };`,
+    );
+    expect((await stage.run("f")).type).toBe("ok");
+    const written = stage.logs.reduce((sum, line) => sum + line.message.length, 0);
+    expect(written).toBeLessThan(64 * 1024);
+    expect(written).toBeGreaterThan(60 * 1024);
+    expect(stage.logs.at(-1)).toMatchObject({ level: "warn", message: /64 KiB/ });
+    // The next event has its own 64 KiB.
+    stage.logs.length = 0;
+    await stage.run("f");
+    expect(stage.logs.length).toBeGreaterThan(60);
+  });
+
+  it("sends 1000 messages at most before it awaits, and is charged for none that is dropped", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      `export default (e, ctx) => { for (let i = 0; i < 5000; i++) ctx.metrics.increment("m", 1); };`,
+    );
+    expect((await stage.run("f")).type).toBe("ok");
+    expect(stage.metrics).toHaveLength(1000);
+  });
+
+  it("waits for 64 calls at once at most; one more ends it with an error that says so", async () => {
+    const stage = stageForTest();
+    const code = (calls: number) =>
+      `export default (e, ctx) => Promise.all(Array.from({ length: ${calls} }, () => ctx.kube.get(${pod})));`;
+    await stage.load("within", code(64));
+    expect((await stage.run("within")).type).toBe("ok");
+    await stage.load("beyond", code(65));
+    expect(await stage.run("beyond")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_OUTPUT" } });
+    expect(stage.calls.filter((call) => call.caller.function === "beyond").length).toBeLessThanOrEqual(64);
+  });
+
+  it("keeps an error to 200 characters of name, 2000 of message and 4000 of stack", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      `export default () => { const error = new Error("m".repeat(1e6)); error.name = "n".repeat(1e6); error.stack = "s".repeat(1e6); throw error; };`,
+    );
+    const outcome = await stage.run("f");
+    const { name, message, stack } = outcome.type === "failed" ? outcome.error : expect.unreachable();
+    expect([name.length, message.length, stack.length]).toEqual([200, 2000, 4000]);
+  });
+});
+
+describe("a Secret's value", () => {
+  it("is in no log line, no error and no outcome, whichever way the handler lets it out", async () => {
+    const secret = "xoxb-0123456789-abcdefghij";
+    const lines: string[] = [];
+    const log = createLog("debug", { write: (line: string) => lines.push(line) });
+    const redactor = new Redactor();
+    redactor.learn("f", { secrets: [secret], configuration: [] });
+    const stage = stageForTest({ output: guestOutput(log, new Metrics().user, redactor) });
+    await stage.load(
+      "f",
+      `export default (e, ctx) => {
+        const { TOKEN } = ctx.env;
+        ctx.log.info("token " + TOKEN, { deep: { token: [TOKEN] }, [TOKEN]: 1 });
+        console.error(TOKEN, { TOKEN });
+        const error = new TypeError("refused: " + TOKEN);
+        error.name = TOKEN;
+        error.stack = TOKEN + error.stack;
+        throw error;
+      };`,
+      { env: { TOKEN: secret } },
+    );
+    const runner = loggedRunner(stage.sandbox, log, redactor, "debug");
+    // What the dispatcher would write into a dead letter.
+    const outcome = await runner.run(stage.delivery("f"));
+    expect(outcome.type).toBe("failed");
+    expect(lines.length).toBeGreaterThanOrEqual(3);
+    expect(JSON.stringify(outcome)).not.toContain(secret);
+    expect(lines.join("\n")).not.toContain(secret);
+  });
+});
