@@ -3,6 +3,7 @@ import type { AccessObserver } from "../access/observer.ts";
 import type { Observer as DispatchObserver } from "../dispatch/observer.ts";
 import type { WatchObserver } from "../watch/observer.ts";
 import type { SourceSpec } from "../watch/source-spec.ts";
+import { Tally } from "./tally.ts";
 import { UserMetrics } from "./user-metrics.ts";
 
 /** From 1 ms to two minutes: a handler may take as long as its timeout. */
@@ -29,12 +30,12 @@ export class Metrics {
   private readonly registry = new Registry();
 
   /** `function`, `trigger`, `type` Added|Modified|Deleted, `outcome` ok|retry|dead_letter|filtered|dropped. */
-  private readonly events = this.counter("events_total", "Events by how they ended; retry is not an end.", [
+  private readonly events = this.tally("events_total", "Events by how they ended; retry is not an end.", [
     ...perTrigger,
     "type",
     "outcome",
   ]);
-  private readonly attempts = this.counter("handler_attempts_total", "Attempts begun.", perTrigger);
+  private readonly attempts = this.tally("handler_attempts_total", "Attempts begun.", perTrigger);
   private readonly handled = this.histogram("handler_duration_seconds", "How long attempts ran.", perTrigger);
   private readonly waited = this.histogram(
     "event_wait_seconds",
@@ -69,8 +70,8 @@ export class Metrics {
   );
   private readonly lists = this.histogram("watch_list_duration_seconds", "How long complete lists took.", perSource);
   /** `type`: Added|Modified|Deleted|Bookmark. */
-  private readonly received = this.counter("watch_events_total", "What watches delivered.", [...perSource, "type"]);
-  private readonly receivedBytes = this.counter("watch_bytes_total", "Bytes of the objects received.", perSource);
+  private readonly received = this.tally("watch_events_total", "What watches delivered.", [...perSource, "type"]);
+  private readonly receivedBytes = this.tally("watch_bytes_total", "Bytes of the objects received.", perSource);
   private readonly watchStale = this.counter(
     "watch_stale_total",
     "Events and bookmarks older than one before.",
@@ -119,9 +120,9 @@ export class Metrics {
   }
 
   readonly dispatch: DispatchObserver = {
-    event: (fn, trigger, type, outcome) => this.events.inc({ function: fn, trigger, type, outcome }),
+    event: (fn, trigger, type, outcome) => this.events.add(1, fn, trigger, type, outcome),
     attempt: (fn, trigger, waitedMs) => {
-      this.attempts.inc({ function: fn, trigger });
+      this.attempts.add(1, fn, trigger);
       this.waited.observe({ function: fn, trigger }, waitedMs / 1000);
     },
     handled: (fn, trigger, durationMs) => this.handled.observe({ function: fn, trigger }, durationMs / 1000),
@@ -141,8 +142,9 @@ export class Metrics {
     gone: (spec) => this.gone.inc(sourceLabels(spec)),
     listed: (spec, _items, durationMs) => this.lists.observe(sourceLabels(spec), durationMs / 1000),
     received: (spec, type, bytes) => {
-      this.received.inc({ ...sourceLabels(spec), type });
-      this.receivedBytes.inc(sourceLabels(spec), bytes);
+      const { apiVersion, kind, namespace = "" } = spec;
+      this.received.add(1, apiVersion, kind, namespace, type);
+      this.receivedBytes.add(bytes, apiVersion, kind, namespace);
     },
     stale: (spec) => this.watchStale.inc(sourceLabels(spec)),
     poisoned: (spec) => this.poisoned.inc(sourceLabels(spec)),
@@ -155,6 +157,10 @@ export class Metrics {
 
   private counter<T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> {
     return new Counter({ name: `watchfire_${name}`, help, labelNames, registers: [this.registry] });
+  }
+
+  private tally<T extends string>(name: string, help: string, labelNames: readonly T[]): Tally<T> {
+    return new Tally({ name: `watchfire_${name}`, help, labelNames, registers: [this.registry] });
   }
 
   private histogram<T extends string>(name: string, help: string, labelNames: readonly T[]): Histogram<T> {
