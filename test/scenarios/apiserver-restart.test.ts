@@ -9,6 +9,7 @@ test("an apiserver that restarts with empty history costs one list: unchanged ob
   await runtime.hears("follower", 50);
   stream.lines(event("MODIFIED", item("n0", 101, 2)));
   await runtime.hears("follower", 51);
+  scripted.newest = 151;
   // It goes: streams end in good order, and whoever comes meanwhile is told to wait.
   stream.end();
   for (const count of [1, 2, 3]) {
