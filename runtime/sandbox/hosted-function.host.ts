@@ -168,10 +168,17 @@ export class HostedFunction {
   private async placeAgain(): Promise<void> {
     if (this.placing || this.closed) return;
     this.placing = true;
+    const { version } = this;
     try {
-      this.placement = await this.place(this.version);
-      this.failure = undefined;
+      const placement = await this.place(version);
+      // Meanwhile it may have been unloaded, or been given other code.
+      if (this.closed || this.version !== version) placement.unload();
+      else {
+        this.placement = placement;
+        this.failure = undefined;
+      }
     } catch (error) {
+      if (this.closed || this.version !== version) return;
       this.failure = error as WatchfireError;
       const { code, detail } = this.failure;
       const failed = { name: "LoadError", message: detail.what, stack: describeFault(code, detail), code };
@@ -194,7 +201,7 @@ export class HostedFunction {
         return placement;
       } catch (error) {
         if (error instanceof WatchfireError) throw error;
-        if (attempt === placeAttempts) {
+        if (this.closed || attempt === placeAttempts) {
           throw new WatchfireError("WF_SANDBOX_EXECUTOR", { what: `executors died while ${name} was loaded` });
         }
       }

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { stageForTest } from "./stage.ts";
+
+/** Holds its isolate's thread for long, in an entry that is allowed to. */
+const busy = "export default () => { const until = Date.now() + 1500; while (Date.now() < until); };";
+const limits = { cpuMs: 20_000 };
+
+describe("when an executor dies with several functions inside", () => {
+  it("none is charged; each runs alone until it has earned trust, and then joins the others again", async () => {
+    const stage = stageForTest();
+    for (const name of ["a", "b"])
+      await stage.load(
+        name,
+        "export default (e) => { if (e.trigger === 'busy') { const until = Date.now() + 3000; while (Date.now() < until); } };",
+        limits,
+      );
+    const running = ["a", "b"].map((name) => stage.run(name, { trigger: "busy", timeoutMs: 30_000 }));
+    const [executor] = await stage.sandbox.executors();
+    // Both have been inside for as long as makes a tenant a suspect.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
+    expect(await Promise.all(running)).toEqual([{ type: "interrupted" }, { type: "interrupted" }]);
+    const states = () => ["a", "b"].map((name) => stage.sandbox.status(name));
+    expect(states()).toMatchObject([
+      { state: "quarantined", kills: 0 },
+      { state: "quarantined", kills: 0 },
+    ]);
+    for (let run = 0; run < 25; run++) for (const name of ["a", "b"]) expect((await stage.run(name)).type).toBe("ok");
+    expect(states()).toMatchObject([
+      { state: "ready", kills: 0 },
+      { state: "ready", kills: 0 },
+    ]);
+    // One that is shared, and the spare.
+    await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
+  });
+});
+
+describe("when an executor dies with several events of one function inside", () => {
+  it("all run again one at a time, and the one that did it is charged alone", async () => {
+    const stage = stageForTest();
+    const code =
+      "export default (e) => { if (e.trigger === 'bomb') { const m = new Map(); for (let i = 0; ; i++) m.set(i, { i }); } };";
+    await stage.load("f", code, limits);
+    for (let run = 0; run < 50; run++) await stage.run("f");
+    const triggers = ["a", "b", "bomb", "c", "d"];
+    const ends = await Promise.all(
+      triggers.map(async (trigger) => {
+        for (;;) {
+          const outcome = await stage.run("f", { trigger, timeoutMs: 30_000 });
+          if (outcome.type !== "interrupted") return outcome.type === "failed" ? outcome.error.code : outcome.type;
+        }
+      }),
+    );
+    expect(ends).toEqual(["ok", "ok", "WF_SANDBOX_MEMORY", "ok", "ok"]);
+  });
+});
+
+describe("a function in quarantine", () => {
+  it("takes its executor with it when it is unloaded", async () => {
+    const stage = stageForTest();
+    await stage.load("calm", "export default () => {};");
+    await stage.load(
+      "bomb",
+      "export default () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, { i }); };",
+      limits,
+    );
+    for (let run = 0; run < 2; run++) await stage.run("bomb", { timeoutMs: 30_000 });
+    expect(stage.sandbox.status("bomb")).toMatchObject({ state: "quarantined" });
+    stage.sandbox.unload("bomb");
+    await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
+    expect((await stage.run("calm")).type).toBe("ok");
+  });
+});
+
+describe("an executor that is stopped, not dead,", () => {
+  it("is replaced after three seconds of silence, and its events run again uncounted or charged to who was inside", async () => {
+    const stage = stageForTest();
+    await stage.load("f", busy, limits);
+    await stage.load("calm", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" });`);
+    stage.answer = () => new Promise(() => {});
+    const waiting = stage.run("calm", { timeoutMs: 60_000 });
+    await expect.poll(() => stage.calls.length).toBe(1);
+    const inside = stage.run("f", { timeoutMs: 30_000 });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const [executor] = await stage.sandbox.executors();
+    process.kill(executor?.pid ?? expect.unreachable(), "SIGSTOP");
+    const stoppedAt = performance.now();
+    expect(await waiting).toEqual({ type: "interrupted" });
+    const silentMs = performance.now() - stoppedAt;
+    expect(silentMs).toBeGreaterThan(2500);
+    expect(silentMs).toBeLessThan(8000);
+    expect(await inside).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_KILLED" } });
+    stage.answer = () => ({ ok: true, json: "{}" });
+    expect((await stage.run("calm")).type).toBe("ok");
+    expect(stage.deaths).toEqual([{ reason: "silent", culprits: ["f"] }]);
+  });
+});
