@@ -2,7 +2,17 @@ import { Event, EventTarget } from "event-target-shim";
 import { setTimeout } from "./timers.guest.ts";
 
 /** The standard's codes of the names that are used here; other names have code 0. */
-const codes: Readonly<Record<string, number>> = { AbortError: 20, TimeoutError: 23, QuotaExceededError: 22 };
+const codes: Readonly<Record<string, number>> = {
+  InvalidCharacterError: 5,
+  NotSupportedError: 9,
+  SyntaxError: 12,
+  InvalidAccessError: 15,
+  TypeMismatchError: 17,
+  AbortError: 20,
+  QuotaExceededError: 22,
+  TimeoutError: 23,
+  DataCloneError: 25,
+};
 
 export class DOMException extends Error {
   readonly code: number;
@@ -25,6 +35,7 @@ export class AbortSignal extends EventTarget {
   constructor(permission?: unknown) {
     if (permission !== key) throw new TypeError("an AbortSignal comes from an AbortController");
     super();
+    this.addEventListener("abort", (event) => this.onabort?.(event));
   }
 
   get aborted(): boolean {
@@ -43,9 +54,7 @@ export class AbortSignal extends EventTarget {
     if (this.#aborted) return;
     this.#aborted = true;
     this.#reason = reason === undefined ? new DOMException("this operation was aborted", "AbortError") : reason;
-    const event = new Event("abort");
-    this.onabort?.(event);
-    this.dispatchEvent(event);
+    this.dispatchEvent(new Event("abort"));
   }
 
   static abort(reason?: unknown): AbortSignal {

@@ -1,3 +1,5 @@
+import { DOMException } from "./abort.guest.ts";
+
 // The libraries are loaded when a handler first needs them: most never do.
 declare function require(specifier: string): unknown;
 
@@ -12,22 +14,38 @@ export const base64ToBytes = (text: string): Uint8Array => base64().fromBase64(t
 export const textToBytes = (text: string): Uint8Array => new (encoding().TextEncoder)().encode(text);
 export const bytesToText = (bytes: Uint8Array): string => new (encoding().TextDecoder)().decode(bytes);
 
+const unfit = (what: string) => new DOMException(what, "InvalidCharacterError");
+
 /** `btoa`: each character is one byte. */
 export function btoa(text: unknown): string {
   const characters = String(text);
   const bytes = new Uint8Array(characters.length);
   for (let at = 0; at < characters.length; at++) {
     const code = characters.charCodeAt(at);
-    if (code > 255) throw new TypeError("btoa takes characters up to U+00FF; encode the text with TextEncoder first");
+    if (code > 255) throw unfit("btoa takes characters up to U+00FF; encode the text with TextEncoder first");
     bytes[at] = code;
   }
   return bytesToBase64(bytes);
 }
 
-/** `atob`: white space is skipped, padding is optional. */
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/** `atob`, forgiving as the standard has it: white space is skipped, padding and the last bits do not matter. */
 export function atob(text: unknown): string {
-  const bytes = base64().fromBase64(String(text).replace(/[\t\n\f\r ]/g, ""), { padding: "both" });
+  let data = String(text).replace(/[\t\n\f\r ]/g, "");
+  if (data.length % 4 === 0) data = data.replace(/={1,2}$/, "");
+  if (data.length % 4 === 1) throw unfit("the text is no base64: its length cannot be");
   let characters = "";
-  for (const byte of bytes) characters += String.fromCharCode(byte);
+  let bits = 0;
+  let kept = 0;
+  for (let at = 0; at < data.length; at++) {
+    const value = alphabet.indexOf(data.charAt(at));
+    if (value < 0) throw unfit(`the text is no base64: it has a character of code ${data.charCodeAt(at)}`);
+    bits = ((bits << 6) | value) & 0xffff;
+    kept += 6;
+    if (kept < 8) continue;
+    kept -= 8;
+    characters += String.fromCharCode((bits >> kept) & 0xff);
+  }
   return characters;
 }

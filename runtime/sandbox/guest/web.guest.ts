@@ -43,7 +43,14 @@ export function installWeb(failed: (error: unknown) => void): void {
   lazy("URLSearchParams", () => (require("whatwg-url") as typeof import("whatwg-url")).URLSearchParams);
   lazy("structuredClone", () => {
     const { default: clone } = require("@ungap/structured-clone") as { default: (value: unknown) => unknown };
-    return (value: unknown) => clone(value);
+    return (value: unknown) => {
+      try {
+        return clone(value);
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        throw new DOMException("functions, symbols and the like cannot be cloned", "DataCloneError");
+      }
+    };
   });
   eager("atob", atob);
   eager("btoa", btoa);
