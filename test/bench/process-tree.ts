@@ -16,25 +16,34 @@ const ticksPerSecond = 100;
 
 /** Reads the figures of a process and all its descendants from /proc. */
 export function usageOf(root: number): Usage {
-  const children = new Map<number, number[]>();
-  for (const entry of readdirSync("/proc")) {
-    const pid = Number(entry);
-    const parent = Number.isInteger(pid) ? stat(pid)?.parent : undefined;
-    if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), pid]);
-  }
   let [cpuMs, ownCpuMs, peakRssBytes, processes] = [0, 0, 0, 0];
-  for (const queue = [root]; queue.length > 0; ) {
-    const pid = queue.pop() ?? 0;
-    queue.push(...(children.get(pid) ?? []));
+  for (const pid of treeOf(root)) {
     const figures = stat(pid);
     if (!figures) continue;
     processes++;
     const usedMs = (figures.ticks / ticksPerSecond) * 1000;
     cpuMs += usedMs;
     if (pid === root) ownCpuMs = usedMs;
-    peakRssBytes += peakRss(pid);
+    peakRssBytes += peakRssOf(pid);
   }
   return { cpuMs, ownCpuMs, peakRssBytes, processes };
+}
+
+/** A process and all its descendants, the process first. */
+export function treeOf(root: number): number[] {
+  const children = new Map<number, number[]>();
+  for (const entry of readdirSync("/proc")) {
+    const pid = Number(entry);
+    const parent = Number.isInteger(pid) ? stat(pid)?.parent : undefined;
+    if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), pid]);
+  }
+  const tree: number[] = [];
+  for (const queue = [root]; queue.length > 0; ) {
+    const pid = queue.shift() ?? 0;
+    tree.push(pid);
+    queue.push(...(children.get(pid) ?? []));
+  }
+  return tree;
 }
 
 function stat(pid: number): { parent: number; ticks: number } | undefined {
@@ -49,7 +58,8 @@ function stat(pid: number): { parent: number; ticks: number } | undefined {
   return { parent: fields[1] ?? 0, ticks: utime + stime + cutime + cstime };
 }
 
-function peakRss(pid: number): number {
+/** The highest resident set of one process so far, in bytes. */
+export function peakRssOf(pid: number): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? "")?.[1] ?? 0) * 1024;
 }
 

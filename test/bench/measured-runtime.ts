@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createWriteStream } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { Hopeless, until } from "../tools/until.ts";
+
+const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+
+/** What one trigger of the function under measure watches. */
+export interface Watched {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+export interface MeasuredOptions {
+  /** An empty folder for its function, data and log. */
+  readonly folder: string;
+  readonly kubeconfig: string;
+  /** One trigger each, all of one function whose handler does nothing. */
+  readonly watches: readonly Watched[];
+  readonly initialEvents: "Skip" | "Deliver";
+  /** For Node; where its heap is to be measured, say. */
+  readonly nodeFlags?: readonly string[];
+}
+
+/** `watchfire start` as users run it, with its process at hand. */
+export class MeasuredRuntime {
+  readonly pid: number;
+  private readonly child: ChildProcess;
+  private readonly address: string;
+
+  private constructor(child: ChildProcess, address: string) {
+    this.child = child;
+    this.pid = child.pid ?? 0;
+    this.address = address;
+  }
+
+  /** Starts it; it is not ready yet when this resolves. */
+  static async start(options: MeasuredOptions): Promise<MeasuredRuntime> {
+    const { folder, kubeconfig, nodeFlags = [] } = options;
+    await writeNoop(join(folder, "functions", "noop"), options);
+    const address = `127.0.0.1:${await freePort()}`;
+    const folders = ["--functions", join(folder, "functions"), "--data", join(folder, "data")];
+    const args = [bin, "start", ...folders, "--kubeconfig", kubeconfig, "--listen", address];
+    const child = spawn(process.execPath, [...nodeFlags, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    const log = createWriteStream(join(folder, "runtime.log"));
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    return new MeasuredRuntime(child, address);
+  }
+
+  /** @param limitMs after which it rejects. */
+  async ready(limitMs: number): Promise<void> {
+    await until("the runtime is ready", limitMs, async () => {
+      if (this.child.exitCode !== null) throw new Hopeless(`the runtime ended with status ${this.child.exitCode}`);
+      return (await fetch(`http://${this.address}/readyz`)).status === 200;
+    });
+  }
+
+  async read(path: "/status" | "/metrics"): Promise<string> {
+    return (await fetch(`http://${this.address}${path}`)).text();
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode !== null) return;
+    const exit = new Promise<void>((resolve) => this.child.once("exit", () => resolve()));
+    this.child.kill("SIGTERM");
+    await exit;
+  }
+}
+
+async function writeNoop(folder: string, { watches, initialEvents }: MeasuredOptions): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const triggers = watches.map((watch, index) => ({ name: `trigger-${index}`, watch: { ...watch, initialEvents } }));
+  const manifest = {
+    apiVersion: "watchfire.dev/v1alpha1",
+    kind: "Function",
+    metadata: { name: "noop" },
+    spec: { handler: "./handler.ts", triggers, delivery: { concurrency: 256 } },
+  };
+  await writeFile(join(folder, "function.yaml"), JSON.stringify(manifest));
+  await writeFile(join(folder, "handler.ts"), "export default () => {};\n");
+}
+
+function freePort(): Promise<number> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once("error", reject).listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}
