@@ -162,11 +162,66 @@ async function density(count: number): Promise<void> {
   const executors = await resident();
   const each = executors / count / 2 ** 20;
   say(`${count} functions ready after ${(readyMs / 1000).toFixed(1)} s; ${good} answered`, good === count);
-  say(`  executors ${mebibytes(executors)} MiB in all, ${each.toFixed(2)} MiB a function`, count < 100 || each < 4);
+  say(`  executors ${mebibytes(executors)} MiB in all, ${each.toFixed(2)} MiB a function`, count < 500 || each < 4);
   say(`  parent ${mebibytes(parentBefore)} -> ${mebibytes(parentMemory())} MiB`);
   await sandbox.close(0);
 }
 
+/** A fresh context for each of so many events: what the executors keep of a thousand. */
+async function contexts(events: number): Promise<void> {
+  const sandbox = makeSandbox();
+  const bundle = await bundleOf("fresh", "export default (event) => event.object.data.text.length;");
+  await sandbox.load({ ...manifestOf("fresh"), isolation: "Event" }, bundle, {});
+  const resident = async () => (await sandbox.executors()).reduce((sum, { pid }) => sum + residentBytes(pid), 0);
+  let left = events;
+  let before = 0;
+  const startedAt = performance.now();
+  const lane = async () => {
+    while (left-- > 0) {
+      const outcome = await deliver(sandbox, "fresh");
+      if (outcome.type !== "ok") say(`a fresh context's event ended ${outcome.type}`, false);
+      if (left === Math.floor((events * 4) / 5)) before = await resident();
+    }
+  };
+  await Promise.all(Array.from({ length: 4 }, lane));
+  const ms = (performance.now() - startedAt) / events;
+  const slope = ((await resident()) - before) / 2 ** 20 / (events / 1250);
+  say(`${events} events with a fresh context each, ${ms.toFixed(1)} ms each`);
+  say(`  executors grew ${slope.toFixed(2)} MiB a thousand`, slope < 1);
+  await sandbox.close(0);
+}
+
+/** From the load of a handler of 50 KB to its first event's end, beside 50 isolates that live. */
+async function coldStart(): Promise<void> {
+  const sandbox = makeSandbox();
+  const filler = Array.from(
+    { length: 700 },
+    (_, index) => `export const f${index} = (a) => a.map((b) => b * ${index}).join("${index}");`,
+  );
+  writeFileSync(join(folder, "filler.ts"), filler.join("\n"));
+  const bundle = await bundleOf(
+    "cold",
+    `import * as all from "./filler.ts";\nexport default (event) => Object.keys(all).length + event.id;`,
+  );
+  for (let index = 0; index < 50; index++) await sandbox.load(manifestOf(`live-${index}`), bundle, {});
+  const times: number[] = [];
+  for (let index = 0; index < 21; index++) {
+    const startedAt = performance.now();
+    await sandbox.load(manifestOf("cold"), bundle, {});
+    await deliver(sandbox, "cold");
+    times.push(performance.now() - startedAt);
+    sandbox.unload("cold");
+  }
+  const median = times.sort((a, b) => a - b)[10] ?? 0;
+  say(
+    `a handler of ${Math.round(bundle.script.length / 1024)} KiB answers ${median.toFixed(1)} ms after its load, beside 50 others`,
+    median < 10,
+  );
+  await sandbox.close(0);
+}
+
+await coldStart();
+await contexts(Number(values.functions));
 await density(Number(values.resident));
 await churn(Number(values.functions));
 await crashes(Number(values.events), Number(values["crash-every"]));
