@@ -13,6 +13,7 @@ import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
 import { Runtime } from "../runtime.ts";
+import { guestScript } from "../sandbox/guest-script.host.ts";
 import type { Command, Invocation } from "./command.ts";
 import { defaults } from "./defaults.ts";
 import { readListen, readPort } from "./operand.ts";
@@ -69,6 +70,8 @@ async function run({ options }: Invocation): Promise<number> {
   const listen = { host, port: readPort("--port", options.port ?? "") };
   const stopping = new AbortController();
   const asked = untilSignal().then(() => stopping.abort());
+  // Built by another process while the cluster starts in this one.
+  guestScript().catch(() => undefined); // whoever needs it hears of a failure
   const cluster = await openCluster(options, data, environment.variables);
   try {
     const runtime = await Runtime.start(

@@ -87,5 +87,5 @@ export class Pool {
   }
 }
 
-/** Milliseconds between an executor's being taken and the start of the next spare. */
-const spareDelayMs = 50;
+/** Milliseconds between an executor's being taken and the start of the next spare: start-up is over by then. */
+const spareDelayMs = 1000;
