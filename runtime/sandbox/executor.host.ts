@@ -138,6 +138,11 @@ export class Executor {
       this.process.kill("breach", `it speaks of tenant ${id}, which it never had`);
       return;
     }
+    // Also of a function that was unloaded meanwhile: its executor is at its end all the same.
+    if (frame.type === frameType.doomed) {
+      this.doom(id);
+      return;
+    }
     const tenant = this.tenants.get(id);
     if (!tenant) return;
     switch (frame.type) {
@@ -163,9 +168,6 @@ export class Executor {
       case frameType.loaded:
         this.inside.delete(id);
         break;
-      case frameType.doomed:
-        this.doom(id);
-        return;
     }
     tenant.frame(frame);
   }
@@ -189,7 +191,7 @@ export class Executor {
       this,
       reason,
       detail,
-      known.map((id) => this.tenants.get(id)?.function ?? ""),
+      known.flatMap((id) => this.tenants.get(id)?.function ?? []),
     );
     this.tenants.clear();
   }

@@ -1,3 +1,4 @@
 // ends with: WF_SANDBOX_CPU_BUDGET WF_SANDBOX_KILLED WF_SANDBOX_MEMORY WF_SANDBOX_DEADLINE RangeError
 // within: 5000 ms
+// unstoppable
 export default () => "\u1e9b\u0323".repeat(1e7).normalize("NFKD").length;
