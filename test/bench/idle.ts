@@ -34,6 +34,7 @@ const runtime = await MeasuredRuntime.start({ folder, kubeconfig, watches, initi
 let tooEarly = 0;
 let most = 0;
 let reconnects = 0;
+let kept = false;
 try {
   await runtime.ready(60_000);
   const began = performance.now();
@@ -62,8 +63,12 @@ try {
   print(`bookmarks received: ${bookmarks.reduce((sum, [, count]) => sum + Number(count), 0)}`);
   print(`connections to the API server: at most ${most}, ${watches.length + 2} allowed`);
   process.exitCode = tooEarly > 0 || most > watches.length + 2 ? 1 : 0;
+} catch (error) {
+  kept = true;
+  print(`stopped at ${new Date().toISOString()}: the runtime's exit was ${runtime.exit}; its log is kept in ${folder}`);
+  throw error;
 } finally {
   await runtime.stop();
   await cluster.stop();
-  await rm(folder, { recursive: true, force: true });
+  if (!kept) await rm(folder, { recursive: true, force: true });
 }

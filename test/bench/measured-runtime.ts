@@ -53,7 +53,7 @@ export class MeasuredRuntime {
   /** @param limitMs after which it rejects. */
   async ready(limitMs: number): Promise<void> {
     await until("the runtime is ready", limitMs, async () => {
-      if (this.child.exitCode !== null) throw new Hopeless(`the runtime ended with status ${this.child.exitCode}`);
+      if (this.exit !== null) throw new Hopeless(`the runtime ended: ${this.exit}`);
       return (await fetch(`http://${this.address}/readyz`)).status === 200;
     });
   }
@@ -62,8 +62,13 @@ export class MeasuredRuntime {
     return (await fetch(`http://${this.address}${path}`)).text();
   }
 
+  /** The status or signal it ended with, or null while it runs. */
+  get exit(): number | string | null {
+    return this.child.exitCode ?? this.child.signalCode;
+  }
+
   async stop(): Promise<void> {
-    if (this.child.exitCode !== null) return;
+    if (this.exit !== null) return;
     const exit = new Promise<void>((resolve) => this.child.once("exit", () => resolve()));
     this.child.kill("SIGTERM");
     await exit;
