@@ -12,6 +12,8 @@ export interface CursorOwner {
 
 /** An event that is about to run waits at most this long, in milliseconds, for others to share its commit. */
 const maxWaitMs = 20;
+/** From so many attempts on, a commit costs each of them next to nothing, however many more would share it. */
+const fullCommit = 32;
 /** Commits take at most about this share of the time while handlers run, so that a slow disk gets larger batches. */
 const commitShare = 0.1;
 /** Finished work is committed after so many rows, or bytes of bodies, or milliseconds. */
@@ -173,9 +175,10 @@ export class Commits {
     else this.within(lazyMs);
   }
 
-  /** An attempt waits: at once when it alone would wait, otherwise a little, for others to join. */
+  /** An attempt waits: at once when it alone would wait, or half of all wait with it; otherwise a little, for others to join. */
   private schedule(): void {
-    if (this.running === 0) {
+    const joined = this.pending.started.length;
+    if (this.running === 0 || (joined >= fullCommit && 2 * joined >= this.running + this.waiting)) {
       this.now();
       return;
     }

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import type { Batch } from "../../runtime/checkpoint/batch.ts";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { change, Harness, manifest } from "./harness.ts";
+
+/** Milliseconds that a commit takes here: long enough that attempts have to share one. */
+const commitMs = 5;
+
+async function running(lanes: number) {
+  const clock = new VirtualClock();
+  class SlowDisk extends MemoryStore {
+    override async commit(batch: Batch): Promise<void> {
+      await new Promise<void>((resolve) => clock.after(commitMs, resolve));
+      return super.commit(batch);
+    }
+  }
+  const it = await (
+    await Harness.open({ clock, store: new SlowDisk(), manifest: manifest({ concurrency: lanes }) })
+  ).listed();
+  it.runner.answer = () => undefined;
+  for (let rv = 11; rv < 11 + 2 * lanes; rv++) it.subscription.change(change("Added", `n${rv}`, rv));
+  await clock.advance(1_000);
+  expect(it.runner.deliveries).toHaveLength(lanes);
+  return it;
+}
+
+async function end(it: Harness, from: number, count: number): Promise<void> {
+  for (let rv = from; rv < from + count; rv++) await it.runner.end(`n${rv}`);
+}
+
+test("an attempt that is about to begin beside many that run waits for others to share its commit", async () => {
+  const it = await running(64);
+  await end(it, 11, 1);
+  await it.clock.advance(commitMs);
+  await end(it, 12, 20);
+  await it.clock.advance(2 * commitMs);
+  expect(it.runner.deliveries).toHaveLength(65);
+  await it.clock.advance(20);
+  expect(it.runner.deliveries).toHaveLength(85);
+});
+
+test("when half of the attempts wait, their commit waits no longer, so that there is always work", async () => {
+  const it = await running(64);
+  await end(it, 11, 1);
+  await it.clock.advance(commitMs);
+  await end(it, 12, 32);
+  await it.clock.advance(commitMs);
+  expect(it.runner.deliveries).toHaveLength(97);
+});
