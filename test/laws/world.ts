@@ -74,6 +74,7 @@ class World {
       if (setting.compactions && dice.chance(0.05)) history.compacted = history.now;
       if (setting.crashes && dice.chance(0.04)) await this.crash();
       else if (dice.chance(0.02)) await this.restart();
+      else if (dice.chance(0.03)) await this.reload();
       this.process.source.step();
       if (dice.chance(0.4)) await settle();
       if (dice.chance(0.4)) await this.clock.advance(dice.pick([0, 1, 30, 300, 5_000, 70_000]));
@@ -122,6 +123,11 @@ class World {
       log: silent,
       memoryLimit,
     });
+    await this.load(dispatcher, store);
+  }
+
+  private async load(dispatcher: Dispatcher, store: CrashingStore): Promise<void> {
+    const { dice, laws, setting } = this;
     const { initialEvents, changedFields, mode, onFailure, concurrency, selective } = setting;
     const labelSelector = selective ? "sync=true" : "";
     const loaded = await dispatcher.function(
@@ -145,18 +151,28 @@ class World {
 
   /** The process is asked to end. */
   private async restart(): Promise<void> {
-    const drained = this.process.dispatcher.drain(10_000);
-    // Commits that fail are tried again for as long as it takes.
-    for (let open = true; open; ) {
-      void drained.then(() => {
-        open = false;
-      });
-      await this.clock.advance(10_000);
-    }
+    await this.patiently(this.process.dispatcher.drain(10_000));
     this.incarnation++;
     this.process.store.dead = true;
     this.laws.processEnded();
     await this.start();
+  }
+
+  /** The function's triggers change while the process runs, or it is removed and put back: it is loaded anew. */
+  private async reload(): Promise<void> {
+    const { dispatcher, store } = this.process;
+    await this.patiently(dispatcher.remove("copy", { retire: this.dice.chance(0.3) }));
+    this.laws.processEnded();
+    await this.load(dispatcher, store);
+  }
+
+  /** Time passes until it is done: commits that fail are tried again, and handlers that run end. */
+  private async patiently(work: Promise<unknown>): Promise<void> {
+    let open = true;
+    void work.then(() => {
+      open = false;
+    });
+    while (open) await this.clock.advance(10_000);
   }
 
   /** No more faults: everything is received and handled. */
