@@ -3,6 +3,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import type { Status } from "../../runtime/status.ts";
 import { Hopeless, until } from "../tools/until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
@@ -56,6 +57,9 @@ export class MeasuredRuntime {
       if (this.exit !== null) throw new Hopeless(`the runtime ended: ${this.exit}`);
       return (await fetch(`http://${this.address}/readyz`)).status === 200;
     });
+    // A function that cannot run does not hold up readiness.
+    const [noop] = (JSON.parse(await this.read("/status")) as Status).functions;
+    if (!noop?.ready) throw new Error(`the function does not run: ${noop?.message}`);
   }
 
   async read(path: "/status" | "/metrics"): Promise<string> {
