@@ -6,6 +6,9 @@ import { installedIsolatedVm, refusal } from "./requirements.ts";
 /** The stream to the parent. */
 const descriptor = 3;
 
+// Ctrl-C reaches the parent's whole group: it lets handlers finish, and this process ends when its stream does.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+
 const stream = new Socket({ fd: descriptor });
 const isolatedVm = installedIsolatedVm();
 const reason = refusal(process.versions.node, process.execArgv, isolatedVm);
