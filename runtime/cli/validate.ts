@@ -7,7 +7,7 @@ import { defaults } from "./defaults.ts";
 
 export const validate: Command = {
   name: "validate",
-  summary: "checks every manifest and builds every handler, and tells all that is wrong",
+  summary: "checks every manifest, and builds every handler without running it",
   options: { functions: { value: "DIR", summary: "the functions folder", default: defaults.functions } },
   async run({ options }) {
     const folder = options.functions ?? defaults.functions;
