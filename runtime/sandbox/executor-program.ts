@@ -1,15 +1,15 @@
 import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, resolve } from "node:path";
+import { dirname, extname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { requiredFlags } from "./executor/requirements.ts";
 
 /** A program for Node: its flags, then its file. */
 export type Program = readonly string[];
 
-/** The executor's program: it speaks over descriptor 3. */
+/** The executor's program: it speaks over descriptor 3. In an image both are JavaScript, bundled. */
 export function executorProgram(): Program {
-  const main = fileURLToPath(new URL("./executor/main.ts", import.meta.url));
+  const main = fileURLToPath(new URL(`./executor/main${extname(import.meta.url)}`, import.meta.url));
   return [...requiredFlags, ...permissionFlags(main), "--disable-warning=ExperimentalWarning", main];
 }
 
