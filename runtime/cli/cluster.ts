@@ -1,11 +1,11 @@
 import { systemClock } from "../clock.ts";
 import { startCluster } from "../dev/cluster/cluster.ts";
-import type { Command } from "./command.ts";
-import { defaults } from "./defaults.ts";
+import { command } from "./command.ts";
 import { readPort } from "./operand.ts";
-import { untilSignal } from "./signals.ts";
+import { data } from "./options.ts";
+import { stopSignal, untilAborted } from "./signals.ts";
 
-export const cluster: Command = {
+export const cluster = command({
   name: "cluster",
   summary: "serves the embedded cluster alone; for development, never for production",
   options: {
@@ -14,19 +14,20 @@ export const cluster: Command = {
       value: "FILE",
       summary: "keep objects, certificates and tokens in this file; without it they go with the process",
     },
-    kubeconfig: { value: "FILE", summary: "where to write the kubeconfig", default: `${defaults.data}/kubeconfig` },
+    kubeconfig: { value: "FILE", summary: "where to write the kubeconfig", default: `${data.default}/kubeconfig` },
   },
   async run({ options }) {
-    const kubeconfigFile = options.kubeconfig ?? `${defaults.data}/kubeconfig`;
+    const { kubeconfig: kubeconfigFile } = options;
+    const stop = stopSignal();
     const running = await startCluster({
-      port: readPort("--port", options.port ?? "0"),
+      port: readPort("--port", options.port),
       kubeconfigFile,
       clock: systemClock,
       ...(options.state === undefined ? {} : { stateFile: options.state }),
     });
     process.stdout.write(`cluster ready at ${running.url}\nkubectl --kubeconfig ${kubeconfigFile} get namespaces\n`);
-    await untilSignal();
+    await untilAborted(stop);
     await running.close();
     return 0;
   },
-};
+});

@@ -1,5 +1,6 @@
-import { type ParseArgsOptionDescriptor, parseArgs } from "node:util";
+import { parseArgs } from "node:util";
 import { WatchfireError } from "../errors.ts";
+import { suggest } from "../manifest/suggest.ts";
 
 /** What an option is called, takes and does. */
 export interface Option {
@@ -9,60 +10,83 @@ export interface Option {
   readonly default?: string;
 }
 
+/** The options of one command, by name. */
+export type Options = Readonly<Record<string, Option>>;
+
+/** The value of each option that takes one: the default where it is not given; undefined where it has none. */
+export type Values<O extends Options> = string extends keyof O
+  ? Readonly<Record<string, string | undefined>>
+  : {
+      readonly [Name in keyof O as O[Name] extends { value: string } ? Name : never]: O[Name] extends {
+        default: string;
+      }
+        ? string
+        : string | undefined;
+    };
+
 /** The parsed command line of one command. */
-export interface Invocation {
-  readonly options: Readonly<Record<string, string | undefined>>;
-  readonly switches: ReadonlySet<string>;
+export interface Invocation<O extends Options = Options> {
+  readonly options: Values<O>;
+  /** The names of everything that stands on the command line, options and switches. */
+  readonly given: ReadonlySet<string>;
   readonly operands: readonly string[];
 }
 
 /** One command of the command line; one file each. */
-export interface Command {
+export interface Command<O extends Options = Options> {
   readonly name: string;
   readonly summary: string;
   /** After the name, such as `list | show ID`; options are appended. */
   readonly operands?: string;
-  readonly options: Readonly<Record<string, Option>>;
+  readonly options: O;
   /** Resolves with the exit status when the command is done. */
-  run(invocation: Invocation): Promise<number>;
+  run(invocation: Invocation<O>): Promise<number>;
 }
 
+/** A command whose `run` knows the options by name. */
+export const command = <const O extends Options>(definition: Command<O>): Command<O> => definition;
+
 /**
- * Parses what follows the command's name; unknown options are refused.
- * @throws WatchfireError WF_CLI_USAGE
+ * Parses what follows the command's name.
+ * @throws WatchfireError WF_CLI_USAGE for an option that is not known or lacks its value, and for operands that are not taken
  */
-export function parse(command: Command, args: readonly string[]): Invocation {
-  const descriptors: Record<string, ParseArgsOptionDescriptor> = {};
-  for (const [name, option] of Object.entries(command.options)) {
-    descriptors[name] = { type: option.value ? "string" : "boolean" };
+export function parse<O extends Options>(of: Command<O>, args: readonly string[]): Invocation<O> {
+  const known: Options = of.options;
+  const types = Object.entries(known).map(([name, { value }]) => [name, { type: value ? "string" : "boolean" }]);
+  const { tokens } = parseArgs({ args: [...args], options: Object.fromEntries(types), strict: false, tokens: true });
+  const values: Record<string, string> = {};
+  const given = new Set<string>();
+  const operands: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "positional") operands.push(token.value);
+    if (token.kind !== "option") continue;
+    const { name, rawName, value, inlineValue } = token;
+    const option = Object.hasOwn(known, name) && rawName === `--${name}` ? known[name] : undefined;
+    if (!option) throw usage(of, `there is no option ${rawName}`, suggest(name, Object.keys(known)));
+    if (!option.value && value !== undefined) throw usage(of, `${rawName} takes no value, got ${value}`);
+    // What looks like the next option is no value: a folder of such a name is given as `--functions=--odd`.
+    const isMissing = value === undefined || value === "" || (!inlineValue && value.startsWith("--"));
+    if (option.value && isMissing) throw usage(of, `${rawName} takes ${option.value}, and has none`);
+    given.add(name);
+    if (value !== undefined) values[name] = value;
   }
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: descriptors,
-      allowPositionals: command.operands !== undefined,
-    });
-    const options: Record<string, string | undefined> = {};
-    const switches = new Set<string>();
-    for (const [name, option] of Object.entries(command.options)) {
-      const given = values[name];
-      if (given === true) switches.add(name);
-      else if (option.value) options[name] = typeof given === "string" ? given : option.default;
-    }
-    return { options, switches, operands: positionals };
-  } catch (cause) {
-    const what = cause instanceof Error ? (cause.message.split(". ")[0] ?? cause.message) : String(cause);
-    throw new WatchfireError("WF_CLI_USAGE", {
-      what: lowerFirst(what),
-      hint: `run \`watchfire ${command.name} --help\``,
-      cause,
-    });
+  if (operands.length > 0 && of.operands === undefined) {
+    throw usage(of, `${of.name} takes options alone, got ${operands.join(" ")}`);
   }
+  for (const [name, { value, default: standard }] of Object.entries(known)) {
+    if (value && standard !== undefined) values[name] ??= standard;
+  }
+  return { options: values as Values<O>, given, operands };
+}
+
+function usage(of: Command, what: string, meant?: string): WatchfireError {
+  const hint = meant === undefined ? `run \`watchfire ${of.name} --help\`` : `did you mean --${meant}?`;
+  return new WatchfireError("WF_CLI_USAGE", { what, hint });
 }
 
 /** The help text of one command. */
-export function help(command: Command): string {
-  const rows = Object.entries(command.options).map(([name, option]) => {
+export function help(of: Command): string {
+  const rows = Object.entries(of.options).map(([name, option]) => {
     const left = option.value ? `--${name} ${option.value}` : `--${name}`;
     return {
       left,
@@ -71,12 +95,10 @@ export function help(command: Command): string {
   });
   const width = Math.max(0, ...rows.map((row) => row.left.length));
   return [
-    `watchfire ${[command.name, command.operands, rows.length > 0 ? "[options]" : undefined].filter(Boolean).join(" ")}`,
+    `watchfire ${[of.name, of.operands, rows.length > 0 ? "[options]" : undefined].filter(Boolean).join(" ")}`,
     "",
-    `  ${command.summary}`,
+    `  ${of.summary}`,
     ...(rows.length > 0 ? ["", ...rows.map((row) => `  ${row.left.padEnd(width)}  ${row.right}`)] : []),
     "",
   ].join("\n");
 }
-
-const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

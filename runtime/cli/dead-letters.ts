@@ -13,7 +13,7 @@ import {
   describeSummary,
 } from "../observe/dead-letter.ts";
 import type { Command, Invocation } from "./command.ts";
-import { defaults } from "./defaults.ts";
+import { data } from "./options.ts";
 
 /** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
 interface Desk {
@@ -30,7 +30,7 @@ export const deadLetters: Command = {
   summary: "lists, shows, replays and drops events that were given up",
   operands: "list | show ID | replay ID... | drop ID...",
   options: {
-    data: { value: "DIR", summary: "the data folder of a runtime that is stopped", default: defaults.data },
+    data: { value: "DIR", summary: "the data folder of a runtime that is stopped", default: data.default },
     url: { value: "URL", summary: "a runtime that runs, such as http://127.0.0.1:9464" },
     after: { value: "ID", summary: `list those after this one; a list has at most ${deadLetterPageSize}` },
   },
@@ -93,7 +93,7 @@ async function act(
 const firstLine = (text: string): string => text.split("\n", 1)[0]?.slice(0, 100) ?? "";
 
 function openDesk({ options }: Invocation): Desk {
-  return options.url === undefined ? folderDesk(options.data ?? defaults.data) : remoteDesk(options.url);
+  return options.url === undefined ? folderDesk(options.data ?? data.default) : remoteDesk(options.url);
 }
 
 function folderDesk(folder: string): Desk {

@@ -12,29 +12,64 @@ import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
-import { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import { guestScript } from "../sandbox/guest-script.host.ts";
-import type { Command, Invocation } from "./command.ts";
-import { defaults } from "./defaults.ts";
-import { readListen, readPort } from "./operand.ts";
-import { untilAsked, untilSignal } from "./signals.ts";
+import { command, type Values } from "./command.ts";
+import { readPort } from "./operand.ts";
+import { data, endpointsPort, functions, loopback } from "./options.ts";
+import { serve } from "./serve.ts";
+import { stopSignal } from "./signals.ts";
+import { version } from "./version.ts";
 
-export const dev: Command = {
+export const dev = command({
   name: "dev",
   summary: "runs the functions on an embedded cluster, or on one that is named, and takes up changes as they are saved",
   options: {
-    functions: { value: "DIR", summary: "the functions folder", default: defaults.functions },
-    data: { value: "DIR", summary: "the data folder", default: defaults.data },
+    functions,
+    data,
     context: { value: "NAME", summary: "use a context of your kubeconfig instead of the embedded cluster" },
     kubeconfig: { value: "FILE", summary: "use this kubeconfig instead of the embedded cluster" },
-    port: {
-      value: "N",
-      summary: "the port of /status and its like on 127.0.0.1",
-      default: String(readListen("", defaults.listen).port),
-    },
+    port: endpointsPort,
   },
-  run,
-};
+  async run({ options }) {
+    const environment = readEnvironment();
+    const { functions: folder } = options;
+    const listen = { host: loopback, port: readPort("--port", options.port) };
+    const log = createLog(environment.logLevel, {
+      write: (line) => process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`),
+    });
+    const stop = stopSignal();
+    // Built by another process while the cluster starts in this one.
+    guestScript().catch(() => undefined); // whoever needs it hears of a failure
+    const cluster = await openCluster(options, environment.variables);
+    const { transport, namespace } = cluster;
+    try {
+      await serve(
+        {
+          functions: folder,
+          data: options.data,
+          transport,
+          namespace,
+          listen,
+          clock: systemClock,
+          random: Math.random,
+          log,
+          successLevel: "info",
+        },
+        stop,
+        async (runtime) => {
+          await runtime.untilReady(stop);
+          process.stdout.write(renderBanner(bannerOf(runtime, cluster)));
+          watchFolder(folder, systemClock, stop, () => void runtime.reload());
+          if (cluster.embedded) await showSamples(runtime, transport, log);
+        },
+      );
+    } finally {
+      await cluster.close();
+    }
+    return 0;
+  },
+});
 
 /** The text of the author's own files: a stack may name any file. */
 const sourcesBelow =
@@ -59,57 +94,11 @@ interface DevCluster {
   close(): Promise<void>;
 }
 
-async function run({ options }: Invocation): Promise<number> {
-  const environment = readEnvironment();
-  const folder = options.functions ?? defaults.functions;
-  const data = options.data ?? defaults.data;
-  const log = createLog(environment.logLevel, {
-    write: (line) => process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`),
-  });
-  const { host } = readListen("", defaults.listen);
-  const listen = { host, port: readPort("--port", options.port ?? "") };
-  const stopping = new AbortController();
-  const asked = untilSignal().then(() => stopping.abort());
-  // Built by another process while the cluster starts in this one.
-  guestScript().catch(() => undefined); // whoever needs it hears of a failure
-  const cluster = await openCluster(options, data, environment.variables);
-  try {
-    const runtime = await Runtime.start(
-      {
-        functions: folder,
-        data,
-        transport: cluster.transport,
-        namespace: cluster.namespace,
-        listen,
-        clock: systemClock,
-        random: Math.random,
-        log,
-        successLevel: "info",
-      },
-      stopping.signal,
-    );
-    await runtime.untilReady(stopping.signal);
-    process.stdout.write(renderBanner(bannerOf(runtime, cluster)));
-    const close = watchFolder(folder, systemClock, () => void runtime.reload());
-    if (cluster.embedded) await showSamples(runtime, cluster.transport, log);
-    await untilAsked(asked, runtime);
-    await close();
-    await runtime.drain();
-  } catch (error) {
-    if (!stopping.signal.aborted) throw error;
-  } finally {
-    await cluster.close();
-  }
-  return 0;
-}
-
 async function openCluster(
-  options: Invocation["options"],
-  data: string,
+  { data: folder, context, kubeconfig }: Values<typeof dev.options>,
   variables: Readonly<NodeJS.ProcessEnv>,
 ): Promise<DevCluster> {
-  const { context, kubeconfig } = options;
-  if (context === undefined && kubeconfig === undefined) return openEmbedded(data);
+  if (context === undefined && kubeconfig === undefined) return openEmbedded(folder);
   const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
   const connection = await connectKubeconfig({ file: kubeconfig, context, environment: variables });
   return {
@@ -122,11 +111,11 @@ async function openCluster(
   };
 }
 
-async function openEmbedded(data: string): Promise<DevCluster> {
+async function openEmbedded(folder: string): Promise<DevCluster> {
   const { startCluster } = await import("../dev/cluster/cluster.ts");
-  const kubeconfig = join(data, "kubeconfig");
+  const kubeconfig = join(folder, "kubeconfig");
   const cluster = await startCluster({
-    stateFile: join(data, "cluster.state"),
+    stateFile: join(folder, "cluster.state"),
     kubeconfigFile: kubeconfig,
     clock: systemClock,
   });
@@ -159,7 +148,7 @@ function bannerOf(runtime: Runtime, cluster: DevCluster): Banner {
   const faulty = functions.filter(({ reason }) => reason?.startsWith("WF_"));
   const kubectl = cluster.kubeconfig === undefined ? "kubectl" : `kubectl --kubeconfig ${cluster.kubeconfig}`;
   return {
-    version: version(),
+    version,
     readyMs: performance.now(),
     cluster: cluster.label,
     functions: runtime.functions.map((manifest) => ({
@@ -185,8 +174,3 @@ function triggerText({ apiVersion, kind, namespaces }: Trigger): string {
 
 const limitsText = ({ resources }: FunctionManifest): string =>
   `${Math.round(resources.memoryBytes / 1024 / 1024)} Mi, ${resources.cpuPerEventMs} ms CPU`;
-
-function version(): string {
-  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
-}

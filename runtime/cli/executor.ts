@@ -1,9 +1,9 @@
 import { WatchfireError } from "../errors.ts";
 import { ExecutorWarden } from "../sandbox/executor-warden.ts";
-import type { Command } from "./command.ts";
-import { untilSignal } from "./signals.ts";
+import { command } from "./command.ts";
+import { stopSignal } from "./signals.ts";
 
-export const executor: Command = {
+export const executor = command({
   name: "executor",
   summary: "runs handlers for a `watchfire start --executor-socket`, in a container without token or network",
   options: {
@@ -16,9 +16,7 @@ export const executor: Command = {
         hint: "run `watchfire executor --help`",
       });
     }
-    const stopping = new AbortController();
-    void untilSignal().then(() => stopping.abort());
-    await new ExecutorWarden(options.socket).serve(stopping.signal);
+    await new ExecutorWarden(options.socket).serve(stopSignal());
     return 0;
   },
-};
+});

@@ -2,6 +2,7 @@ import { Socket } from "node:net";
 import { ZodError } from "zod";
 import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
+import { suggest } from "../manifest/suggest.ts";
 import { type Command, help, parse } from "./command.ts";
 
 /** Each command is imported when it is asked for, so that none pays for another's libraries. */
@@ -30,8 +31,12 @@ async function run(args: readonly string[]): Promise<number> {
       process.stdout.write(await overview());
       return name === undefined ? 1 : 0;
     }
+    if (name === "--version" || name === "-v" || name === "version") {
+      process.stdout.write(`${(await import("./version.ts")).version}\n`);
+      return 0;
+    }
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (!load) throw new WatchfireError("WF_CLI_USAGE", { what: "there is no such command", actual: name });
+    if (!load) throw noSuchCommand(name);
     const command = await load();
     if (rest.includes("--help") || rest.includes("-h")) {
       process.stdout.write(help(command));
@@ -41,6 +46,12 @@ async function run(args: readonly string[]): Promise<number> {
   } catch (error) {
     return report(error);
   }
+}
+
+function noSuchCommand(name: string): WatchfireError {
+  const meant = suggest(name, Object.keys(commands));
+  const hint = meant === undefined ? {} : { hint: `did you mean \`watchfire ${meant}\`?` };
+  return new WatchfireError("WF_CLI_USAGE", { what: "there is no such command", actual: name, ...hint });
 }
 
 function report(error: unknown): number {
@@ -69,7 +80,7 @@ async function overview(): Promise<string> {
     "",
     ...loaded.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`),
     "",
-    "watchfire <command> --help tells its options.",
+    "watchfire <command> --help tells its options, watchfire --version the version.",
     "",
   ].join("\n");
 }

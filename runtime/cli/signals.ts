@@ -1,26 +1,33 @@
-import type { WatchfireError } from "../errors.ts";
+import { once } from "node:events";
 
 /**
- * Resolves at the first SIGINT, SIGTERM or SIGHUP. A second one ends the process at once: whoever asks twice means it.
+ * One wish to stop may come twice at once: a terminal tells its whole group, and npm passes on what it is told. What comes
+ * within this time of the first, in milliseconds, is not a second wish.
  */
-export function untilSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let asked = false;
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-      process.on(signal, () => {
-        if (asked) process.exit(2);
-        asked = true;
-        resolve(signal);
-      });
-    }
-  });
+const echoMs = 500;
+
+/**
+ * Aborts at the first SIGINT, SIGTERM or SIGHUP. A second one ends the process at once, with status 2: whoever asks twice
+ * means it. To be called before anything is opened that has to be closed.
+ */
+export function stopSignal(): AbortSignal {
+  const stopping = new AbortController();
+  let askedAt = 0;
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(name, () => {
+      if (!stopping.signal.aborted) {
+        askedAt = performance.now();
+        stopping.abort();
+      } else if (performance.now() - askedAt > echoMs) {
+        process.stderr.write("asked twice: ended at once; what handlers were doing comes again at the next start\n");
+        process.exit(2);
+      }
+    });
+  }
+  return stopping.signal;
 }
 
-/** Waits for the signal to stop. @throws WatchfireError why the runtime lost its data folder, if that comes first */
-export async function untilAsked(
-  asked: Promise<void>,
-  runtime: { readonly lost: Promise<WatchfireError> },
-): Promise<void> {
-  const lost = await Promise.race([asked.then(() => undefined), runtime.lost]);
-  if (lost) throw lost;
+/** Resolves once the signal has aborted. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
 }

@@ -3,62 +3,56 @@ import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
 import { connectKubeconfig } from "../kube/kubeconfig.ts";
 import { createLog } from "../observe/log.ts";
-import { Runtime } from "../runtime.ts";
-import type { Command } from "./command.ts";
-import { defaults } from "./defaults.ts";
+import { command } from "./command.ts";
 import { readListen } from "./operand.ts";
-import { untilAsked, untilSignal } from "./signals.ts";
+import { data, functions, listen } from "./options.ts";
+import { serve } from "./serve.ts";
+import { stopSignal } from "./signals.ts";
 
-export const start: Command = {
+export const start = command({
   name: "start",
   summary: "runs the functions on a cluster; JSON lines on stdout",
   options: {
-    functions: { value: "DIR", summary: "the functions folder", default: defaults.functions },
-    data: { value: "DIR", summary: "the data folder: positions, waiting events, dead letters", default: defaults.data },
+    functions,
+    data,
     kubeconfig: { value: "FILE", summary: "without it: KUBECONFIG, then the pod's own account" },
     context: { value: "NAME", summary: "the kubeconfig's context" },
     "executor-socket": { value: "PATH", summary: "handlers run in a `watchfire executor --socket PATH` beside it" },
-    listen: { value: "HOST:PORT", summary: "serves /livez, /readyz, /metrics, /status", default: defaults.listen },
+    listen,
   },
   async run({ options }) {
     const environment = readEnvironment();
-    const listen = readListen("--listen", options.listen ?? defaults.listen);
+    const address = readListen("--listen", options.listen);
     const log = createLog(environment.logLevel, destination({ fd: 1, sync: true }));
-    const connection = await connectKubeconfig({
+    const stop = stopSignal();
+    const { transport, defaultNamespace } = await connectKubeconfig({
       file: options.kubeconfig,
       context: options.context,
       environment: environment.variables,
     });
-    const { transport } = connection;
-    const stopping = new AbortController();
-    const asked = untilSignal().then(() => stopping.abort());
     try {
-      const runtime = await Runtime.start(
+      await serve(
         {
-          functions: options.functions ?? defaults.functions,
-          data: options.data ?? defaults.data,
+          functions: options.functions,
+          data: options.data,
           transport,
-          namespace: environment.podNamespace ?? connection.defaultNamespace,
-          listen,
+          namespace: environment.podNamespace ?? defaultNamespace,
+          listen: address,
           ...(options["executor-socket"] && { executorSocket: options["executor-socket"] }),
           clock: systemClock,
           random: Math.random,
           log,
         },
-        stopping.signal,
+        stop,
+        async (runtime) => {
+          log.info({ cluster: transport.description, url: runtime.url }, "started");
+          await runtime.untilReady(stop);
+          log.info({}, "ready");
+        },
       );
-      log.info({ cluster: transport.description, url: runtime.url }, "started");
-      void runtime.untilReady(stopping.signal).then(
-        () => log.info({}, "ready"),
-        () => undefined,
-      );
-      await untilAsked(asked, runtime);
-      await runtime.drain();
-    } catch (error) {
-      if (!stopping.signal.aborted) throw error;
     } finally {
       await transport.close();
     }
     return 0;
   },
-};
+});

@@ -2,16 +2,15 @@ import { bundleFunction } from "../bundle/bundle-function.ts";
 import { WatchfireError } from "../errors.ts";
 import { checkExpression } from "../filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
-import type { Command } from "./command.ts";
-import { defaults } from "./defaults.ts";
+import { command } from "./command.ts";
+import { functions as functionsFolder } from "./options.ts";
 
-export const validate: Command = {
+export const validate = command({
   name: "validate",
   summary: "checks every manifest, and builds every handler without running it",
-  options: { functions: { value: "DIR", summary: "the functions folder", default: defaults.functions } },
+  options: { functions: functionsFolder },
   async run({ options }) {
-    const folder = options.functions ?? defaults.functions;
-    const { functions, faults } = await loadFunctions(folder, { checkExpression });
+    const { functions, faults } = await loadFunctions(options.functions, { checkExpression });
     const built = await Promise.allSettled(functions.map(bundleFunction));
     const all = [...faults];
     for (const result of built) {
@@ -24,4 +23,4 @@ export const validate: Command = {
     process.stdout.write(`${good} valid, ${all.length === 1 ? "1 fault" : `${all.length} faults`}\n`);
     return all.length === 0 ? 0 : 1;
   },
-};
+});

@@ -5,10 +5,10 @@ import type { Clock, Timer } from "../clock.ts";
 const quietMs = 60;
 
 /**
- * Calls `changed` once after each burst of changes below `folder`, installed packages and dot files left out.
- * @returns a function that stops watching
+ * Calls `changed` once after each burst of changes below `folder`, installed packages and dot files left out, until
+ * `signal` aborts.
  */
-export function watchFolder(folder: string, clock: Clock, changed: () => void): () => Promise<void> {
+export function watchFolder(folder: string, clock: Clock, signal: AbortSignal, changed: () => void): void {
   let quiet: Timer | undefined;
   const watcher = watch(folder, {
     ignoreInitial: true,
@@ -18,8 +18,8 @@ export function watchFolder(folder: string, clock: Clock, changed: () => void): 
     quiet?.cancel();
     quiet = clock.after(quietMs, changed, { unref: true });
   });
-  return async () => {
+  signal.addEventListener("abort", () => {
     quiet?.cancel();
-    await watcher.close();
-  };
+    void watcher.close();
+  });
 }

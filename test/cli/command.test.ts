@@ -1,32 +1,49 @@
 import { describe, expect, it } from "vitest";
-import { type Command, help, parse } from "../../runtime/cli/command.ts";
+import { command, help, parse } from "../../runtime/cli/command.ts";
 
-const command: Command = {
+const brew = command({
   name: "brew",
   summary: "makes tea",
   options: {
     cups: { value: "N", summary: "how many", default: "1" },
+    milk: { value: "ML", summary: "none without it" },
     hot: { summary: "with heat" },
   },
   run: async () => 0,
-};
+});
 
 describe("a command line", () => {
   it("fills in the defaults", () => {
-    expect(parse(command, []).options).toEqual({ cups: "1" });
+    const { options, given } = parse(brew, []);
+    expect(options).toEqual({ cups: "1" });
+    expect(given.size).toBe(0);
   });
 
-  it("takes values and switches", () => {
-    const { options, switches } = parse(command, ["--cups", "3", "--hot"]);
-    expect(options.cups).toBe("3");
-    expect(switches.has("hot")).toBe(true);
+  it("takes values and switches, and tells which were given", () => {
+    const { options, given } = parse(brew, ["--cups", "3", "--milk=20", "--hot"]);
+    expect(options).toEqual({ cups: "3", milk: "20" });
+    expect([...given]).toEqual(["cups", "milk", "hot"]);
   });
 
-  it.each([["--sugar"], ["milk"], ["--cups"]])("what it does not know is refused with a code: %s", (argument) => {
-    expect(() => parse(command, [argument])).toThrow(expect.objectContaining({ code: "WF_CLI_USAGE", blame: "user" }));
+  it.each([
+    [["--sugar"], "there is no option --sugar"],
+    [["-c", "3"], "there is no option -c"],
+    [["--cup", "3"], "did you mean --cups?"],
+    [["milk"], "options alone, got milk"],
+    [["--cups"], "--cups takes N, and has none"],
+    [["--cups="], "--cups takes N, and has none"],
+    [["--cups", "--hot"], "--cups takes N, and has none"],
+    [["--hot=very"], "--hot takes no value, got very"],
+  ])("what it cannot use is refused with a code, and named: %s", (args, words) => {
+    const usage = { code: "WF_CLI_USAGE", blame: "user", message: expect.stringContaining(words) };
+    expect(() => parse(brew, args)).toThrow(expect.objectContaining(usage));
+  });
+
+  it("a value may begin with a dash", () => {
+    expect(parse(brew, ["--cups", "-1", "--milk=--"]).options).toEqual({ cups: "-1", milk: "--" });
   });
 
   it("the help names every option", () => {
-    for (const name of Object.keys(command.options)) expect(help(command)).toContain(`--${name}`);
+    for (const name of Object.keys(brew.options)) expect(help(brew)).toContain(`--${name}`);
   });
 });

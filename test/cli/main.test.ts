@@ -1,11 +1,14 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const bin = resolve(import.meta.dirname, "../../runtime/bin/watchfire.js");
+
+const packageFile = resolve(import.meta.dirname, "../../runtime/package.json");
+const { version: packageVersion } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
 
 interface Result {
   readonly status: number;
@@ -39,6 +42,19 @@ describe("the command line", () => {
     const { status, stderr } = await watchfire(["brew"]);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^WF_CLI_USAGE: .*"brew"/);
+  });
+
+  it("a misspelt command or option is answered with the one that was probably meant", async () => {
+    expect((await watchfire(["validat"])).stderr).toContain("did you mean `watchfire validate`?");
+    const { status, stderr } = await watchfire(["validate", "--fucntions", folder]);
+    expect(stderr).toMatch(/^WF_CLI_USAGE: there is no option --fucntions; did you mean --functions\?/);
+    expect(status).toBe(1);
+  });
+
+  it("it tells its version", async () => {
+    const { status, stdout } = await watchfire(["--version"]);
+    expect(stdout).toBe(`${packageVersion}\n`);
+    expect(status).toBe(0);
   });
 
   it("an environment variable that cannot be used is named", async () => {

@@ -1,0 +1,32 @@
+import type { Option } from "./command.ts";
+
+// The options that several commands take: one name, one meaning, one default.
+
+export const functions = {
+  value: "DIR",
+  summary: "the functions folder",
+  default: "functions",
+} as const satisfies Option;
+
+export const data = {
+  value: "DIR",
+  summary: "the data folder: positions, waiting events, dead letters",
+  default: ".watchfire",
+} as const satisfies Option;
+
+/** 9464 is the port that Prometheus exporters of OpenTelemetry use. */
+const port = "9464";
+
+export const loopback = "127.0.0.1";
+
+export const endpointsPort = {
+  value: "N",
+  summary: `the port of /status and its like on ${loopback}`,
+  default: port,
+} as const satisfies Option;
+
+export const listen = {
+  value: "HOST:PORT",
+  summary: "serves /livez, /readyz, /metrics, /status",
+  default: `${loopback}:${port}`,
+} as const satisfies Option;
