@@ -169,6 +169,16 @@ export const errorCodes = {
     "create the Secret or ConfigMap in the runtime's namespace, or mark the reference `optional: true`",
   ),
 
+  // rbac
+  WF_RBAC_WILDCARD: user(
+    "a permission is for everything that there is, which nobody should be granted",
+    "name the resources and their API groups, one by one",
+  ),
+  WF_RBAC_UNKNOWN_KIND: user(
+    "the resource behind a trigger's kind is not known without a cluster",
+    "put its CustomResourceDefinition as a YAML file beside the function, or name a cluster that serves it with --kubeconfig",
+  ),
+
   // observe
   WF_OBSERVE_LISTEN: user(
     "the endpoints' address cannot be bound",
@@ -216,6 +226,8 @@ export interface FaultDetail {
   /** Replaces the code's own hint where a better one is known. */
   readonly hint?: string;
   readonly cause?: unknown;
+  /** What else was found wrong in the same go. */
+  readonly more?: readonly WatchfireError[];
 }
 
 /** A failure with a code from the registry. Its `message` is the one line a user reads. */
@@ -237,6 +249,11 @@ export class WatchfireError extends Error {
   get hint(): string {
     return this.detail.hint ?? errorCodes[this.code].hint;
   }
+
+  /** This one, and what else was found wrong with it: one line each for whoever is to mend it. */
+  get faults(): readonly WatchfireError[] {
+    return [this, ...(this.detail.more ?? [])];
+  }
 }
 
 /** One line: `CODE file:line:column path: what, actual value; hint`. */
@@ -254,4 +271,10 @@ const actualLimit = 80;
 function shorten(value: unknown): string {
   const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
   return text.length > actualLimit ? `${text.slice(0, actualLimit)}…` : text;
+}
+
+/** A library's sentence as part of ours: no full stop, and a small first letter unless the word has its own form (`API`). */
+export function lowerFirst(sentence: string): string {
+  const text = sentence.replace(/\.$/, "");
+  return /^[A-Z](?![A-Za-z]*[A-Z])/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }

@@ -19,6 +19,7 @@ const order = [
   "dispatch",
   "sandbox",
   "access",
+  "rbac",
   "observe",
   "dev",
   "rooms.ts",

@@ -1,0 +1,133 @@
+import { stringify } from "yaml";
+import { runtimeAccount } from "../access/account.ts";
+import { systemClock } from "../clock.ts";
+import { readEnvironment } from "../config.ts";
+import { WatchfireError } from "../errors.ts";
+import { checkExpression } from "../filter/check-expression.ts";
+import { Discovery } from "../kube/discovery.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { loadFunctions } from "../manifest/load.ts";
+import * as names from "../manifest/names.ts";
+import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
+import { functionObjects, rbacObjects } from "../rbac/objects.ts";
+import type { RulesOptions } from "../rbac/rules.ts";
+import { command, type Option } from "./command.ts";
+import { functions } from "./options.ts";
+
+/** The options that say which runtime the rules are for. */
+export const rulesOptions = {
+  namespace: { value: "NS", summary: "the runtime's namespace" },
+  "service-account": { value: "NAME", summary: "the runtime's ServiceAccount", default: runtimeAccount },
+  "leader-elect": { summary: "for a runtime that is started with --leader-elect" },
+  store: { value: "KIND", summary: "for a runtime that is started with this --store", default: "sqlite" },
+  deployed: { summary: "for a runtime that is started with --deployed" },
+  "function-status": { summary: "for a runtime that is started with --function-status" },
+} as const satisfies Record<string, Option>;
+
+export const rbac = command({
+  name: "rbac",
+  summary: "prints the accounts, roles and bindings that the functions and their runtime need, and no more",
+  options: {
+    functions,
+    ...rulesOptions,
+    kubeconfig: { value: "FILE", summary: "ask this cluster which resources the triggers' kinds are" },
+    context: { value: "NAME", summary: "ask the cluster of this context" },
+  },
+  async run({ options, given }) {
+    const rules = readRules(options, given);
+    const manifests = await readManifests(options.functions);
+    if (!manifests) return 1;
+    const { kubeconfig, context } = options;
+    const asked = kubeconfig !== undefined || context !== undefined;
+    const ask = async (transport: KubeTransport) => knownKinds(options.functions, manifests, transport);
+    const kinds = asked
+      ? await withCluster({ kubeconfig, context }, ({ transport }) => ask(transport))
+      : await knownKinds(options.functions, manifests);
+    if (!expressible(manifests, kinds, rules)) return 1;
+    process.stdout.write(
+      rbacObjects(manifests, kinds, rules)
+        .map((each) => `---\n${stringify(each)}`)
+        .join(""),
+    );
+    return 0;
+  },
+});
+
+/** @throws WatchfireError WF_CLI_USAGE for a namespace or an account that cannot be one */
+export function readRules(
+  options: { readonly namespace: string | undefined; readonly "service-account": string; readonly store: string },
+  given: ReadonlySet<string>,
+): RulesOptions {
+  const { namespace, "service-account": account, store } = options;
+  if (namespace === undefined) throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace is missing" });
+  if (!names.dnsLabel.test(namespace)) {
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace takes a namespace's name", actual: namespace });
+  }
+  if (!names.dnsSubdomain.test(account)) {
+    throw new WatchfireError("WF_CLI_USAGE", {
+      what: "--service-account takes a ServiceAccount's name",
+      actual: account,
+    });
+  }
+  if (store !== "sqlite" && store !== "kubernetes") {
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--store takes sqlite or kubernetes", actual: store });
+  }
+  return {
+    namespace,
+    account,
+    store,
+    leaderElect: given.has("leader-elect"),
+    deployed: given.has("deployed"),
+    functionStatus: given.has("function-status"),
+  };
+}
+
+/** Every manifest of the folder; undefined, and the faults on stderr, where one is refused. */
+export async function readManifests(folder: string): Promise<readonly FunctionManifest[] | undefined> {
+  const { functions: manifests, faults } = await loadFunctions(folder, { checkExpression });
+  for (const fault of faults) process.stderr.write(`${fault.message}\n`);
+  return faults.length === 0 ? manifests : undefined;
+}
+
+/** What is known of kinds: as the cluster serves them where there is one, then built in, then defined in the folder. */
+export async function knownKinds(
+  folder: string,
+  manifests: readonly FunctionManifest[],
+  transport?: KubeTransport,
+): Promise<KnownKinds> {
+  const offline = [builtInKinds, definedKinds(folder, manifests)];
+  return transport
+    ? firstOf(await servedKinds(new Discovery(transport, systemClock), manifests), ...offline)
+    : firstOf(...offline);
+}
+
+/** Whether RBAC can say what every function needs; what it cannot is said on stderr, of all functions. */
+export function expressible(manifests: readonly FunctionManifest[], kinds: KnownKinds, rules: RulesOptions): boolean {
+  const faults = manifests.flatMap((manifest) => {
+    try {
+      functionObjects(manifest, kinds, rules);
+      return [];
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+      return [error];
+    }
+  });
+  for (const fault of faults) process.stderr.write(`${fault.message}\n`);
+  return faults.length === 0;
+}
+
+/** Does something with a cluster, and leaves no connection open. */
+export async function withCluster<T>(
+  { kubeconfig, context }: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
+  act: (connection: { readonly transport: KubeTransport; readonly defaultNamespace: string }) => Promise<T>,
+): Promise<T> {
+  const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
+  const environment = readEnvironment().variables;
+  const connection = await connectKubeconfig({ file: kubeconfig, context, environment });
+  try {
+    return await act(connection);
+  } finally {
+    await connection.transport.close();
+  }
+}

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { z } from "zod";
+import type { Discovery } from "../kube/discovery.ts";
+import type { Resource } from "../kube/resource.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+
+/** What rules must know of a kind. */
+export type KindFacts = Pick<Resource, "group" | "plural" | "namespaced">;
+
+/** Kind to resource; undefined where it is not known. */
+export type KnownKinds = (apiVersion: string, kind: string) => Omit<KindFacts, "group"> | undefined;
+
+/** The kinds that each Kubernetes serves by itself; see refresh-built-in-kinds.ts. */
+const table = z
+  .record(z.string(), z.record(z.string(), z.tuple([z.string(), z.boolean()])))
+  .parse(JSON.parse(readFileSync(new URL("../kube/built-in-kinds.json", import.meta.url), "utf8")));
+
+export const builtInKinds: KnownKinds = (apiVersion, kind) => {
+  const [plural, namespaced = false] = table[apiVersion]?.[kind] ?? [];
+  return plural === undefined ? undefined : { plural, namespaced };
+};
+
+/** Definitions of a large operator take a megabyte; beyond this it is something else. */
+const fileLimit = 4 * 1024 * 1024;
+
+const definitionSchema = z.looseObject({
+  kind: z.literal("CustomResourceDefinition"),
+  spec: z.looseObject({
+    group: z.string(),
+    scope: z.enum(["Namespaced", "Cluster"]),
+    names: z.looseObject({ kind: z.string(), plural: z.string() }),
+    versions: z.array(z.looseObject({ name: z.string() })),
+  }),
+});
+
+/** The kinds of the CustomResourceDefinitions that lie as YAML or JSON in the functions folder or beside a manifest. */
+export function definedKinds(folder: string, manifests: readonly FunctionManifest[]): KnownKinds {
+  const found = new Map<string, Omit<KindFacts, "group">>();
+  for (const place of new Set([folder, ...manifests.map(({ file }) => dirname(file))])) {
+    for (const { spec } of definitionsIn(place)) {
+      const facts = { plural: spec.names.plural, namespaced: spec.scope === "Namespaced" };
+      for (const { name } of spec.versions) found.set(`${spec.group}/${name} ${spec.names.kind}`, facts);
+    }
+  }
+  return (apiVersion, kind) => found.get(`${apiVersion} ${kind}`);
+}
+
+function definitionsIn(folder: string): z.infer<typeof definitionSchema>[] {
+  const files = readdirSync(folder)
+    .filter((name) => /\.(?:ya?ml|json)$/.test(name))
+    .map((name) => join(folder, name))
+    .filter((file) => (statSync(file, { throwIfNoEntry: false })?.size ?? fileLimit) < fileLimit);
+  return files.flatMap((file) => {
+    const text = readFileSync(file, "utf8");
+    if (!text.includes("CustomResourceDefinition")) return [];
+    return parseAllDocuments(text).flatMap((document) => definitionSchema.safeParse(document.toJS()).data ?? []);
+  });
+}
+
+/** The kinds of the functions' triggers as a cluster serves them; the rest is not known. Throws what the transport throws. */
+export async function servedKinds(discovery: Discovery, manifests: readonly FunctionManifest[]): Promise<KnownKinds> {
+  const found = new Map<string, Resource>();
+  for (const { apiVersion, kind } of manifests.flatMap(({ triggers }) => triggers)) {
+    const lookup = await discovery.resolve(apiVersion, kind);
+    if (lookup.type === "Served") found.set(`${apiVersion} ${kind}`, lookup.resource);
+  }
+  return (apiVersion, kind) => found.get(`${apiVersion} ${kind}`);
+}
+
+/** Whichever knows first. */
+export const firstOf =
+  (...all: readonly KnownKinds[]): KnownKinds =>
+  (apiVersion, kind) => {
+    for (const kinds of all) {
+      const facts = kinds(apiVersion, kind);
+      if (facts) return { plural: facts.plural, namespaced: facts.namespaced };
+    }
+    return undefined;
+  };

@@ -1,0 +1,120 @@
+import { boundedName, functionAccount } from "../access/account.ts";
+import { checkpointSecrets } from "../checkpoint/kubernetes-names.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { KnownKinds } from "./kinds.ts";
+import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from "./rules.ts";
+import { needsOf, type PolicyRule, rulesByNamespace, type ScopedRule } from "./scoped-rule.ts";
+
+/** A Kubernetes object, ready to be applied. */
+export interface RbacObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly [field: string]: unknown;
+}
+
+const rbacVersion = "rbac.authorization.k8s.io/v1";
+
+/** Of a label's value. */
+const labelLimit = 63;
+
+/** Everything that the runtime and these functions need, and nothing else; in the order in which to apply it. */
+export function rbacObjects(
+  manifests: readonly FunctionManifest[],
+  kinds: KnownKinds,
+  options: RulesOptions,
+): RbacObject[] {
+  const own = manifests
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((each) => functionObjects(each, kinds, options));
+  return inOrder([...runtimeObjects(options), ...own]);
+}
+
+/** The runtime's account and its rules whatever the functions are. */
+export function runtimeObjects(options: RulesOptions): RbacObject[] {
+  const { account, namespace, store } = options;
+  const labels = rbacLabels(options);
+  const shards = store === "kubernetes" ? checkpointSecrets(account) : [];
+  return inOrder([
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace, labels } },
+    ...shards.map((name) => ({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name, namespace, labels },
+      type: "Opaque",
+    })),
+    ...roles(`${account}.${namespace}`, account, runtimeRules(options), options, labels),
+  ]);
+}
+
+/**
+ * One function's account and rules, and those that the runtime's account needs for its sake. They name no other
+ * function, so that each can be applied and removed alone.
+ */
+export function functionObjects(manifest: FunctionManifest, kinds: KnownKinds, options: RulesOptions): RbacObject[] {
+  const { account, namespace } = options;
+  const name = functionAccount(account, manifest.name);
+  const labels = { ...rbacLabels(options), "watchfire.dev/function": manifest.name };
+  return inOrder([
+    // Its tokens are asked for: no pod runs under it.
+    {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name, namespace, labels },
+      automountServiceAccountToken: false,
+    },
+    ...roles(`${name}.${namespace}`, name, functionRules(manifest, kinds, options), options, labels),
+    ...roles(`${name}.${namespace}.runtime`, account, runtimeRulesFor(manifest, kinds, options), options, labels),
+  ]);
+}
+
+/** Labels of all objects of one runtime, by which those of functions that are gone are found. */
+export function rbacLabels({ account, namespace }: RulesOptions): Record<string, string> {
+  return {
+    "app.kubernetes.io/managed-by": "watchfire",
+    "watchfire.dev/namespace": namespace,
+    "watchfire.dev/runtime": boundedName(account, labelLimit),
+  };
+}
+
+/** Roles and bindings; the name says the runtime's namespace, since they lie in namespaces that others use as well. */
+function roles(
+  fullName: string,
+  account: string,
+  rules: readonly ScopedRule[],
+  { namespace: home }: RulesOptions,
+  labels: Readonly<Record<string, string>>,
+): RbacObject[] {
+  const name = boundedName(fullName, 253);
+  return [...rulesByNamespace(needsOf(rules))].flatMap(([namespace, those]) =>
+    roleAndBinding({ name, labels, ...(namespace !== "" && { namespace }) }, those, { account, home }),
+  );
+}
+
+function roleAndBinding(
+  metadata: RbacObject["metadata"],
+  rules: readonly PolicyRule[],
+  { account, home }: { readonly account: string; readonly home: string },
+): RbacObject[] {
+  const kind = metadata.namespace === undefined ? "ClusterRole" : "Role";
+  return [
+    { apiVersion: rbacVersion, kind, metadata, rules },
+    {
+      apiVersion: rbacVersion,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name: metadata.name },
+      subjects: [{ kind: "ServiceAccount", name: account, namespace: home }],
+    },
+  ];
+}
+
+const kindOrder = ["ServiceAccount", "Secret", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+
+const inOrder = (objects: readonly RbacObject[]): RbacObject[] =>
+  objects.toSorted((a, b) => kindOrder.indexOf(a.kind) - kindOrder.indexOf(b.kind));

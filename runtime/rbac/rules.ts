@@ -1,0 +1,155 @@
+import { functionAccount } from "../access/account.ts";
+import { checkpointSecrets } from "../checkpoint/kubernetes-names.ts";
+import { WatchfireError } from "../errors.ts";
+import { splitApiVersion } from "../kube/discovery.ts";
+import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
+import { builtInKinds, type KindFacts, type KnownKinds } from "./kinds.ts";
+import type { ScopedRule } from "./scoped-rule.ts";
+
+/** Which runtime the rules are for: what `watchfire start` is told. */
+export interface RulesOptions {
+  /** The runtime's own namespace: where its account, the functions' accounts and what `env` names lie. */
+  readonly namespace: string;
+  /** The runtime's ServiceAccount. */
+  readonly account: string;
+  /** `--leader-elect`. */
+  readonly leaderElect?: boolean;
+  /** `--store kubernetes`. */
+  readonly store?: "sqlite" | "kubernetes";
+  /** `--deployed`. */
+  readonly deployed?: boolean;
+  /** `--function-status`. */
+  readonly functionStatus?: boolean;
+}
+
+/** What `ctx.kube` can do: all that `*` can mean. */
+const clientVerbs = ["create", "delete", "get", "list", "patch", "update"];
+
+/** client-go's event correlator creates an Event and then counts its repeats by a patch; so does ours. */
+const eventVerbs = ["create", "patch"];
+
+/** What a function asks of the API server in its own name. @throws WatchfireError WF_RBAC_WILDCARD, WF_RBAC_UNKNOWN_KIND */
+export function functionRules(
+  manifest: FunctionManifest,
+  kinds: KnownKinds,
+  { namespace }: RulesOptions,
+): ScopedRule[] {
+  return [
+    ...manifest.permissions.flatMap((permission, index) => permissionRules(manifest, permission, index)),
+    ...manifest.triggers.flatMap((trigger) => eventRules(trigger, kindOf(manifest, trigger, kinds))),
+    ...envRules(manifest, namespace),
+  ];
+}
+
+/** What the runtime's account needs for one function: to follow its triggers, and to make tokens of its account. */
+export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, options: RulesOptions): ScopedRule[] {
+  const token: ScopedRule = {
+    apiGroups: [""],
+    resources: ["serviceaccounts/token"],
+    resourceNames: [functionAccount(options.account, manifest.name)],
+    verbs: ["create"],
+    namespace: options.namespace,
+  };
+  return [...manifest.triggers.flatMap((trigger) => watchRules(trigger, kindOf(manifest, trigger, kinds))), token];
+}
+
+/** What the runtime's account needs whatever the functions are. */
+export function runtimeRules(options: RulesOptions): ScopedRule[] {
+  const { namespace, account, leaderElect, store, deployed, functionStatus } = options;
+  const own = (apiGroup: string, resource: string, verbs: readonly string[], resourceNames?: readonly string[]) => ({
+    apiGroups: [apiGroup],
+    resources: [resource],
+    verbs,
+    ...(resourceNames && { resourceNames }),
+    namespace,
+  });
+  return [
+    // The uid of this namespace is the cluster's identity: positions of another cluster are never taken for this one's.
+    { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"] },
+    ...(leaderElect
+      ? [
+          own("coordination.k8s.io", "leases", ["create"]),
+          own("coordination.k8s.io", "leases", ["get", "update", "patch"], [account]),
+        ]
+      : []),
+    ...(store === "kubernetes" ? [own("", "secrets", ["get", "update"], checkpointSecrets(account))] : []),
+    ...(deployed ? [own("", "configmaps", ["list", "watch"])] : []),
+    ...(functionStatus
+      ? [
+          own("watchfire.dev", "functions", ["get", "list", "watch", "create", "patch", "delete"]),
+          own("watchfire.dev", "functions/status", ["patch"]),
+        ]
+      : []),
+  ];
+}
+
+/** The manifest's own rule, as it is where RBAC can say it. */
+function permissionRules(manifest: FunctionManifest, permission: Permission, index: number): ScopedRule[] {
+  const { apiGroups, resources, resourceNames, namespaces } = permission;
+  for (const field of ["apiGroups", "resources"] as const) {
+    const open = permission[field].find((value) => value.includes("*"));
+    if (open === undefined) continue;
+    throw new WatchfireError("WF_RBAC_WILDCARD", {
+      what: `${manifest.name} asks for all ${field === "resources" ? "resources" : "API groups"}`,
+      place: { file: manifest.file },
+      path: `spec.permissions[${index}].${field}`,
+      actual: open,
+    });
+  }
+  const asked = permission.verbs.includes("*") ? clientVerbs : permission.verbs;
+  // A rule with names grants neither lists nor plain creates, to us as to RBAC.
+  const verbs = resourceNames ? asked.filter((verb) => verb !== "list" && verb !== "create") : asked;
+  const rule = { apiGroups, resources, verbs, ...(resourceNames && { resourceNames }) };
+  const emits = resources.includes("events") && verbs.includes("create");
+  const event = emits && apiGroups.some((group) => group === "" || group === "events.k8s.io");
+  const rules = event ? [rule, { apiGroups: [""], resources: ["events"], verbs: eventVerbs }] : [rule];
+  return rules.flatMap((each) => (namespaces ?? [undefined]).map((namespace) => ({ ...each, namespace })));
+}
+
+/** `ctx.events` on the object that fired the handler: the Event lies beside it, that of a cluster-scoped one in `default`. */
+function eventRules({ namespaces }: Trigger, { namespaced }: KindFacts): ScopedRule[] {
+  const rule = { apiGroups: [""], resources: ["events"], verbs: eventVerbs };
+  if (!namespaced) return [{ ...rule, namespace: "default" }];
+  return namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...rule, namespace })) : [rule];
+}
+
+function envRules({ env }: FunctionManifest, namespace: string): ScopedRule[] {
+  return env.flatMap(({ secretKeyRef, configMapKeyRef }) => {
+    const ref = secretKeyRef ?? configMapKeyRef;
+    if (!ref) return [];
+    const resources = [secretKeyRef ? "secrets" : "configmaps"];
+    return [{ apiGroups: [""], resources, resourceNames: [ref.name], verbs: ["get"], namespace }];
+  });
+}
+
+function watchRules({ apiVersion, kind, namespaces }: Trigger, { group, plural, namespaced }: KindFacts): ScopedRule[] {
+  const verbs = ["list", "watch"];
+  const rule = { apiGroups: [group], resources: [plural], verbs };
+  const rules: ScopedRule[] =
+    namespaced && namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...rule, namespace })) : [rule];
+  // Which namespaces have the labels changes: the kind is read in each of them, and they are followed themselves.
+  if (namespaces.type === "labels") rules.push({ apiGroups: [""], resources: ["namespaces"], verbs });
+  // Whether a kind that is gone was removed with its objects, its definition says.
+  if (group.includes(".") && !builtInKinds(apiVersion, kind)) {
+    const resourceNames = [`${plural}.${group}`];
+    rules.push({
+      apiGroups: ["apiextensions.k8s.io"],
+      resources: ["customresourcedefinitions"],
+      resourceNames,
+      verbs: ["get"],
+    });
+  }
+  return rules;
+}
+
+function kindOf(manifest: FunctionManifest, trigger: Trigger, kinds: KnownKinds): KindFacts {
+  const { apiVersion, kind } = trigger;
+  const found = kinds(apiVersion, kind);
+  if (found) return { ...found, group: splitApiVersion(apiVersion).group };
+  throw new WatchfireError("WF_RBAC_UNKNOWN_KIND", {
+    what: `nothing says which resource ${apiVersion} ${kind} is`,
+    place: { file: manifest.file },
+    path: `spec.triggers[${manifest.triggers.indexOf(trigger)}].watch`,
+    actual: kind,
+  });
+}
