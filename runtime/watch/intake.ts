@@ -219,7 +219,7 @@ export class Intake {
       headers: acceptHeader(this.parts.spec, "watch"),
       identity: new ObjectIdentity(resource),
       timeoutMs: timeoutSeconds * 1000,
-      idleMs: () => (this.phase === "initial" ? initialIdleMs : this.parts.liveness.idleMs),
+      idleMs: (lines) => (this.phase === "initial" ? initialIdleMs : this.parts.liveness.idleMs(lines)),
       congested: () => this.parts.audience.congested,
       ...on,
     });

@@ -37,9 +37,13 @@ export class Liveness {
     return lastedMs < this.timeoutS * 1000 - graceMs;
   }
 
-  /** Silence that the current connection is allowed, in milliseconds. */
-  get idleMs(): number {
-    return this.bookmarksSeen ? bookmarkedIdleMs : this.timeoutS * 1000 + graceMs;
+  /**
+   * Silence that the current connection is allowed, in milliseconds. API servers keep bookmarks back that are no newer
+   * than where the watch began (`cache_watcher.go`): until it has brought a line, its silence says nothing.
+   * @param lines that came on it.
+   */
+  idleMs(lines: number): number {
+    return this.bookmarksSeen && lines > 0 ? bookmarkedIdleMs : this.timeoutS * 1000 + graceMs;
   }
 
   /** A bookmark came that does not end initial events: those come from servers that send no others, too. */

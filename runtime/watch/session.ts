@@ -24,7 +24,8 @@ export interface SessionOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly identity: ObjectIdentity;
   readonly timeoutMs: number;
-  idleMs(): number;
+  /** Silence that is allowed after so many lines, in milliseconds. */
+  idleMs(lines: number): number;
   /** A promise while no more can be taken. */
   congested(): Promise<void> | undefined;
   /** The server accepted the watch. */
@@ -84,7 +85,7 @@ export class Session {
     const response = await transport.request({ method: "GET", path, query, headers, purpose: "watch", signal });
     const type = String(response.headers["content-type"] ?? "no content type");
     if (response.status !== 200 || !type.includes("json")) return this.refusal(response, type);
-    this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(), timeoutMs }, (type) =>
+    this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(this.lines), timeoutMs }, (type) =>
       this.end({ type }),
     );
     this.options.opened();

@@ -53,7 +53,7 @@ export class Standing {
   status(lastByteAt: number | undefined, subscribers: number): SourceStatus {
     const { apiVersion, kind, namespace, labelSelector, fieldSelector } = this.spec;
     const now = this.clock.monotonic();
-    const age = (at: number | undefined) => (at === undefined ? undefined : now - at);
+    const age = (at: number | undefined) => (at === undefined ? undefined : Math.round(now - at));
     return {
       apiVersion,
       kind,
@@ -71,7 +71,7 @@ export class Standing {
       lastError: this.lastError && {
         cause: this.lastError.cause,
         message: this.lastError.message,
-        ageMs: now - this.lastError.at,
+        ageMs: Math.round(now - this.lastError.at),
       },
     };
   }
