@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { Message } from "esbuild";
-import { type ErrorCode, type Place, WatchfireError } from "../errors.ts";
+import { type ErrorCode, lowerFirst, type Place, WatchfireError } from "../errors.ts";
 import { displayPath, isInstalled } from "./source-path.ts";
 
 /** A fault of our own that travels through esbuild as a message's `detail`. */
@@ -65,5 +65,3 @@ function placeOf(message: Message, handler: string, entry: string): Place {
   if (!location || location.file === entry) return { file: displayPath(handler, folder) };
   return { file: displayPath(location.file, folder), line: location.line, column: location.column + 1 };
 }
-
-const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

@@ -1,5 +1,5 @@
-import { TypeError as CelTypeError, Environment, ParseError } from "@marcbachmann/cel-js";
-import { type Place, WatchfireError } from "../errors.ts";
+import { TypeError as CelTypeError, Environment, ParseError, type TypeCheckResult } from "@marcbachmann/cel-js";
+import { lowerFirst, type Place, WatchfireError } from "../errors.ts";
 
 /** A compiled expression over `object` and `oldObject`. */
 interface Condition {
@@ -57,33 +57,52 @@ export class MatchConditions {
   }
 }
 
+type Evaluate = Condition["evaluate"];
+
+/** Why an expression does not compile, in words. */
+export class ExpressionError extends Error {
+  override readonly name = "ExpressionError";
+  readonly code: "WF_FILTER_CONDITION_SYNTAX" | "WF_FILTER_CONDITION_TYPE";
+
+  constructor(code: ExpressionError["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** @throws ExpressionError unless it compiles to a bool, or to what may turn out as one */
+export function compileExpression(expression: string): Evaluate {
+  let check: TypeCheckResult;
+  let parsed: ReturnType<typeof environment.parse>;
+  try {
+    parsed = environment.parse(expression);
+    check = parsed.check();
+  } catch (error) {
+    throw new ExpressionError("WF_FILTER_CONDITION_SYNTAX", `does not compile: ${describe(error)}`);
+  }
+  if (!check.valid) throw new ExpressionError("WF_FILTER_CONDITION_TYPE", `does not compile: ${describe(check.error)}`);
+  if (check.type === "bool" || check.type === "dyn") return parsed;
+  throw new ExpressionError("WF_FILTER_CONDITION_TYPE", `yields ${check.type}, not bool`);
+}
+
 function compile({ name, expression }: ConditionSource, index: number, place: Place | undefined): Condition {
-  const fault = (code: "WF_FILTER_CONDITION_SYNTAX" | "WF_FILTER_CONDITION_TYPE", what: string): WatchfireError =>
-    new WatchfireError(code, {
-      what,
+  try {
+    return { name, evaluate: compileExpression(expression) };
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw new WatchfireError(error.code, {
+      what: `condition ${name} ${error.message}`,
       path: `matchConditions[${index}].expression`,
       actual: expression,
       ...(place && { place }),
     });
-  try {
-    const parsed = environment.parse(expression);
-    const check = parsed.check();
-    if (!check.valid) throw fault("WF_FILTER_CONDITION_TYPE", describe(name, check.error));
-    if (check.type !== "bool" && check.type !== "dyn") {
-      throw fault("WF_FILTER_CONDITION_TYPE", `condition ${name} yields ${check.type}, not bool`);
-    }
-    return { name, evaluate: parsed };
-  } catch (error) {
-    if (error instanceof WatchfireError) throw error;
-    throw fault("WF_FILTER_CONDITION_SYNTAX", describe(name, error));
   }
 }
 
 /** What CEL says, with the character of the expression it says it about, from 1. */
-function describe(name: string, error: unknown): string {
-  const summary = firstLine(error);
+function describe(error: unknown): string {
   const at = error instanceof ParseError || error instanceof CelTypeError ? error.range?.start : undefined;
-  return `condition ${name}: ${summary}${at === undefined ? "" : ` at character ${at + 1}`}`;
+  return `${lowerFirst(firstLine(error))}${at === undefined ? "" : ` at character ${at + 1}`}`;
 }
 
 const firstLine = (error: unknown): string =>

@@ -1,19 +1,8 @@
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isNode,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseAllDocuments,
-} from "yaml";
-import { type Place, WatchfireError } from "../errors.ts";
-
-/** A path into a document: keys and indices. */
-export type Path = readonly PropertyKey[];
+import { type Document, isAlias, isMap, isNode, isPair, isSeq, LineCounter, type Node, parseAllDocuments } from "yaml";
+import { type ErrorCode, type Place, WatchfireError } from "../errors.ts";
+import { documentFaults } from "./document-fault.ts";
+import { tooDeep } from "./nesting.ts";
+import { keyOf, type Path } from "./path.ts";
 
 /** One YAML document of a file. */
 export interface ManifestDocument {
@@ -27,16 +16,27 @@ export interface ManifestDocument {
 }
 
 /**
- * Splits a file into its documents; empty ones are left out. Faults of syntax belong to their document alone.
+ * Splits a file into its documents; empty ones are left out, but not all of them: a file that says nothing has a fault.
+ * Faults of syntax belong to their document alone.
  * @param file the name that faults show
  */
 export function readDocuments(text: string, file: string): ManifestDocument[] {
+  const deep = tooDeep(text);
+  if (deep) return [unread({ file, ...deep }, "WF_MANIFEST_SYNTAX", "nested deeper than any manifest")];
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, strict: true });
-  if (!Array.isArray(documents)) return [];
-  return documents
+  const options = { lineCounter: lines, prettyErrors: false, strict: true, uniqueKeys: false, stringKeys: true };
+  const parsed = parseAllDocuments(text, options);
+  const documents = (Array.isArray(parsed) ? parsed : [])
     .map((document) => new ParsedDocument(document, lines, file))
     .filter(({ value, faults }) => faults.length > 0 || (value !== null && value !== undefined));
+  if (documents.length > 0) return documents;
+  return [unread({ file, line: 1, column: 1 }, "WF_MANIFEST_NOT_A_FUNCTION", "the file declares nothing")];
+}
+
+/** Stands for a file of which nothing can be read. */
+function unread(place: Place, code: ErrorCode, what: string): ManifestDocument {
+  const faults = [new WatchfireError(code, { what, place })];
+  return { value: undefined, faults, place: () => place, placeOfKey: () => place };
 }
 
 class ParsedDocument implements ManifestDocument {
@@ -50,22 +50,8 @@ class ParsedDocument implements ManifestDocument {
     this.document = document;
     this.lines = lines;
     this.file = file;
-    const faults = [...document.errors, ...document.warnings].map(
-      (fault) =>
-        new WatchfireError(fault.code === "DUPLICATE_KEY" ? "WF_MANIFEST_DUPLICATE_KEY" : "WF_MANIFEST_SYNTAX", {
-          what: lowerFirst(fault.message),
-          place: this.at(fault.pos[0]),
-        }),
-    );
-    if (faults.length === 0) {
-      try {
-        this.value = document.toJS();
-      } catch (error) {
-        // Aliases that would unfold without end.
-        const what = error instanceof Error ? lowerFirst(error.message) : "cannot be read";
-        faults.push(new WatchfireError("WF_MANIFEST_SYNTAX", { what, place: { file } }));
-      }
-    }
+    const faults = documentFaults(document, (offset) => this.at(offset));
+    if (faults.length === 0) this.value = document.toJS({ maxAliasCount: -1 });
     this.faults = faults;
   }
 
@@ -106,12 +92,7 @@ class ParsedDocument implements ManifestDocument {
   }
 
   private at(offset: number | undefined): Place {
-    if (offset === undefined) return { file: this.file };
-    const { line, col } = this.lines.linePos(offset);
+    const { line, col } = this.lines.linePos(offset ?? 0);
     return { file: this.file, line, column: col };
   }
 }
-
-const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);
-
-const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, "");

@@ -1,57 +1,52 @@
 import type { z } from "zod";
-import { type ErrorCode, type FaultDetail, WatchfireError } from "../errors.ts";
-import type { ManifestDocument, Path } from "./document.ts";
+import { type ErrorCode, type FaultDetail, lowerFirst, WatchfireError } from "../errors.ts";
+import type { ManifestDocument } from "./document.ts";
+import { unitHint, valueHint } from "./hint.ts";
 import { jsonSchema } from "./json-schema.ts";
+import { type Path, showPath } from "./path.ts";
 import type { RuleFault } from "./rules.ts";
 import { suggest } from "./suggest.ts";
-
-/** A path as people write it: `spec.triggers[0].watch.kind`. */
-export function showPath(path: Path): string {
-  let shown = "";
-  for (const step of path) {
-    const name = String(step);
-    if (typeof step === "number") shown += `[${name}]`;
-    else if (/^[\w$-]+$/.test(name)) shown += shown === "" ? name : `.${name}`;
-    else shown += `[${JSON.stringify(name)}]`;
-  }
-  return shown;
-}
 
 /** What a rule between fields found, with its place. */
 export function faultOfRule({ code, path, what, hint }: RuleFault, document: ManifestDocument): WatchfireError {
   return fault(code, document, path, { what, ...(hint === undefined ? {} : { hint }) });
 }
 
-/** The faults that one zod issue stands for: several where an object has several unknown fields. */
-export function faultsOfIssue(issue: z.core.$ZodIssue, document: ManifestDocument): WatchfireError[] {
+/** The faults that zod's issues stand for: one for each cause. */
+export function faultsOfIssues(issues: readonly z.core.$ZodIssue[], document: ManifestDocument): WatchfireError[] {
+  const meant = new Set<string>();
+  const unknown = issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => unknownField([...issue.path, key], document, meant))
+      : [],
+  );
+  const others = issues
+    .filter(({ code, path }) => code !== "unrecognized_keys" && !meant.has(showPath(path)))
+    .map((issue) => faultOfIssue(issue, document));
+  return [...others, ...unknown];
+}
+
+function faultOfIssue(issue: z.core.$ZodIssue, document: ManifestDocument): WatchfireError {
   const path = issue.path;
   const actual = valueAt(document.value, path);
   switch (issue.code) {
-    case "unrecognized_keys":
-      return issue.keys.map((key) => unknownField([...path, key], document));
     case "invalid_type":
-      return [actual === undefined ? missing(path, document) : wrongType(issue.expected, path, actual, document)];
+      return actual === undefined ? missing(path, document) : wrongType(issue.expected, path, actual, document);
     case "invalid_value": {
-      if (actual === undefined) return [missing(path, document)];
+      if (actual === undefined) return missing(path, document);
       const values = issue.values.map(String);
-      const meant = typeof actual === "string" ? suggest(actual, values) : undefined;
       const what = values.length === 1 ? `expected ${values[0]}` : `expected one of ${values.join(", ")}`;
-      const hint = meant === undefined ? {} : { hint: `did you mean ${meant}?` };
-      return [fault(valueCode(path), document, path, { what, ...hint })];
+      const near = typeof actual === "string" ? suggest(actual, values) : undefined;
+      const hint = valueHint(path, actual) ?? (near === undefined ? undefined : `did you mean ${near}?`);
+      return fault("WF_MANIFEST_INVALID_VALUE", document, path, { what, ...(hint !== undefined && { hint }) });
     }
-    case "too_small":
-    case "too_big":
-      return [fault("WF_MANIFEST_INVALID_VALUE", document, path, { what: sizeFault(issue) })];
-    default:
-      return [fault("WF_MANIFEST_INVALID_VALUE", document, path, { what: issue.message, ...hintFor(path, actual) })];
+    default: {
+      const what = issue.code === "too_small" || issue.code === "too_big" ? sizeFault(issue) : issue.message;
+      const hint = valueHint(path, actual);
+      return fault("WF_MANIFEST_INVALID_VALUE", document, path, { what, ...(hint !== undefined && { hint }) });
+    }
   }
 }
-
-/** A wrong apiVersion or kind means that the document is another thing altogether. */
-const valueCode = (path: Path): ErrorCode =>
-  path.length === 1 && (path[0] === "apiVersion" || path[0] === "kind")
-    ? "WF_MANIFEST_NOT_A_FUNCTION"
-    : "WF_MANIFEST_INVALID_VALUE";
 
 function fault(code: ErrorCode, document: ManifestDocument, path: Path, detail: FaultDetail): WatchfireError {
   const actual = valueAt(document.value, path);
@@ -70,57 +65,55 @@ function missing(path: Path, document: ManifestDocument): WatchfireError {
   });
 }
 
-function unknownField(path: Path, document: ManifestDocument): WatchfireError {
-  const known = Object.keys(propertySchema(path.slice(0, -1))?.properties ?? {});
-  const meant = suggest(String(path.at(-1)), known);
+/** @param meant takes the path that was probably meant: it is not missing as well */
+function unknownField(path: Path, document: ManifestDocument, meant: Set<string>): WatchfireError {
+  const parent = path.slice(0, -1);
+  const known = Object.keys(propertySchema(parent)?.properties ?? {});
+  const near = suggest(String(path.at(-1)), known);
+  if (near !== undefined) meant.add(showPath([...parent, near]));
   return new WatchfireError("WF_MANIFEST_UNKNOWN_FIELD", {
     what: `unknown field ${JSON.stringify(path.at(-1))}`,
     place: document.placeOfKey(path),
     path: showPath(path),
-    hint: meant === undefined ? `known here: ${known.join(", ")}` : `did you mean ${meant}?`,
+    hint: near === undefined ? `known here: ${known.join(", ")}` : `did you mean ${near}?`,
   });
 }
 
+/** zod's names of types, as people who write YAML call them. */
+const typeNames: Readonly<Record<string, string>> = {
+  int: "a whole number",
+  number: "a number",
+  string: "a text",
+  boolean: "true or false",
+  array: "a list",
+  object: "a map",
+  record: "a map",
+};
+
 function wrongType(expected: string, path: Path, actual: unknown, document: ManifestDocument): WatchfireError {
-  const type = expected === "int" ? "whole number" : expected === "record" ? "map" : expected;
-  const scalar = typeof actual === "number" || typeof actual === "boolean";
-  const quoted = path.includes("env") ? "put the value in quotes" : `put it in quotes: "${actual}"`;
-  const hint = expected === "string" && scalar ? { hint: quoted } : {};
-  const received = Array.isArray(actual) ? "a list" : actual === null ? "nothing" : `a ${typeof actual}`;
-  return fault("WF_MANIFEST_WRONG_TYPE", document, path, { what: `expected ${type}, received ${received}`, ...hint });
+  const received = actual === null ? "nothing" : typeNames[Array.isArray(actual) ? "array" : typeof actual];
+  const what = `expected ${typeNames[expected] ?? expected}, received ${received}`;
+  const hint = typeHint(expected, path, actual);
+  return fault("WF_MANIFEST_WRONG_TYPE", document, path, { what, ...(hint !== undefined && { hint }) });
+}
+
+function typeHint(expected: string, path: Path, actual: unknown): string | undefined {
+  if (actual === null) return "give it a value, or leave the field out";
+  if (typeof actual === "object") return undefined;
+  const shown = path.includes("env") ? "…" : String(actual);
+  if (expected === "array") return `write a list: [${typeof actual === "string" ? JSON.stringify(shown) : shown}]`;
+  if (expected === "string") return unitHint(path, shown) ?? `put it in quotes: "${shown}"`;
+  const number = /^(?:int|number)$/.test(expected) && /^\d+$/.test(String(actual));
+  return number ? `write it without quotes: ${shown}` : undefined;
 }
 
 function sizeFault(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
   const limit = issue.code === "too_small" ? `at least ${issue.minimum}` : `at most ${issue.maximum}`;
   if (!issue.message.startsWith("Too ")) return issue.message;
   if (issue.origin === "array") return `expected ${limit} items`;
-  return issue.origin === "string" ? `expected ${limit} characters` : `expected ${limit}`;
+  if (issue.origin !== "string") return `expected ${limit}`;
+  return issue.code === "too_small" && issue.minimum === 1 ? "expected a text" : `expected ${limit} characters`;
 }
-
-/** Hints for the mistakes that people bring along from other formats. */
-function hintFor(path: Path, actual: unknown): { hint?: string } {
-  if (typeof actual !== "string") return {};
-  const names = path.filter((step) => typeof step === "string");
-  const last = names.at(-1);
-  if (names.includes("permissions")) {
-    if (last === "resources")
-      return { hint: `use the plural that \`kubectl api-resources\` shows, such as ${plural(actual)}` };
-    if (last === "apiGroups" && actual.includes("/")) return { hint: `write the group alone: ${actual.split("/")[0]}` };
-    if (last === "apiGroups" && /^v\d/.test(actual)) return { hint: 'the core group is written ""' };
-  }
-  if (last === "host")
-    return { hint: `write the name alone, such as ${hostIn(actual)}, and its ports under \`ports\`` };
-  if (/^\d+$/.test(actual) && /delay|timeout|cpu/i.test(last ?? ""))
-    return { hint: `add a unit: ${actual}s or ${actual}ms` };
-  return {};
-}
-
-const plural = (text: string): string => `${text.toLowerCase().replace(/s$/, "")}s`;
-const hostIn = (text: string): string =>
-  text
-    .replace(/^\w+:\/\//, "")
-    .replace(/^\*\./, "")
-    .replace(/[:/].*$/s, "") || "example.com";
 
 /** The JSON Schema of what stands at a path. */
 function propertySchema(path: Path) {
@@ -141,5 +134,3 @@ function valueAt(value: unknown, path: Path): unknown {
   }
   return current;
 }
-
-const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, "");

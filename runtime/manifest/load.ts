@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { WatchfireError } from "../errors.ts";
@@ -100,14 +101,30 @@ function list(folder: string): Dirent[] | undefined {
 }
 
 function readText(file: string): string | WatchfireError {
-  const unreadable = (what: string, detail: object) =>
-    new WatchfireError("WF_MANIFEST_UNREADABLE", { what, place: { file }, ...detail });
+  const unreadable = (what: string, actual: unknown, cause?: unknown) =>
+    new WatchfireError("WF_MANIFEST_UNREADABLE", { what, place: { file }, actual, cause });
   try {
     const { size } = statSync(file);
-    if (size > fileLimit) return unreadable("the file is too large", { actual: `${size} bytes` });
-    const text = readFileSync(file, "utf8");
-    return text.trim() === "" ? unreadable("the file is empty", {}) : text;
+    return size > fileLimit ? unreadable("the file is too large", `${size} bytes`) : readUtf8(readFileSync(file), file);
   } catch (cause) {
-    return unreadable(cause instanceof Error ? cause.message : "cannot be read", { cause });
+    return unreadable("the file cannot be read", (cause as NodeJS.ErrnoException).code, cause);
+  }
+}
+
+/** YAML may be UTF-16 as well; a manifest is UTF-8, as all that reads it beside the runtime expects. */
+function readUtf8(bytes: Buffer, file: string): string | WatchfireError {
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
+  for (let start = 0, line = 1; ; line++) {
+    const newline = bytes.indexOf(0x0a, start);
+    const end = newline < 0 ? bytes.length : newline;
+    const text = bytes.subarray(start, end);
+    if (!isUtf8(text)) {
+      return new WatchfireError("WF_MANIFEST_UNREADABLE", {
+        what: "the file is not UTF-8",
+        place: { file, line, column: text.toString("utf8").indexOf("\uFFFD") + 1 },
+        hint: "save it as UTF-8",
+      });
+    }
+    start = end + 1;
   }
 }

@@ -16,9 +16,11 @@ const list = <Item extends z.ZodType>(item: Item) =>
 /** RBAC's PolicyRule and the namespaces in which it holds. */
 export const permissionSchema = z.strictObject({
   apiGroups: list(
-    z.string().refine((group) => group === "" || group === "*" || (dnsSubdomain.test(group) && !/^v\d/.test(group)), {
-      error: 'expected an API group without its version, such as "" (core) or apps',
-    }),
+    z
+      .string()
+      .refine((group) => group === "" || group === "*" || (dnsSubdomain.test(group) && !/^v\d|^core$/.test(group)), {
+        error: 'expected an API group without its version, such as "" (core) or apps',
+      }),
   ).describe('API groups without version; "" is the core group, "*" all.'),
   resources: list(
     z.string().regex(resource, { error: "expected a plural in lower case, such as configmaps or deployments/scale" }),

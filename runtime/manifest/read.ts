@@ -2,11 +2,12 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { WatchfireError } from "../errors.ts";
 import { type ManifestDocument, readDocuments } from "./document.ts";
-import { faultOfRule, faultsOfIssue } from "./fault.ts";
+import { faultOfRule, faultsOfIssues } from "./fault.ts";
 import type { FunctionManifest } from "./function.ts";
 import { normalise } from "./normalise.ts";
 import { type ExpressionChecker, ruleFaults } from "./rules.ts";
-import { manifestSchema } from "./schema.ts";
+import { apiVersion, manifestSchema } from "./schema.ts";
+import { suggest } from "./suggest.ts";
 
 /** One document of a file: a function, or what keeps it from being one. */
 export interface ReadManifest {
@@ -22,30 +23,64 @@ export interface ReadManifest {
 /**
  * Checks every document of a file, each by itself: all faults of one at once.
  * @param file as faults show it
- * @param folder absolute; what `handler` is relative to
+ * @param folder absolute; what `handler` is relative to. Undefined where the code is at hand already: no file is looked for
  */
 export function readManifests(
   text: string,
   file: string,
-  folder: string,
+  folder: string | undefined,
   checkExpression?: ExpressionChecker,
 ): ReadManifest[] {
   return readDocuments(text, file).map((document) => {
     const name = nameOf(document.value);
     if (document.faults.length > 0) return { name, manifest: undefined, faults: document.faults, document };
+    const stranger = strangerFault(document);
+    if (stranger) return { name, manifest: undefined, faults: [stranger], document };
     const checked = manifestSchema.safeParse(document.value);
-    const issues = checked.error?.issues ?? [];
-    const faults = issues.flatMap((issue) => faultsOfIssue(issue, document));
-    // Whatever is no Function at all has nothing to gain from a hundred faults of a Function's fields.
-    const stranger = faults.filter((fault) => fault.code === "WF_MANIFEST_NOT_A_FUNCTION");
-    if (stranger.length > 0) return { name, manifest: undefined, faults: stranger, document };
-    for (const fault of ruleFaults(document.value, checkExpression)) faults.push(faultOfRule(fault, document));
-    const handler = handlerFault(document, folder);
-    if (handler) faults.push(handler);
-    faults.sort((a, b) => position(a) - position(b));
-    const manifest = checked.data && faults.length === 0 ? normalise(checked.data, file, folder) : undefined;
+    const found = faultsOfIssues(checked.error?.issues ?? [], document);
+    for (const fault of ruleFaults(document.value, checkExpression)) found.push(faultOfRule(fault, document));
+    const handler = folder === undefined ? undefined : handlerFault(document, folder);
+    if (handler) found.push(handler);
+    const faults = onePerPlace(found).sort((a, b) => position(a) - position(b));
+    const manifest = checked.data && faults.length === 0 ? normalise(checked.data, file, folder ?? "/") : undefined;
     return { name, manifest, faults, document };
   });
+}
+
+/** Whatever is no Function at all has nothing to gain from a hundred faults of a Function's fields. */
+function strangerFault(document: ManifestDocument): WatchfireError | undefined {
+  const fault = (path: string, what: string, actual?: unknown, hint?: string): WatchfireError =>
+    new WatchfireError("WF_MANIFEST_NOT_A_FUNCTION", {
+      what,
+      place: document.place(path === "" ? [] : [path]),
+      path,
+      actual,
+      ...(hint !== undefined && { hint }),
+    });
+  const { value } = document;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return fault("", "the document is no map", Array.isArray(value) ? undefined : value);
+  }
+  const expected = { apiVersion, kind: "Function" };
+  const given = value as Partial<Record<keyof typeof expected, unknown>>;
+  if (given.apiVersion === undefined && given.kind === undefined) return fault("", "it has no apiVersion and no kind");
+  for (const field of ["apiVersion", "kind"] as const) {
+    const actual = given[field];
+    if (actual === undefined || actual === expected[field]) continue;
+    const near = typeof actual === "string" && suggest(actual, [expected[field]]);
+    return fault(field, `expected ${expected[field]}`, actual, near ? `did you mean ${near}?` : undefined);
+  }
+  return undefined;
+}
+
+/** Of several faults at one path the first: what follows from it is no second cause. */
+function onePerPlace(faults: readonly WatchfireError[]): WatchfireError[] {
+  const first = new Map<string, WatchfireError>();
+  for (const fault of faults) {
+    const path = fault.detail.path ?? "";
+    if (!first.has(path)) first.set(path, fault);
+  }
+  return [...first.values()];
 }
 
 function handlerFault(document: ManifestDocument, folder: string): WatchfireError | undefined {

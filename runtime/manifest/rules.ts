@@ -54,7 +54,7 @@ function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<
     yield {
       code: "WF_MANIFEST_INVALID_VALUE",
       path,
-      what: "matchNames and labels exclude each other",
+      what: "matchNames excludes matchLabels and matchExpressions",
       hint: "use two triggers, or one of the two",
     };
   }
@@ -62,7 +62,7 @@ function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<
     matchLabels: Object.fromEntries(Object.entries(isRecord(labels) ? labels : {}).filter(isTextEntry)),
     matchExpressions: expressions.map((expression) => ({
       key: text(field(expression, "key")) ?? "any",
-      operator: text(field(expression, "operator")) ?? "Exists",
+      operator: text(field(expression, "operator")) ?? "",
       values: items(field(expression, "values")).map((value) => text(value) ?? ""),
     })),
   };
@@ -109,16 +109,23 @@ function* envFaults(env: unknown[]): Generator<RuleFault> {
   for (const [index, variable] of env.entries()) {
     const path = ["spec", "env", index];
     const from = field(variable, "valueFrom");
-    if (isRecord(variable) && (field(variable, "value") === undefined) === (from === undefined)) {
-      const what = from === undefined ? "value or valueFrom is missing" : "value and valueFrom exclude each other";
-      yield { code: from === undefined ? "WF_MANIFEST_MISSING_FIELD" : "WF_MANIFEST_INVALID_VALUE", path, what };
+    const both = field(variable, "value") !== undefined;
+    if (hasOnly(variable, ["name", "value", "valueFrom"]) && both === (from !== undefined)) {
+      const what = both ? "value and valueFrom exclude each other" : "value or valueFrom is missing";
+      yield { code: both ? "WF_MANIFEST_INVALID_VALUE" : "WF_MANIFEST_MISSING_FIELD", path, what };
     }
-    if (isRecord(from) && (from.secretKeyRef === undefined) === (from.configMapKeyRef === undefined)) {
-      const what = "expected exactly one of secretKeyRef and configMapKeyRef";
+    if (hasOnly(from, keyRefs) && (from.secretKeyRef === undefined) === (from.configMapKeyRef === undefined)) {
+      const what = `expected exactly one of ${keyRefs.join(" and ")}`;
       yield { code: "WF_MANIFEST_INVALID_VALUE", path: [...path, "valueFrom"], what };
     }
   }
 }
+
+const keyRefs = ["secretKeyRef", "configMapKeyRef"];
+
+/** Whether it is a map of these fields: of one with others it is already said that they are unknown. */
+const hasOnly = (value: unknown, known: readonly string[]): value is Record<string, unknown> =>
+  isRecord(value) && Object.keys(value).every((key) => known.includes(key));
 
 /** Indices of the texts that occurred before. */
 function repeated(values: readonly unknown[]): number[] {

@@ -14,22 +14,27 @@ export interface SelectorFault {
   readonly message: string;
 }
 
+const keyForm = "such as app or example.com/role";
+const valueForm = "at most 63 letters, digits, -, _ and .";
+
 /** What is wrong with a label selector; empty where nothing is. */
 export function labelSelectorFaults(selector: LabelSelector): SelectorFault[] {
   const faults: SelectorFault[] = [];
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
     const path = ["matchLabels", key];
-    if (!isLabelKey(key)) faults.push({ path, message: "the key is no label key" });
-    if (!isLabelValue(value)) faults.push({ path, message: "expected a label value" });
+    if (!isLabelKey(key)) faults.push({ path, message: `the key is no label's key, ${keyForm}` });
+    else if (!isLabelValue(value)) faults.push({ path, message: `expected a label's value, ${valueForm}` });
   }
   for (const [index, { key, operator, values = [] }] of (selector.matchExpressions ?? []).entries()) {
     const path = ["matchExpressions", index];
-    if (!isLabelKey(key)) faults.push({ path: [...path, "key"], message: "expected a label key" });
+    if (!isLabelKey(key)) faults.push({ path: [...path, "key"], message: `expected a label's key, ${keyForm}` });
     const takesValues = operator === "In" || operator === "NotIn";
+    const takesNone = operator === "Exists" || operator === "DoesNotExist";
     if (takesValues && values.length === 0) faults.push({ path, message: `${operator} needs values` });
-    if (!takesValues && values.length > 0) faults.push({ path, message: `${operator} takes no values` });
+    if (takesNone && values.length > 0) faults.push({ path, message: `${operator} takes no values` });
     for (const [at, value] of values.entries()) {
-      if (!isLabelValue(value)) faults.push({ path: [...path, "values", at], message: "expected a label value" });
+      if (!isLabelValue(value))
+        faults.push({ path: [...path, "values", at], message: `expected a label's value, ${valueForm}` });
     }
   }
   return faults;

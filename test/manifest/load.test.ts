@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
 import { folderOf, loadSpec, manifest } from "./folder.ts";
@@ -57,10 +59,11 @@ describe("loading a functions folder", () => {
   });
 
   it("says so where the folder or a file cannot be read", async () => {
-    const folder = folderOf({ "a/function.yaml": "\n", "big/function.yaml": `# ${"x".repeat(1024 * 1024)}` });
-    expect((await loadFunctions(folder)).faults.map(({ code }) => code)).toEqual([
-      "WF_MANIFEST_UNREADABLE",
-      "WF_MANIFEST_UNREADABLE",
+    const folder = folderOf({ "big/function.yaml": `# ${"x".repeat(1024 * 1024)}` });
+    mkdirSync(join(folder, "a", "function.yaml"), { recursive: true });
+    expect((await loadFunctions(folder)).faults.map(({ code, detail }) => [code, detail.actual])).toEqual([
+      ["WF_MANIFEST_UNREADABLE", "EISDIR"],
+      ["WF_MANIFEST_UNREADABLE", "1048578 bytes"],
     ]);
     expect((await loadFunctions(`${folder}/none`)).faults.map(({ code }) => code)).toEqual(["WF_MANIFEST_FOLDER"]);
   });

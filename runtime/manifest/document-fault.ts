@@ -1,0 +1,118 @@
+import { type Document, isAlias, isCollection, isMap, isNode, isPair, isSeq, type Node, visit } from "yaml";
+import { lowerFirst, type Place, WatchfireError } from "../errors.ts";
+import { keyOf, type Path, showPath } from "./path.ts";
+
+/** Aliases may unfold to this many nodes; a manifest of hundreds of triggers has fewer. */
+const mostNodes = 10_000;
+
+/** Where an offset of the file stands. */
+export type Locate = (offset: number | undefined) => Place;
+
+/** What is wrong with a document before its fields are looked at, in the order of the file. */
+export function documentFaults(document: Document.Parsed, locate: Locate): readonly WatchfireError[] {
+  const syntax = syntaxFault(document, locate);
+  if (syntax) return [syntax];
+  const structure = new Structure(locate);
+  structure.measure(document.contents, []);
+  return structure.faults;
+}
+
+/** One fault a document: after the first, a parser mostly stumbles over what that one left behind. */
+function syntaxFault(document: Document.Parsed, locate: Locate): WatchfireError | undefined {
+  const errors = [...document.errors, ...document.warnings];
+  const [first] = errors;
+  if (!first) return undefined;
+  const fault = (at: number | undefined, what: string, hint?: string): WatchfireError =>
+    new WatchfireError("WF_MANIFEST_SYNTAX", { what, place: locate(at), ...(hint !== undefined && { hint }) });
+  // Of a quote that is not closed the end is told, and before that what its beginning is taken for.
+  if (errors.some(({ message }) => /^Missing closing ['"]quote/.test(message))) {
+    return fault(lastQuote(document), "this quote is not closed", "close it");
+  }
+  if (first.code === "TAB_AS_INDENT") {
+    return fault(first.pos[0], "YAML does not take tabs as indentation", "indent with spaces");
+  }
+  if (first.code === "NON_STRING_KEY") return fault(first.pos[0], "a list or map is no name of a field");
+  return fault(first.pos[0], `not valid YAML: ${lowerFirst(first.message)}`);
+}
+
+function lastQuote(document: Document.Parsed): number | undefined {
+  let at: number | undefined;
+  visit(document, {
+    Scalar(_key, node) {
+      if (node.type === "QUOTE_SINGLE" || node.type === "QUOTE_DOUBLE") at = node.range?.[0];
+    },
+  });
+  return at;
+}
+
+/** Finds keys that are given twice, and aliases that stand for nothing, for themselves, or for too much. */
+class Structure {
+  readonly faults: WatchfireError[] = [];
+  private readonly locate: Locate;
+  /** By name: the newest anchor met so far. */
+  private readonly anchors = new Map<string, Node>();
+  private readonly sizes = new Map<Node, number>();
+  private readonly open = new Set<Node>();
+  private unfolded = 0;
+
+  constructor(locate: Locate) {
+    this.locate = locate;
+  }
+
+  /** Returns how many nodes it stands for, aliases unfolded. */
+  measure(node: unknown, path: Path): number {
+    if (isPair(node)) return this.measure(node.key, path) + this.measure(node.value, [...path, keyOf(node.key)]);
+    if (!isNode(node)) return 0;
+    if (isAlias(node)) return this.alias(node.source, node, path);
+    if (node.anchor) this.anchors.set(node.anchor, node);
+    let size = 1;
+    if (isCollection(node)) {
+      this.open.add(node);
+      if (isMap(node)) this.repeatedKeys(node.items, path);
+      for (const [index, item] of node.items.entries())
+        size += this.measure(item, isSeq(node) ? [...path, index] : path);
+      this.open.delete(node);
+    }
+    this.sizes.set(node, size);
+    return size;
+  }
+
+  private alias(name: string, node: Node, path: Path): number {
+    const target = this.anchors.get(name);
+    const size = target === undefined ? 0 : (this.sizes.get(target) ?? 0);
+    const before = this.unfolded;
+    this.unfolded += size;
+    if (target === undefined) {
+      this.fault(node, path, `the alias *${name} stands for nothing`, `put \`&${name}\` before it, or write the value`);
+    } else if (this.open.has(target)) {
+      this.fault(node, path, `the alias *${name} stands for what it is part of`, "write the value");
+    } else if (this.unfolded > mostNodes && before <= mostNodes) {
+      this.fault(node, path, `the document's aliases unfold to more than ${mostNodes} values`, "write fewer of them");
+    }
+    return size;
+  }
+
+  private fault(node: Node, path: Path, what: string, hint: string): void {
+    const place = this.locate(node.range?.[0]);
+    this.faults.push(new WatchfireError("WF_MANIFEST_SYNTAX", { what, place, path: showPath(path), hint }));
+  }
+
+  private repeatedKeys(pairs: readonly { readonly key: unknown }[], path: Path): void {
+    const first = new Map<string, Place>();
+    for (const { key } of pairs) {
+      const name = keyOf(key);
+      const place = this.locate(isNode(key) ? key.range?.[0] : undefined);
+      const earlier = first.get(name);
+      if (!earlier) first.set(name, place);
+      else {
+        this.faults.push(
+          new WatchfireError("WF_MANIFEST_DUPLICATE_KEY", {
+            what: `the field ${JSON.stringify(name)} is given a second time; the first is at ${earlier.line}:${earlier.column}`,
+            place,
+            path: showPath([...path, name]),
+          }),
+        );
+      }
+    }
+  }
+}

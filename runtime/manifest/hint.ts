@@ -1,0 +1,70 @@
+import type { Path } from "./path.ts";
+
+/** What to do about a value of the right type that cannot be used: for the mistakes that people bring from other formats. */
+export function valueHint(path: Path, actual: unknown): string | undefined {
+  if (typeof actual !== "string") return undefined;
+  const fields = path.filter((step) => typeof step === "string");
+  const field = fields.at(-1) ?? "";
+  if (fields.includes("permissions")) return permissionHint(field, actual);
+  if (field === "matchNames" && actual === "*") return "leave `namespaceSelector` out to watch in all of them";
+  if (field === "handler") return "name the file, such as ./handler.ts";
+  if (field === "host") return `write the name alone, such as ${hostIn(actual)}, and its ports under \`ports\``;
+  if (field === "kind" && /^[a-z]/.test(actual)) return "take the kind as `kubectl api-resources` shows it";
+  if (field === "apiVersion" && !actual.includes("/")) return `a group is followed by its version: ${actual}/v1`;
+  if (field === "name" && !fields.includes("env")) return dnsLabelHint(actual);
+  if (/^\d+(?:\.\d+)?$/.test(actual)) return unitHint(path, actual);
+  if (field === "memory" && /^\d+[kmg]i?b?$/i.test(actual)) return `write ${actual.replace(/i?b?$/i, "i")}`;
+  return undefined;
+}
+
+/** What to write where a number stands for an amount: `add its unit: "30s"`. Undefined where the field is no amount. */
+export function unitHint(path: Path, amount: string): string | undefined {
+  const field = String(path.at(-1));
+  if (field === "memory") return Number(amount) < 8192 ? `add its unit: "${amount}Mi"` : undefined;
+  if (field === "cpuPerEvent") return `add its unit: "${amount}ms"`;
+  if (/^(?:timeout|initialDelay|maxDelay)$/.test(field)) return `add its unit: "${amount}s" (or "${amount}ms")`;
+  return undefined;
+}
+
+function permissionHint(field: string, actual: string): string | undefined {
+  switch (field) {
+    case "apiGroups":
+      if (actual.includes("/")) return `write the group alone: ${actual.split("/")[0]}`;
+      return /^v\d|^core$/.test(actual) ? 'the core group is written ""' : undefined;
+    case "resources":
+      if (/^[a-z0-9.-]+\/$/.test(actual))
+        return `write ${actual.slice(0, -1)}, or name the subresource: ${actual}status`;
+      return `use the plural that \`kubectl api-resources\` shows, such as ${plural(actual)}`;
+    case "verbs":
+      if (actual === "watch") return "watching is what triggers do; to read objects, grant get or list";
+      return actual === "deletecollection" ? "grant list and delete; the client deletes one by one" : undefined;
+    case "namespaces":
+      return actual === "*" ? "leave `namespaces` out to grant it in all of them" : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Guesses as the API server does for a custom resource, and takes what ends in one s for a plural. */
+function plural(text: string): string {
+  const word = text.toLowerCase().replace(/[^a-z0-9.-]/g, "");
+  if (word === "") return "pods";
+  if (word.endsWith("ss")) return `${word}es`;
+  if (word.endsWith("y")) return `${word.slice(0, -1)}ies`;
+  return word.endsWith("s") ? word : `${word}s`;
+}
+
+function dnsLabelHint(actual: string): string | undefined {
+  const label = actual
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 63)
+    .replace(/^-|-$/g, "");
+  return label === "" ? undefined : `such as ${label}`;
+}
+
+const hostIn = (text: string): string =>
+  text
+    .replace(/^\w+:\/\//, "")
+    .replace(/^\*\./, "")
+    .replace(/[:/].*$/s, "") || "example.com";
