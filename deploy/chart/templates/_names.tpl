@@ -1,0 +1,80 @@
+{{- define "watchfire.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 52 | trimSuffix "-" }}
+{{- end }}
+
+{{/* At most 52 characters: the StatefulSet's controller appends a hash of 10 to a label that may have 63. */}}
+{{- define "watchfire.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else if contains $name .Release.Name }}
+{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "watchfire.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride }}
+{{- end }}
+
+{{- define "watchfire.account" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "watchfire.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name is needed where serviceAccount.create is false" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "watchfire.selector" -}}
+app.kubernetes.io/name: {{ include "watchfire.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "watchfire.labels" -}}
+{{- $own := dict
+  "app.kubernetes.io/name" (include "watchfire.name" .)
+  "app.kubernetes.io/instance" .Release.Name
+  "app.kubernetes.io/version" .Chart.AppVersion
+  "app.kubernetes.io/managed-by" .Release.Service
+  "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") }}
+{{- toYaml (merge $own .Values.commonLabels) }}
+{{- end }}
+
+{{- define "watchfire.image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- define "watchfire.store" -}}
+{{- if eq .Values.store.type "auto" }}
+{{- gt (int .Values.replicas) 1 | ternary "kubernetes" "sqlite" }}
+{{- else }}
+{{- .Values.store.type }}
+{{- end }}
+{{- end }}
+
+{{/* The chart's variables, and then the user's: one of the same name replaces the chart's. */}}
+{{- define "watchfire.env" -}}
+{{- $taken := list }}
+{{- range .Values.extraEnv }}{{ $taken = append $taken .name }}{{ end }}
+{{- $env := list }}
+{{- range $name, $path := dict "POD_NAME" "metadata.name" "POD_NAMESPACE" "metadata.namespace" "POD_UID" "metadata.uid" }}
+{{- $env = append $env (dict "name" $name "valueFrom" (dict "fieldRef" (dict "fieldPath" $path))) }}
+{{- end }}
+{{- $env = append $env (dict "name" "WATCHFIRE_LOG_LEVEL" "value" .Values.logLevel) }}
+{{- $kept := list }}
+{{- range $env }}{{ if not (has .name $taken) }}{{ $kept = append $kept . }}{{ end }}{{ end }}
+{{- toYaml (concat $kept .Values.extraEnv) }}
+{{- end }}
+
+{{- define "watchfire.podSecurityContext" -}}
+{{- $context := .Values.podSecurityContext }}
+{{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}
+{{- $context = omit $context "fsGroup" "fsGroupChangePolicy" }}
+{{- end }}
+{{- toYaml $context }}
+{{- end }}

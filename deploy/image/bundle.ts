@@ -1,0 +1,90 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { build, type Plugin } from "esbuild";
+import { guestScript, guestScriptName } from "../../runtime/sandbox/guest-script.host.ts";
+
+const runtime = join(import.meta.dirname, "../../runtime");
+
+/** What a pod and its operator need. The embedded cluster, and what works on a project's sources, stay in the checkout. */
+const commands = ["start", "executor", "validate", "dead-letters", "rbac", "doctor"];
+
+/**
+ * Bundles the runtime into JavaScript in `folder`, laid out so that code finds its neighbours where the sources have them:
+ * `bin/watchfire.js`, `sandbox/executor/main.js`, and beside the latter what the two have in common.
+ * Gives the files that went in.
+ */
+export async function bundleRuntime(folder: string): Promise<string[]> {
+  const { metafile } = await build({
+    entryPoints: {
+      "bin/watchfire": join(import.meta.dirname, "entry.ts"),
+      "sandbox/executor/main": join(runtime, "sandbox/executor/main.ts"),
+    },
+    outdir: folder,
+    chunkNames: "sandbox/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: `node${process.versions.node}`,
+    minifySyntax: true,
+    minifyWhitespace: true,
+    keepNames: true,
+    legalComments: "none",
+    metafile: true,
+    external: ["esbuild", "isolated-vm"],
+    banner: {
+      // Packages in CommonJS ask for Node's modules by `require`.
+      js: `import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);`,
+    },
+    plugins: [guestScriptMade, commandsOfThePod, kubeconfigAlone],
+  });
+  return Object.keys(metafile.inputs);
+}
+
+/** The guest's script is made here, instead of at each start. */
+const guestScriptMade: Plugin = {
+  name: "guest-script",
+  setup({ onLoad }) {
+    onLoad({ filter: /guest-script\.host\.ts$/ }, async () => ({
+      contents: [
+        `const script = ${JSON.stringify(await guestScript())};`,
+        `export const guestScriptName = ${JSON.stringify(guestScriptName)};`,
+        "export const guestScript = async () => script;",
+      ].join("\n"),
+    }));
+  },
+};
+
+/** The other commands say that they are not here. */
+const commandsOfThePod: Plugin = {
+  name: "commands",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\/[\w-]+\.ts$/ }, ({ kind, path, importer }) => {
+      const name = path.slice(2, -3);
+      const isCommand = kind === "dynamic-import" && importer.endsWith("/cli/main.ts");
+      return isCommand && !commands.includes(name) ? { path: name, namespace: "absent" } : undefined;
+    });
+    onLoad({ filter: /.*/, namespace: "absent" }, ({ path: name }) => ({
+      resolveDir: join(runtime, "cli"),
+      contents: `
+        import { WatchfireError } from "../errors.ts";
+        const refuse = () => {
+          throw new WatchfireError("WF_CLI_USAGE", {
+            what: "the image does not have this command", actual: "${name}", hint: "run it with npx in a checkout" });
+        };
+        const command = { name: "${name}", summary: "not in the image", get options() { return refuse(); }, run: refuse };
+        export { command as ${camelCase(name)} };`,
+    }));
+  },
+};
+
+const camelCase = (name: string): string => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** Of the client the runtime takes the kubeconfig alone: its hundreds of generated classes stay out. */
+const kubeconfigAlone: Plugin = {
+  name: "kubeconfig",
+  setup({ onResolve }) {
+    const client = dirname(createRequire(`${runtime}/`).resolve("@kubernetes/client-node"));
+    onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({ path: join(client, "config.js") }));
+  },
+};

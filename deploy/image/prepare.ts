@@ -1,0 +1,40 @@
+// npm run image: prepares deploy/.image/, which deploy/Dockerfile copies into an image, so that building that image needs
+// no network and runs nothing: the runtime as JavaScript, the packages that cannot be bundled, and Node.
+import {
+  chmodSync,
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { bundleRuntime } from "./bundle.ts";
+import { copyPackages, copySdk, licencesOf } from "./packages.ts";
+
+const context = join(import.meta.dirname, "../.image");
+const app = join(context, "app");
+
+if (process.platform !== "linux") throw new Error(`an image is made on Linux; this is ${process.platform}`);
+rmSync(context, { recursive: true, force: true });
+mkdirSync(app, { recursive: true });
+
+const inputs = await bundleRuntime(app);
+copyPackages(join(app, "node_modules"));
+copySdk(join(app, "node_modules/@watchfire/sdk"));
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../runtime/package.json"), "utf8"));
+writeFileSync(join(app, "package.json"), JSON.stringify({ name: "watchfire", version, type: "module" }));
+writeFileSync(join(app, "THIRD-PARTY-LICENSES"), licencesOf(inputs));
+renameSync(join(app, "bin/watchfire.js"), join(app, "bin/watchfire"));
+chmodSync(join(app, "bin/watchfire"), 0o755);
+copyFileSync(process.execPath, join(context, "node"));
+
+const bytes = globSync("**", { cwd: context, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+process.stdout.write(
+  `${context}: ${Math.round(bytes / 2 ** 20)} MiB, Node ${process.versions.node} for linux-${process.arch}\n`,
+);

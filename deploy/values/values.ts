@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isMap, isScalar, type Pair, parseDocument, type Scalar, type YAMLMap } from "yaml";
+import { z } from "zod";
+
+export const chart = join(import.meta.dirname, "../chart");
+
+/** One value of values.yaml, with what its comment says. */
+export interface Value {
+  readonly name: string;
+  /** The comment's prose, on one line; empty where there is none. */
+  readonly description: string;
+  /** What a line `@schema {…}` of the comment adds to the value's JSON Schema. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly default: unknown;
+  /** Of a group of values; absent where the value is given whole. */
+  readonly children?: readonly Value[];
+}
+
+const marker = "@schema";
+
+/** The values in the file's order. Throws where a `@schema` line is no JSON object. */
+export function readValues(text = readFileSync(join(chart, "values.yaml"), "utf8")): Value[] {
+  const document = parseDocument(text);
+  if (document.errors[0]) throw document.errors[0];
+  if (!isMap(document.contents)) throw new Error("values.yaml is no map");
+  return valuesOf(document.contents);
+}
+
+function valuesOf(map: YAMLMap): Value[] {
+  return map.items.map((item, index) => {
+    const { key, value } = item as Pair<Scalar<string>>;
+    // The comment of a map's first key is the map's own for the parser.
+    const comment = key.commentBefore ?? (index === 0 ? map.commentBefore : undefined) ?? "";
+    // An empty line ends what is said about something else, such as the file.
+    const lines = (comment.split(/\n\s*\n/).at(-1) ?? "").split("\n").map((line) => line.trim());
+    const annotation = lines.find((line) => line.startsWith(marker))?.slice(marker.length);
+    const schema = annotation === undefined ? {} : z.record(z.string(), z.unknown()).parse(JSON.parse(annotation));
+    const isGroup = isMap(value) && value.items.length > 0 && schema.additionalProperties === undefined;
+    return {
+      name: key.value,
+      description: lines
+        .filter((line) => !line.startsWith(marker))
+        .join(" ")
+        .trim(),
+      schema,
+      default: isScalar(value) || !value ? (value as Scalar | null)?.value : (value as YAMLMap).toJSON(),
+      ...(isGroup && { children: valuesOf(value) }),
+    };
+  });
+}
