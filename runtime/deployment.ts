@@ -23,14 +23,20 @@ export interface DeploymentParts extends Pick<Rooms, "sandbox" | "dispatcher" | 
   readonly log: Logger;
 }
 
+/** What is wrong, by its code and in words. */
+export type Trouble = Pick<WatchfireError, "code" | "message">;
+
+/** Why a function comes to run: with the runtime, or with a change in the folder. */
+export type Occasion = "start" | "added" | "mended";
+
 /** How a function stands. */
 export type DeploymentState =
   | { readonly type: "starting" }
   | { readonly type: "running" }
   /** Something outside is missing, such as a Secret; tried again by itself. */
-  | { readonly type: "waiting"; readonly fault: WatchfireError }
+  | { readonly type: "waiting"; readonly fault: Trouble }
   /** It cannot run until its files change. */
-  | { readonly type: "disabled"; readonly fault: WatchfireError };
+  | { readonly type: "disabled"; readonly fault: Trouble };
 
 /** A source that one trigger reads. */
 interface Place {
@@ -56,6 +62,7 @@ export class Deployment {
   /** Aborts when something newer is asked for: what waits for a Secret must not keep that waiting. */
   private latest = new AbortController();
   private now: DeploymentState = { type: "starting" };
+  private refused: Trouble | undefined;
   /** The files change faster than a build at times: one step after the other. */
   private last: Promise<void> = Promise.resolve();
 
@@ -71,6 +78,11 @@ export class Deployment {
 
   get manifest(): FunctionManifest {
     return this.current;
+  }
+
+  /** Why its newest files are not what runs; undefined where they are. */
+  get refusal(): Trouble | undefined {
+    return this.refused;
   }
 
   /** The trigger's sources, as `sourceKey` names them. */
@@ -89,8 +101,8 @@ export class Deployment {
   }
 
   /** Builds, loads and subscribes. A failure is a state, said in the log and in the status, and never thrown. */
-  start(): Promise<void> {
-    return this.ask(this.current);
+  start(occasion: Occasion): Promise<void> {
+    return this.ask(this.current, occasion);
   }
 
   /**
@@ -98,7 +110,13 @@ export class Deployment {
    * An update that still waits gives way to a newer one.
    */
   update(manifest: FunctionManifest): Promise<void> {
-    return this.ask(manifest);
+    return this.ask(manifest, "mended");
+  }
+
+  /** Its manifest cannot be used any more: what runs goes on as it is. */
+  refuse(faults: readonly WatchfireError[]): void {
+    const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
+    this.disable({ code, message: faults.map(({ message }) => message).join("\n") });
   }
 
   /** Begins nothing any more; what runs is the dispatcher's to end. */
@@ -117,11 +135,11 @@ export class Deployment {
     });
   }
 
-  private ask(manifest: FunctionManifest): Promise<void> {
+  private ask(manifest: FunctionManifest, occasion: Occasion): Promise<void> {
     this.latest.abort();
     this.latest = new AbortController();
     const { signal } = this.latest;
-    return this.next(() => this.bring(manifest, signal));
+    return this.next(() => this.bring(manifest, occasion, signal));
   }
 
   private next(step: () => Promise<void>): Promise<void> {
@@ -129,13 +147,16 @@ export class Deployment {
     return this.last;
   }
 
-  private async bring(manifest: FunctionManifest, signal: AbortSignal): Promise<void> {
+  private async bring(manifest: FunctionManifest, occasion: Occasion, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const first = this.dispatch === undefined;
+    const ran = this.dispatch !== undefined;
     try {
       const bundle = await bundleFunction(manifest);
-      const unchanged = this.dispatch && bundle.hash === this.bundled?.hash && same(manifest, this.current);
-      if (unchanged || signal.aborted) return;
+      if (signal.aborted) return;
+      if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
+        if (this.refused) this.tell("mended", bundle);
+        return;
+      }
       const env = await this.environment(manifest, signal);
       if (!env) return;
       const { dispatch } = this;
@@ -146,13 +167,17 @@ export class Deployment {
       this.current = manifest;
       this.bundled = bundle;
       this.now = { type: "running" };
-      this.parts.log[first ? "debug" : "info"](
-        { function: this.name, bundle: bundle.hash.slice(0, 12) },
-        "code loaded",
-      );
+      this.tell(ran ? "changed" : occasion, bundle);
     } catch (error) {
-      this.disable(error, manifest);
+      this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest));
     }
+  }
+
+  /** It runs as its files say. One line: at the runtime's start of interest to few. */
+  private tell(occasion: Occasion | "changed", bundle: Bundle): void {
+    this.refused = undefined;
+    const level = occasion === "start" ? "debug" : "info";
+    this.parts.log[level]({ function: this.name, bundle: bundle.hash.slice(0, 12) }, occasions[occasion]);
   }
 
   /** Undefined: it was stopped, or something newer was asked for, while it waited. */
@@ -269,16 +294,23 @@ export class Deployment {
     await Promise.all(left.map(({ watch }) => watch.close()));
   }
 
-  private disable(error: unknown, manifest: FunctionManifest): void {
-    const fault = asFault(error, "WF_RUNTIME_INTERNAL", manifest);
-    if (this.dispatch) {
-      this.parts.log.error({ function: this.name, error: fault.message }, "new code refused, the old one runs on");
-      return;
-    }
-    this.now = { type: "disabled", fault };
-    this.parts.log.error({ function: this.name, error: fault.message }, "function disabled");
+  /** Said once, however often the folder is read meanwhile. */
+  private disable(fault: Trouble): void {
+    const before = this.dispatch ? this.refused : this.now.type === "disabled" ? this.now.fault : undefined;
+    if (this.dispatch) this.refused = fault;
+    else this.now = { type: "disabled", fault };
+    if (before?.message === fault.message) return;
+    const message = this.dispatch ? "change refused, the old version runs on" : "function disabled";
+    this.parts.log.error({ function: this.name, error: fault.message }, message);
   }
 }
+
+const occasions: Readonly<Record<Occasion | "changed", string>> = {
+  start: "function loaded",
+  added: "function added",
+  changed: "change taken up",
+  mended: "function mended",
+};
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 

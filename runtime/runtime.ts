@@ -1,12 +1,13 @@
 import { claimCluster } from "./checkpoint/cluster.ts";
 import { pause } from "./clock.ts";
-import { Deployment } from "./deployment.ts";
+import { Deployment, type Occasion } from "./deployment.ts";
 import type { WatchfireError } from "./errors.ts";
 import { checkExpression } from "./filter/check-expression.ts";
 import { clusterUid } from "./kube/cluster-facts.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
 import { loadFunctions, type RejectedFunction } from "./manifest/load.ts";
 import { type Endpoints, serveEndpoints } from "./observe/endpoints.ts";
+import { RefusalLog, type Refused } from "./observe/refusal-log.ts";
 import { closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./rooms.ts";
 import { describeStatus, isSettled, type Status } from "./status.ts";
 
@@ -27,6 +28,7 @@ export class Runtime {
   private readonly rooms: Rooms;
   private endpoints: Endpoints | undefined;
   private readonly deployments = new Map<string, Deployment>();
+  private readonly refusals: RefusalLog;
   private rejected: readonly RejectedFunction[] = [];
   private loaded = false;
   private frozen = false;
@@ -37,6 +39,7 @@ export class Runtime {
     this.options = options;
     this.rooms = rooms;
     this.lost = rooms.lost;
+    this.refusals = new RefusalLog(options.log);
   }
 
   /**
@@ -127,7 +130,7 @@ export class Runtime {
     const { listen } = this.options;
     this.endpoints = await serveEndpoints(listen.host, listen.port, {
       live: () => true,
-      ready: () => this.ready,
+      ready: () => this.ready && !this.frozen,
       status: () => this.status(),
       metrics: () => this.rooms.metrics.text(),
       deadLetters: this.rooms.deadLetters,
@@ -160,8 +163,8 @@ export class Runtime {
   private async readFolder(): Promise<void> {
     if (this.frozen) return;
     const { functions, rejected, faults } = await loadFunctions(this.options.functions, { checkExpression });
-    for (const fault of faults) this.options.log.error({ error: fault.message }, "manifest refused");
-    this.rejected = rejected;
+    const mended = new Set(functions.filter((each) => this.refusals.has(each.name, each.file)));
+    this.refuse(rejected, faults);
     // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
     const refused = rejected.map(({ name }) => name);
     const present = new Set([...functions.map(({ name }) => name), ...refused]);
@@ -172,18 +175,33 @@ export class Runtime {
       const gone = [...this.deployments.keys()].filter((name) => !present.has(name));
       await Promise.all(gone.map((name) => this.remove(name)));
     }
-    await Promise.all(functions.map((manifest) => this.bring(manifest)));
+    await Promise.all(functions.map((manifest) => this.bring(manifest, mended.has(manifest) ? "mended" : "added")));
     if (removals) await this.rooms.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
     this.loaded = true;
   }
 
-  private async bring(manifest: FunctionManifest): Promise<void> {
+  /** A manifest with a fault in it leaves what runs of it as it is. */
+  private refuse(rejected: readonly RejectedFunction[], faults: readonly WatchfireError[]): void {
+    this.rejected = rejected;
+    const others: Refused[] = [];
+    for (const each of rejected) {
+      const deployment = each.name === undefined ? undefined : this.deployments.get(each.name);
+      if (deployment) deployment.refuse(each.faults);
+      else others.push(each);
+    }
+    const ofManifests = new Set(rejected.flatMap((each) => each.faults));
+    const ofFolder = faults.filter((fault) => !ofManifests.has(fault));
+    if (ofFolder.length > 0) others.push({ name: undefined, file: this.options.functions, faults: ofFolder });
+    this.refusals.tell(others);
+  }
+
+  private async bring(manifest: FunctionManifest, occasion: Occasion): Promise<void> {
     if (this.frozen) return;
     const existing = this.deployments.get(manifest.name);
     const { transport, namespace, clock, log } = this.options;
     const deployment = existing ?? new Deployment(manifest, { ...this.rooms, transport, namespace, clock, log });
     this.deployments.set(manifest.name, deployment);
-    const brought = existing ? deployment.update(manifest) : deployment.start();
+    const brought = existing ? deployment.update(manifest) : deployment.start(this.loaded ? occasion : "start");
     // A function that waits for a Secret must keep neither the others from being ready nor the next reload waiting.
     if (manifest.env.length === 0) await brought;
   }
@@ -191,5 +209,6 @@ export class Runtime {
   private async remove(name: string): Promise<void> {
     await this.deployments.get(name)?.stop({ retire: true });
     this.deployments.delete(name);
+    this.options.log.info({ function: name }, "function removed");
   }
 }

@@ -10,7 +10,7 @@ export interface FunctionReport {
   readonly name: string;
   /** It runs, and has caught up with its first list. */
   readonly ready: boolean;
-  /** The code of what is wrong, and the same in words; absent where nothing is. */
+  /** The code of what is wrong, and the same in words; absent where nothing is. With `ready`: an older version runs. */
   readonly reason?: string;
   readonly message?: string;
   readonly deadLetters: number;
@@ -97,7 +97,7 @@ function describeFunction(
   { dispatch, sandbox, redact }: StatusParts,
   sources: ReadonlyMap<string, SourceStatus>,
 ): FunctionReport {
-  const { name, state, manifest } = deployment;
+  const { name, state, manifest, refusal } = deployment;
   const counts = dispatch.find((each) => each.function === name);
   const triggers = manifest.triggers.map((trigger) => {
     const own = deployment.sources(trigger.name).flatMap((key) => sources.get(key) ?? []);
@@ -110,7 +110,7 @@ function describeFunction(
       ...(worst?.message === undefined ? {} : { message: worst.message }),
     };
   });
-  const trouble = troubleOf(state, sandbox(name), triggers);
+  const trouble = troubleOf(state, sandbox(name), refusal, triggers);
   const { lastEvent } = counts ?? {};
   return {
     name,
@@ -135,12 +135,16 @@ const pick = ({ deadLetters, lagSeconds, queued, inFlight, spilled, blockedLanes
 function troubleOf(
   state: Deployment["state"],
   sandbox: FunctionState | undefined,
+  refusal: Deployment["refusal"],
   triggers: FunctionReport["triggers"],
 ): { reason: string; message: string } | undefined {
   if (state.type === "starting") return { reason: "Starting", message: "it is being built and loaded" };
   if (state.type !== "running") return { reason: state.fault.code, message: state.fault.message };
   if (sandbox?.state === "failed") return { reason: "LoadFailed", message: sandbox.detail };
   if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
+  if (refusal) {
+    return { reason: refusal.code, message: `the change is refused, the old version runs on: ${refusal.message}` };
+  }
   const bad = triggers.find((trigger) => explained.has(trigger.state) || trigger.state === "backoff");
   if (!bad) return undefined;
   return { reason: bad.state, message: bad.message ?? `the trigger ${bad.name} is in state ${bad.state}` };

@@ -6,7 +6,7 @@ const quietMs = 60;
 
 /**
  * Calls `changed` once after each burst of changes below `folder`, installed packages and dot files left out, until
- * `signal` aborts.
+ * `signal` aborts; and once when the watch is in place.
  */
 export function watchFolder(folder: string, clock: Clock, signal: AbortSignal, changed: () => void): void {
   let quiet: Timer | undefined;
@@ -14,10 +14,13 @@ export function watchFolder(folder: string, clock: Clock, signal: AbortSignal, c
     ignoreInitial: true,
     ignored: (path) => /[/\\](node_modules|\.[^/\\]+)([/\\]|$)/.test(path.slice(folder.length)),
   });
-  watcher.on("all", () => {
+  const soon = () => {
     quiet?.cancel();
     quiet = clock.after(quietMs, changed, { unref: true });
-  });
+  };
+  watcher.on("all", soon);
+  // What was saved while the watch was being set up was seen by nobody.
+  watcher.on("ready", soon);
   signal.addEventListener("abort", () => {
     quiet?.cancel();
     void watcher.close();

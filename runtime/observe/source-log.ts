@@ -1,17 +1,32 @@
 import type { StateChange, WatchObserver } from "../watch/observer.ts";
+import { sourceKey } from "../watch/source-spec.ts";
 import type { Logger } from "./log.ts";
 
-/** One structured line for each change of a source's state: a warning where something is wrong. */
+/** States that need a person, or time; each is closed by a line of its own once it is over. */
+const trouble: ReadonlySet<StateChange["to"]> = new Set(["backoff", "forbidden", "missing", "degraded"]);
+
+/** One structured line for each change of a source's state: a warning where something is wrong, and word of its end. */
 export function sourceLog(log: Logger): WatchObserver["stateChanged"] {
+  const troubled = new Set<string>();
   return (spec, change: StateChange) => {
     const { apiVersion, kind, namespace, labelSelector, fieldSelector } = spec;
-    const level = ["backoff", "forbidden", "missing", "degraded"].includes(change.to) ? "warn" : "debug";
-    const where = {
+    const line = {
       source: `${apiVersion}/${kind}`,
       ...(namespace && { namespace }),
       ...(labelSelector && { labelSelector }),
       ...(fieldSelector && { fieldSelector }),
+      ...change,
+      ...(change.delayMs !== undefined && { delayMs: Math.round(change.delayMs) }),
     };
-    log[level]({ ...where, ...change }, "source state");
+    const key = sourceKey(spec);
+    if (trouble.has(change.to)) {
+      troubled.add(key);
+      log.warn(line, "source state");
+      return;
+    }
+    const isOver = change.to === "watching" && troubled.delete(key);
+    if (change.to === "stopped") troubled.delete(key);
+    if (isOver) log.info(line, "source recovered");
+    else log.debug(line, "source state");
   };
 }

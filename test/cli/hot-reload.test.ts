@@ -1,0 +1,84 @@
+import { renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { Status } from "../../runtime/status.ts";
+import { Client } from "../cluster/client.ts";
+import { accessOf } from "../cluster/kubeconfig.ts";
+import { define, folderOfTest, manifest, Session, write } from "./session.ts";
+
+test("a change of the folder is one line that says what came of it", async () => {
+  const folder = folderOfTest();
+  const functions = join(folder, "functions");
+  define(functions, "steady");
+  const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data"), "--port", "0"]);
+  const banner = await dev.says(/stop\s+Ctrl-C/);
+  const url = /http:\S+\/status/.exec(banner)?.[0] ?? "";
+  const functionNamed = async (name: string) =>
+    ((await (await fetch(url)).json()) as Status).functions.find((each) => each.name === name);
+  /** The lines up to the one that is waited for, without the time of day. */
+  const lines = async (pattern: RegExp) =>
+    (await dev.says(pattern)).split("\n").flatMap((line) => (/^\d\d:/.test(line) ? line.slice(10) : []));
+
+  define(functions, "guest");
+  expect(await lines(/function added/)).toEqual(["guest  function added"]);
+
+  write(join(functions, "guest", "handler.ts"), "export default () => { return 1; };");
+  expect(await lines(/change taken up/)).toEqual(["guest  change taken up"]);
+
+  write(join(functions, "guest", "function.yaml"), manifest("guest", "  colour: red"));
+  expect(await lines(/WF_MANIFEST_UNKNOWN_FIELD/)).toEqual(["guest  change refused, the old version runs on"]);
+  const refused = await functionNamed("guest");
+  expect(refused).toMatchObject({ ready: true, reason: "WF_MANIFEST_UNKNOWN_FIELD" });
+  expect(refused?.message).toMatch(/the old version runs on: WF_MANIFEST_UNKNOWN_FIELD .*function\.yaml:8:3/);
+
+  write(join(functions, "guest", "function.yaml"), manifest("guest"));
+  expect(await lines(/function mended/)).toEqual(["guest  function mended"]);
+  expect((await functionNamed("guest"))?.reason).toBeUndefined();
+
+  write(join(functions, "guest", "handler.ts"), "export default () => {");
+  expect(await lines(/WF_BUNDLE_SYNTAX/)).toEqual(["guest  change refused, the old version runs on"]);
+  expect(await functionNamed("guest")).toMatchObject({ ready: true, reason: "WF_BUNDLE_SYNTAX" });
+
+  define(functions, "broken", "export default 3;");
+  expect(await lines(/WF_BUNDLE_NO_HANDLER/)).toEqual(["broken  function disabled"]);
+
+  write(join(functions, "broken", "handler.ts"), "export default () => {};");
+  expect(await lines(/function mended/)).toEqual(["broken  function mended"]);
+
+  write(join(functions, "late", "function.yaml"), manifest("late", "  colour: red"));
+  expect(await lines(/WF_MANIFEST_UNKNOWN_FIELD/)).toEqual(["late  manifest refused"]);
+
+  define(functions, "late");
+  expect(await lines(/late\s+function mended/)).toEqual(["late  function mended"]);
+
+  renameSync(join(functions, "broken"), join(functions, "whole"));
+  write(join(functions, "whole", "function.yaml"), manifest("whole"));
+  expect((await lines(/whole\s+function added/)).sort()).toEqual(["broken  function removed", "whole  function added"]);
+
+  rmSync(join(functions, "guest"), { recursive: true });
+  expect(await lines(/function removed/)).toEqual(["guest  function removed"]);
+
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+});
+
+test("that a kind is not served is a warning, and that it is served then is told as well", async () => {
+  const folder = folderOfTest();
+  const functions = join(folder, "functions");
+  const watch = "{ apiVersion: example.org/v1, kind: Widget }";
+  define(functions, "follower", "export default () => {};", manifest("follower", "", watch));
+  const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data"), "--port", "0"]);
+  await dev.says(/source state .*to=missing/);
+  await dev.says(/Ctrl-C/);
+  const admin = new Client(await accessOf(join(folder, "data", "kubeconfig")));
+  const names = { kind: "Widget", plural: "widgets" };
+  const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } };
+  await admin.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "widgets.example.org" },
+    spec: { group: "example.org", scope: "Namespaced", names, versions: [version] },
+  });
+  expect(await dev.says(/source recovered/)).toMatch(/source recovered {2}source=example\.org\/v1\/Widget/);
+  await admin.close();
+});
