@@ -8,6 +8,7 @@ import { deadline } from "./deadline.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { answered, CallFailure, invalid, tooMany } from "./failure.ts";
 import { Fetcher } from "./fetcher.ts";
+import type { FunctionAccounts } from "./function-accounts.ts";
 import { Gate } from "./gate.ts";
 import { type KindLookup, KubeCalls } from "./kube-calls.ts";
 import type { AccessObserver } from "./observer.ts";
@@ -16,6 +17,8 @@ import type { HostResolver } from "./resolver.ts";
 /** What the room needs. */
 export interface AccessParts {
   readonly transport: KubeTransport;
+  /** Functions act under accounts of their own; without it, under the runtime's, by `transport`. */
+  readonly accounts?: Pick<FunctionAccounts, "transport"> | undefined;
   readonly discovery: KindLookup;
   /** The manifests by name; read at each call, so that a reload shows at once. */
   readonly functions: Pick<ReadonlyMap<string, FunctionManifest>, "get">;
@@ -23,6 +26,8 @@ export interface AccessParts {
   readonly random: Random;
   readonly log: Logger;
   readonly observer?: AccessObserver;
+  /** Told when the API server, and not the manifest, refused a function's call. */
+  readonly refused?: (functionName: string) => void;
   /** Turns host names into addresses for `ctx.fetch`; the system's by default. */
   readonly resolver?: HostResolver;
   /** Networks of the cluster (CIDR) beside the private ones, which `ctx.fetch` refuses as well. */
@@ -71,8 +76,10 @@ export class Access implements HostCalls {
     const { answerBytes: answerLimit, timeoutMs } = limits;
     this.parts = parts;
     this.limits = limits;
-    this.kube = new KubeCalls({ ...parts, answerLimit, timeoutMs });
-    this.events = new EventRecorder({ ...parts, timeoutMs });
+    const { accounts } = parts;
+    const transportOf = (functionName: string) => accounts?.transport(functionName) ?? parts.transport;
+    this.kube = new KubeCalls({ ...parts, transportOf, ownAccounts: accounts !== undefined, answerLimit, timeoutMs });
+    this.events = new EventRecorder({ ...parts, transportOf, timeoutMs });
     this.fetcher = new Fetcher(parts);
   }
 
@@ -87,6 +94,7 @@ export class Access implements HostCalls {
       reply = { ok: false, error: this.errorOf(error, signal, caller) };
     }
     const result = resultOf(reply);
+    if (!reply.ok && reply.error.details?.refusedBy === "apiserver") this.parts.refused?.(caller.function);
     observer?.called({
       function: caller.function,
       operation: known ? operation : "unknown",

@@ -32,6 +32,10 @@ export async function readAnswer(response: KubeResponse, limit: number): Promise
 export function callErrorOf(error: unknown, demand: Demand): HostCallError {
   if (error instanceof CallFailure) return error.error;
   if (error instanceof ApiError) return ofStatus(error, demand);
+  if (error instanceof WatchfireError && error.code === "WF_KUBE_FORBIDDEN") {
+    const details = { refusedBy: "apiserver", missingRule: missingRule(demand) };
+    return { type: "ForbiddenError", message: error.message, status: 403, reason: "Forbidden", details };
+  }
   const what = "the API server cannot be reached";
   // Addresses and certificates are the runtime's business; its own log has them.
   return error instanceof WatchfireError && error.code !== "WF_KUBE_UNREACHABLE"

@@ -19,7 +19,8 @@ const perSecond = 2;
 const messageLimit = 1024;
 
 export interface RecorderParts {
-  readonly transport: KubeTransport;
+  /** The connection by which a function writes. */
+  readonly transportOf: (functionName: string) => KubeTransport;
   readonly clock: Clock;
   readonly random: Random;
   /** Limit of one request, in milliseconds. */
@@ -65,8 +66,8 @@ export class EventRecorder {
     const series = this.series.count(about.join("\0"), message);
     if (!this.bucketOf(manifest.name).take()) return "null";
     const text = series.merged ? cut(`(combined from similar events): ${message}`) : message;
-    const write = () =>
-      this.write(series, namespace, eventOf(manifest.name, { ...args, object }, text, series), signal);
+    const event = eventOf(manifest.name, { ...args, object }, text, series);
+    const write = () => this.write(this.parts.transportOf(manifest.name), series, namespace, event, signal);
     const written = series.tail.then(write, write);
     series.tail = written.catch(() => {});
     try {
@@ -78,8 +79,14 @@ export class EventRecorder {
     return "null";
   }
 
-  private async write(series: Series, namespace: string, event: object, signal: AbortSignal): Promise<void> {
-    const { transport, clock, timeoutMs } = this.parts;
+  private async write(
+    transport: KubeTransport,
+    series: Series,
+    namespace: string,
+    event: object,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, timeoutMs } = this.parts;
     const collection = { group: "", version: "v1", plural: "events", namespaced: true };
     const lastTimestamp = timestamp(clock);
     const counted = { count: series.count, lastTimestamp };

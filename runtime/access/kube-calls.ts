@@ -19,7 +19,10 @@ export interface KindLookup {
 
 /** What the client of the cluster needs. */
 export interface KubeParts {
-  readonly transport: KubeTransport;
+  /** The connection by which a function asks. */
+  readonly transportOf: (functionName: string) => KubeTransport;
+  /** It asks under an account of its own, with no more rights than its manifest says. */
+  readonly ownAccounts: boolean;
   readonly discovery: KindLookup;
   /** Largest answer handed to a guest, in bytes. */
   readonly answerLimit: number;
@@ -61,7 +64,7 @@ export class KubeCalls {
       signal,
     };
     try {
-      const response = await this.parts.transport.request(request);
+      const response = await this.parts.transportOf(manifest.name).request(request);
       if (response.status >= 300) throw await readApiError(response);
       return await readAnswer(response, this.parts.answerLimit);
     } catch (error) {
@@ -110,10 +113,13 @@ export class KubeCalls {
     const metadata = (body as { metadata?: { uid?: string } } | undefined)?.metadata;
     const create: Demand = { ...demand, verb: "create" };
     if (!mayCreate || metadata?.uid !== undefined || isGranted(manifest.permissions, create)) return body;
+    // The function's own account has no right to create either; nor may it read where the manifest says nothing of that.
+    if (this.parts.ownAccounts && !isGranted(manifest.permissions, { ...demand, verb: "get" })) return body;
     const path = resourcePath(resource, target.namespace, target.name);
     try {
       const request: KubeRequest = { method: "GET", path, timeoutMs: this.parts.timeoutMs, signal };
-      const existing = await this.parts.transport.json<{ metadata: { uid: string } }>(request, this.parts.answerLimit);
+      const transport = this.parts.transportOf(manifest.name);
+      const existing = await transport.json<{ metadata: { uid: string } }>(request, this.parts.answerLimit);
       return { ...body, metadata: { ...metadata, uid: existing.metadata.uid } };
     } catch (error) {
       if (signal.aborted) throw signal.reason;

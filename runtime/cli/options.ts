@@ -1,3 +1,4 @@
+import { runtimeAccount } from "../access/account.ts";
 import type { Option } from "./command.ts";
 
 // The options that several commands take: one name, one meaning, one default.
@@ -12,6 +13,12 @@ export const data = {
   value: "DIR",
   summary: "the data folder: positions, waiting events, dead letters",
   default: ".watchfire",
+} as const satisfies Option;
+
+export const serviceAccount = {
+  value: "NAME",
+  summary: "the runtime's ServiceAccount; a function's is NAME-<function>, in the same namespace",
+  default: runtimeAccount,
 } as const satisfies Option;
 
 /** 9464 is the port that Prometheus exporters of OpenTelemetry use. */

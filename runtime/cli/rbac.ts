@@ -1,5 +1,4 @@
 import { stringify } from "yaml";
-import { runtimeAccount } from "../access/account.ts";
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
@@ -13,12 +12,12 @@ import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } fro
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
 import { command, type Option } from "./command.ts";
-import { functions } from "./options.ts";
+import { functions, serviceAccount } from "./options.ts";
 
 /** The options that say which runtime the rules are for. */
 export const rulesOptions = {
   namespace: { value: "NS", summary: "the runtime's namespace" },
-  "service-account": { value: "NAME", summary: "the runtime's ServiceAccount", default: runtimeAccount },
+  "service-account": serviceAccount,
   "leader-elect": { summary: "for a runtime that is started with --leader-elect" },
   store: { value: "KIND", summary: "for a runtime that is started with this --store", default: "sqlite" },
   deployed: { summary: "for a runtime that is started with --deployed" },

@@ -1,11 +1,13 @@
 import { destination } from "pino";
+import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
+import { WatchfireError } from "../errors.ts";
 import { connectKubeconfig } from "../kube/kubeconfig.ts";
 import { createLog } from "../observe/log.ts";
 import { command } from "./command.ts";
 import { readListen } from "./operand.ts";
-import { data, functions, listen } from "./options.ts";
+import { data, functions, listen, serviceAccount } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 
@@ -19,10 +21,20 @@ export const start = command({
     context: { value: "NAME", summary: "the kubeconfig's context" },
     "executor-socket": { value: "PATH", summary: "handlers run in a `watchfire executor --socket PATH` beside it" },
     listen,
+    identity: {
+      value: "WHOSE",
+      summary: "`function`: each function acts as an account of its own; `runtime`: all of them as the runtime's",
+      default: "runtime",
+    },
+    "service-account": serviceAccount,
   },
   async run({ options }) {
     const environment = readEnvironment();
     const address = readListen("--listen", options.listen);
+    const { identity, "service-account": account } = options;
+    if (identity !== "runtime" && identity !== "function") {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
+    }
     const log = createLog(environment.logLevel, destination({ fd: 1, sync: true }));
     const stop = stopSignal();
     const { transport, defaultNamespace } = await connectKubeconfig({
@@ -30,17 +42,17 @@ export const start = command({
       context: options.context,
       environment: environment.variables,
     });
+    const namespace = environment.podNamespace ?? defaultNamespace;
+    const identified = { transport, namespace, account, clock: systemClock, random: Math.random };
     try {
       await serve(
         {
           functions: options.functions,
           data: options.data,
-          transport,
-          namespace: environment.podNamespace ?? defaultNamespace,
+          ...identified,
+          ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
           listen: address,
           ...(options["executor-socket"] && { executorSocket: options["executor-socket"] }),
-          clock: systemClock,
-          random: Math.random,
           log,
         },
         stop,

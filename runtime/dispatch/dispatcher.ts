@@ -42,6 +42,7 @@ export class Dispatcher implements Replayer {
   private startedBefore: StartedBefore;
   private draining = false;
   private readonly functions = new Map<string, FunctionDispatch>();
+  private readonly held = new Set<string>();
   private readonly offline: Replayer;
   private readonly memoryBudget: MemoryBudget;
 
@@ -84,8 +85,20 @@ export class Dispatcher implements Replayer {
       startedBefore,
     });
     this.functions.set(manifest.name, loaded);
+    if (this.held.has(manifest.name)) loaded.hold();
     if (this.draining) void loaded.stop();
     return loaded;
+  }
+
+  /** Until `release` no attempt of this function begins, be it loaded or not: none could succeed. */
+  hold(name: string): void {
+    this.held.add(name);
+    this.functions.get(name)?.hold();
+  }
+
+  release(name: string): void {
+    this.held.delete(name);
+    this.functions.get(name)?.release();
   }
 
   /**

@@ -133,6 +133,16 @@ export class FunctionDispatch {
     queue.resumeWith(manifest, usesOldObject);
   }
 
+  /** Until `release` events are taken and kept, and no attempt begins. */
+  hold(): void {
+    this.parts.queue.hold();
+  }
+
+  /** Goes on; what waits for a retry is tried at once. */
+  release(): void {
+    this.parts.queue.release();
+  }
+
   /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions.values()) subscription.close();

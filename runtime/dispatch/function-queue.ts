@@ -47,6 +47,7 @@ export class FunctionQueue {
   private readonly ready = new ReadyLanes();
   private inFlight = 0;
   private paused = false;
+  private held = false;
   private stopped = false;
   private idle: (() => void)[] = [];
   private pinTimer: Timer | undefined;
@@ -128,15 +129,25 @@ export class FunctionQueue {
     this.pump();
   }
 
+  /** Until `release` no attempt begins: it would fail for a reason that is no event's. Those that run go on. */
+  hold(): void {
+    this.held = true;
+  }
+
+  /** What held it is over: what waits for a retry is tried at once. */
+  release(): void {
+    if (!this.held || this.stopped) return;
+    this.held = false;
+    this.wakeAll();
+    this.pump();
+  }
+
   /** Goes on with new code: what waits for a retry is tried at once. */
   resumeWith(manifest: FunctionManifest, usesOldObject: boolean): void {
     if (this.stopped) return;
     this.manifest = manifest;
     this.usesOldObject = usesOldObject;
-    for (const lane of this.lanes.values()) {
-      lane.blocked = false;
-      if (lane.backoff) this.wake(lane);
-    }
+    this.wakeAll();
     this.resume();
   }
 
@@ -187,7 +198,7 @@ export class FunctionQueue {
   }
 
   private pump(): void {
-    while (!this.paused && this.inFlight < this.manifest.delivery.concurrency) {
+    while (!this.paused && !this.held && this.inFlight < this.manifest.delivery.concurrency) {
       const lane = this.ready.take();
       const event = lane?.head;
       if (!lane) return;
@@ -318,6 +329,13 @@ export class FunctionQueue {
       this.wake(lane);
       this.pump();
     });
+  }
+
+  private wakeAll(): void {
+    for (const lane of this.lanes.values()) {
+      lane.blocked = false;
+      if (lane.backoff) this.wake(lane);
+    }
   }
 
   private wake(lane: Lane): void {

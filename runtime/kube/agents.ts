@@ -26,8 +26,8 @@ export class Agents {
   private readonly clock: Clock;
   private readonly pairs = new Map<string, Pair>();
   private readonly retiring = new Set<Timer>();
-  private currentKey: string | undefined;
-  private lastTls: TlsMaterial | undefined;
+  /** What each user of the pool has now: the runtime, and all functions' accounts together. */
+  private readonly current = new Map<string, { readonly tls: TlsMaterial; readonly key: string }>();
 
   /** @param proxy the URL of an http, https or socks5 proxy. */
   constructor(proxy: string | undefined, clock: Clock) {
@@ -35,17 +35,17 @@ export class Agents {
     this.clock = clock;
   }
 
-  /** The agent for these credentials and this purpose. */
-  for(tls: TlsMaterial, purpose: "rest" | "watch"): Dispatcher {
-    const key = tls === this.lastTls && this.currentKey ? this.currentKey : hash(tls);
-    this.lastTls = tls;
+  /** The agent for these credentials and this purpose. Only a user's own newer material retires what that user had. */
+  for(tls: TlsMaterial, purpose: "rest" | "watch", user = ""): Dispatcher {
+    const before = this.current.get(user);
+    const key = before && tls === before.tls ? before.key : hash(tls);
+    this.current.set(user, { tls, key });
     let pair = this.pairs.get(key);
     if (!pair) {
       pair = { rest: this.agent(tls, restConnections), watch: this.agent(tls, undefined) };
       this.pairs.set(key, pair);
     }
-    if (this.currentKey !== undefined && this.currentKey !== key) this.retire(this.currentKey);
-    this.currentKey = key;
+    if (before && before.key !== key) this.retire(before.key);
     return pair[purpose];
   }
 
@@ -63,7 +63,7 @@ export class Agents {
       () => {
         this.retiring.delete(timer);
         const pair = this.pairs.get(key);
-        if (!pair || key === this.currentKey) return;
+        if (!pair || [...this.current.values()].some((each) => each.key === key)) return;
         this.pairs.delete(key);
         void pair.rest.close();
         void pair.watch.close();

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { bearer, fixedIdentity } from "./identity.ts";
-import type { KubeTransport } from "./transport.ts";
+import type { SharedTransport } from "./transport.ts";
 
 export interface DirectConnection {
   /** `https://127.0.0.1:6443`. */
@@ -15,7 +15,7 @@ export interface DirectConnection {
 }
 
 /** Connects to a server whose address, authority and token are at hand, without loading a kubeconfig or its library. */
-export function connectDirect(connection: DirectConnection): KubeTransport {
+export function connectDirect(connection: DirectConnection): SharedTransport {
   const { server, ca, token, clock = systemClock, userAgent = "watchfire", description = server } = connection;
   const identity = fixedIdentity({
     headers: token === undefined ? {} : { authorization: bearer(token) },

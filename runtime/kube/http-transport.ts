@@ -6,8 +6,8 @@ import { WatchfireError } from "../errors.ts";
 import { abortable } from "./abortable.ts";
 import { Agents } from "./agents.ts";
 import { ApiError, readApiError } from "./api-error.ts";
-import type { Credentials, Identity } from "./identity.ts";
-import type { KubeRequest, KubeResponse, KubeTransport } from "./transport.ts";
+import { bearer, type Credentials, type Identity, withoutClient } from "./identity.ts";
+import type { KubeRequest, KubeResponse, KubeTransport, SharedTransport, TokenSource } from "./transport.ts";
 
 /** Some proxies hold a watch's headers back until its first event (client-go `reflector.go` allows for it too). */
 const watchHeadersTimeoutMs = 90_000;
@@ -28,22 +28,42 @@ export interface HttpTransportOptions {
   readonly proxy?: string | undefined;
 }
 
+/** Another's connections, and as which of their users. */
+interface Lent {
+  readonly agents: Agents;
+  readonly user: string;
+}
+
 /** A KubeTransport over pooled connections, asking the identity for credentials as requests are made. */
-export class HttpTransport implements KubeTransport {
+export class HttpTransport implements SharedTransport {
   readonly description: string;
   private readonly options: HttpTransportOptions;
   private readonly agents: Agents;
+  private readonly lent: Lent | undefined;
   private readonly origin: string;
   private readonly prefix: string;
   private cached: { readonly at: number; readonly credentials: Promise<Credentials> } | undefined;
 
-  constructor(options: HttpTransportOptions) {
+  constructor(options: HttpTransportOptions, lent?: Lent) {
     const url = new URL(options.server);
     this.options = options;
     this.description = options.description;
     this.origin = url.origin;
     this.prefix = url.pathname.replace(/\/+$/, "");
-    this.agents = new Agents(options.proxy, options.clock);
+    this.lent = lent;
+    this.agents = lent?.agents ?? new Agents(options.proxy, options.clock);
+  }
+
+  as(tokens: TokenSource, description: string): KubeTransport {
+    const { identity: own } = this.options;
+    const identity: Identity = {
+      credentials: async () => {
+        const [token, { tls }] = await Promise.all([tokens.token(), own.credentials()]);
+        return { headers: { authorization: bearer(token) }, tls: withoutClient(tls) };
+      },
+      refresh: async () => tokens.refused(),
+    };
+    return new HttpTransport({ ...this.options, identity, description }, { agents: this.agents, user: "accounts" });
   }
 
   async request(request: KubeRequest): Promise<KubeResponse> {
@@ -70,7 +90,7 @@ export class HttpTransport implements KubeTransport {
   }
 
   async close(): Promise<void> {
-    await this.agents.close();
+    if (!this.lent) await this.agents.close();
   }
 
   private async send(request: KubeRequest): Promise<{ response: KubeResponse; credentials: Credentials }> {
@@ -79,7 +99,7 @@ export class HttpTransport implements KubeTransport {
     const limit = new RequestLimit(this.options.clock, request, watch);
     try {
       const credentials = await abortable(this.credentials(), limit.signal);
-      const response = await this.agents.for(credentials.tls, watch ? "watch" : "rest").request({
+      const response = await this.agents.for(credentials.tls, watch ? "watch" : "rest", this.lent?.user).request({
         origin: this.origin,
         path: this.prefix + request.path + queryString(request.query),
         method: request.method,

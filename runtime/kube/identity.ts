@@ -33,3 +33,21 @@ export function fixedIdentity(credentials: Credentials): Identity {
 export function bearer(token: string): string {
   return `Bearer ${token.trim()}`;
 }
+
+const clientParts = ["cert", "key", "pfx", "passphrase"] as const;
+const withoutParts = new WeakMap<TlsMaterial, TlsMaterial>();
+
+/**
+ * The server's side of it alone: a client certificate speaks louder than a token (the API server tries it first), so that
+ * a request which carries both is its owner's. The same object for the same, which spares the pool a comparison.
+ */
+export function withoutClient(tls: TlsMaterial): TlsMaterial {
+  if (clientParts.every((part) => tls[part] === undefined)) return tls;
+  let bare = withoutParts.get(tls);
+  if (!bare) {
+    const { cert: _cert, key: _key, pfx: _pfx, passphrase: _passphrase, ...rest } = tls;
+    bare = rest;
+    withoutParts.set(tls, bare);
+  }
+  return bare;
+}

@@ -12,7 +12,7 @@ import { type Impersonation, impersonationHeaders, impersonationSchema } from ".
 import { KubeconfigIdentity } from "./kubeconfig-identity.ts";
 import { proxyFromEnvironment } from "./proxy.ts";
 import { TokenFile } from "./token-file.ts";
-import type { KubeTransport } from "./transport.ts";
+import type { SharedTransport } from "./transport.ts";
 
 /** Where the kubelet puts a pod's own account. */
 const accountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token";
@@ -30,7 +30,7 @@ export interface KubeconfigOptions {
 
 /** A connection made from a kubeconfig, and what else it says. */
 export interface KubeconfigConnection {
-  readonly transport: KubeTransport;
+  readonly transport: SharedTransport;
   /** `in-cluster` for a pod's own account. */
   readonly context: string;
   /** The context's namespace, or `default`. */

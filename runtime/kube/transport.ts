@@ -33,3 +33,17 @@ export interface KubeTransport {
   /** Closes every connection. */
   close(): Promise<void>;
 }
+
+/** Gives the bearer token of one account. */
+export interface TokenSource {
+  /** A token that is good now. Rejects with a WatchfireError where there is none. */
+  token(): Promise<string>;
+  /** The server refused what `token` gave. */
+  refused(): void;
+}
+
+/** A connection that can be shared by several accounts: one pool, each request with its own token. */
+export interface SharedTransport extends KubeTransport {
+  /** The same server, by the same connections, as somebody else. Ends with this transport; its own `close` does nothing. */
+  as(tokens: TokenSource, description: string): KubeTransport;
+}

@@ -32,13 +32,18 @@ const eventVerbs = ["create", "patch"];
 export function functionRules(
   manifest: FunctionManifest,
   kinds: KnownKinds,
-  { namespace }: RulesOptions,
+  { namespace }: Pick<RulesOptions, "namespace">,
 ): ScopedRule[] {
+  refuseWildcards(manifest);
   return [
-    ...manifest.permissions.flatMap((permission, index) => permissionRules(manifest, permission, index)),
+    ...declaredRules(manifest, namespace),
     ...manifest.triggers.flatMap((trigger) => eventRules(trigger, kindOf(manifest, trigger, kinds))),
-    ...envRules(manifest, namespace),
   ];
+}
+
+/** Of these, what the manifest says in so many words: its permissions, and the objects that its `env` names. */
+export function declaredRules(manifest: FunctionManifest, namespace: string): ScopedRule[] {
+  return [...manifest.permissions.flatMap(permissionRules), ...envRules(manifest, namespace)];
 }
 
 /** What the runtime's account needs for one function: to follow its triggers, and to make tokens of its account. */
@@ -83,20 +88,24 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
   ];
 }
 
-/** The manifest's own rule, as it is where RBAC can say it. */
-function permissionRules(manifest: FunctionManifest, permission: Permission, index: number): ScopedRule[] {
-  const { apiGroups, resources, resourceNames, namespaces } = permission;
-  for (const field of ["apiGroups", "resources"] as const) {
-    const open = permission[field].find((value) => value.includes("*"));
-    if (open === undefined) continue;
-    throw new WatchfireError("WF_RBAC_WILDCARD", {
-      what: `${manifest.name} asks for all ${field === "resources" ? "resources" : "API groups"}`,
-      place: { file: manifest.file },
-      path: `spec.permissions[${index}].${field}`,
-      actual: open,
-    });
+function refuseWildcards(manifest: FunctionManifest): void {
+  for (const [index, permission] of manifest.permissions.entries()) {
+    for (const field of ["apiGroups", "resources"] as const) {
+      const open = permission[field].find((value) => value.includes("*"));
+      if (open === undefined) continue;
+      throw new WatchfireError("WF_RBAC_WILDCARD", {
+        what: `${manifest.name} asks for all ${field === "resources" ? "resources" : "API groups"}`,
+        place: { file: manifest.file },
+        path: `spec.permissions[${index}].${field}`,
+        actual: open,
+      });
+    }
   }
-  const asked = permission.verbs.includes("*") ? clientVerbs : permission.verbs;
+}
+
+/** The manifest's own rule as it is; a list of verbs for all of them. */
+function permissionRules({ apiGroups, resources, resourceNames, namespaces, verbs: given }: Permission): ScopedRule[] {
+  const asked = given.includes("*") ? clientVerbs : given;
   // A rule with names grants neither lists nor plain creates, to us as to RBAC.
   const verbs = resourceNames ? asked.filter((verb) => verb !== "list" && verb !== "create") : asked;
   const rule = { apiGroups, resources, verbs, ...(resourceNames && { resourceNames }) };

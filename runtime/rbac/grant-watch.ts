@@ -1,0 +1,128 @@
+import type { FunctionAccounts } from "../access/function-accounts.ts";
+import { type Clock, pause } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { describeNeed, missingNeeds } from "./reviews.ts";
+import { declaredRules } from "./rules.ts";
+import { needsOf } from "./scoped-rule.ts";
+
+/** Twice within the time in which people are told, and three times within that in which a grant is taken up. */
+const everyMs = 10_000;
+/** A refusal that a call met is looked into at once, but a function that makes a thousand asks for no thousand looks. */
+const suspicionMs = 1_000;
+/** How much of what is missing is said. */
+const shown = 3;
+
+export interface GrantWatchParts {
+  readonly accounts: FunctionAccounts;
+  /** The functions that run, by name; read at each look. */
+  readonly functions: ReadonlyMap<string, FunctionManifest>;
+  readonly clock: Clock;
+  /** Told when a function begins to lack something at the API server, when that changes, and when it lacks nothing more. */
+  readonly changed: (functionName: string, fault: WatchfireError | undefined) => void;
+}
+
+/**
+ * Knows of every function whether its account has what its manifest declares: its permissions, and what its `env`
+ * names. It asks the API server with the function's own token, each 10 s and when a call was refused there.
+ */
+export class GrantWatch {
+  private readonly parts: GrantWatchParts;
+  private readonly faults = new Map<string, WatchfireError>();
+  private readonly suspects = new Set<string>();
+  private readonly stopping = new AbortController();
+  private running: Promise<void> | undefined;
+  private wake = () => {};
+
+  constructor(parts: GrantWatchParts) {
+    this.parts = parts;
+  }
+
+  start(): void {
+    this.running ??= this.run();
+  }
+
+  /** What the function lacks, as of the last look. */
+  fault(functionName: string): WatchfireError | undefined {
+    return this.faults.get(functionName);
+  }
+
+  /** Looks at a function that does not run yet. @throws WatchfireError WF_KUBE_FORBIDDEN, or what the transport throws */
+  async assert(manifest: FunctionManifest, signal: AbortSignal): Promise<void> {
+    const fault = await this.look(manifest, signal);
+    if (fault) throw fault;
+  }
+
+  /** The API server refused a call of this function: it is looked at soon. */
+  suspect(functionName: string): void {
+    if (this.suspects.has(functionName) || this.faults.has(functionName)) return;
+    this.suspects.add(functionName);
+    this.wake();
+  }
+
+  async close(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    const { clock, functions } = this.parts;
+    let nextRound = clock.monotonic() + everyMs;
+    while (!signal.aborted) {
+      const whole = clock.monotonic() >= nextRound;
+      if (whole) nextRound = clock.monotonic() + everyMs;
+      const names = [...(whole ? functions.keys() : this.suspects)];
+      this.suspects.clear();
+      for (const name of names) await this.judge(name, signal);
+      for (const name of this.faults.keys()) if (!functions.has(name)) this.faults.delete(name);
+      await this.rest(Math.max(0, nextRound - clock.monotonic()), signal);
+    }
+  }
+
+  /** Until the next round, or until somebody is suspected and the last look was a second ago. */
+  private async rest(untilRoundMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.parts;
+    const floor = Math.min(suspicionMs, untilRoundMs);
+    await pause(clock, floor, signal).catch(() => undefined);
+    if (this.suspects.size > 0 || signal.aborted) return;
+    const woken = new AbortController();
+    this.wake = () => woken.abort();
+    await pause(clock, untilRoundMs - floor, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
+    this.wake = () => {};
+  }
+
+  private async judge(name: string, signal: AbortSignal): Promise<void> {
+    const manifest = this.parts.functions.get(name);
+    if (!manifest) return;
+    let fault: WatchfireError | undefined;
+    try {
+      fault = await this.look(manifest, signal);
+    } catch {
+      return; // nobody answers: what was known last stays
+    }
+    if (signal.aborted || fault?.message === this.faults.get(name)?.message) return;
+    if (fault) this.faults.set(name, fault);
+    else this.faults.delete(name);
+    this.parts.changed(name, fault);
+  }
+
+  private async look(manifest: FunctionManifest, signal: AbortSignal): Promise<WatchfireError | undefined> {
+    const { accounts } = this.parts;
+    try {
+      const needs = needsOf(declaredRules(manifest, accounts.namespace));
+      const missing = await missingNeeds(accounts.transport(manifest.name), needs, signal);
+      if (missing.length === 0) return undefined;
+      const more = missing.length > shown ? `, and ${missing.length - shown} more` : "";
+      const what = `the account of ${manifest.name} may not ${missing.slice(0, shown).map(describeNeed).join(", nor ")}${more}`;
+      return new WatchfireError("WF_KUBE_FORBIDDEN", {
+        what,
+        place: { file: manifest.file },
+        path: "spec.permissions",
+      });
+    } catch (error) {
+      if (error instanceof WatchfireError && error.code === "WF_KUBE_FORBIDDEN") return error;
+      throw error;
+    }
+  }
+}
