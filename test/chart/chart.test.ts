@@ -1,0 +1,129 @@
+import { mkdtemp, readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readValues, type Value } from "../../deploy/values/values.ts";
+import { chart, containers, helm, only, render, scenarios, valuesOf } from "./helm.ts";
+
+describe.each(scenarios)("with the values of ci/%s-values.yaml", (scenario) => {
+  test("helm lints and renders the chart", async () => {
+    expect(await helm("lint", "--strict", chart, ...valuesOf(scenario))).toContain("0 chart(s) failed");
+    expect((await render(...valuesOf(scenario))).map(({ kind }) => kind)).toContain("StatefulSet");
+  });
+
+  test("the executor has a memory limit and neither token nor variables nor any volume but the socket", async () => {
+    const objects = await render(...valuesOf(scenario));
+    const { watchfire, executor } = containers(objects);
+    const pod = only(objects, "StatefulSet").spec.template.spec;
+    expect(pod.automountServiceAccountToken).toBe(false);
+    expect(pod.shareProcessNamespace).toBeUndefined();
+    expect(executor).toMatchObject({
+      args: ["executor", expect.any(String)],
+      resources: { limits: { memory: "1Gi" } },
+    });
+    expect(executor.volumeMounts).toEqual([{ name: "socket", mountPath: "/run/watchfire" }]);
+    expect([executor.env, executor.envFrom, executor.command, watchfire.command]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(watchfire.args[0]).toBe("start");
+    expect(watchfire.volumeMounts.map(({ name }: { name: string }) => name)).toContain("account");
+  });
+
+  test("no variable is named twice", async () => {
+    const names = containers(await render(...valuesOf(scenario))).watchfire.env.map(
+      ({ name }: { name: string }) => name,
+    );
+    expect(names).toEqual([...new Set(names)]);
+  });
+
+  test("liveness does not wait for readiness, and each is asked for by HTTP", async () => {
+    const { watchfire } = containers(await render(...valuesOf(scenario)));
+    expect(watchfire.startupProbe.httpGet.path).toBe("/livez");
+    expect(watchfire.livenessProbe.httpGet.path).toBe("/livez");
+    expect(watchfire.readinessProbe.httpGet.path).toBe("/readyz");
+  });
+});
+
+test("helm packages the chart", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "watchfire-package-"));
+  await helm("package", chart, "--destination", folder);
+  expect(await readdir(folder)).toEqual([expect.stringMatching(/^watchfire-\d.*\.tgz$/)]);
+});
+
+describe("values", () => {
+  test("a parent chart's `global` and `enabled` are admitted", async () => {
+    await expect(render("--set", "global.any.thing=1,enabled=false")).resolves.not.toHaveLength(0);
+  });
+
+  const groups = (values: readonly Value[], path: string): string[] =>
+    values.flatMap(({ name, children }) =>
+      children ? [`${path}${name}.`, ...groups(children, `${path}${name}.`)] : [],
+    );
+
+  test.each(["", ...groups(readValues(), "")])("a misspelt name below `%s` is refused", async (group) => {
+    await expect(render("--set", `${group}misspelt=1`)).rejects.toThrow("'misspelt' not allowed");
+  });
+
+  test("each value has the type that its default has, at least", async () => {
+    await expect(render("--set-string", "replicas=two")).rejects.toThrow("got string, want integer");
+    await expect(render("--set", "persistence.enabled=maybe")).rejects.toThrow("got string, want boolean");
+  });
+
+  test.each([
+    ["functions.source=oci", "functions.oci.reference"],
+    ["replicas=2,store.type=sqlite", "store"],
+    ["serviceAccount.create=false", "serviceAccount.name"],
+    ["executor.resources.limits.memory=null", "executor.resources.limits.memory"],
+  ])("%s alone is refused with a hint", async (set, hint) => {
+    await expect(render("--set", set)).rejects.toThrow(hint);
+  });
+
+  test("a variable of the user's takes the place of the chart's", async () => {
+    const { watchfire } = containers(await render(...valuesOf("surroundings")));
+    expect(watchfire.env).toContainEqual({ name: "WATCHFIRE_LOG_LEVEL", value: "warn" });
+  });
+});
+
+describe("what may be missing in the cluster", () => {
+  const kinds = async (...args: string[]) => (await render(...args)).map(({ kind }) => kind);
+  const monitor = (mode: string) => ["--set", `serviceMonitor.enabled=true,serviceMonitor.renderMode=${mode}`];
+  const served = ["--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"];
+
+  test("a ServiceMonitor is left out, refused or rendered all the same, as the values say", async () => {
+    expect(await kinds(...monitor("skipIfMissing"))).not.toContain("ServiceMonitor");
+    await expect(kinds(...monitor("failIfMissing"))).rejects.toThrow("Prometheus operator");
+    expect(await kinds(...monitor("alwaysRender"))).toContain("ServiceMonitor");
+    expect(await kinds(...monitor("failIfMissing"), ...served)).toContain("ServiceMonitor");
+  });
+
+  test("on OpenShift no group is asked for", async () => {
+    const group = async (...args: string[]) =>
+      only(await render(...args), "StatefulSet").spec.template.spec.securityContext.fsGroup;
+    expect(await group()).toBe(65532);
+    expect(await group("--api-versions", "security.openshift.io/v1")).toBeUndefined();
+  });
+});
+
+describe("from one replica to two", () => {
+  const set = async (...args: string[]) => only(await render(...args), "StatefulSet").spec;
+
+  test("nothing of the StatefulSet changes that cannot be changed", async () => {
+    const changeable = { replicas: 0, template: 0, updateStrategy: 0, persistentVolumeClaimRetentionPolicy: 0 };
+    const [one, two] = [await set(), await set("--set", "replicas=2")];
+    expect(two).toMatchObject({ replicas: 2 });
+    expect({ ...two, ...changeable }).toEqual({ ...one, ...changeable });
+  });
+
+  test("positions move into Secrets that an uninstall keeps", async () => {
+    const kept = async (...args: string[]) =>
+      (await render(...args)).filter(
+        ({ kind, metadata }) => kind === "Secret" && metadata.annotations?.["helm.sh/resource-policy"] === "keep",
+      );
+    expect(await kept()).toHaveLength(0);
+    expect(await kept("--set", "replicas=2")).toHaveLength(8);
+    expect((await kept("--set", "replicas=2")).filter(({ data, stringData }) => data ?? stringData)).toHaveLength(0);
+  });
+});

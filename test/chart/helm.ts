@@ -1,0 +1,47 @@
+import { execFile } from "node:child_process";
+import { globSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments } from "yaml";
+import type { Body } from "../cluster/client.ts";
+import { helmPath } from "../tools/kubectl.ts";
+
+export const chart = join(import.meta.dirname, "../../deploy/chart");
+
+/** The files of values that each stand for a way to use the chart. */
+export const scenarios = globSync("ci/*-values.yaml", { cwd: chart }).map((file) => basename(file, "-values.yaml"));
+
+export const valuesOf = (scenario: string): string[] => ["--values", join(chart, `ci/${scenario}-values.yaml`)];
+
+/** Helm's own files: nothing of the machine's user is read or written. */
+const home = mkdtempSync(join(tmpdir(), "watchfire-helm-"));
+const surroundings = { PATH: process.env.PATH, HOME: home };
+
+/** Runs the real helm and gives its output; throws with what it said where it fails. */
+export async function helm(...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(await helmPath(), args, { env: surroundings, maxBuffer: 2 ** 25 });
+  return stdout;
+}
+
+export const release = "watchfire";
+export const namespace = "apps";
+
+/** The objects that the chart renders, as the API server would get them. */
+export async function render(...args: readonly string[]): Promise<Body[]> {
+  const text = await helm("template", release, chart, "--namespace", namespace, ...args);
+  return parseAllDocuments(text).flatMap((document) => (document.toJS() as Body | null) ?? []);
+}
+
+export function only(objects: readonly Body[], kind: string): Body {
+  const [found, ...others] = objects.filter((object) => object.kind === kind);
+  if (!found || others.length > 0) throw new Error(`${others.length + (found ? 1 : 0)} objects of kind ${kind}`);
+  return found;
+}
+
+/** The StatefulSet's two containers. */
+export function containers(objects: readonly Body[]) {
+  const { containers } = only(objects, "StatefulSet").spec.template.spec;
+  const named = (name: string) => containers.find((container: { name: string }) => container.name === name);
+  return { watchfire: named("watchfire"), executor: named("executor") };
+}

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import { type RulesOptions, runtimeRules } from "../../runtime/rbac/rules.ts";
+import { needsOf, type PolicyRule } from "../../runtime/rbac/scoped-rule.ts";
+import { namespace, release, render } from "./helm.ts";
+
+/** The runtime as the chart starts it. */
+const started: RulesOptions = { namespace, account: release, leaderElect: true, store: "sqlite", deployed: true };
+
+const scenarios: readonly [sets: string, options: RulesOptions][] = [
+  ["replicas=1", started],
+  ["replicas=2", { ...started, store: "kubernetes" }],
+  ["deployed.enabled=false", { ...started, deployed: false }],
+  ["functionStatus.enabled=true", { ...started, functionStatus: true }],
+];
+
+describe.each(scenarios)("with %s", (sets, options) => {
+  test("the chart grants the runtime just what `watchfire rbac` says that it needs", async () => {
+    const objects = await render("--set", sets);
+    const granted = ["Role", "ClusterRole"].flatMap((kind) =>
+      objects
+        .filter((object) => object.kind === kind)
+        .flatMap(({ rules, metadata }) =>
+          rules.map((rule: PolicyRule) => ({ ...rule, namespace: metadata.namespace })),
+        ),
+    );
+    expect(needsOf(granted)).toEqual(needsOf(runtimeRules(options)));
+  });
+
+  test("every role is bound to the runtime's account and to nobody else", async () => {
+    const objects = await render("--set", sets);
+    const bound = objects.filter(({ roleRef }) => roleRef);
+    expect(bound.flatMap(({ subjects }) => subjects)).toEqual(
+      bound.map(() => ({ kind: "ServiceAccount", name: release, namespace })),
+    );
+    const roles = objects.filter(({ rules }) => rules).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(bound.map(({ roleRef }) => `${roleRef.kind} ${roleRef.name}`).sort()).toEqual(roles.sort());
+  });
+});
+
+test("with rbac.create=false the chart grants nothing", async () => {
+  expect((await render("--set", "rbac.create=false")).filter(({ rules, roleRef }) => rules ?? roleRef)).toEqual([]);
+});
