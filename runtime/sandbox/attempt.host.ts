@@ -6,7 +6,7 @@ export class Attempt {
   readonly delivery: Delivery;
   private readonly resolve: (outcome: Outcome) => void;
   private controller: AbortController | undefined;
-  private over = false;
+  private outcome: Outcome | undefined;
   /** When it was sent to an executor; monotonic milliseconds. */
   sentAt = 0;
   /** Calls that wait for an answer. */
@@ -22,19 +22,24 @@ export class Attempt {
   }
 
   get isOver(): boolean {
-    return this.over;
+    return this.outcome !== undefined;
+  }
+
+  /** Whether its handler returned, and nothing was wrong. */
+  get isDone(): boolean {
+    return this.outcome?.type === "ok";
   }
 
   /** Aborts when the attempt ends. */
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
-    if (this.over) this.controller.abort();
+    if (this.isOver) this.controller.abort();
     return this.controller.signal;
   }
 
   end(outcome: Outcome): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.isOver) return;
+    this.outcome = outcome;
     this.controller?.abort();
     this.resolve(outcome);
   }

@@ -77,6 +77,10 @@ export function loadError(
   if (reason === "thrown") {
     return new WatchfireError("WF_SANDBOX_LOAD", { what: `the module's top level threw ${name}: ${message}`, ...at });
   }
+  if (reason === "unheard") {
+    const what = `the module's top level left a rejection that nobody hears, ${name}: ${message}`;
+    return new WatchfireError("WF_SANDBOX_LOAD", { what, ...at });
+  }
   if (reason === "cpu" || reason === "deadline") {
     return new WatchfireError("WF_SANDBOX_LOAD_TIME", { what: "the module's top level does not end", ...at });
   }

@@ -52,7 +52,7 @@ export interface Entering {
   readonly events: readonly number[];
 }
 
-/** An entry is over. Its body is the guest's outbox: JSON of `[done, calls, logs, metrics, wake]`. */
+/** An entry is over. Its body is the guest's outbox: JSON of `[done, calls, logs, metrics, wake, strays]`. */
 export interface Drained {
   readonly tenant: number;
   readonly realm: number;
@@ -65,7 +65,7 @@ export type EndReason = "cpu" | "deadline" | "memory" | "output" | "killed";
 export interface Loaded {
   readonly tenant: number;
   readonly failure?: {
-    readonly reason: "thrown" | "handler" | "missing" | EndReason;
+    readonly reason: "thrown" | "unheard" | "handler" | "missing" | EndReason;
     readonly name: string;
     readonly message: string;
     readonly stack: string;

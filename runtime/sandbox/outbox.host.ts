@@ -39,6 +39,14 @@ export interface Outbox {
   readonly calls: readonly GuestCall[];
   readonly logs: readonly GuestLog[];
   readonly metrics: readonly GuestMetric[];
+  readonly strays: readonly Stray[];
+}
+
+/** What was thrown, or rejected and not heard, once its event had ended. */
+export interface Stray {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
 }
 
 /** Entries of one kind that may come at once; the guest stops itself at 1000 messages in all. */
@@ -64,7 +72,8 @@ export function readOutbox(bytes: Buffer): Outbox | undefined {
   const calls = every(parsed[1], readCall);
   const logs = every(parsed[2], readLog);
   const metrics = every(parsed[3], readMetric);
-  return done && calls && logs && metrics ? { done, calls, logs, metrics } : undefined;
+  const strays = every(parsed[5] ?? [], readStray);
+  return done && calls && logs && metrics && strays ? { done, calls, logs, metrics, strays } : undefined;
 }
 
 function every<T>(list: unknown, read: (entry: unknown) => T | undefined): T[] | undefined {
@@ -93,6 +102,13 @@ function readDone(entry: unknown): Done | undefined {
     stack: clean(stack),
     retryAfterMs: retryAfterMs >= 0 ? retryAfterMs : undefined,
   };
+}
+
+function readStray(entry: unknown): Stray | undefined {
+  if (!Array.isArray(entry)) return undefined;
+  const [name, message, stack] = entry as unknown[];
+  if (typeof name !== "string" || typeof message !== "string" || typeof stack !== "string") return undefined;
+  return { name: clean(name), message: clean(message), stack: clean(stack) };
 }
 
 function readCall(entry: unknown): GuestCall | undefined {

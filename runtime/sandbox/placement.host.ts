@@ -9,7 +9,7 @@ import type { Executor, TenantListener, Verdict } from "./executor.host.ts";
 import type { DeathReason } from "./executor-process.host.ts";
 import { handlerError, limitError, loadError } from "./failure.host.ts";
 import type { UpFrame } from "./frames.host.ts";
-import type { GuestOutput, HostCalls } from "./host-calls.ts";
+import type { Caller, GuestOutput, HostCalls } from "./host-calls.ts";
 import type { EndReason, EventItem } from "./messages.ts";
 import type { Done, GuestCall, Outbox } from "./outbox.host.ts";
 import type { StackMapper } from "./stack.host.ts";
@@ -21,6 +21,8 @@ export interface Version {
   readonly bundle: Bundle;
   readonly env: Readonly<Record<string, string>>;
   readonly mapper: StackMapper;
+  /** What it was told of once, and is not told of again. */
+  readonly told: Set<"stray" | "call">;
 }
 
 /** Those who answer what guests ask and write. */
@@ -180,7 +182,7 @@ export class Placement implements TenantListener {
     this.onLost(this, verdict);
   }
 
-  private drained(realm: number, { done, calls, logs, metrics }: Outbox): void {
+  private drained(realm: number, { done, calls, logs, metrics, strays }: Outbox): void {
     const { output } = this.services;
     for (const { no, level, message, fields } of logs) {
       const caller = this.attempts.get(no)?.caller;
@@ -189,6 +191,12 @@ export class Placement implements TenantListener {
     for (const { no, type, name, value, labels } of metrics) {
       const caller = this.attempts.get(no)?.caller;
       if (caller) output.metric(caller, type, name, value, labels);
+    }
+    for (const { name, message, stack } of strays) {
+      const error = { name, message, stack: this.version.mapper.map(stack) || `${name}: ${message}` };
+      this.tellOnce("stray", nobody(this.function), "an error that no handler is left for: its own had returned", {
+        error,
+      });
     }
     for (const call of calls) this.call(realm, call);
     for (const entry of done) this.finish(entry);
@@ -252,10 +260,22 @@ export class Placement implements TenantListener {
     }
     const reply = await this.services.hostCalls.call(attempt.caller, operation, args, attempt.signal);
     attempt.calls--;
+    if (attempt.isDone && !reply.ok) {
+      const { type, message } = reply.error;
+      const fields = { operation, error: `${type}: ${message}`, hint: "await the call" };
+      this.tellOnce("call", attempt.caller, "a call that its handler did not wait for came to nothing", fields);
+    }
     if (attempt.isOver || this.gone) return;
     const text = Buffer.from(reply.ok ? reply.json : JSON.stringify(reply.error));
     if (this.replies.length === 0) setImmediate(() => this.sendReplies());
     this.replies.push({ item: [realm, call, reply.ok ? 1 : 0, text.length], text });
+  }
+
+  /** A warning of a lapse after a handler's return, for the first of its kind: a busy function would repeat it for ever. */
+  private tellOnce(kind: "stray" | "call", caller: Caller, message: string, fields: Record<string, unknown>): void {
+    if (this.version.told.has(kind)) return;
+    this.version.told.add(kind);
+    this.services.output.log(caller, "warn", message, { ...fields, further: "not logged until the code changes" });
   }
 
   private sendReplies(): void {
@@ -268,3 +288,12 @@ export class Placement implements TenantListener {
     });
   }
 }
+
+/** In whose name a line is that belongs to a function, and to no event of it. */
+const nobody = (name: string): Caller => ({
+  function: name,
+  trigger: "",
+  id: "",
+  object: { apiVersion: "", kind: "", namespace: "", name: "", uid: "" },
+  attempt: 0,
+});

@@ -66,7 +66,7 @@ export class Sandbox implements Runner {
    * there before stays.
    */
   async load(manifest: Version["manifest"], bundle: Bundle, env: Readonly<Record<string, string>>): Promise<void> {
-    const version: Version = { manifest, bundle, env, mapper: new StackMapper(bundle) };
+    const version: Version = { manifest, bundle, env, mapper: new StackMapper(bundle), told: new Set() };
     const existing = this.functions.get(manifest.name);
     if (existing) return existing.replace(version);
     this.pool ??= this.open();

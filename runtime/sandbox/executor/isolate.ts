@@ -5,7 +5,8 @@ export interface GuestDoors {
   readonly isolate: ivm.Isolate;
   readonly context: ivm.Context;
   readonly pump: ivm.Reference<(batch: string) => undefined>;
-  readonly drain: ivm.Reference<() => string>;
+  readonly drain: ivm.Reference<(again: boolean) => string>;
+  readonly blame: ivm.Reference<(name: string, message: string, stack: string) => string>;
   readonly loaded: ivm.Reference<() => string>;
 }
 
@@ -41,7 +42,14 @@ export class IsolateFactory {
     const { global } = context;
     const doors = global.getSync(doorsName, { reference: true });
     const door = (name: string) => doors.getSync(name, { reference: true });
-    const made = { isolate, context, pump: door("pump"), drain: door("drain"), loaded: door("loaded") };
+    const made = {
+      isolate,
+      context,
+      pump: door("pump"),
+      drain: door("drain"),
+      blame: door("blame"),
+      loaded: door("loaded"),
+    };
     const setEnv = door("setEnv");
     setEnv.applySync(undefined, [env]);
     setEnv.release();
@@ -55,7 +63,7 @@ export class IsolateFactory {
    * synchronous: code of the handler has run in this isolate, and what it left to be run would run with this.
    */
   async renew({ isolate, ...old }: GuestDoors, env: string): Promise<GuestDoors> {
-    for (const reference of [old.pump, old.drain, old.context]) reference.release();
+    for (const reference of [old.pump, old.drain, old.blame, old.context]) reference.release();
     const [context, script] = await Promise.all([
       isolate.createContext(),
       isolate.compileScript(this.script, this.compileOptions),
@@ -63,13 +71,13 @@ export class IsolateFactory {
     await script.run(context, { release: true });
     const { global } = context;
     const doors = await global.get(doorsName, { reference: true });
-    const [pump, drain, loaded, setEnv] = await Promise.all(
-      ["pump", "drain", "loaded", "setEnv"].map((name) => doors.get(name, { reference: true })),
+    const [pump, drain, blame, loaded, setEnv] = await Promise.all(
+      ["pump", "drain", "blame", "loaded", "setEnv"].map((name) => doors.get(name, { reference: true })),
     );
     await Promise.all([setEnv?.apply(undefined, [env]), global.delete(doorsName)]);
     setEnv?.release();
     doors.release();
-    return { isolate, context, pump, drain, loaded } as unknown as GuestDoors;
+    return { isolate, context, pump, drain, blame, loaded } as unknown as GuestDoors;
   }
 
   private get compileOptions(): ivm.ScriptInfo {

@@ -1,3 +1,5 @@
+import type { Rejection } from "./rejection.ts";
+
 /** What the executor itself needs of a drained outbox; the parent checks all of it again. */
 export interface OutboxSummary {
   /** Events that are over, and whether their isolate should take no more. */
@@ -34,4 +36,17 @@ export function summarise(text: unknown): OutboxSummary | undefined {
     calls: calls.map((entry) => ({ call: Number(entry?.[0]), no: Number(entry?.[1]) })),
     wakeMs,
   };
+}
+
+/** An outbox in which the event `no` did not end well after all; one that had ended otherwise stays as it is. */
+export function withFailure(outbox: string, no: number, { name, message, stack }: Rejection): string {
+  const [done, ...rest] = JSON.parse(outbox) as [unknown[], ...unknown[]];
+  const failed = done.map((entry) => (entry === no ? [no, "failed", name, message, stack, -1] : entry));
+  return JSON.stringify([failed, ...rest]);
+}
+
+/** An outbox with a rejection that no event is left for. */
+export function withStray(outbox: string, { name, message, stack }: Rejection): string {
+  const [done, calls, logs, metrics, wakeMs] = JSON.parse(outbox) as unknown[];
+  return JSON.stringify([done, calls, logs, metrics, wakeMs, [[name, message, stack]]]);
 }

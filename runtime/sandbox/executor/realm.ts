@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { EndReason } from "../messages.ts";
 import { abortItem, BatchSize, composeBatch, eventItem, type Item, replyItem } from "./batch.ts";
 import type { GuestDoors, GuestScript } from "./isolate.ts";
-import { type OutboxSummary, summarise } from "./outbox.ts";
+import { type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
+import { type Rejection, rejectionOf } from "./rejection.ts";
 import type { Slots } from "./slots.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
 
@@ -52,12 +53,16 @@ interface PendingEvent {
 
 interface Entry {
   readonly events: readonly number[];
+  readonly startedAt: number;
   readonly startCpuMs: number;
   readonly startProcessMs: number;
   readonly budgetMs: number;
   /** Milliseconds that V8 has to end it by itself once a limit is reached. */
   readonly leadMs: number;
 }
+
+/** V8's own timeout for an entry, in milliseconds, where it gets one. */
+type Timeout = { readonly timeout: number } | undefined;
 
 /** One isolate with a function's code, and its limits. At most one entry is in it at any time. */
 export class Realm implements Watched {
@@ -135,12 +140,13 @@ export class Realm implements Watched {
     return this.isHeavy || this.taken >= maxEvents;
   }
 
-  private async run(timeout: { timeout: number } | undefined): Promise<string> {
+  private async run(timeout: Timeout): Promise<string> {
     const { context, loaded } = this.doors;
-    await this.compiled?.run(context, timeout);
+    const rejected = await this.unheard(this.compiled?.run(context, timeout), timeout);
     const word = await loaded.apply(undefined, []);
     loaded.release();
-    return word as string;
+    if (word !== "" || !rejected) return word as string;
+    return JSON.stringify(["unheard", rejected.name, rejected.message, rejected.stack]);
   }
 
   /** Takes an event; its time starts now. */
@@ -245,9 +251,15 @@ export class Realm implements Watched {
       if (seed !== "") this.seededAt = now;
       const { pump, drain } = this.doors;
       const pumped = pump.apply(undefined, [composeBatch(Math.floor(now - this.bornAt), seed, items)], timeout);
-      const drained = drain.apply(undefined, []);
+      // A rejection that comes to light with it, from a finalizer, takes its word away: it is asked once more.
+      const drained = drain.apply(undefined, [false]).catch((error) => {
+        if (this.doors.isolate.isDisposed) throw error;
+        return drain.apply(undefined, [true]);
+      });
       if (now - this.weighedAt >= weighMs) this.weigh(now);
-      return Promise.all([pumped, drained]).then(([, text]) => text as string);
+      return Promise.all([this.unheard(pumped, timeout), drained]).then(([rejected, text]) =>
+        rejected ? this.blamed(rejected, text as string) : (text as string),
+      );
     });
     if (outbox === undefined || this.over) return;
     const usedMs = this.cpuMs() - startCpuMs;
@@ -255,6 +267,30 @@ export class Realm implements Watched {
     const summary = summarise(outbox);
     if (summary) this.settle(outbox, summary, events, usedMs);
     else this.end("output");
+  }
+
+  /**
+   * Waits for an entry's end. Gives a rejection that nobody in it heard, as which isolated-vm lets an entry fail that was
+   * otherwise good; throws what ended the isolate. A text proves nothing: the handler could have written it.
+   */
+  private async unheard(ended: Promise<unknown> | undefined, timeout: Timeout): Promise<Rejection | undefined> {
+    const startedAt = this.entry?.startedAt ?? 0;
+    try {
+      await ended;
+      return undefined;
+    } catch (error) {
+      if (this.doors.isolate.isDisposed || isTimeout(error, timeout, startedAt)) throw error;
+      return rejectionOf(error);
+    }
+  }
+
+  /** Charges a rejection to the event that left it; gives the outbox as it is then. */
+  private async blamed(rejected: Rejection, outbox: string): Promise<string> {
+    const { name, message, stack } = rejected;
+    const word = (await this.doors.blame.apply(undefined, [name, message, stack])) as string;
+    if (word === "stray") return withStray(outbox, rejected);
+    if (word === "?") this.end("killed", "", []);
+    return word === "" || word === "?" ? outbox : withFailure(outbox, Number(word), rejected);
   }
 
   /** Asks for the heap's size behind what runs; the next drain's owner gets to know. */
@@ -293,7 +329,7 @@ export class Realm implements Watched {
   private async enter(
     events: readonly number[],
     budgetMs: number,
-    work: (timeout: { timeout: number } | undefined) => Promise<string>,
+    work: (timeout: Timeout) => Promise<string>,
   ): Promise<string | undefined> {
     await this.slots.take();
     if (this.over) {
@@ -303,13 +339,16 @@ export class Realm implements Watched {
     this.reports.entering(events);
     const startCpuMs = this.cpuMs();
     const timeout = this.timeoutOf(events, budgetMs);
-    this.entry = { events, startCpuMs, startProcessMs: processMs(), budgetMs, leadMs: timeout ? timeoutLeadMs : 0 };
+    const startedAt = performance.now();
+    const leadMs = timeout ? timeoutLeadMs : 0;
+    this.entry = { events, startedAt, startCpuMs, startProcessMs: processMs(), budgetMs, leadMs };
     this.watchdog.add(this);
     try {
       return await work(timeout);
     } catch (error) {
       const { message, stack = "" } = error instanceof Error ? error : new Error(String(error));
-      if (/timed out/.test(message)) this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, stack);
+      if (isTimeout(error, timeout, startedAt))
+        this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, stack);
       else this.end(/memory limit/.test(message) ? "memory" : "killed");
       return undefined;
     } finally {
@@ -327,7 +366,7 @@ export class Realm implements Watched {
   }
 
   /** V8's own timeout for an entry, where the last one is long enough ago. */
-  private timeoutOf(events: readonly number[], budgetMs: number): { timeout: number } | undefined {
+  private timeoutOf(events: readonly number[], budgetMs: number): Timeout {
     const now = performance.now();
     if (now - this.timedAt < timedEntryMs || events.length > 1) return undefined;
     // The load does not count: the first event after it is the likeliest to break a limit.
@@ -353,6 +392,13 @@ export class Realm implements Watched {
     return this.doors.isolate.isDisposed ? 0 : Number(this.doors.isolate.cpuTime) / 1e6;
   }
 }
+
+/** Whether V8's timeout ended what began then: its words alone could be the handler's. */
+const isTimeout = (error: unknown, timeout: Timeout, startedAt: number): boolean =>
+  timeout !== undefined &&
+  performance.now() - startedAt >= timeout.timeout - 1 &&
+  error instanceof Error &&
+  /timed out/.test(error.message);
 
 /** CPU time of the whole process so far. */
 function processMs(): number {

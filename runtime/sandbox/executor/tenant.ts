@@ -10,7 +10,7 @@ const loadBudgetMs = 2000;
 /** Events that one isolate holds at once; the others wait outside it. */
 const maxInside = 256;
 /** An outbox with nothing in it. */
-const nothing = "[[],[],[],[],-1]";
+const nothing = "[[],[],[],[],-1,[]]";
 
 /** What a tenant tells the parent. */
 export interface TenantReports {
@@ -236,7 +236,7 @@ export class Tenant {
 }
 
 const isEndReason = (reason: LoadFailure["reason"]): reason is EndReason =>
-  reason !== "thrown" && reason !== "handler" && reason !== "missing";
+  reason !== "thrown" && reason !== "unheard" && reason !== "handler" && reason !== "missing";
 
 /** Reads the guest's word on a load that failed. */
 function failureOf(word: string | undefined): LoadFailure {

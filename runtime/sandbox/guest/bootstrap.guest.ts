@@ -2,11 +2,27 @@ import { RunContext, setEnv } from "./context.guest.ts";
 import { errorJson } from "./failure.guest.ts";
 import { hardenRealm } from "./harden.guest.ts";
 import { installConsole } from "./log.guest.ts";
-import { takeOutbox } from "./outbox.guest.ts";
-import { apply, define, follow, indexOf, jsonParse, slice } from "./primordials.guest.ts";
+import { noteStray, takeOutbox } from "./outbox.guest.ts";
+import { apply, define, follow, indexOf, jsonParse, PrimordialError, slice } from "./primordials.guest.ts";
 import { seed } from "./random.guest.ts";
-import { abortRun, beginRun, endAborted, fail, leaveRun, likelyRun, refuse, settleCall, succeed } from "./run.guest.ts";
+import {
+  abortRun,
+  beginEntry,
+  beginRun,
+  endAborted,
+  fail,
+  hasEndedBefore,
+  leaveRun,
+  likelyRun,
+  type Run,
+  refuse,
+  settleCall,
+  soleRun,
+  succeed,
+  touch,
+} from "./run.guest.ts";
 import { fireTimers, nextWake, setClock } from "./timers.guest.ts";
+import { suspect } from "./unheard.guest.ts";
 import { installWeb } from "./web.guest.ts";
 
 // Runs once per isolate, before the handler's bundle. What it leaves for the executor (and takes from the global object
@@ -70,10 +86,23 @@ function defineOldObject(event: object, text: string): void {
   });
 }
 
-/** What a timer or a microtask throws belongs to nobody: it is logged, as a browser would. */
-function stray(error: unknown): void {
-  const run = likelyRun();
-  if (run) fail(run, error);
+/** What a timer or a microtask throws fails the run that began it, if that goes on, as it ends a Node process. */
+function stray(error: unknown, owner: Run | undefined = soleRun() ?? likelyRun()): void {
+  if (owner && !owner.over) fail(owner, error);
+  else noteStray(`[${errorJson(error)}]`);
+}
+
+/**
+ * Says whose a rejection is that the last entry left unheard, of the text given. Gives the run's number if that has just
+ * ended; "" for a run that goes on and is judged at its end; "stray" where the run had ended before; "?" where nobody can tell.
+ */
+function blame(name: string, message: string, stack: string): string {
+  const run = soleRun();
+  if (run === undefined) return "?";
+  if (hasEndedBefore(run)) return "stray";
+  if (run.over) return `${run.no}`;
+  suspect(run, name, message, stack);
+  return "";
 }
 
 /**
@@ -82,6 +111,9 @@ function stray(error: unknown): void {
  * time. `oldLength` is -1 where there is no previous object. Lengths are in UTF-16 units.
  */
 function pump(batch: string): void {
+  isWhole = false;
+  lastWord = "";
+  beginEntry();
   const newline = indexOf(batch, "\n");
   const head = jsonParse(slice(batch, 0, newline)) as [number, string, number[][]];
   let at = newline + 1;
@@ -104,13 +136,25 @@ function pump(batch: string): void {
       at = end;
     } else abortRun(id, item[2] === 1 ? "cpu" : "deadline");
   }
-  fireTimers(stray);
+  fireTimers(
+    (owner) => touch(owner as Run | undefined),
+    (error, owner) => stray(error, owner as Run | undefined),
+  );
+  isWhole = true;
 }
 
-/** What there is to tell since the last drain. */
-function drain(): string {
+/** Whether the last pump came to its end: if it was cut off, nobody knows what of its batch has begun. */
+let isWhole = true;
+
+let lastWord = "";
+
+/** What there is to tell since the last drain; `again`: what the last one told. */
+function drain(again: boolean): string {
+  if (!isWhole) throw new PrimordialError("the batch was cut off");
+  if (again) return lastWord;
   endAborted();
-  return takeOutbox(nextWake());
+  lastWord = takeOutbox(nextWake());
+  return lastWord;
 }
 
 /** Empty once the handler is in place, else JSON of `[why, name, message, stack]`. Takes the bundle's doors away. */
@@ -132,6 +176,7 @@ hand("__watchfire_reject", reject);
 hand("__watchfire_executor", {
   pump,
   drain,
+  blame,
   loaded,
   setEnv: (text: string) => setEnv(jsonParse(text) as Record<string, string>),
 });

@@ -5,9 +5,10 @@ import type { Call } from "../../../sdk/operations.ts";
 import { AbortController, DOMException } from "./abort.guest.ts";
 import { createFetch } from "./fetch.guest.ts";
 import { createLog, createMetrics } from "./log.guest.ts";
-import { PrimordialPromise, random } from "./primordials.guest.ts";
+import { apply, PrimordialPromise, random } from "./primordials.guest.ts";
 import { callHost, type Run } from "./run.guest.ts";
 import { setTimeout } from "./timers.guest.ts";
+import { watched } from "./unheard.guest.ts";
 
 const pause = (delayMs: number): Promise<void> =>
   new PrimordialPromise((resolve) => {
@@ -19,6 +20,16 @@ let env: Readonly<Record<string, string>> = {};
 /** Sets `ctx.env`, once, when the function is loaded. */
 export function setEnv(values: Record<string, string>): void {
   env = Object.freeze(values);
+}
+
+/** The client, each of whose calls fails its run if it fails and nobody hears it. */
+function watchedKube(run: Run, kube: Kube): Kube {
+  const all = kube as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+  for (const name in all) {
+    const method = all[name] as (...args: unknown[]) => Promise<unknown>;
+    all[name] = (...args) => watched(run, apply(method, kube, args) as Promise<unknown>);
+  }
+  return kube;
 }
 
 /** What a handler works with. Its parts are made when first asked for: most handlers use one or two. */
@@ -35,7 +46,7 @@ export class RunContext implements Context {
   #call: Call = (operation, args) => callHost(this.#run, operation, args) as never;
 
   get kube(): Kube {
-    this.#kube ??= createKube({ call: this.#call, pause, random });
+    this.#kube ??= watchedKube(this.#run, createKube({ call: this.#call, pause, random }));
     return this.#kube;
   }
 
@@ -55,22 +66,22 @@ export class RunContext implements Context {
 
   get events(): Events {
     const call = this.#call;
-    return {
-      async emit(object, { type, reason, message }) {
-        const { apiVersion, kind, metadata } = object;
-        const { name, namespace, uid, resourceVersion } = metadata ?? {};
-        await call("events.emit", {
-          object: { apiVersion, kind, name: name ?? "", namespace, uid, resourceVersion } as never,
-          type,
-          reason,
-          message,
-        });
-      },
+    const emit: Events["emit"] = async (object, { type, reason, message }) => {
+      const { apiVersion, kind, metadata } = object;
+      const { name, namespace, uid, resourceVersion } = metadata ?? {};
+      await call("events.emit", {
+        object: { apiVersion, kind, name: name ?? "", namespace, uid, resourceVersion } as never,
+        type,
+        reason,
+        message,
+      });
     };
+    return { emit: (object, event) => watched(this.#run, emit(object, event)) };
   }
 
   get fetch(): Context["fetch"] {
-    return createFetch(this.#call);
+    const fetch = createFetch(this.#call);
+    return (url, init) => watched(this.#run, fetch(url, init));
   }
 
   get signal(): AbortSignal {

@@ -33,6 +33,24 @@ export function errorJson(error: unknown): string {
   return `"Error",${quote(message)},""`;
 }
 
+/** What is thrown and has no text of its own, as isolated-vm's own words for it would be of no use. */
+const noError = "an object that is no Error";
+
+/** By what an error is known again: as a value, and by the text that left the isolate. */
+export const errorMark = (message: string, stack: string): string => `${message}\n${stack}`;
+export function markOf(error: unknown): string {
+  if ((typeof error === "object" && error !== null) || typeof error === "function") {
+    const message = textOf(error, "message", maxMessage);
+    const stack = textOf(error, "stack", maxStack);
+    return message === "" && stack === "" ? errorMark(noError, "") : errorMark(message, stack);
+  }
+  try {
+    return errorMark(slice(stringOf(error), 0, maxMessage), "");
+  } catch {
+    return "";
+  }
+}
+
 /** What the handler wants done about its failure, and in how many milliseconds where it says so. */
 export function verdictOf(error: unknown): { kind: "failed" | "permanent"; retryAfterMs: number } {
   try {

@@ -10,6 +10,7 @@ let done = "";
 let calls = "";
 let logs = "";
 let metrics = "";
+let strays = "";
 let messages = 0;
 
 /** A JSON string literal. */
@@ -44,13 +45,19 @@ export function noteMetric(entry: string): void {
   metrics = append(metrics, entry);
 }
 
-/** Empties the outbox: JSON of `[done, calls, logs, metrics, wake]`. `wakeMs` is -1 where no timer waits. */
+/** Notes what was thrown where no event is left that it could fail; `entry` is its JSON. One a drain is enough. */
+export function noteStray(entry: string): void {
+  if (strays === "") strays = entry;
+}
+
+/** Empties the outbox: JSON of `[done, calls, logs, metrics, wake, strays]`. `wakeMs` is -1 where no timer waits. */
 export function takeOutbox(wakeMs: number): string {
-  const text = `[[${done}],[${calls}],[${logs}],[${metrics}],${wakeMs}]`;
+  const text = `[[${done}],[${calls}],[${logs}],[${metrics}],${wakeMs},[${strays}]]`;
   done = "";
   calls = "";
   logs = "";
   metrics = "";
+  strays = "";
   messages = 0;
   return text;
 }

@@ -23,7 +23,7 @@ export const PrimordialPromise = Promise;
 export const PrimordialError = Error;
 export const slice = uncurry(String.prototype.slice);
 export const indexOf = uncurry(String.prototype.indexOf);
-const promiseThen = uncurry(Promise.prototype.then);
+export const promiseThen = uncurry(Promise.prototype.then);
 const reflectDefine = Reflect.defineProperty;
 const create = Object.create;
 

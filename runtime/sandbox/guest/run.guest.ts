@@ -3,6 +3,8 @@ import { type AbortController, DOMException } from "./abort.guest.ts";
 import { errorJson, framesBelow, sandboxError, verdictOf, withFrames } from "./failure.guest.ts";
 import { fits, noteCall, noteDone, quote } from "./outbox.guest.ts";
 import { bare, jsonParse, jsonStringify, PrimordialPromise } from "./primordials.guest.ts";
+import { ownTimers } from "./timers.guest.ts";
+import { type Unheard, unheardOf } from "./unheard.guest.ts";
 
 /** Calls of one event that may wait for an answer at once. */
 const maxOutstandingCalls = 64;
@@ -21,6 +23,10 @@ export interface Run {
   controller: AbortController | undefined;
   /** Set once the executor has ended the event's time: why. */
   aborted: "deadline" | "cpu" | undefined;
+  /** Rejections that nobody had heard when they came, the newest first. */
+  unheard: Unheard | undefined;
+  /** The entry in which it ended. */
+  endedIn: number;
 }
 
 interface PendingCall {
@@ -39,10 +45,52 @@ let current: Run | undefined;
 /** The run whose handler is being started, else the one started last: whom a `console` line belongs to. */
 export const likelyRun = (): Run | undefined => current ?? latest;
 
+const freshRun = (no: number, over: boolean): Run => ({
+  no,
+  over,
+  calls: 0,
+  logged: 0,
+  controller: undefined,
+  aborted: undefined,
+  unheard: undefined,
+  endedIn: 0,
+});
+
+// Whose code an entry runs: of several runs nobody can tell whose a rejection is. What went on when its run was over, or
+// at the module's top level, counts only where no run goes on with it.
+const moduleRun = freshRun(0, true);
+let entry = 0;
+let toucher: Run | undefined;
+let areMany = false;
+
+/** Begins an entry. */
+export function beginEntry(): void {
+  entry++;
+  toucher = undefined;
+  areMany = false;
+}
+
+/** Notes that code of this run goes on in the entry; undefined where it may be anyone's. */
+export function touch(run: Run | undefined): void {
+  if (run === undefined) areMany = true;
+  else if (toucher === undefined || hasEndedBefore(toucher)) toucher = run;
+  else if (toucher !== run && !hasEndedBefore(run)) areMany = true;
+  ownTimers(soleRun());
+}
+
+/** The run whose code the entry runs, or the last one ran; undefined where it may be anyone's. */
+export const soleRun = (): Run | undefined => (areMany ? undefined : (toucher ?? moduleRun));
+
+/** Whether the run was over before the entry that goes on, or went on last. */
+export const hasEndedBefore = (run: Run): boolean => run.over && run.endedIn !== entry;
+
+ownTimers(moduleRun);
+
 /** Begins a run, for the time that the handler's first stretch takes. */
 export function beginRun(no: number): Run {
-  const run: Run = { no, over: false, calls: 0, logged: 0, controller: undefined, aborted: undefined };
+  const run = freshRun(no, false);
   runs[no] = run;
+  touch(run);
   latest = run;
   current = run;
   return run;
@@ -53,14 +101,21 @@ export function leaveRun(): void {
   current = undefined;
 }
 
-function end(run: Run, entry: string): void {
+function end(run: Run, done: string): void {
   if (run.over) return;
   run.over = true;
+  run.endedIn = entry;
   delete runs[run.no];
-  noteDone(entry);
+  // Nobody answers them any more.
+  if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) delete pending[id];
+  noteDone(done);
 }
 
-export const succeed = (run: Run): void => end(run, `${run.no}`);
+/** Ends a run whose handler returned: well, unless it left a rejection that nobody heard. */
+export function succeed(run: Run): void {
+  const unheard = unheardOf(run);
+  end(run, unheard === undefined ? `${run.no}` : `[${run.no},"failed",${unheard},-1]`);
+}
 
 export function fail(run: Run, error: unknown): void {
   if (run.over) return;
@@ -83,6 +138,7 @@ function overflow(run: Run, message: string, callee: (...args: never[]) => unkno
 export function abortRun(no: number, why: "deadline" | "cpu"): void {
   const run = runs[no];
   if (!run) return;
+  touch(run);
   run.aborted = why;
   run.controller?.abort(new DOMException("the event's time is over", "TimeoutError"));
 }
@@ -119,6 +175,7 @@ export function settleCall(id: number, ok: boolean, text: string): void {
   const call = pending[id];
   if (!call) return;
   delete pending[id];
+  touch(call.run);
   call.run.calls--;
   if (ok) call.resolve(jsonParse(text));
   else call.reject(withFrames(errorFrom(jsonParse(text) as ErrorDescription), call.frames));

@@ -14,11 +14,20 @@ interface Timer {
   args: unknown[];
   /** Of an interval; 0 for a timer that fires once. */
   every: number;
+  /** Whose entry made it; undefined where several could have. */
+  owner: object | undefined;
 }
 
 const timers = bare<Record<number, Timer>>();
 let count = 0;
 let lastId = 0;
+
+let owner: object | undefined;
+
+/** Says whose the timers are that are made from now on; undefined where nobody can tell. */
+export function ownTimers(next: object | undefined): void {
+  owner = next;
+}
 
 // Time inside the isolate: the executor says with each pump how long the isolate has lived, by a clock that never
 // jumps; between two pumps the wall clock fills in.
@@ -43,7 +52,7 @@ function add(callback: unknown, delay: unknown, args: unknown[], repeats: boolea
   const wanted = +(delay as number);
   const delayMs = wanted > minDelayMs ? (wanted < maxDelayMs ? wanted : maxDelayMs) : minDelayMs;
   const id = ++lastId;
-  timers[id] = { id, due: elapsed() + delayMs, callback: callback as never, args, every: repeats ? delayMs : 0 };
+  timers[id] = { id, due: elapsed() + delayMs, callback: callback as never, args, every: repeats ? delayMs : 0, owner };
   count++;
   return id;
 }
@@ -72,8 +81,11 @@ export function nextWake(): number {
   return wait > 0 ? wait : 0;
 }
 
-/** Runs what is due, in order of time; `failed` gets what a callback throws. */
-export function fireTimers(failed: (error: unknown) => void): void {
+/** Runs what is due, in order of time. `begun` hears whose it is, and `failed` gets what a callback throws. */
+export function fireTimers(
+  begun: (owner: object | undefined) => void,
+  failed: (error: unknown, owner: object | undefined) => void,
+): void {
   const now = elapsed();
   const last = lastId;
   for (;;) {
@@ -87,10 +99,11 @@ export function fireTimers(failed: (error: unknown) => void): void {
     if (next === undefined) return;
     if (next.every > 0) next.due = now + next.every;
     else remove(next.id);
+    begun(next.owner);
     try {
       apply(next.callback, undefined, next.args);
     } catch (error) {
-      failed(error);
+      failed(error, next.owner);
     }
   }
 }

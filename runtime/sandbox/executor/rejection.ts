@@ -1,0 +1,30 @@
+/** A rejection that nobody heard, as text. */
+export interface Rejection {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+}
+
+/** Characters of an error that leave an executor, as the guest itself cuts them. */
+const maxName = 200;
+const maxMessage = 2000;
+const maxStack = 4000;
+
+/** What isolated-vm says of a value that it cannot copy, and the guest's word for the same. */
+const uncopied = "An object was thrown from supplied code within isolated-vm";
+const noError = "an object that is no Error";
+
+/**
+ * Reads what an entry was rejected with: isolated-vm copies the first promise there that was rejected and not heard, a
+ * primitive or an Error of this realm, and adds the frames of its own making to the stack.
+ */
+export function rejectionOf(error: unknown): Rejection {
+  if (!(error instanceof Error)) return { name: "Error", message: String(error).slice(0, maxMessage), stack: "" };
+  if (error.message.startsWith(uncopied)) return { name: "Error", message: noError, stack: "" };
+  const own = (error.stack ?? "").split("\n    at (<isolated-vm boundary>)")[0] ?? "";
+  return {
+    name: error.name.slice(0, maxName),
+    message: error.message.slice(0, maxMessage),
+    stack: own.slice(0, maxStack),
+  };
+}

@@ -1,0 +1,168 @@
+import { describe, expect, it } from "vitest";
+import type { HostReply } from "../../runtime/sandbox/host-calls.ts";
+import { type Stage, stageForTest } from "./stage.ts";
+
+const refused: HostReply = {
+  ok: false,
+  error: { type: "ForbiddenError", message: "no rule grants it", status: 403, details: { missingRule: "get secrets" } },
+};
+const get = `ctx.kube.get({ apiVersion: "v1", kind: "Secret", name: "a" })`;
+const sleep = (ms: number) => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
+const handler = (...lines: string[]) => `export default async (event, ctx) => {\n${lines.join("\n")}\n};`;
+
+async function failureOf(stage: Stage, name = "f") {
+  const outcome = await stage.run(name);
+  return outcome.type === "failed" ? outcome.error : expect.unreachable(`it ended ${outcome.type}`);
+}
+
+describe("a rejection that nobody hears fails its attempt, with the error and the place as its author knows them,", () => {
+  it.each([
+    ["when the handler returns at once", handler(`  Promise.reject(new TypeError("unheard"));`), 2],
+    ["when the handler goes on", handler(`  Promise.reject(new TypeError("unheard"));`, sleep(20)), 2],
+    [
+      "when it comes from an async function",
+      handler(`  (async () => {\n    await null;\n    throw new TypeError("unheard");\n  })();`, sleep(5)),
+      4,
+    ],
+    [
+      "when it comes from a timer",
+      handler(`  setTimeout(() => {\n    throw new TypeError("unheard");\n  }, 1);`, sleep(50)),
+      3,
+    ],
+    [
+      "when it comes from a timer's promise",
+      handler(`  setTimeout(async () => {\n    throw new TypeError("unheard");\n  }, 1);`, sleep(50)),
+      3,
+    ],
+  ])("%s", async (_, code, line) => {
+    const stage = stageForTest();
+    await stage.load("f", code);
+    const error = await failureOf(stage);
+    expect(error).toMatchObject({ name: "TypeError", message: "unheard" });
+    expect(error.stack).toMatch(new RegExp(`f\\.ts:${line}:\\d+`));
+    expect(stage.deaths).toEqual([]);
+    expect(stage.sandbox.status("f")).toMatchObject({ state: "ready", kills: 0 });
+  });
+
+  it.each(["get", "list"])("when it is a refused ctx.kube.%s", async (verb) => {
+    const stage = stageForTest();
+    stage.answer = () => refused;
+    await stage.load("f", handler(`  ctx.kube.${verb}({ apiVersion: "v1", kind: "Secret", name: "a" });`, sleep(100)));
+    const error = await failureOf(stage);
+    expect(error).toMatchObject({ name: "ForbiddenError", message: "no rule grants it" });
+    expect(error.stack).toMatch(/f\.ts:2:\d+/);
+  });
+
+  it("when it is no Error", async () => {
+    const stage = stageForTest();
+    await stage.load("text", handler(`  Promise.reject("text");`));
+    await stage.load("object", handler(`  Promise.reject({ a: 1 });`));
+    expect(await failureOf(stage, "text")).toMatchObject({ name: "Error", message: "text" });
+    expect(await failureOf(stage, "object")).toMatchObject({ name: "Error", message: "an object that is no Error" });
+  });
+});
+
+describe("a rejection that is heard before the attempt's end fails nothing,", () => {
+  const late = (made: string) => [
+    `  const promise = ${made};`,
+    sleep(60),
+    `  try { await promise; } catch (error) { ctx.log.info(error.message); }`,
+  ];
+  it.each([
+    ["of a call", handler(...late(get))],
+    ["of a list", handler(...late(get.replace("get", "list")))],
+    ["of a promise of its own", handler(...late(`Promise.reject(new TypeError("no rule grants it"))`))],
+    ["of an async function", handler(...late(`(async () => { await null; await ${get}; })()`))],
+    [
+      "by Promise.allSettled",
+      handler(
+        `const promise = ${get};`,
+        sleep(60),
+        `const [{ reason }] = await Promise.allSettled([promise]); ctx.log.info(reason.message);`,
+      ),
+    ],
+    [
+      "by catch",
+      handler(`const promise = ${get};`, sleep(60), `promise.catch((error) => ctx.log.info(error.message));`, sleep(5)),
+    ],
+  ])("%s", async (_, code) => {
+    const stage = stageForTest();
+    stage.answer = () => refused;
+    await stage.load("f", code);
+    expect((await stage.run("f")).type).toBe("ok");
+    expect(stage.logs.map((line) => line.message)).toEqual(["no rule grants it"]);
+    expect(stage.deaths).toEqual([]);
+  });
+});
+
+describe("of many events at once", () => {
+  it("those that leave a rejection fail, each with its own, and no other does", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      handler(
+        `  await null;`,
+        `  if (event.trigger === "bad") Promise.reject(new Error(event.id));`,
+        `  await ${get};`,
+      ),
+    );
+    const triggers = Array.from({ length: 60 }, (_, index) => (index % 7 === 3 ? "bad" : "good"));
+    const endings = await Promise.all(
+      triggers.map(async (trigger) => {
+        for (;;) {
+          const delivery = stage.delivery("f", { trigger });
+          const outcome = await stage.sandbox.run(delivery);
+          if (outcome.type === "interrupted") continue;
+          if (outcome.type === "failed") expect(outcome.error.message).toBe(delivery.id);
+          return outcome.type;
+        }
+      }),
+    );
+    expect(endings).toEqual(triggers.map((trigger) => (trigger === "bad" ? "failed" : "ok")));
+    expect(stage.deaths).toEqual([]);
+  });
+});
+
+describe("after its handler has returned", () => {
+  it("a refused call leaves one warning in its function's name", async () => {
+    const stage = stageForTest();
+    stage.answer = () => refused;
+    await stage.load("f", handler(`  ${get};`));
+    for (let run = 0; run < 3; run++) expect((await stage.run("f")).type).toBe("ok");
+    await expect.poll(() => stage.logs.length).toBe(1);
+    expect(stage.logs[0]).toMatchObject({
+      level: "warn",
+      id: "f-1",
+      fields: { operation: "kube.get", error: "ForbiddenError: no rule grants it" },
+    });
+  });
+
+  it("a rejection leaves one warning with its place, and fails no other event", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      handler(
+        `  if (event.trigger === "waits") { ${sleep(60)} return; }`,
+        `  setTimeout(async () => {`,
+        `    throw new RangeError("late");`,
+        `  }, 10);`,
+      ),
+    );
+    expect((await stage.run("f")).type).toBe("ok");
+    expect((await stage.run("f")).type).toBe("ok");
+    // Between events an isolate stands still: the timers fire beside this one.
+    expect((await stage.run("f", { trigger: "waits" })).type).toBe("ok");
+    expect(stage.logs).toHaveLength(1);
+    expect(stage.logs[0]).toMatchObject({
+      level: "warn",
+      fields: { error: { name: "RangeError", message: "late", stack: expect.stringMatching(/f\.ts:4:\d+/) } },
+    });
+  });
+});
+
+it("a module whose top level leaves a rejection unheard cannot be loaded, and says where", async () => {
+  const stage = stageForTest();
+  const loading = stage.load("f", `const a = 1;\nPromise.reject(new TypeError("at once"));\nexport default () => a;`);
+  await expect(loading).rejects.toThrow(/WF_SANDBOX_LOAD.*f\.ts:2:16.*TypeError: at once/);
+  expect(stage.deaths).toEqual([]);
+});
