@@ -22,6 +22,7 @@ const order = [
   "rbac",
   "observe",
   "dev",
+  "deployed",
   "rooms.ts",
   "deployment.ts",
   "status.ts",

@@ -1,0 +1,157 @@
+import { z } from "zod";
+import { WatchfireError } from "../errors.ts";
+import { ApiError } from "../kube/api-error.ts";
+import { resourcePath } from "../kube/resource.ts";
+import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
+
+/** Whose fields they are, in `managedFields`. */
+const fieldManager = "watchfire-deploy";
+
+/** Requests at once. */
+const parallel = 8;
+
+/** Objects of one answer: twenty of the largest ConfigMaps are within what an answer may be. */
+const pageSize = 20;
+
+const rbac = { group: "rbac.authorization.k8s.io", version: "v1" } as const;
+
+const resources = {
+  ConfigMap: { group: "", version: "v1", plural: "configmaps", namespaced: true },
+  ServiceAccount: { group: "", version: "v1", plural: "serviceaccounts", namespaced: true },
+  ClusterRole: { ...rbac, plural: "clusterroles", namespaced: false },
+  ClusterRoleBinding: { ...rbac, plural: "clusterrolebindings", namespaced: false },
+  Role: { ...rbac, plural: "roles", namespaced: true },
+  RoleBinding: { ...rbac, plural: "rolebindings", namespaced: true },
+} as const;
+
+/** A kind that is deployed. */
+export type DeployedKind = keyof typeof resources;
+
+/** An object as it is applied. */
+export interface AppliedObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels: Readonly<Record<string, string>>;
+  };
+  readonly [field: string]: unknown;
+}
+
+const foundSchema = z.looseObject({
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: z.string().optional(),
+    uid: z.string(),
+    labels: z.record(z.string(), z.string()).default({}),
+  }),
+});
+
+/** An object as it is in the cluster. */
+export type FoundObject = z.output<typeof foundSchema> & { readonly kind: DeployedKind };
+
+const pageSchema = z.looseObject({
+  metadata: z.looseObject({ continue: z.string().optional() }),
+  items: z.array(foundSchema),
+});
+
+/** Reads and writes the objects of a deployment. What the API server refuses is a WF_DEPLOYED_REFUSED that names the object. */
+export class ApiObjects {
+  private readonly transport: KubeTransport;
+
+  constructor(transport: KubeTransport) {
+    this.transport = transport;
+  }
+
+  /** Server-side apply of each, as many at once as is polite. `dryRun`: the server says whether it would. */
+  async apply(objects: readonly AppliedObject[], { dryRun = false } = {}): Promise<void> {
+    await each(objects, (object) =>
+      this.ask(nameOf(object), {
+        method: "PATCH",
+        path: pathOf(object),
+        query: { fieldManager, force: "true", dryRun: dryRun ? "All" : undefined },
+        headers: { "content-type": "application/apply-patch+yaml" },
+        body: JSON.stringify(object),
+      }),
+    );
+  }
+
+  /**
+   * Puts an object in the place of the one of this resourceVersion, or where there is none.
+   * @throws WatchfireError WF_DEPLOYED_CONFLICT where it is not of that resourceVersion any more
+   */
+  async replace(object: AppliedObject, resourceVersion: string | undefined): Promise<void> {
+    const metadata = { ...object.metadata, ...(resourceVersion && { resourceVersion }) };
+    await this.ask(nameOf(object), {
+      method: resourceVersion === undefined ? "POST" : "PUT",
+      path: resourceVersion === undefined ? pathOf(object).replace(/\/[^/]+$/, "") : pathOf(object),
+      query: { fieldManager },
+      body: JSON.stringify({ ...object, metadata }),
+    });
+  }
+
+  /** Deletes just these; one that is gone, or another by now, is left. */
+  async delete(objects: readonly FoundObject[]): Promise<void> {
+    await each(objects, async (object) => {
+      const preconditions = { uid: object.metadata.uid };
+      const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });
+      await this.transport.json({ method: "DELETE", path: pathOf(object), body }).catch((error: unknown) => {
+        if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return;
+        throw refused(nameOf(object), error);
+      });
+    });
+  }
+
+  /** Every object of a kind that a selector selects; undefined where listing them is not allowed. */
+  async list(kind: DeployedKind, labelSelector: string, namespace?: string): Promise<FoundObject[] | undefined> {
+    const path = resourcePath(resources[kind], namespace);
+    const found: FoundObject[] = [];
+    let next: string | undefined;
+    do {
+      const query = { labelSelector, limit: String(pageSize), continue: next };
+      try {
+        const page = pageSchema.parse(await this.transport.json<unknown>({ method: "GET", path, query }));
+        found.push(...page.items.map((item) => ({ ...item, kind })));
+        next = page.metadata.continue || undefined;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 403) return undefined;
+        throw refused(path, error);
+      }
+    } while (next);
+    return found;
+  }
+
+  private async ask(name: string, request: KubeRequest): Promise<void> {
+    await this.transport.json(request).catch((error: unknown) => {
+      throw refused(name, error);
+    });
+  }
+}
+
+/** Does something with each, eight at a time; the first failure ends it. */
+async function each<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
+  const rest = items.values();
+  const worker = async () => {
+    for (const item of rest) await act(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(parallel, items.length) }, worker));
+}
+
+function refused(name: string, error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const code = error.status === 409 ? "WF_DEPLOYED_CONFLICT" : "WF_DEPLOYED_REFUSED";
+  return new WatchfireError(code, { what: `${name}: ${error.message}`, cause: error });
+}
+
+type Named = Pick<AppliedObject, "kind"> & { metadata: Pick<AppliedObject["metadata"], "name" | "namespace"> };
+
+function pathOf({ kind, metadata }: Named): string {
+  const resource = Object.hasOwn(resources, kind) ? resources[kind as DeployedKind] : undefined;
+  if (!resource) throw new TypeError(`nothing of kind ${kind} is deployed`);
+  return resourcePath(resource, metadata.namespace, metadata.name);
+}
+
+/** `Role team-a/watchfire-greet.watchfire`. */
+export const nameOf = ({ kind, metadata: { name, namespace } }: Named): string =>
+  `${kind} ${[namespace, name].filter(Boolean).join("/")}`;

@@ -1,0 +1,217 @@
+import { type Clock, pause } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { Logger } from "../observe/log.ts";
+import type { Change, ObjectMeta } from "../watch/change.ts";
+import type { SourceState } from "../watch/observer.ts";
+import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
+import type { ListReceiver, Subscriber } from "../watch/subscriber.ts";
+import type { Watch, Watches } from "../watch/watches.ts";
+import { type ConfigMap, readConfigMap } from "./config-map.ts";
+import { type IndexEntry, readIndex } from "./deployed-index.ts";
+import type { FunctionSet, FunctionSource } from "./function-source.ts";
+import { indexName, selectorOf } from "./names.ts";
+import { type OpenedFunction, openFunction } from "./opened-function.ts";
+
+/** What all labelled ConfigMaps together may take in memory until they are opened: a hundred of the largest. */
+const heldLimit = 128 * 1024 * 1024;
+
+/** How often the source's state is looked at while the first list is waited for, in milliseconds. */
+const lookMs = 250;
+
+/** States in which a source has said why it cannot list. */
+const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "degraded"]);
+
+const nothing = { functions: [], rejected: [], faults: [] } as const;
+
+export interface ClusterSourceOptions {
+  readonly watches: Watches;
+  /** The runtime's own namespace. */
+  readonly namespace: string;
+  readonly account: string;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "error" | "info">;
+  /** Called when another set is to be read. */
+  readonly changed: () => void;
+}
+
+/** One ConfigMap with our label, as it was last received. */
+interface Held {
+  readonly resourceVersion: string;
+  /** Absent once it was opened, and where too much is held. */
+  readonly body?: Buffer;
+  /** What it was opened as, for an entry of the index. */
+  readonly opened?: { readonly entry: IndexEntry; readonly as: OpenedFunction };
+}
+
+/**
+ * The functions that `watchfire deploy` wrote into the runtime's namespace. The index says which belong together: a set
+ * is taken up when each of its ConfigMaps is there and holds what the index says; until then the one before stays.
+ */
+export class ClusterSource implements FunctionSource, Subscriber {
+  readonly id = "deployed-functions";
+  /** Nothing is kept over a restart: the cluster has it. */
+  readonly resumeFrom = undefined;
+  readonly congested = undefined;
+  private readonly options: ClusterSourceOptions;
+  private readonly spec: SourceSpec;
+  private watch: Watch | undefined;
+  private readonly held = new Map<string, Held>();
+  private heldBytes = 0;
+  private readonly listed = Promise.withResolvers<void>();
+  private isListed = false;
+  private heldEmpty = false;
+  /** The set taken up last, and whether all of it could be opened. */
+  private taken: { readonly set: FunctionSet; readonly whole: boolean; readonly is: string } | undefined;
+  private lastFault = "";
+
+  constructor(options: ClusterSourceOptions) {
+    this.options = options;
+    const { namespace, account } = options;
+    this.spec = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: selectorOf(account) };
+  }
+
+  /** The first call begins to watch. It waits for the first list, or for the source's saying why there is none. */
+  async read(signal: AbortSignal): Promise<FunctionSet> {
+    this.watch ??= this.options.watches.subscribe(this.spec, this);
+    while (!this.isListed && !explained.has(this.state)) {
+      await Promise.race([this.listed.promise, pause(this.options.clock, lookMs, signal)]);
+    }
+    // What could not be read may hold anything: nothing is gone on its word.
+    return this.taken?.set ?? { ...nothing, complete: false };
+  }
+
+  change({ type, meta, body }: Change): void {
+    this.drop(meta.name);
+    if (type !== "Deleted") this.hold(meta, body);
+    if (this.isListed) this.consider();
+  }
+
+  bookmark(): void {}
+
+  list(): ListReceiver {
+    const found = new Map<string, ObjectMeta>();
+    const bodies = new Map<string, Buffer>();
+    return {
+      item: ({ meta, body }) => {
+        found.set(meta.name, meta);
+        if (!this.has(meta)) bodies.set(meta.name, Buffer.from(body));
+      },
+      end: () => {
+        // A server whose cache is empty says that nothing is there: that is believed when it is said twice.
+        if (found.size === 0 && this.held.size > 0 && !this.heldEmpty) {
+          this.heldEmpty = true;
+          return "held";
+        }
+        this.heldEmpty = false;
+        for (const name of this.held.keys()) if (!found.has(name) || bodies.has(name)) this.drop(name);
+        for (const [name, body] of bodies) this.hold(found.get(name) ?? { name, resourceVersion: "" }, body);
+        this.isListed = true;
+        this.consider();
+        this.listed.resolve();
+        return "counted";
+      },
+      abort: () => {},
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.watch?.close();
+  }
+
+  private get state(): SourceState {
+    const key = sourceKey(this.spec);
+    return this.options.watches.status().find((source) => sourceKey(source) === key)?.state ?? "discovering";
+  }
+
+  private has({ name, resourceVersion }: ObjectMeta): boolean {
+    return this.held.get(name)?.resourceVersion === resourceVersion;
+  }
+
+  private hold({ name, resourceVersion }: Pick<ObjectMeta, "name" | "resourceVersion">, body: Buffer): void {
+    const fits = this.heldBytes + body.length <= heldLimit;
+    if (fits) this.heldBytes += body.length;
+    this.held.set(name, { resourceVersion, ...(fits && { body: Buffer.from(body) }) });
+  }
+
+  private drop(name: string): void {
+    this.heldBytes -= this.held.get(name)?.body?.length ?? 0;
+    this.held.delete(name);
+  }
+
+  /** Takes the set up that the index names now, where it is another one and whole. */
+  private consider(): void {
+    const entries = this.entries();
+    if (!entries) return;
+    const is = JSON.stringify(entries);
+    if (this.taken?.is === is && this.taken.whole) return;
+    const opened = entries.map((entry) => this.open(entry));
+    const [damage] = opened.flatMap((each) => (each.type === "damaged" ? each.rejected.faults : []));
+    const whole = damage === undefined;
+    if (damage) {
+      this.say(damage);
+      // With nothing to fall back on, each stands or falls alone.
+      if (this.taken) return;
+    }
+    const set = {
+      functions: opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
+      rejected: opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected)),
+      faults: [],
+      complete: true,
+    };
+    this.taken = { set, whole, is };
+    if (whole) this.lastFault = "";
+    this.options.log.info({ functions: entries.length, whole }, "deployed functions taken up");
+    this.options.changed();
+  }
+
+  /** Undefined where nothing can be concluded: what was taken up stays. */
+  private entries(): readonly IndexEntry[] | undefined {
+    const name = indexName(this.options.account);
+    const held = this.held.get(name);
+    if (!held) {
+      // An index that is gone while functions are there was not taken away by a deployment.
+      if (this.held.size === 0) return [];
+      this.say(
+        new WatchfireError("WF_DEPLOYED_INDEX", { what: `there is no ConfigMap ${name} to name the functions` }),
+      );
+      return undefined;
+    }
+    const configMap = parsed(held.body);
+    try {
+      if (configMap) return readIndex(configMap);
+      throw new WatchfireError("WF_DEPLOYED_INDEX", { what: `the ConfigMap ${name} cannot be read` });
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+      this.say(error);
+      return undefined;
+    }
+  }
+
+  /** Opened once: what came of it is kept in the place of the bytes. */
+  private open(entry: IndexEntry): OpenedFunction {
+    const held = this.held.get(entry.configMap);
+    if (held?.opened && JSON.stringify(held.opened.entry) === JSON.stringify(entry)) return held.opened.as;
+    const as = openFunction(entry, parsed(held?.body));
+    if (held && as.type !== "damaged") {
+      this.drop(entry.configMap);
+      this.held.set(entry.configMap, { resourceVersion: held.resourceVersion, opened: { entry, as } });
+    }
+    return as;
+  }
+
+  private say(fault: WatchfireError): void {
+    if (fault.message === this.lastFault) return;
+    this.lastFault = fault.message;
+    const kept = this.taken !== undefined;
+    this.options.log.error({ error: fault.message, kept }, "deployment not taken up");
+  }
+}
+
+function parsed(body: Buffer | undefined): ConfigMap | undefined {
+  if (!body) return undefined;
+  try {
+    return readConfigMap(JSON.parse(body.toString("utf8")));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { WatchfireError } from "../errors.ts";
+import { dnsLabel, dnsSubdomain } from "../manifest/names.ts";
+import type { ConfigMap } from "./config-map.ts";
+import { accountLabel, indexName, runtimeLabel } from "./names.ts";
+import { placeOf } from "./packed-function.ts";
+
+/** As many as one index of 1 MiB could name, about; a runtime of this many would want a second one. */
+const functionLimit = 2000;
+
+const key = "functions.json";
+
+const schema = z.strictObject({
+  version: z.literal(1),
+  functions: z
+    .array(
+      z.strictObject({
+        name: z.string().regex(dnsLabel),
+        configMap: z.string().regex(dnsSubdomain),
+        sha256: z.string().regex(/^[0-9a-f]{64}$/),
+      }),
+    )
+    .max(functionLimit)
+    .refine((functions) => new Set(functions.map(({ name }) => name)).size === functions.length, {
+      error: "two entries have the same name",
+    }),
+});
+
+/** One function of the deployed set. */
+export type IndexEntry = z.output<typeof schema>["functions"][number];
+
+/** The index's text: one line a function, so that a person can read what changed. */
+export function indexText(entries: readonly IndexEntry[]): string {
+  const rows = entries.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map((entry) => `  ${JSON.stringify(entry)}`);
+  return `{"version":1,"functions":[\n${rows.join(",\n")}\n]}\n`;
+}
+
+/** The ConfigMap that names the set; the one thing that changes in place, and the last that is written. */
+export function indexConfigMap(account: string, namespace: string, entries: readonly IndexEntry[]) {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: indexName(account), namespace, labels: { [runtimeLabel]: accountLabel(account) } },
+    data: { [key]: indexText(entries) },
+  };
+}
+
+/** @throws WatchfireError WF_DEPLOYED_INDEX */
+export function readIndex({ metadata, data }: ConfigMap): readonly IndexEntry[] {
+  const fault = (what: string) =>
+    new WatchfireError("WF_DEPLOYED_INDEX", { what, place: { file: placeOf(metadata.name) } });
+  let value: unknown;
+  try {
+    value = JSON.parse(data[key] ?? "");
+  } catch {
+    throw fault(`${key} is no JSON`);
+  }
+  const { data: index, error } = schema.safeParse(value);
+  if (!index) throw fault(z.prettifyError(error).replaceAll("\n", " "));
+  return index.functions;
+}

@@ -1,0 +1,30 @@
+import { bundleFunction } from "../bundle/bundle-function.ts";
+import { checkExpression } from "../filter/check-expression.ts";
+import { loadFunctions } from "../manifest/load.ts";
+import type { FunctionSet, FunctionSource } from "./function-source.ts";
+
+/** The functions of a folder, built as they are taken up. */
+export class FolderSource implements FunctionSource {
+  private readonly folder: string;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async read(): Promise<FunctionSet> {
+    const { functions, rejected, faults: all } = await loadFunctions(this.folder, { checkExpression });
+    const ofManifests = new Set(rejected.flatMap(({ faults }) => faults));
+    const faults = all.filter((fault) => !ofManifests.has(fault));
+    return {
+      functions: functions.map((manifest) => ({
+        manifest,
+        origin: { type: "folder", manifest: manifest.file },
+        bundle: () => bundleFunction(manifest),
+      })),
+      rejected,
+      faults,
+      // A manifest so broken that its name cannot be read may be anybody's.
+      complete: faults.length === 0 && rejected.every(({ name }) => name !== undefined),
+    };
+  }
+}

@@ -1,0 +1,35 @@
+// Door: where functions come from. The runtime asks a source for all of them each time it reads.
+import type { Bundle } from "../bundle/bundle.ts";
+import type { WatchfireError } from "../errors.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { RejectedFunction } from "../manifest/load.ts";
+
+/** Where a function's code lies, for people and for its status in the cluster. */
+export type Origin =
+  | { readonly type: "folder"; readonly manifest: string }
+  | { readonly type: "config-map"; readonly name: string; readonly sha256: string };
+
+/** One function that can run. */
+export interface FunctionOffer {
+  readonly manifest: FunctionManifest;
+  readonly origin: Origin;
+  /** Its code: built from the folder, or as it was deployed. @throws WatchfireError of the bundle section */
+  bundle(): Promise<Bundle>;
+}
+
+/** What a source holds at one moment. */
+export interface FunctionSet {
+  /** Those that can run, by name. */
+  readonly functions: readonly FunctionOffer[];
+  /** Those that cannot; what runs of them goes on. */
+  readonly rejected: readonly RejectedFunction[];
+  /** Why the source itself could not be read, where that is so. */
+  readonly faults: readonly WatchfireError[];
+  /** Whether what is not among them is gone for certain; only then is anything stopped and its positions retired. */
+  readonly complete: boolean;
+}
+
+export interface FunctionSource {
+  /** Waits for what it must know first; rejects only when the signal aborts. */
+  read(signal: AbortSignal): Promise<FunctionSet>;
+}

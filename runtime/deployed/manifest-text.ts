@@ -1,0 +1,13 @@
+import { readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
+import type { FunctionManifest } from "../manifest/function.ts";
+
+/** A checked manifest as its author wrote it: the file, or where it holds several documents, that function's. */
+export function manifestText({ name, file }: Pick<FunctionManifest, "name" | "file">): string {
+  const text = readFileSync(file, "utf8");
+  const documents = [...parseAllDocuments(text)].filter((document) => document.contents !== null);
+  if (documents.length <= 1) return text;
+  const mine = documents.find((document) => document.getIn(["metadata", "name"]) === name);
+  if (!mine) throw new Error(`${file} has changed while it was read: ${name} is gone`);
+  return text.slice(mine.range[0], mine.range[1]);
+}

@@ -1,0 +1,29 @@
+import { boundedName } from "../access/account.ts";
+
+/** A label's value may be this long (apimachinery `validation.LabelValueMaxLength`). */
+const labelLimit = 63;
+
+/** Of an object's name, less the hash and its dash. */
+const stemLimit = 253 - 17;
+
+/** What deploying puts on everything it makes; what lacks them is never pruned. */
+export const runtimeLabel = "watchfire.dev/runtime";
+export const functionLabel = "watchfire.dev/function";
+/** On accounts and rights: those that `watchfire rbac` prints lack it, and are left alone. */
+export const deployedLabel = "watchfire.dev/deployed";
+
+/** The runtime's account as a label's value. */
+export const accountLabel = (account: string): string => boundedName(account, labelLimit);
+
+/** Selects what was deployed for the runtime of an account. */
+export const selectorOf = (account: string): string => `${runtimeLabel}=${accountLabel(account)}`;
+
+/** The ConfigMap that names the deployed set: `watchfire-functions`. */
+export const indexName = (account: string): string => boundedName(`${account}-functions`, stemLimit);
+
+/** A function's ConfigMap, by its content: `watchfire-copy-labels-0f343b0931126a20`. */
+export const configMapName = (account: string, functionName: string, sha256: string): string =>
+  `${boundedName(`${account}-${functionName}`, stemLimit)}-${sha256.slice(0, 16)}`;
+
+/** Where the ConfigMaps of a namespace are. */
+export const configMapsPath = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;

@@ -1,0 +1,47 @@
+import { bundleOf } from "../bundle/script-bundle.ts";
+import { WatchfireError } from "../errors.ts";
+import { checkExpression } from "../filter/check-expression.ts";
+import type { RejectedFunction } from "../manifest/load.ts";
+import { readManifests } from "../manifest/read.ts";
+import type { ConfigMap } from "./config-map.ts";
+import type { IndexEntry } from "./deployed-index.ts";
+import type { FunctionOffer } from "./function-source.ts";
+import { type FunctionParts, placeOf, unpackFunction } from "./packed-function.ts";
+
+/**
+ * What became of one entry of the index. `refused`: its content is what was deployed, but this runtime cannot run it;
+ * `damaged`: its content is missing or is not what was deployed.
+ */
+export type OpenedFunction =
+  | { readonly type: "offer"; readonly offer: FunctionOffer }
+  | { readonly type: "refused" | "damaged"; readonly rejected: RejectedFunction };
+
+/** Opens what an entry names; nothing of the ConfigMap is believed but what the entry's hash vouches for. */
+export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined): OpenedFunction {
+  const file = placeOf(entry.configMap);
+  if (!configMap) return damaged(entry, fault("is not there", file));
+  let parts: FunctionParts & { readonly sha256: string };
+  try {
+    parts = unpackFunction(configMap);
+  } catch (error) {
+    if (!(error instanceof WatchfireError)) throw error;
+    return damaged(entry, error);
+  }
+  if (parts.sha256 !== entry.sha256) return damaged(entry, fault("does not hold what was deployed", file));
+  const [read, ...more] = readManifests(parts.manifest, file, undefined, checkExpression);
+  if (!read || more.length > 0) return damaged(entry, fault("holds no single manifest", file));
+  const { manifest, faults } = read;
+  if (!manifest) return { type: "refused", rejected: { name: entry.name, file, faults } };
+  if (manifest.name !== entry.name) return damaged(entry, fault(`is the manifest of ${manifest.name}`, file));
+  const bundle = bundleOf(parts.script, parts.sourceMap);
+  const origin = { type: "config-map", name: entry.configMap, sha256: entry.sha256 } as const;
+  return { type: "offer", offer: { manifest, origin, bundle: async () => bundle } };
+}
+
+const damaged = ({ name, configMap }: IndexEntry, found: WatchfireError): OpenedFunction => ({
+  type: "damaged",
+  rejected: { name, file: placeOf(configMap), faults: [found] },
+});
+
+const fault = (what: string, file: string): WatchfireError =>
+  new WatchfireError("WF_DEPLOYED_DAMAGED", { what: `the ConfigMap ${what}`, place: { file } });

@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import { relative, resolve } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import type { Bundle } from "../bundle/bundle.ts";
+import { WatchfireError } from "../errors.ts";
+import type { AppliedObject } from "./api-objects.ts";
+import type { ConfigMap } from "./config-map.ts";
+import { accountLabel, configMapName, functionLabel, runtimeLabel } from "./names.ts";
+
+/** What the API server takes in one ConfigMap, all values together (`core.MaxSecretSize`, which holds for both). */
+const configMapLimit = 1024 * 1024;
+
+/** What may come out of a gzipped part: far above what fits in as code, far below what would hurt the runtime. */
+const scriptLimit = 16 * 1024 * 1024;
+const mapLimit = 32 * 1024 * 1024;
+
+const keys = { manifest: "function.yaml", script: "handler.js.gz", sourceMap: "handler.js.map.gz" } as const;
+
+/** What one function is made of; `sourceMap` is "" where it was left out. */
+export interface FunctionParts {
+  readonly manifest: string;
+  readonly script: string;
+  readonly sourceMap: string;
+}
+
+export interface PackedFunction {
+  readonly name: string;
+  /** Of the three parts; the ConfigMap's name holds its beginning. */
+  readonly sha256: string;
+  /** Of all values in the ConfigMap. */
+  readonly bytes: number;
+  /** Places in stacks are then those of the bundle. */
+  readonly withoutSourceMap: boolean;
+  readonly configMap: AppliedObject;
+}
+
+export interface PackOptions {
+  readonly account: string;
+  readonly namespace: string;
+  /** Absolute; what the source map's files are named relative to. */
+  readonly root: string;
+}
+
+/**
+ * Makes a function's ConfigMap. The same content gives the same name, on any machine.
+ * @param manifest the manifest's own text
+ * @throws WatchfireError WF_DEPLOYED_TOO_LARGE
+ */
+export function packFunction(name: string, manifest: string, bundle: Bundle, options: PackOptions): PackedFunction {
+  const { account, namespace, root } = options;
+  const whole = { manifest, script: bundle.script, sourceMap: portableMap(bundle.sourceMap, root) };
+  // Code that fits without its map had better run than not.
+  const parts = sizeOf(whole) <= configMapLimit ? whole : { ...whole, sourceMap: "" };
+  const bytes = sizeOf(parts);
+  if (bytes > configMapLimit || Buffer.byteLength(parts.script) > scriptLimit) throw tooLarge(name, parts, bytes);
+  const sha256 = hashOf(parts);
+  const binaryData = {
+    [keys.script]: gzipSync(parts.script, { level: 9 }).toString("base64"),
+    ...(parts.sourceMap && { [keys.sourceMap]: gzipSync(parts.sourceMap, { level: 9 }).toString("base64") }),
+  };
+  return {
+    name,
+    sha256,
+    bytes,
+    withoutSourceMap: parts.sourceMap === "",
+    configMap: {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: {
+        name: configMapName(account, name, sha256),
+        namespace,
+        labels: { [runtimeLabel]: accountLabel(account), [functionLabel]: name },
+      },
+      immutable: true,
+      data: { [keys.manifest]: manifest },
+      binaryData,
+    },
+  };
+}
+
+/**
+ * Takes a ConfigMap apart, whoever wrote it. Parts that are missing, unreadable or longer than they may be are a fault.
+ * @throws WatchfireError WF_DEPLOYED_DAMAGED
+ */
+export function unpackFunction({ metadata, data, binaryData }: ConfigMap): FunctionParts & { readonly sha256: string } {
+  const unpacked = (key: string, limit: number): string => {
+    try {
+      return gunzipSync(Buffer.from(binaryData[key] ?? "", "base64"), { maxOutputLength: limit }).toString("utf8");
+    } catch (cause) {
+      const what = `${key} cannot be unpacked: ${(cause as Error).message}`;
+      throw new WatchfireError("WF_DEPLOYED_DAMAGED", { what, place: { file: placeOf(metadata.name) }, cause });
+    }
+  };
+  const parts = {
+    manifest: data[keys.manifest] ?? "",
+    script: unpacked(keys.script, scriptLimit),
+    sourceMap: keys.sourceMap in binaryData ? unpacked(keys.sourceMap, mapLimit) : "",
+  };
+  return { ...parts, sha256: hashOf(parts) };
+}
+
+/** How a ConfigMap is named in faults. */
+export const placeOf = (configMap: string): string => `configmap/${configMap}`;
+
+/** Each part with its length before it, so that none can pass for the end of another. */
+function hashOf({ manifest, script, sourceMap }: FunctionParts): string {
+  const hash = createHash("sha256");
+  for (const part of [manifest, script, sourceMap]) hash.update(`${Buffer.byteLength(part)}:`).update(part);
+  return hash.digest("hex");
+}
+
+function sizeOf({ manifest, script, sourceMap }: FunctionParts): number {
+  const packed = (text: string) => (text === "" ? 0 : gzipSync(text, { level: 9 }).length);
+  return Buffer.byteLength(manifest) + packed(script) + packed(sourceMap);
+}
+
+/** The map without the sources' text, which nothing reads and which is most of it, and without this machine's paths. */
+function portableMap(sourceMap: string, root: string): string {
+  const { sourcesContent: _, ...map } = JSON.parse(sourceMap) as { sources: string[]; sourcesContent?: unknown };
+  return JSON.stringify({ ...map, sources: map.sources.map((source) => relative(root, resolve(source))) });
+}
+
+function tooLarge(name: string, { script }: FunctionParts, bytes: number): WatchfireError {
+  const size = `${kib(bytes)} packed, ${kib(Buffer.byteLength(script))} of code`;
+  return new WatchfireError("WF_DEPLOYED_TOO_LARGE", {
+    what: `the function ${name} is too large (${size}); a ConfigMap takes ${kib(configMapLimit)}`,
+  });
+}
+
+const kib = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`;
