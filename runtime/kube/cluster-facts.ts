@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isAllowed } from "./access-review.ts";
 import { ApiError } from "./api-error.ts";
 import { readLegacy } from "./discovery-document.ts";
 import type { KubeTransport } from "./transport.ts";
@@ -36,7 +37,7 @@ const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions
  */
 export async function definitionPresence(transport: KubeTransport, of: DefinedKind): Promise<DefinitionPresence> {
   // A custom resource's group always has a dot; `apps` and its like have no definition to look for.
-  if (!of.group.includes(".")) return "unknown";
+  if (!of.group.includes(".") || !(await mayLook(transport, of))) return "unknown";
   try {
     if (of.plural !== undefined) await definition(transport, `${of.plural}.${of.group}`);
     else if (!(await isDefined(transport, of))) return await absence(transport, of);
@@ -48,6 +49,14 @@ export async function definitionPresence(transport: KubeTransport, of: DefinedKi
       ? absence(transport, of)
       : "unknown";
   }
+}
+
+/** The right to read definitions is optional: one that is not there is not tried, so that no audit log fills with refusals. */
+function mayLook(transport: KubeTransport, { group, plural }: DefinedKind): Promise<boolean> {
+  const definitions = { group: "apiextensions.k8s.io", resource: "customresourcedefinitions", namespace: undefined };
+  const look = plural === undefined ? { verb: "list", name: undefined } : { verb: "get", name: `${plural}.${group}` };
+  // A server that answers 404 does not do without rights: it has no API to ask for them.
+  return isAllowed(transport, { ...definitions, ...look }, "self").catch((error: unknown) => notFound(error) ?? true);
 }
 
 const definitionSchema = z.looseObject({ spec: z.looseObject({ names: z.looseObject({ kind: z.string() }) }) });

@@ -2,7 +2,7 @@ import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { type Clock, pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { describeNeed, missingNeeds } from "./reviews.ts";
+import { describeNeed, missingNeeds } from "./missing.ts";
 import { declaredRules } from "./rules.ts";
 import { needsOf } from "./scoped-rule.ts";
 

@@ -39,13 +39,15 @@ export function rbacObjects(
 export function runtimeObjects(options: RulesOptions): RbacObject[] {
   const { account, namespace, store } = options;
   const labels = rbacLabels(options);
+  // The chart makes these as well: a label that is Helm's would keep Helm from every later upgrade.
+  const { "app.kubernetes.io/managed-by": _, ...ours } = labels;
   const shards = store === "kubernetes" ? checkpointSecrets(account) : [];
   return inOrder([
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace, labels } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace, labels: ours } },
     ...shards.map((name) => ({
       apiVersion: "v1",
       kind: "Secret",
-      metadata: { name, namespace, labels },
+      metadata: { name, namespace, labels: ours },
       type: "Opaque",
     })),
     ...roles(`${account}.${namespace}`, account, runtimeRules(options), options, labels),

@@ -1,3 +1,4 @@
+import type { GrantedRule, ResourceAccess } from "../kube/access-review.ts";
 import type { Permission } from "../manifest/function.ts";
 
 /** RBAC's PolicyRule and one place in which it must hold. */
@@ -7,22 +8,10 @@ export interface ScopedRule extends Pick<Permission, "apiGroups" | "resources" |
 }
 
 /** rbac.authorization.k8s.io/v1 PolicyRule. */
-export interface PolicyRule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly verbs: readonly string[];
-}
+export type PolicyRule = GrantedRule;
 
 /** The smallest thing that is granted: one verb on one resource, of one name or of all, in one namespace or in all. */
-export interface Need {
-  readonly group: string;
-  /** The plural, with `/` and the subresource where there is one. */
-  readonly resource: string;
-  readonly verb: string;
-  readonly name: string | undefined;
-  readonly namespace: string | undefined;
-}
+export type Need = ResourceAccess;
 
 /** The needs that rules are made of, each once, without those that a wider one covers; in a stable order. */
 export function needsOf(rules: readonly ScopedRule[]): Need[] {

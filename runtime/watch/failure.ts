@@ -12,10 +12,10 @@ export type Ending =
   /** The server closed the stream as it may; `truncated` where the last line was cut in half. */
   | { readonly type: "eof"; readonly truncated: boolean }
   /**
-   * We closed it: to stop, because somebody joined, because resourceVersions were seen to have gone back, or because a
-   * subscriber wants a second list before it believes the first.
+   * We closed it: to stop, because somebody joined, because resourceVersions were seen to have gone back, because a
+   * subscriber wants a second list before it believes the first, or because the right to watch seems to be revoked.
    */
-  | { readonly type: "closed"; readonly by: "stop" | "join" | "rewind" | "doubt" }
+  | { readonly type: "closed"; readonly by: "stop" | "join" | "rewind" | "doubt" | "revoked" }
   /** Silence past the deadline, or past the time we asked the server to end at. */
   | { readonly type: "idle" }
   | { readonly type: "overdue" }

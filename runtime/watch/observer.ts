@@ -27,7 +27,7 @@ export interface SourceStatus {
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   readonly state: SourceState;
-  /** A short name for why it is in that state: `http_403`, `oversize`; absent where nothing is wrong. */
+  /** A short name for why it is in that state: `Forbidden`, `oversize`; absent where nothing is wrong. */
   readonly reason?: string | undefined;
   /** The same in words. */
   readonly message?: string | undefined;

@@ -39,6 +39,15 @@ export interface SourceContext {
   readonly listSlots: ListSlots;
 }
 
+/** A watch that runs. */
+export interface Stream {
+  readonly resource: Resource;
+  /** Undefined: all namespaces, or a cluster-scoped kind. */
+  readonly namespace: string | undefined;
+  /** Ends it and begins it again where it was: the server may refuse it by now. */
+  readonly reconnect: () => void;
+}
+
 /**
  * One list and watch, kept up for as long as anybody listens. It finds the kind, reads what exists where a subscriber
  * needs that, follows changes from the last resourceVersion received, and comes back from every failure to where it
@@ -115,6 +124,14 @@ export class Source {
     await this.running;
     await this.rewind.stop();
     this.standing.enter("stopped");
+  }
+
+  /** Undefined while none runs. */
+  get stream(): Stream | undefined {
+    const { session } = this.intake;
+    if (!session || !this.resource || this.standing.state !== "watching") return undefined;
+    const namespace = this.resource.namespaced ? this.spec.namespace : undefined;
+    return { resource: this.resource, namespace, reconnect: () => session.end({ type: "closed", by: "revoked" }) };
   }
 
   status(): SourceStatus {
@@ -234,7 +251,8 @@ export class Source {
         return this.missing(reason.cause, reason.message);
       case "forbidden": {
         const delayMs = forbiddenMs.from + random() * (forbiddenMs.to - forbiddenMs.from);
-        this.standing.enter("forbidden", { ...reason, delayMs });
+        // The API server's own words name user, verb, resource and namespace.
+        this.standing.enter("forbidden", { ...reason, cause: "Forbidden", delayMs });
         return this.sleep(delayMs);
       }
       case "degraded":

@@ -1,6 +1,6 @@
 import { ListSlots } from "./list-slots.ts";
 import type { SourceStatus } from "./observer.ts";
-import { Source, type SourceContext } from "./source.ts";
+import { Source, type SourceContext, type Stream } from "./source.ts";
 import { type SourceSpec, sourceKey } from "./source-spec.ts";
 import type { Subscriber } from "./subscriber.ts";
 
@@ -30,6 +30,11 @@ export class Watches {
     }
     source.join(subscriber);
     return { close: () => this.leave(key, source, subscriber) };
+  }
+
+  /** The streams that run. */
+  streams(): Stream[] {
+    return [...this.sources.values()].flatMap((source) => source.stream ?? []);
   }
 
   /** How every source stands. */

@@ -1,0 +1,81 @@
+import { z } from "zod";
+import type { KubeTransport } from "./transport.ts";
+
+/** One thing that may be asked of the API server, as its authorizers see it. */
+export interface ResourceAccess {
+  /** "" for the core group. */
+  readonly group: string;
+  /** The plural, with `/` and the subresource where there is one. */
+  readonly resource: string;
+  readonly verb: string;
+  /** Undefined: a collection, or objects of any name. */
+  readonly name: string | undefined;
+  /** Undefined: cluster-scoped, or all namespaces. */
+  readonly namespace: string | undefined;
+}
+
+/** A rule as the API server tells it; `*` may stand for all of a kind. */
+export interface GrantedRule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Whose rights are asked for: the connection's own, or another's, which needs the right to ask that. */
+export type Asked = "self" | { readonly user: string; readonly groups: readonly string[] };
+
+const answerLimit = 4 * 1024 * 1024;
+
+const rulesSchema = z.looseObject({
+  status: z.looseObject({
+    resourceRules: z.array(
+      z.looseObject({
+        apiGroups: z.array(z.string()).nullish(),
+        resources: z.array(z.string()).nullish(),
+        resourceNames: z.array(z.string()).nullish(),
+        verbs: z.array(z.string()),
+      }),
+    ),
+  }),
+});
+
+const answerSchema = z.looseObject({ status: z.looseObject({ allowed: z.boolean() }) });
+
+/**
+ * The rules that hold for the connection's own account in a namespace (SelfSubjectRulesReview, which every account may
+ * ask). There may be more than these: authorizers other than RBAC do not list theirs.
+ */
+export async function ownRules(
+  transport: KubeTransport,
+  namespace: string,
+  signal?: AbortSignal,
+): Promise<GrantedRule[]> {
+  const answer = await review(transport, "SelfSubjectRulesReview", { namespace }, signal);
+  return rulesSchema.parse(answer).status.resourceRules.map(({ apiGroups, resources, resourceNames, verbs }) => ({
+    apiGroups: apiGroups ?? [],
+    resources: resources ?? [],
+    verbs,
+    ...(resourceNames && resourceNames.length > 0 && { resourceNames }),
+  }));
+}
+
+/** Whether the API server would allow it, all its authorizers asked. */
+export async function isAllowed(
+  transport: KubeTransport,
+  { group, resource, verb, name, namespace }: ResourceAccess,
+  asked: Asked,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const [plural = "", subresource] = resource.split("/");
+  const resourceAttributes = { group, resource: plural, subresource, verb, name, namespace };
+  const kind = asked === "self" ? "SelfSubjectAccessReview" : "SubjectAccessReview";
+  const answer = await review(transport, kind, { resourceAttributes, ...(asked !== "self" && asked) }, signal);
+  return answerSchema.parse(answer).status.allowed;
+}
+
+function review(transport: KubeTransport, kind: string, spec: object, signal?: AbortSignal): Promise<unknown> {
+  const path = `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`;
+  const body = JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind, spec });
+  return transport.json<unknown>({ method: "POST", path, body, ...(signal && { signal }) }, answerLimit);
+}

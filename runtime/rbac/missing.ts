@@ -1,0 +1,46 @@
+import { type GrantedRule, isAllowed, ownRules } from "../kube/access-review.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { Need } from "./scoped-rule.ts";
+
+/** No namespace can have this name, so that no Role can lie in it: what an account may do there, it may do everywhere. */
+export const nowhere = "-";
+
+/**
+ * Which of the needs the connection's account lacks. One request a namespace, and one more for each need that the rules
+ * told there do not cover: authorizers other than RBAC may allow it all the same.
+ */
+export async function missingNeeds(
+  transport: KubeTransport,
+  needs: readonly Need[],
+  signal?: AbortSignal,
+): Promise<Need[]> {
+  const missing: Need[] = [];
+  for (const [namespace, those] of Map.groupBy(needs, (need) => need.namespace ?? nowhere)) {
+    const rules = await ownRules(transport, namespace, signal);
+    for (const need of those) {
+      if (rules.some((rule) => covers(rule, need))) continue;
+      if (!(await isAllowed(transport, need, "self", signal))) missing.push(need);
+    }
+  }
+  return missing;
+}
+
+/** Whether a rule grants a need: RBAC's own matching (`pkg/apis/rbac/v1/evaluation_helpers.go`). */
+export function covers({ apiGroups, resources, resourceNames, verbs }: GrantedRule, need: Need): boolean {
+  const subresource = need.resource.split("/")[1];
+  return (
+    (verbs.includes("*") || verbs.includes(need.verb)) &&
+    (apiGroups.includes("*") || apiGroups.includes(need.group)) &&
+    resources.some((each) => each === "*" || each === need.resource || (subresource && each === `*/${subresource}`)) &&
+    (!resourceNames || (need.name !== undefined && resourceNames.includes(need.name)))
+  );
+}
+
+/** For people, as `kubectl auth can-i` has it: `patch deployments.apps/scale "web" in namespace "demo"`. */
+export function describeNeed({ group, resource, verb, name, namespace }: Need): string {
+  const [plural, subresource] = resource.split("/");
+  const type = `${plural}${group === "" ? "" : `.${group}`}${subresource === undefined ? "" : `/${subresource}`}`;
+  const which = name === undefined ? "" : ` ${JSON.stringify(name)}`;
+  const where = namespace === undefined ? "in all namespaces" : `in namespace ${JSON.stringify(namespace)}`;
+  return `${verb} ${type}${which} ${where}`;
+}

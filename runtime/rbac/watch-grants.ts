@@ -1,0 +1,62 @@
+import { type Clock, pause } from "../clock.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { Stream } from "../watch/source.ts";
+import type { Watches } from "../watch/watches.ts";
+import { missingNeeds } from "./missing.ts";
+import type { Need } from "./scoped-rule.ts";
+
+/** A right that is revoked is told within 20 s. */
+const everyMs = 10_000;
+
+export interface WatchGrantsParts {
+  /** The runtime's own connection, as which it watches. */
+  readonly transport: KubeTransport;
+  readonly watches: Pick<Watches, "streams">;
+  readonly clock: Clock;
+}
+
+/**
+ * Finds watches whose right was revoked. An API server asks for rights when a stream begins and never again, so that it
+ * would go on for minutes; one that the runtime may no longer watch is begun anew, and the server's own refusal says why.
+ */
+export class WatchGrants {
+  private readonly parts: WatchGrantsParts;
+  private readonly stopping = new AbortController();
+  private readonly running: Promise<void>;
+
+  constructor(parts: WatchGrantsParts) {
+    this.parts = parts;
+    this.running = this.run();
+  }
+
+  async close(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await pause(this.parts.clock, everyMs, signal).catch(() => undefined);
+      await this.look(signal).catch(() => undefined); // nobody answers, which the sources notice themselves
+    }
+  }
+
+  private async look(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { transport, watches } = this.parts;
+    const streams = Map.groupBy(watches.streams(), (stream) => JSON.stringify(needOf(stream)));
+    const needs = [...streams.values()].flatMap(([first]) => (first ? [needOf(first)] : []));
+    for (const need of await missingNeeds(transport, needs, signal)) {
+      for (const { reconnect } of streams.get(JSON.stringify(need)) ?? []) reconnect();
+    }
+  }
+}
+
+const needOf = ({ resource: { group, plural }, namespace }: Stream): Need => ({
+  group,
+  resource: plural,
+  verb: "watch",
+  name: undefined,
+  namespace,
+});
