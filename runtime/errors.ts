@@ -73,6 +73,14 @@ export const errorCodes = {
     "the API server cannot be reached",
     "check that the cluster runs and that its address, proxy and certificate are right",
   ),
+  WF_KUBE_CREDENTIALS: user(
+    "the API server does not accept the credentials",
+    "sign in again, or correct the token or client certificate of the kubeconfig's user",
+  ),
+  WF_KUBE_CERTIFICATE: user(
+    "the API server's certificate is not trusted",
+    "correct the kubeconfig's certificate-authority, or its server's name",
+  ),
   WF_KUBE_PROTOCOL: system(
     "something other than an API server answered",
     "look for a proxy or login page between the runtime and the API server",
@@ -104,7 +112,10 @@ export const errorCodes = {
     "the checkpoint file is damaged",
     "restore it from a copy, or move it away to begin again: every existing object is then new to the functions",
   ),
-  WF_CHECKPOINT_READ_ONLY: user("the data folder cannot be written", "give the runtime's user write access to it"),
+  WF_CHECKPOINT_READ_ONLY: user(
+    "the data folder cannot be written",
+    "name another folder with --data, or give the runtime's user write access to this one",
+  ),
   WF_CHECKPOINT_WRITE_FAILED: system(
     "a checkpoint could not be written",
     "free space on the disk or mend it; no handler starts until a write succeeds",
@@ -192,11 +203,15 @@ export const errorCodes = {
   ),
   WF_DEV_CLUSTER_LOCKED: user(
     "another process keeps its embedded cluster in this state file",
-    "end that process, or name another file",
+    "use its cluster with --kubeconfig, give this one a folder of its own with --data (a file with --state), or end it",
   ),
   WF_DEV_CLUSTER_STATE: user(
     "the embedded cluster's state file cannot be read",
     "name another file, or delete this one to begin with an empty cluster",
+  ),
+  WF_DEV_CLUSTER_FILES: user(
+    "the embedded cluster's files cannot be written",
+    "name a folder that can be: --data for `watchfire dev`, --state and --kubeconfig for `watchfire cluster`",
   ),
   WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 

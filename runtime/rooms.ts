@@ -36,6 +36,8 @@ export interface RuntimeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** Somebody sits before it: credentials that are refused at the start end it. Default: they may be renewed, and are tried again. */
+  readonly interactive?: boolean;
   /** The log level of attempts that succeed. Default `debug`: a busy runtime has thousands a second. */
   readonly successLevel?: "debug" | "info";
 }

@@ -4,6 +4,7 @@ import { Deployment, type Occasion } from "./deployment.ts";
 import type { WatchfireError } from "./errors.ts";
 import { checkExpression } from "./filter/check-expression.ts";
 import { clusterUid } from "./kube/cluster-facts.ts";
+import { contactFault } from "./kube/contact-fault.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
 import { loadFunctions, type RejectedFunction } from "./manifest/load.ts";
 import { type Endpoints, serveEndpoints } from "./observe/endpoints.ts";
@@ -127,6 +128,7 @@ export class Runtime {
   }
 
   private async begin(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     const { listen } = this.options;
     this.endpoints = await serveEndpoints(listen.host, listen.port, {
       live: () => true,
@@ -147,9 +149,13 @@ export class Runtime {
     const { transport, clock, log } = this.options;
     for (;;) {
       try {
-        return await clusterUid(transport);
+        return await clusterUid(transport, signal);
       } catch (error) {
-        log.warn({ cluster: transport.description, error: String(error) }, "cluster does not answer yet");
+        signal.throwIfAborted();
+        const fault = contactFault(error, transport.description);
+        if (fault.blame === "user" && this.options.interactive) throw fault;
+        const message = fault.blame === "user" ? "cluster cannot be used as it is" : "cluster does not answer yet";
+        log.warn({ cluster: transport.description, error: fault.message }, message);
         await pause(clock, clusterRetryMs, signal);
       }
     }

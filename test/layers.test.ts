@@ -9,6 +9,7 @@ const root = resolve(import.meta.dirname, "..");
 const order = [
   "errors.ts",
   "clock.ts",
+  "folder.ts",
   "config.ts",
   "manifest",
   "bundle",

@@ -7,6 +7,9 @@ const corrupt = 11;
 const cannotOpen = 14;
 const notADatabase = 26;
 
+/** What the file system says of a folder that cannot be written; below /proc, that it is not there. */
+const unwritable: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR", "ENOENT"]);
+
 /** The registry's code for what SQLite or the file system said about `file`. */
 export function checkpointFault(error: unknown, file: string): WatchfireError {
   if (error instanceof WatchfireError) return error;
@@ -16,7 +19,7 @@ export function checkpointFault(error: unknown, file: string): WatchfireError {
   if (errcode === busy) return new WatchfireError("WF_CHECKPOINT_LOCKED", { ...detail, what: "the file is locked" });
   if (errcode === corrupt || errcode === notADatabase) return new WatchfireError("WF_CHECKPOINT_CORRUPT", detail);
   const system = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (errcode === readOnly || errcode === cannotOpen || ["EACCES", "EPERM", "EROFS", "ENOTDIR"].includes(system)) {
+  if (errcode === readOnly || errcode === cannotOpen || unwritable.has(system)) {
     return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail);
   }
   return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail);

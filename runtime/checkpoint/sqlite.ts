@@ -1,7 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { WatchfireError } from "../errors.ts";
+import { makeFolder } from "../folder.ts";
 import type {
   Batch,
   DeadLetter,
@@ -73,7 +74,7 @@ export class SqliteStore implements CheckpointStore {
     }
     let db: DatabaseSync | undefined;
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makeFolder(folder, 0o700);
       db = new DatabaseSync(this.file, { timeout: 0 });
       chmodSync(this.file, 0o600);
       db.exec(`PRAGMA page_size = ${pageBytes}`); // of a new file; another keeps its own

@@ -15,7 +15,7 @@ import { createLog, type Logger } from "../observe/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { guestScript } from "../sandbox/guest-script.host.ts";
 import { command, type Values } from "./command.ts";
-import { readPort } from "./operand.ts";
+import { readFolder, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
@@ -33,7 +33,7 @@ export const dev = command({
   },
   async run({ options }) {
     const environment = readEnvironment();
-    const { functions: folder } = options;
+    const folder = readFolder(options.functions);
     const listen = { host: loopback, port: readPort("--port", options.port) };
     const log = createLog(environment.logLevel, {
       write: (line) => process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`),
@@ -55,11 +55,12 @@ export const dev = command({
           random: Math.random,
           log,
           successLevel: "info",
+          interactive: true,
         },
         stop,
         async (runtime) => {
           await runtime.untilReady(stop);
-          process.stdout.write(renderBanner(bannerOf(runtime, cluster)));
+          process.stdout.write(renderBanner(bannerOf(runtime, cluster, folder)));
           watchFolder(folder, systemClock, stop, () => void runtime.reload());
           if (cluster.embedded) await showSamples(runtime, transport, log);
         },
@@ -143,7 +144,7 @@ async function showSamples(runtime: Runtime, transport: KubeTransport, log: Logg
   }
 }
 
-function bannerOf(runtime: Runtime, cluster: DevCluster): Banner {
+function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string): Banner {
   const { functions } = runtime.status();
   const faulty = functions.filter(({ reason }) => reason?.startsWith("WF_"));
   const kubectl = cluster.kubeconfig === undefined ? "kubectl" : `kubectl --kubeconfig ${cluster.kubeconfig}`;
@@ -151,6 +152,7 @@ function bannerOf(runtime: Runtime, cluster: DevCluster): Banner {
     version,
     readyMs: performance.now(),
     cluster: cluster.label,
+    empty: `no functions yet: add ${folder}/NAME/function.yaml and a handler.ts beside it`,
     functions: runtime.functions.map((manifest) => ({
       name: manifest.name,
       triggers: manifest.triggers.map(triggerText),

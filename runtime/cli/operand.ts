@@ -1,4 +1,17 @@
+import { readdirSync } from "node:fs";
 import { WatchfireError } from "../errors.ts";
+
+/** Gives the functions folder back. @throws WatchfireError WF_MANIFEST_FOLDER unless it is one, and can be read */
+export function readFolder(folder: string): string {
+  try {
+    readdirSync(folder);
+    return folder;
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const what = { ENOENT: "there is no such folder", ENOTDIR: "it is a file, not a folder" }[code ?? ""] ?? message;
+    throw new WatchfireError("WF_MANIFEST_FOLDER", { what, place: { file: folder }, cause });
+  }
+}
 
 /** @throws WatchfireError WF_CLI_USAGE unless `text` is a port, 0 to 65535 */
 export function readPort(option: string, text: string): number {

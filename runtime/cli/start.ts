@@ -6,7 +6,7 @@ import { WatchfireError } from "../errors.ts";
 import { connectKubeconfig } from "../kube/kubeconfig.ts";
 import { createLog } from "../observe/log.ts";
 import { command } from "./command.ts";
-import { readListen } from "./operand.ts";
+import { readFolder, readListen } from "./operand.ts";
 import { data, functions, listen, serviceAccount } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
@@ -30,6 +30,7 @@ export const start = command({
   },
   async run({ options }) {
     const environment = readEnvironment();
+    const folder = readFolder(options.functions);
     const address = readListen("--listen", options.listen);
     const { identity, "service-account": account } = options;
     if (identity !== "runtime" && identity !== "function") {
@@ -47,7 +48,7 @@ export const start = command({
     try {
       await serve(
         {
-          functions: options.functions,
+          functions: folder,
           data: options.data,
           ...identified,
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
@@ -58,6 +59,7 @@ export const start = command({
         stop,
         async (runtime) => {
           log.info({ cluster: transport.description, url: runtime.url }, "started");
+          if (runtime.status().functions.length === 0) log.info({ folder }, "no functions yet");
           await runtime.untilReady(stop);
           log.info({}, "ready");
         },

@@ -3,6 +3,7 @@ import { WatchfireError } from "../errors.ts";
 import { checkExpression } from "../filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { command } from "./command.ts";
+import { readFolder } from "./operand.ts";
 import { functions as functionsFolder } from "./options.ts";
 
 export const validate = command({
@@ -10,7 +11,7 @@ export const validate = command({
   summary: "checks every manifest, and builds every handler without running it",
   options: { functions: functionsFolder },
   async run({ options }) {
-    const { functions, faults } = await loadFunctions(options.functions, { checkExpression });
+    const { functions, faults } = await loadFunctions(readFolder(options.functions), { checkExpression });
     const built = await Promise.allSettled(functions.map(bundleFunction));
     const all = [...faults];
     for (const result of built) {

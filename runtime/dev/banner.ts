@@ -15,6 +15,8 @@ export interface Banner {
   readonly readyMs: number;
   readonly cluster: string;
   readonly functions: readonly BannerFunction[];
+  /** What stands in the place of a table without a row. */
+  readonly empty: string;
   /** Label and what to type or open. */
   readonly hints: readonly (readonly [label: string, text: string])[];
 }
@@ -29,7 +31,9 @@ export function renderBanner(banner: Banner): string {
     "",
     `  ${styleText("bold", `watchfire ${banner.version}`)}   ready in ${Math.round(banner.readyMs)} ms   cluster: ${banner.cluster}`,
     "",
-    ...table(["FUNCTION", "TRIGGER", "HANDLER", "LIMITS"], rows).map((line) => `  ${line}`),
+    ...(rows.length > 0 ? table(["FUNCTION", "TRIGGER", "HANDLER", "LIMITS"], rows) : [banner.empty]).map(
+      (line) => `  ${line}`,
+    ),
     "",
     ...hints,
     "",

@@ -8,10 +8,14 @@ import type { KubeTransport } from "./transport.ts";
  * The cluster's identity: the uid of the namespace kube-system, which lives as long as the cluster's data.
  * Undefined where the server has no such namespace or does not let us read it.
  */
-export async function clusterUid(transport: KubeTransport): Promise<string | undefined> {
+export async function clusterUid(transport: KubeTransport, signal?: AbortSignal): Promise<string | undefined> {
   try {
     const path = "/api/v1/namespaces/kube-system";
-    const namespace = await transport.json<{ metadata?: { uid?: unknown } }>({ method: "GET", path });
+    const namespace = await transport.json<{ metadata?: { uid?: unknown } }>({
+      method: "GET",
+      path,
+      ...(signal && { signal }),
+    });
     return typeof namespace.metadata?.uid === "string" ? namespace.metadata.uid : undefined;
   } catch (error) {
     if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;

@@ -18,6 +18,7 @@ import { ResourceHandler } from "./rest/resource-handler.ts";
 import { FileLock } from "./storage/file-lock.ts";
 import { type Identity, StateFile } from "./storage/state-file.ts";
 import { Store } from "./storage/store.ts";
+import { writing } from "./storage/writing.ts";
 import { specialResources } from "./virtual/special-resources.ts";
 
 /** How to start the embedded cluster. */
@@ -109,9 +110,10 @@ async function openState(stateFile: string | undefined, clock: Clock) {
   if (stateFile === undefined) return { identity: await newIdentity(clock), restored: undefined, journal: undefined };
   const lock = FileLock.take(stateFile);
   try {
-    const restored = StateFile.read(stateFile);
+    const restored = writing(stateFile, () => StateFile.read(stateFile));
     const identity = restored?.identity ?? (await newIdentity(clock));
-    const journal = new StateFile(stateFile, lock, restored ?? { identity, revision: 1, records: [] });
+    const held = restored ?? { identity, revision: 1, records: [] };
+    const journal = writing(stateFile, () => new StateFile(stateFile, lock, held));
     return { identity, restored, journal };
   } catch (error) {
     lock.release();

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { stringify } from "yaml";
+import { makeFolder } from "../../folder.ts";
+import { writing } from "./storage/writing.ts";
 
 /** The kubeconfig of the cluster's administrator, as YAML; nothing in it points at another file. */
 export function kubeconfigText(cluster: { url: string; ca: string; token: string }): string {
@@ -23,8 +25,10 @@ export function kubeconfigText(cluster: { url: string; ca: string; token: string
 
 /** Writes a file that only its owner can read, all at once: a reader sees the old one or the new one. */
 export function writePrivately(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true });
-  const temporary = `${file}.${randomBytes(4).toString("hex")}.tmp`;
-  writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
-  renameSync(temporary, file);
+  writing(file, () => {
+    makeFolder(dirname(file));
+    const temporary = `${file}.${randomBytes(4).toString("hex")}.tmp`;
+    writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
+    renameSync(temporary, file);
+  });
 }

@@ -1,9 +1,14 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { WatchfireError } from "../../../errors.ts";
+import { makeFolder } from "../../../folder.ts";
+import { writing } from "./writing.ts";
 
-/** Locks of this process, which its own pid cannot tell apart. */
+/** Locks of this process, which its own pid cannot tell apart; however it ends by itself, none stays behind. */
 const held = new Set<string>();
+process.on("exit", () => {
+  for (const path of held) rmSync(path, { force: true });
+});
 
 /** Keeps a second process away from a file: `<file>.lock` holds the owner's pid. A dead owner's lock is taken over. */
 export class FileLock {
@@ -13,32 +18,35 @@ export class FileLock {
     this.path = path;
   }
 
-  /** Throws WF_DEV_CLUSTER_LOCKED while another owner lives. */
+  /** Throws WF_DEV_CLUSTER_LOCKED while another owner lives, WF_DEV_CLUSTER_FILES where no file can be made. */
   static take(file: string): FileLock {
-    const path = `${file}.lock`;
-    mkdirSync(dirname(file), { recursive: true });
-    for (;;) {
-      try {
-        writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });
-        held.add(path);
-        return new FileLock(path);
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-        const owner = ownerOf(path);
-        if (owner !== undefined && (owner === process.pid ? held.has(path) : lives(owner)))
-          throw new WatchfireError("WF_DEV_CLUSTER_LOCKED", {
-            what: "the file is in use",
-            place: { file },
-            actual: owner,
-          });
-        rmSync(path, { force: true });
+    const path = resolve(`${file}.lock`);
+    writing(file, () => makeFolder(dirname(path)));
+    while (!writing(file, () => claimed(path))) {
+      const owner = ownerOf(path);
+      if (owner !== undefined && (owner === process.pid ? held.has(path) : lives(owner))) {
+        throw new WatchfireError("WF_DEV_CLUSTER_LOCKED", { what: `the process ${owner} uses it`, place: { file } });
       }
+      rmSync(path, { force: true });
     }
+    held.add(path);
+    return new FileLock(path);
   }
 
   release(): void {
     held.delete(this.path);
     rmSync(this.path, { force: true });
+  }
+}
+
+/** False where there is a lock already. */
+function claimed(path: string): boolean {
+  try {
+    writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
   }
 }
 

@@ -1,0 +1,42 @@
+import { type ErrorCode, WatchfireError } from "../errors.ts";
+import { ApiError } from "./api-error.ts";
+
+/** Of OpenSSL's verification (Node's `tls`: "X509 certificate error codes"): the server's certificate is not good. */
+const untrusted = /SELF_SIGNED|UNABLE_TO_(GET|VERIFY|DECRYPT)|ALTNAME|HOSTNAME_MISMATCH|INVALID_CA|^CERT_/;
+
+/** Alerts by which the server refuses ours. */
+const refused = /^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
+
+/**
+ * Why a cluster cannot be used, by a code that tells what a person has to mend (credentials, trust) from what time may.
+ * `server` is named in the message.
+ */
+export function contactFault(error: unknown, server: string): WatchfireError {
+  if (error instanceof ApiError) {
+    const code = error.status === 401 ? "WF_KUBE_CREDENTIALS" : codeOfAnswer(error);
+    return new WatchfireError(code, { what: `${server} answered ${error.status}: ${error.message}`, cause: error });
+  }
+  const reason = tlsCode(error);
+  if (refused.test(reason)) {
+    return new WatchfireError("WF_KUBE_CREDENTIALS", {
+      what: `${server} refuses the client certificate: ${reason}`,
+      cause: error,
+    });
+  }
+  if (untrusted.test(reason)) {
+    return new WatchfireError("WF_KUBE_CERTIFICATE", { what: `the certificate of ${server}: ${reason}`, cause: error });
+  }
+  if (error instanceof WatchfireError) return error;
+  const what = error instanceof Error ? error.message : String(error);
+  return new WatchfireError("WF_KUBE_UNREACHABLE", { what, cause: error });
+}
+
+const codeOfAnswer = ({ reason }: ApiError): ErrorCode =>
+  reason === "NotJSON" ? "WF_KUBE_PROTOCOL" : "WF_KUBE_UNREACHABLE";
+
+/** The code of the innermost cause. */
+function tlsCode(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  if (error.cause instanceof Error) return tlsCode(error.cause);
+  return String((error as NodeJS.ErrnoException).code ?? "");
+}

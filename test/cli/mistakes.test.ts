@@ -1,0 +1,138 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
+import { until } from "../tools/until.ts";
+import { define, folderOfTest, Session } from "./session.ts";
+
+/** Everything a command says until it ends, and its exit status. */
+async function outcome(...args: readonly string[]): Promise<{ status: number | null; output: string }> {
+  const session = new Session(args);
+  const status = await session.end();
+  return { status, output: session.output };
+}
+
+interface Kubeconfig {
+  clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
+  users: { user: { token?: string; tokenFile?: string } }[];
+}
+
+/** A cluster of its own, and its kubeconfig with something changed. */
+async function clusterWith(folder: string, change: (kubeconfig: Kubeconfig) => void): Promise<string> {
+  const file = join(folder, "kubeconfig");
+  await new Session(["cluster", "--kubeconfig", file]).says(/cluster ready/);
+  const kubeconfig = parse(readFileSync(file, "utf8")) as Kubeconfig;
+  change(kubeconfig);
+  const changed = join(folder, "changed");
+  writeFileSync(changed, stringify(kubeconfig));
+  return changed;
+}
+
+describe("a functions folder", () => {
+  test.each(["dev", "start", "validate"])(
+    "that is not there ends `%s` with 1, and is named with a hint",
+    async (name) => {
+      const folder = folderOfTest();
+      const args = name === "validate" ? [] : ["--data", join(folder, "data")];
+      const { status, output } = await outcome(name, "--functions", join(folder, "nope"), ...args);
+      expect(output).toMatch(/^WF_MANIFEST_FOLDER .*nope: there is no such folder; name an existing folder/);
+      expect(output.trim().split("\n")).toHaveLength(1);
+      expect(status).toBe(1);
+    },
+  );
+
+  test("that is empty is none of a mistake: `dev` runs and says what to add", async () => {
+    const folder = folderOfTest();
+    const dev = new Session(["dev", "--functions", folder, "--data", join(folder, ".data"), "--port", "0"]);
+    expect(await dev.says(/Ctrl-C/)).toContain("no functions yet");
+    define(folder, "first");
+    await dev.says(/first {2}function added/);
+  });
+});
+
+describe("a data folder", () => {
+  test("that is a file ends `dev` and `start` with 1, and is named with a hint", async () => {
+    const folder = folderOfTest();
+    const functions = join(folder, "functions");
+    define(functions, "steady");
+    const data = join(functions, "steady", "handler.ts");
+    const dev = await outcome("dev", "--functions", functions, "--data", data);
+    expect(dev.output).toMatch(/^WF_DEV_CLUSTER_FILES .*handler\.ts.*ENOTDIR.*--data/);
+    expect(dev.status).toBe(1);
+    const kubeconfig = await clusterWith(folder, () => undefined);
+    const start = await outcome("start", "--functions", functions, "--data", data, "--kubeconfig", kubeconfig);
+    expect(start.output).toMatch(/^WF_CHECKPOINT_READ_ONLY .*handler\.ts.*ENOTDIR.*--data/);
+    expect(start.status).toBe(1);
+  });
+
+  test.runIf(process.platform === "linux")("below /proc ends `dev` and `start` with 1 instead of never", async () => {
+    const folder = folderOfTest();
+    const dev = await outcome("dev", "--functions", folder, "--data", "/proc/watchfire/deep");
+    expect(dev.output).toMatch(/^WF_DEV_CLUSTER_FILES/);
+    expect(dev.status).toBe(1);
+    const kubeconfig = await clusterWith(folder, () => undefined);
+    const start = await outcome("start", "--functions", folder, "--data", "/proc/x/y", "--kubeconfig", kubeconfig);
+    expect(start.output).toMatch(/^WF_CHECKPOINT_READ_ONLY/);
+    expect(start.status).toBe(1);
+  });
+
+  test("whose embedded cluster another process serves: the hint tells both ways out", async () => {
+    const folder = folderOfTest();
+    mkdirSync(join(folder, "functions"));
+    const state = join(folder, "cluster.state");
+    const kubeconfig = join(folder, "kubeconfig");
+    await new Session(["cluster", "--state", state, "--kubeconfig", kubeconfig]).says(/cluster ready/);
+    const { status, output } = await outcome("dev", "--functions", join(folder, "functions"), "--data", folder);
+    expect(output).toMatch(/^WF_DEV_CLUSTER_LOCKED .*the process \d+ uses it; .*--kubeconfig.*--data/);
+    expect(status).toBe(1);
+  });
+});
+
+describe("a cluster that does not let us in", () => {
+  test("`dev` ends with 1 and says that the token was refused", async () => {
+    const folder = folderOfTest();
+    const kubeconfig = await clusterWith(folder, ({ users }) => {
+      for (const { user } of users) user.token = "stale";
+    });
+    const data = join(folder, "data");
+    const { status, output } = await outcome("dev", "--functions", folder, "--data", data, "--kubeconfig", kubeconfig);
+    expect(output).toMatch(/^WF_KUBE_CREDENTIALS: https:\S+ .*answered 401.*; sign in again/m);
+    expect(status).toBe(1);
+  });
+
+  test("`dev` ends with 1 and says that the server's certificate is not trusted", async () => {
+    const folder = folderOfTest();
+    const other = folderOfTest();
+    const foreign = parse(readFileSync(await clusterWith(other, () => undefined), "utf8")) as Kubeconfig;
+    const kubeconfig = await clusterWith(folder, ({ clusters }) => {
+      for (const [index, { cluster }] of clusters.entries()) {
+        const authority = foreign.clusters[index]?.cluster["certificate-authority-data"];
+        cluster["certificate-authority-data"] = authority ?? "";
+      }
+    });
+    const data = join(folder, "data");
+    const { status, output } = await outcome("dev", "--functions", folder, "--data", data, "--kubeconfig", kubeconfig);
+    expect(output).toMatch(/^WF_KUBE_CERTIFICATE: .*; correct the kubeconfig's certificate-authority/m);
+    expect(status).toBe(1);
+  });
+
+  test("`start` says so as well, goes on trying, and is ready once the token is a good one", async () => {
+    const folder = folderOfTest();
+    const tokenFile = join(folder, "token");
+    writeFileSync(tokenFile, "stale");
+    let token = "";
+    const kubeconfig = await clusterWith(folder, ({ users }) => {
+      for (const { user } of users) {
+        token = user.token ?? "";
+        delete user.token;
+        user.tokenFile = tokenFile;
+      }
+    });
+    const args = ["--functions", folder, "--data", join(folder, ".data"), "--listen", "127.0.0.1:0"];
+    const start = new Session(["start", ...args, "--kubeconfig", kubeconfig]);
+    const line = await start.says(/cluster cannot be used as it is/);
+    expect(line).toMatch(/"level":"warn".*WF_KUBE_CREDENTIALS/);
+    writeFileSync(tokenFile, token);
+    await until("it is ready", 15_000, async () => start.output.includes('"msg":"ready"'));
+  });
+});

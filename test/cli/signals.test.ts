@@ -1,0 +1,71 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { until } from "../tools/until.ts";
+import { define, folderOfTest, manifest, Session } from "./session.ts";
+
+/** A handler that is at work until it is cut off, and its functions folder. */
+function busyFunctions(folder: string): string {
+  const functions = join(folder, "functions");
+  const code = 'export default async (_event, ctx) => { ctx.log.info("at work"); await new Promise(() => {}); };';
+  define(functions, "busy", code, manifest("busy", "", "{ apiVersion: v1, kind: Namespace }"));
+  return functions;
+}
+
+// From the first file that a start leaves to the last.
+test.each(["cluster.state.lock", "kubeconfig", "checkpoint.db"])(
+  "Ctrl-C during the start, once there is %s, ends it in peace: nothing to warn of, no lock left",
+  async (file) => {
+    const folder = folderOfTest();
+    const data = join(folder, "data");
+    const functions = busyFunctions(folder);
+    const dev = new Session(["dev", "--functions", functions, "--data", data, "--port", "0"]);
+    await until(`${file} is there`, 10_000, async () => existsSync(join(data, file)));
+    dev.signal("SIGINT");
+    expect(await dev.end()).toBe(0);
+    expect(dev.output).not.toMatch(/source state|WF_|UND_ERR/);
+    expect(existsSync(join(data, "cluster.state.lock"))).toBe(false);
+  },
+);
+
+test("Ctrl-C while `cluster` starts leaves no lock", async () => {
+  const folder = folderOfTest();
+  const state = join(folder, "state");
+  const cluster = new Session(["cluster", "--state", state, "--kubeconfig", join(folder, "kubeconfig")]);
+  await until("the lock is there", 10_000, async () => existsSync(`${state}.lock`));
+  cluster.signal("SIGINT");
+  await cluster.end();
+  expect(existsSync(`${state}.lock`)).toBe(false);
+});
+
+test("while handlers finish it is not ready; a wish to stop that comes twice at once is one wish", async () => {
+  const folder = folderOfTest();
+  const dev = new Session(["dev", "--functions", busyFunctions(folder), "--data", join(folder, "data"), "--port", "0"]);
+  const url = /http:\S+(?=\/status)/.exec(await dev.says(/Ctrl-C/))?.[0];
+  await dev.says(/at work/);
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  dev.signal("SIGINT");
+  dev.signal("SIGINT");
+  await dev.says(/draining/);
+  expect((await fetch(`${url}/readyz`)).status).toBe(503);
+  expect((await fetch(`${url}/livez`)).status).toBe(200);
+});
+
+test("a second Ctrl-C ends it at once, with one line and status 2, and leaves no lock", async () => {
+  const folder = folderOfTest();
+  const data = join(folder, "data");
+  const dev = new Session(["dev", "--functions", busyFunctions(folder), "--data", data, "--port", "0"]);
+  await dev.says(/at work/);
+  dev.signal("SIGINT");
+  await dev.says(/draining/);
+  // Handlers would be waited for much longer than this.
+  await until("it ends", 5_000, async () => {
+    dev.signal("SIGINT");
+    return dev.hasEnded;
+  });
+  expect(await dev.end()).toBe(2);
+  expect(dev.output.slice(dev.output.indexOf("draining")).trim().split("\n").slice(1)).toEqual([
+    "asked twice: ended at once; what handlers were doing comes again at the next start",
+  ]);
+  expect(existsSync(join(data, "cluster.state.lock"))).toBe(false);
+});
