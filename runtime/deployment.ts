@@ -1,7 +1,8 @@
 import { type ResolvedEnv, resolveEnv } from "./access/env.ts";
+import type { FunctionAccounts } from "./access/function-accounts.ts";
 import type { Bundle } from "./bundle/bundle.ts";
-import { bundleFunction } from "./bundle/bundle-function.ts";
 import { type Clock, pause } from "./clock.ts";
+import type { FunctionOffer, Origin } from "./deployed/function-source.ts";
 import type { FunctionDispatch } from "./dispatch/function-dispatch.ts";
 import { type ErrorCode, WatchfireError } from "./errors.ts";
 import type { KubeTransport } from "./kube/transport.ts";
@@ -15,8 +16,10 @@ import type { Watch } from "./watch/watches.ts";
 /** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
 const envRetryMs = 10_000;
 
-export interface DeploymentParts extends Pick<Rooms, "sandbox" | "dispatcher" | "watches" | "redactor" | "manifests"> {
+export interface DeploymentParts
+  extends Pick<Rooms, "sandbox" | "dispatcher" | "watches" | "redactor" | "manifests" | "grants"> {
   readonly transport: KubeTransport;
+  readonly accounts?: FunctionAccounts | undefined;
   /** Where `env` references are read. */
   readonly namespace: string;
   readonly clock: Clock;
@@ -52,6 +55,7 @@ interface Place {
 export class Deployment {
   readonly name: string;
   private readonly parts: DeploymentParts;
+  private offered: FunctionOffer;
   private current: FunctionManifest;
   private bundled: Bundle | undefined;
   private env: ResolvedEnv | undefined;
@@ -66,9 +70,10 @@ export class Deployment {
   /** The files change faster than a build at times: one step after the other. */
   private last: Promise<void> = Promise.resolve();
 
-  constructor(manifest: FunctionManifest, parts: DeploymentParts) {
-    this.name = manifest.name;
-    this.current = manifest;
+  constructor(offer: FunctionOffer, parts: DeploymentParts) {
+    this.name = offer.manifest.name;
+    this.offered = offer;
+    this.current = offer.manifest;
     this.parts = parts;
   }
 
@@ -78,6 +83,11 @@ export class Deployment {
 
   get manifest(): FunctionManifest {
     return this.current;
+  }
+
+  /** Where the code that was offered last lies, be it what runs or not. */
+  get origin(): Origin {
+    return this.offered.origin;
   }
 
   /** Why its newest files are not what runs; undefined where they are. */
@@ -102,15 +112,15 @@ export class Deployment {
 
   /** Builds, loads and subscribes. A failure is a state, said in the log and in the status, and never thrown. */
   start(occasion: Occasion): Promise<void> {
-    return this.ask(this.current, occasion);
+    return this.ask(this.offered, occasion);
   }
 
   /**
    * Takes new code or a new manifest up, whole or not at all: what fails to build or to load leaves what runs as it is.
    * An update that still waits gives way to a newer one.
    */
-  update(manifest: FunctionManifest): Promise<void> {
-    return this.ask(manifest, "mended");
+  update(offer: FunctionOffer): Promise<void> {
+    return this.ask(offer, "mended");
   }
 
   /** Its manifest cannot be used any more: what runs goes on as it is. */
@@ -132,14 +142,16 @@ export class Deployment {
       await this.parts.sandbox.unload(this.name);
       this.parts.manifests.delete(this.name);
       this.parts.redactor.forget(this.name);
+      this.parts.accounts?.forget(this.name);
     });
   }
 
-  private ask(manifest: FunctionManifest, occasion: Occasion): Promise<void> {
+  private ask(offer: FunctionOffer, occasion: Occasion): Promise<void> {
+    this.offered = offer;
     this.latest.abort();
     this.latest = new AbortController();
     const { signal } = this.latest;
-    return this.next(() => this.bring(manifest, occasion, signal));
+    return this.next(() => this.bring(offer, occasion, signal));
   }
 
   private next(step: () => Promise<void>): Promise<void> {
@@ -147,11 +159,12 @@ export class Deployment {
     return this.last;
   }
 
-  private async bring(manifest: FunctionManifest, occasion: Occasion, signal: AbortSignal): Promise<void> {
+  private async bring(offer: FunctionOffer, occasion: Occasion, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
+    const { manifest } = offer;
     const ran = this.dispatch !== undefined;
     try {
-      const bundle = await bundleFunction(manifest);
+      const bundle = await offer.bundle();
       if (signal.aborted) return;
       if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
         if (this.refused) this.tell("mended", bundle);
@@ -182,15 +195,19 @@ export class Deployment {
 
   /** Undefined: it was stopped, or something newer was asked for, while it waited. */
   private async environment(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv | undefined> {
+    const { namespace, grants, accounts, transport: own } = this.parts;
+    const transport = accounts?.transport(this.name) ?? own;
     for (;;) {
       try {
-        const env = await resolveEnv(manifest, this.parts, signal);
+        await grants?.assert(manifest, signal);
+        const env = await resolveEnv(manifest, { transport, namespace }, signal);
         return signal.aborted ? undefined : env;
       } catch (error) {
         if (signal.aborted) return undefined;
         const fault = asFault(error, "WF_ACCESS_ENV", manifest);
-        if (!this.dispatch) this.now = { type: "waiting", fault };
-        this.parts.log.warn({ function: this.name, error: fault.message }, "environment not there yet");
+        if (this.dispatch) this.refused = fault;
+        else this.now = { type: "waiting", fault };
+        this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
       }
       await pause(this.parts.clock, envRetryMs, signal).catch(() => undefined);
       if (signal.aborted) return undefined;

@@ -61,6 +61,10 @@ export const errorCodes = {
     "the name of an import is only known at run time",
     "write the name as a literal: all code is bundled when the function is loaded",
   ),
+  WF_BUNDLE_TOP_LEVEL_AWAIT: user(
+    "a file awaits at its top level, where a script cannot",
+    "await inside the handler, or in a function that it calls",
+  ),
   WF_BUNDLE_ABSENT_NAME: user("the handler uses a global that isolates lack", "use the language or the Web platform"),
 
   // kube
@@ -89,6 +93,17 @@ export const errorCodes = {
     "the kind cannot be listed and watched",
     "name a kind that `kubectl get --watch` can follow",
   ),
+  WF_KUBE_FORBIDDEN: user(
+    "an account may not do at the API server what it must",
+    "`watchfire doctor` says what is missing, and the command that grants it; nothing need be restarted",
+  ),
+
+  // lease
+  WF_LEASE_LOST: system(
+    "the Lease could not be renewed in time, or another replica has taken it",
+    "start it again, as a pod's restart does: it then waits as a standby; if it happens often, look at the API server's latency",
+  ),
+  WF_LEASE_STANDBY: user("this replica is a standby", "ask the active one, which the Lease names"),
 
   // watch
 
@@ -127,6 +142,18 @@ export const errorCodes = {
   WF_CHECKPOINT_OTHER_CLUSTER: user(
     "the data folder belongs to another cluster",
     "name that cluster's context, or give this one a folder of its own with --data",
+  ),
+  WF_CHECKPOINT_FULL: user(
+    "the Secrets that hold the checkpoint are full",
+    "drop dead letters that nobody needs, watch fewer objects, or keep the checkpoint on a volume (--store sqlite); no handler starts until it fits",
+  ),
+  WF_CHECKPOINT_SECRETS: user(
+    "the Secrets that hold the checkpoint cannot be used",
+    "apply what `watchfire rbac --store kubernetes` prints: the Secrets, and get and update of them",
+  ),
+  WF_CHECKPOINT_ELSEWHERE: user(
+    "the positions are not where this runtime looks for them",
+    "bring back what holds them; to begin anew, where every existing object is new to the functions, take the annotation watchfire.dev/positions off the Lease",
   ),
   WF_CHECKPOINT_MISSING: user("there is no checkpoint in this folder", "name the runtime's data folder with --data"),
   WF_CHECKPOINT_NO_DEAD_LETTER: user("there is no such dead letter", "see `watchfire dead-letters list`"),
@@ -215,6 +242,29 @@ export const errorCodes = {
   ),
   WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 
+  // deployed
+  WF_DEPLOYED_EMPTY: user(
+    "the functions folder holds no function to deploy",
+    "name the right folder with --functions; to remove a runtime's functions, delete what carries its labels",
+  ),
+  WF_DEPLOYED_TOO_LARGE: user(
+    "a function is too large for a ConfigMap",
+    "import less (`npx esbuild --analyze` shows what takes the room), or bring it in an image",
+  ),
+  WF_DEPLOYED_REFUSED: user(
+    "the API server refused an object of the deployment",
+    "do as it says and deploy again; the functions that run were left as they are",
+  ),
+  WF_DEPLOYED_CONFLICT: user(
+    "somebody else deployed to the same runtime at the same time",
+    "look at what they deployed, and deploy again",
+  ),
+  WF_DEPLOYED_INDEX: user("the list of the deployed functions cannot be used", "run `watchfire deploy` again"),
+  WF_DEPLOYED_DAMAGED: user(
+    "a deployed function's ConfigMap is missing, or not as it was written",
+    "run `watchfire deploy` again",
+  ),
+
   // runtime
   WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
 } as const satisfies Record<string, Entry>;
@@ -265,19 +315,21 @@ export class WatchfireError extends Error {
     return this.detail.hint ?? errorCodes[this.code].hint;
   }
 
-  /** This one, and what else was found wrong with it: one line each for whoever is to mend it. */
+  /** What was found wrong in one go, this first: one line each for whoever is to mend it. */
   get faults(): readonly WatchfireError[] {
-    return [this, ...(this.detail.more ?? [])];
+    const { more, ...alone } = this.detail;
+    return more?.length ? [new WatchfireError(this.code, alone), ...more] : [this];
   }
 }
 
-/** One line: `CODE file:line:column path: what, actual value; hint`. */
+/** One line: `CODE file:line:column path: what, actual value; hint`, and how much more there is. */
 export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   const { place, path, actual } = detail;
   const at = place ? ` ${[place.file, place.line, place.column].filter((part) => part !== undefined).join(":")}` : "";
   const inside = path ? ` ${path}` : "";
   const value = actual === undefined ? "" : `, got ${shorten(actual)}`;
-  return `${code}${at}${inside}: ${detail.what}${value}; ${detail.hint ?? errorCodes[code].hint}`;
+  const rest = detail.more?.length ? ` (and ${detail.more.length} more, which \`watchfire validate\` tells)` : "";
+  return `${code}${at}${inside}: ${detail.what}${value}; ${detail.hint ?? errorCodes[code].hint}${rest}`;
 }
 
 /** At most this many characters of an actual value are shown: enough to recognise it on one terminal line. */

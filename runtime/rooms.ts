@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Access } from "./access/access.ts";
+import type { FunctionAccounts } from "./access/function-accounts.ts";
 import { Redactor } from "./access/redactor.ts";
 import { DeadLetters } from "./checkpoint/dead-letters.ts";
 import { SqliteStore } from "./checkpoint/sqlite.ts";
@@ -15,6 +16,8 @@ import type { Logger } from "./observe/log.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { loggedRunner } from "./observe/run-log.ts";
 import { sourceLog } from "./observe/source-log.ts";
+import { GrantWatch } from "./rbac/grant-watch.ts";
+import { WatchGrants } from "./rbac/watch-grants.ts";
 import { Sandbox } from "./sandbox/sandbox.host.ts";
 import { Warden } from "./sandbox/warden.host.ts";
 import { Watches } from "./watch/watches.ts";
@@ -30,6 +33,14 @@ export interface RuntimeOptions {
   readonly transport: KubeTransport;
   /** The runtime's own namespace: where `env` references are read. */
   readonly namespace: string;
+  /** Functions act as accounts of their own. Default: all of them as the runtime's. */
+  readonly accounts?: FunctionAccounts;
+  /** The runtime's ServiceAccount. Default `watchfire`. */
+  readonly account?: string;
+  /** Take up, beside the folder's, what `watchfire deploy` wrote into the runtime's namespace. Default false. */
+  readonly deployed?: boolean;
+  /** Keep a Function object of each function in the runtime's namespace. Default false. */
+  readonly functionStatus?: boolean;
   readonly listen: { readonly host: string; readonly port: number };
   /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
   readonly executorSocket?: string;
@@ -50,6 +61,9 @@ export interface Rooms {
   /** The manifests that calls are checked against; kept in step with the code that runs. */
   readonly manifests: Map<string, FunctionManifest>;
   readonly access: Access;
+  /** Where functions have accounts of their own: what these lack. */
+  readonly grants: GrantWatch | undefined;
+  readonly watchGrants: WatchGrants;
   readonly sandbox: Sandbox;
   /** Where executors run in a container of their own. */
   readonly warden: Warden | undefined;
@@ -79,6 +93,8 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     random,
     log,
     observer: metrics.access,
+    accounts: options.accounts,
+    refused: (name) => grants?.suspect(name),
   });
   const warden = options.executorSocket ? await Warden.listen(options.executorSocket, log) : undefined;
   const sandbox = new Sandbox({
@@ -107,6 +123,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     observer: metrics.dispatch,
     onLost: lost.resolve,
   });
+  const grants = options.accounts && watchGrants(options.accounts, manifests, dispatcher, options);
   const deadLetters = new DeadLetters(store, dispatcher);
   metrics.watch({
     functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
@@ -119,6 +136,8 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     redactor,
     manifests,
     access,
+    grants,
+    watchGrants: new WatchGrants({ transport, watches, clock }),
     sandbox,
     warden,
     watches,
@@ -128,8 +147,26 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
   };
 }
 
+/** Holds a function's events while its account lacks what the manifest declares: every attempt would fail. */
+function watchGrants(
+  accounts: FunctionAccounts,
+  functions: ReadonlyMap<string, FunctionManifest>,
+  dispatcher: Dispatcher,
+  { clock, log }: Pick<RuntimeOptions, "clock" | "log">,
+): GrantWatch {
+  const changed = (name: string, fault: WatchfireError | undefined) => {
+    if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
+    else log.info({ function: name }, "function has its rights again");
+    dispatcher[fault ? "hold" : "release"](name);
+  };
+  const grants = new GrantWatch({ accounts, functions, clock, changed });
+  grants.start();
+  return grants;
+}
+
 /** Closes every room; `clean`: nothing was in flight and everything known is in the store. */
 export async function closeRooms(rooms: Rooms, clean: boolean): Promise<void> {
+  await Promise.all([rooms.grants?.close(), rooms.watchGrants.close()]);
   await rooms.watches.close();
   await rooms.sandbox.close(0);
   rooms.warden?.close();

@@ -1,12 +1,16 @@
+import { runtimeAccount } from "./access/account.ts";
 import { claimCluster } from "./checkpoint/cluster.ts";
 import { pause } from "./clock.ts";
+import { ClusterSource } from "./deployed/cluster-source.ts";
+import { FolderSource } from "./deployed/folder-source.ts";
+import type { FunctionOffer, FunctionSource } from "./deployed/function-source.ts";
+import { MergedSource } from "./deployed/merged-source.ts";
 import { Deployment, type Occasion } from "./deployment.ts";
 import type { WatchfireError } from "./errors.ts";
-import { checkExpression } from "./filter/check-expression.ts";
 import { clusterUid } from "./kube/cluster-facts.ts";
 import { contactFault } from "./kube/contact-fault.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
-import { loadFunctions, type RejectedFunction } from "./manifest/load.ts";
+import type { RejectedFunction } from "./manifest/load.ts";
 import { type Endpoints, serveEndpoints } from "./observe/endpoints.ts";
 import { RefusalLog, type Refused } from "./observe/refusal-log.ts";
 import { closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./rooms.ts";
@@ -30,6 +34,9 @@ export class Runtime {
   private endpoints: Endpoints | undefined;
   private readonly deployments = new Map<string, Deployment>();
   private readonly refusals: RefusalLog;
+  private readonly source: FunctionSource;
+  /** Aborts when nothing more is to be brought: reading may wait for the cluster. */
+  private readonly stopping = new AbortController();
   private rejected: readonly RejectedFunction[] = [];
   private loaded = false;
   private frozen = false;
@@ -41,6 +48,7 @@ export class Runtime {
     this.rooms = rooms;
     this.lost = rooms.lost;
     this.refusals = new RefusalLog(options.log);
+    this.source = this.functionSource();
   }
 
   /**
@@ -65,12 +73,12 @@ export class Runtime {
     return this.endpoints?.url ?? "";
   }
 
-  /** Reads the functions folder again: starts what came, takes up what changed, stops what went. Never rejects. */
+  /** Reads the functions again: starts what came, takes up what changed, stops what went. Never rejects. */
   reload(): Promise<void> {
     this.reloading = this.reloading
-      .then(() => this.readFolder())
+      .then(() => this.readFunctions())
       .catch((error: unknown) => {
-        this.options.log.error({ error: String(error) }, "reload failed");
+        if (!this.frozen) this.options.log.error({ error: String(error) }, "reload failed");
       });
     return this.reloading;
   }
@@ -124,6 +132,7 @@ export class Runtime {
       sandbox: (name: string) => sandbox.status(name),
       sources: watches.status(),
       redact: (name: string, text: string) => redactor.redact(name, text),
+      forbidden: (name: string) => this.rooms.grants?.fault(name),
     };
   }
 
@@ -139,7 +148,7 @@ export class Runtime {
     });
     const uid = await this.recogniseCluster(signal);
     if (uid !== undefined) await claimCluster(this.rooms.store, uid);
-    const first = this.readFolder();
+    const first = this.readFunctions(AbortSignal.any([signal, this.stopping.signal]));
     this.reloading = first.catch(() => undefined);
     await first;
   }
@@ -163,26 +172,34 @@ export class Runtime {
 
   private freeze(): void {
     this.frozen = true;
+    this.stopping.abort();
     for (const deployment of this.deployments.values()) deployment.freeze();
   }
 
-  private async readFolder(): Promise<void> {
+  private functionSource(): FunctionSource {
+    const { functions, namespace, account = runtimeAccount, deployed, clock, log } = this.options;
+    const folder = new FolderSource(functions);
+    if (!deployed) return folder;
+    const changed = () => void this.reload();
+    const { watches } = this.rooms;
+    return new MergedSource(folder, new ClusterSource({ watches, namespace, account, clock, log, changed }), log);
+  }
+
+  private async readFunctions(signal = this.stopping.signal): Promise<void> {
     if (this.frozen) return;
-    const { functions, rejected, faults } = await loadFunctions(this.options.functions, { checkExpression });
-    const mended = new Set(functions.filter((each) => this.refusals.has(each.name, each.file)));
+    const { functions, rejected, faults, complete } = await this.source.read(signal);
+    if (this.frozen) return;
+    const mended = new Set(functions.filter(({ manifest: { name, file } }) => this.refusals.has(name, file)));
     this.refuse(rejected, faults);
     // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
     const refused = rejected.map(({ name }) => name);
-    const present = new Set([...functions.map(({ name }) => name), ...refused]);
-    const folderReadable = functions.length + rejected.length > 0 || faults.length === 0;
-    // A manifest so broken that its name cannot be read may be anybody's.
-    const removals = folderReadable && !refused.includes(undefined);
-    if (removals) {
+    const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused]);
+    if (complete) {
       const gone = [...this.deployments.keys()].filter((name) => !present.has(name));
       await Promise.all(gone.map((name) => this.remove(name)));
     }
-    await Promise.all(functions.map((manifest) => this.bring(manifest, mended.has(manifest) ? "mended" : "added")));
-    if (removals) await this.rooms.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
+    await Promise.all(functions.map((offer) => this.bring(offer, mended.has(offer) ? "mended" : "added")));
+    if (complete) await this.rooms.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
     this.loaded = true;
   }
 
@@ -195,21 +212,20 @@ export class Runtime {
       if (deployment) deployment.refuse(each.faults);
       else others.push(each);
     }
-    const ofManifests = new Set(rejected.flatMap((each) => each.faults));
-    const ofFolder = faults.filter((fault) => !ofManifests.has(fault));
-    if (ofFolder.length > 0) others.push({ name: undefined, file: this.options.functions, faults: ofFolder });
+    if (faults.length > 0) others.push({ name: undefined, file: this.options.functions, faults });
     this.refusals.tell(others);
   }
 
-  private async bring(manifest: FunctionManifest, occasion: Occasion): Promise<void> {
+  private async bring(offer: FunctionOffer, occasion: Occasion): Promise<void> {
     if (this.frozen) return;
+    const { manifest } = offer;
     const existing = this.deployments.get(manifest.name);
-    const { transport, namespace, clock, log } = this.options;
-    const deployment = existing ?? new Deployment(manifest, { ...this.rooms, transport, namespace, clock, log });
+    const { transport, accounts, namespace, clock, log } = this.options;
+    const deployment = existing ?? new Deployment(offer, { ...this.rooms, transport, accounts, namespace, clock, log });
     this.deployments.set(manifest.name, deployment);
-    const brought = existing ? deployment.update(manifest) : deployment.start(this.loaded ? occasion : "start");
-    // A function that waits for a Secret must keep neither the others from being ready nor the next reload waiting.
-    if (manifest.env.length === 0) await brought;
+    const brought = existing ? deployment.update(offer) : deployment.start(this.loaded ? occasion : "start");
+    // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.
+    if (manifest.env.length === 0 && !accounts) await brought;
   }
 
   private async remove(name: string): Promise<void> {

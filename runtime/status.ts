@@ -1,4 +1,4 @@
-import type { Deployment } from "./deployment.ts";
+import type { Deployment, Trouble } from "./deployment.ts";
 import type { FunctionStatus } from "./dispatch/function-dispatch.ts";
 import type { RejectedFunction } from "./manifest/load.ts";
 import type { FunctionState } from "./sandbox/hosted-function.host.ts";
@@ -51,6 +51,8 @@ export interface StatusParts extends StandingParts {
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
   readonly redact: (functionName: string, text: string) => string;
+  /** What a running function's account lacks at the API server. */
+  readonly forbidden: (functionName: string) => Trouble | undefined;
 }
 
 /** From healthy to what needs a person most. */
@@ -94,7 +96,7 @@ const byKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStat
 
 function describeFunction(
   deployment: Deployment,
-  { dispatch, sandbox, redact }: StatusParts,
+  { dispatch, sandbox, redact, forbidden }: StatusParts,
   sources: ReadonlyMap<string, SourceStatus>,
 ): FunctionReport {
   const { name, state, manifest, refusal } = deployment;
@@ -110,11 +112,12 @@ function describeFunction(
       ...(worst?.message === undefined ? {} : { message: worst.message }),
     };
   });
-  const trouble = troubleOf(state, sandbox(name), refusal, triggers);
+  const lacking = forbidden(name);
+  const trouble = troubleOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), refusal, triggers);
   const { lastEvent } = counts ?? {};
   return {
     name,
-    ready: state.type === "running" && deployment.behind.length === 0,
+    ready: state.type === "running" && !lacking && deployment.behind.length === 0,
     ...(trouble && { reason: trouble.reason, message: redact(name, trouble.message) }),
     ...(counts ? pick(counts) : nothingYet),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
@@ -139,7 +142,10 @@ function troubleOf(
   triggers: FunctionReport["triggers"],
 ): { reason: string; message: string } | undefined {
   if (state.type === "starting") return { reason: "Starting", message: "it is being built and loaded" };
-  if (state.type !== "running") return { reason: state.fault.code, message: state.fault.message };
+  if (state.type !== "running") {
+    const { code, message } = state.fault;
+    return { reason: code === "WF_KUBE_FORBIDDEN" ? "Forbidden" : code, message };
+  }
   if (sandbox?.state === "failed") return { reason: "LoadFailed", message: sandbox.detail };
   if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
   if (refusal) {
@@ -147,5 +153,6 @@ function troubleOf(
   }
   const bad = triggers.find((trigger) => explained.has(trigger.state) || trigger.state === "backoff");
   if (!bad) return undefined;
-  return { reason: bad.state, message: bad.message ?? `the trigger ${bad.name} is in state ${bad.state}` };
+  const reason = bad.state === "forbidden" ? "Forbidden" : bad.state;
+  return { reason, message: bad.message ?? `the trigger ${bad.name} is in state ${bad.state}` };
 }
