@@ -10,7 +10,12 @@ export const absentNames: Readonly<Record<string, string>> = {
   __dirname: "a handler has no file system; import the file instead",
   __filename: "a handler has no file system; import the file instead",
   global: "use globalThis",
+  window: "use globalThis, for what there is",
+  self: "use globalThis",
+  document: "a handler runs without a page",
+  navigator: "a handler runs without a browser",
   setImmediate: "use setTimeout or queueMicrotask",
+  clearImmediate: "use setTimeout and clearTimeout",
   fetch:
     "use `ctx.fetch`, and name the host under `egress` in the manifest: a call belongs to the event it is made for",
   Request: "`ctx.fetch` takes a URL and plain options",
@@ -18,7 +23,14 @@ export const absentNames: Readonly<Record<string, string>> = {
   Headers: "`ctx.fetch` takes headers as a plain object, or as pairs",
   XMLHttpRequest: "use `ctx.fetch`, and name the host under `egress` in the manifest",
   WebSocket: "use `ctx.fetch`; an event ends, and its connections with it",
+  EventSource: "watch objects by triggers; an event ends, and its connections with it",
+  Blob: "use Uint8Array",
+  FormData: "give `ctx.fetch` the body as text or bytes",
+  ReadableStream: "`ctx.fetch` gives bodies whole",
   localStorage: "keep state in the cluster; an isolate may be replaced between any two events",
+  sessionStorage: "keep state in the cluster; an isolate may be replaced between any two events",
+  indexedDB: "keep state in the cluster; an isolate may be replaced between any two events",
+  Worker: "a handler has one thread; to do more at once, raise `delivery.concurrency`",
   WebAssembly: "use JavaScript; memory outside the handler's heap cannot be limited",
   SharedArrayBuffer: "use ArrayBuffer; no other thread could share it",
   Atomics: "plain reads and writes do; no other thread runs in the isolate",
@@ -27,37 +39,52 @@ export const absentNames: Readonly<Record<string, string>> = {
 const prefix = "__watchfire_absent_";
 
 /**
- * esbuild's `define` for a build that marks them. It replaces free references alone, by its own scope analysis, so
- * that a local variable of the same name, a property or a string is left in peace.
+ * esbuild's `define` for a build that marks them, also as members of `globalThis`. It replaces free references alone, by
+ * its own scope analysis, so that a local variable of the same name, a property or a string is left in peace.
  */
 export const placeholders: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.keys(absentNames).map((name) => [name, `${prefix}${name}`]),
+  Object.keys(absentNames).flatMap((name) => [
+    [name, `${prefix}${name}`],
+    [`globalThis.${name}`, `${prefix}${name}`],
+  ]),
 );
 
-/**
- * Refuses the first marked use in the author's own files, with its place. `typeof name` is no use: it asks.
- * Returns whether an installed package uses one, as many do behind a guard; such a bundle must be built unmarked.
- */
-export function refuseAbsentNames(script: string, map: string, handler: string): boolean {
-  const folder = dirname(handler);
-  let trace: TraceMap | undefined;
-  let found = false;
-  for (let at = script.indexOf(prefix); at >= 0; at = script.indexOf(prefix, at + 1)) {
-    found = true;
-    if (script.startsWith("typeof ", at - "typeof ".length)) continue;
-    trace ??= new TraceMap(map);
-    const before = script.slice(0, at);
-    const position = originalPositionFor(trace, {
-      line: before.split("\n").length,
-      column: at - (before.lastIndexOf("\n") + 1),
-    });
-    if (position.source === null || isInstalled(position.source)) continue;
-    const name = /^\w+/.exec(script.slice(at + prefix.length))?.[0] ?? "";
-    throw new WatchfireError("WF_BUNDLE_ABSENT_NAME", {
-      what: `${name} does not exist inside an isolate`,
-      place: { file: displayPath(position.source, folder), line: position.line, column: position.column + 1 },
-      ...(absentNames[name] ? { hint: absentNames[name] } : {}),
-    });
-  }
-  return found;
+/** Where a marked build uses absent names. */
+export interface AbsentUses {
+  /** Those in the author's own files, each with its place. */
+  readonly faults: readonly WatchfireError[];
+  /** Whether anything is marked: packages use such names behind a guard, and a bundle that does must be built unmarked. */
+  readonly marked: boolean;
 }
+
+/** Finds the marks of a build. `typeof name` is no use: it asks. */
+export function usesOfAbsentNames(script: string, map: string, handler: string): AbsentUses {
+  const folder = dirname(handler);
+  const faults: WatchfireError[] = [];
+  let trace: TraceMap | undefined;
+  let marked = false;
+  let lineStart = 0;
+  let line = 1;
+  for (const { 0: mark, index } of script.matchAll(markPattern)) {
+    marked = true;
+    if (/typeof (?:\(0, )?$/.test(script.slice(Math.max(0, index - 20), index))) continue;
+    for (let end = script.indexOf("\n", lineStart); end >= 0 && end < index; end = script.indexOf("\n", lineStart)) {
+      lineStart = end + 1;
+      line += 1;
+    }
+    trace ??= new TraceMap(map);
+    const position = originalPositionFor(trace, { line, column: index - lineStart });
+    if (position.source === null || isInstalled(position.source)) continue;
+    const name = mark.slice(prefix.length);
+    faults.push(
+      new WatchfireError("WF_BUNDLE_ABSENT_NAME", {
+        what: `${name} does not exist inside an isolate`,
+        place: { file: displayPath(position.source, folder), line: position.line, column: position.column + 1 },
+        ...(absentNames[name] ? { hint: absentNames[name] } : {}),
+      }),
+    );
+  }
+  return { faults, marked };
+}
+
+const markPattern = new RegExp(`${prefix}\\w+`, "g");

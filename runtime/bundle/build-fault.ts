@@ -10,7 +10,7 @@ export interface BuildFault {
 }
 
 /** esbuild's name for a warning that we refuse, and why. */
-const refusedWarnings: Readonly<Record<string, { code: ErrorCode; what: string }>> = {
+const refusedWarnings: Readonly<Record<string, FaultText>> = {
   "unsupported-dynamic-import": {
     code: "WF_BUNDLE_DYNAMIC_IMPORT",
     what: "the name of this import is only known at run time",
@@ -19,49 +19,82 @@ const refusedWarnings: Readonly<Record<string, { code: ErrorCode; what: string }
     code: "WF_BUNDLE_DYNAMIC_IMPORT",
     what: "the name of this require is only known at run time",
   },
-  "indirect-require": { code: "WF_BUNDLE_ABSENT_NAME", what: "require does not exist inside an isolate" },
+  "indirect-require": {
+    code: "WF_BUNDLE_ABSENT_NAME",
+    what: "require does not exist inside an isolate",
+    hint: "import the module by its name",
+  },
+  "empty-import-meta": {
+    code: "WF_BUNDLE_ABSENT_NAME",
+    what: "import.meta does not exist inside an isolate",
+    hint: "a handler has no file of its own; import what it needs",
+  },
 };
 
-/**
- * Throws what a build's messages amount to; returns nothing where they are harmless.
- * Warnings are refused in the author's own files only: packages often guard what they cannot have.
- */
-export function refuseMessages(failure: unknown, handler: string, entry: string): undefined {
-  const { errors = [], warnings = [] } = failure as { errors?: Message[]; warnings?: Message[] };
-  const fatal = errors[0];
-  if (fatal) throw fromError(fatal, handler, entry, failure);
-  for (const warning of warnings) {
-    const refused = refusedWarnings[warning.id];
-    if (!refused || isInstalled(warning.location?.file ?? "")) continue;
-    throw new WatchfireError(refused.code, { what: refused.what, place: placeOf(warning, handler, entry) });
-  }
-  if (failure instanceof Error) throw failure;
-  return undefined;
+interface FaultText {
+  readonly code: ErrorCode;
+  readonly what: string;
+  readonly hint?: string;
 }
 
-function fromError(message: Message, handler: string, entry: string, cause: unknown): WatchfireError {
-  const place = placeOf(message, handler, entry);
-  const fault = message.detail as BuildFault | undefined;
-  if (fault?.code) {
-    return new WatchfireError(fault.code, { what: message.text, place, ...(fault.hint ? { hint: fault.hint } : {}) });
+/**
+ * What a build's messages amount to; none where they are harmless.
+ * Warnings are refused in the author's own files only: packages often guard what they cannot have.
+ */
+export function buildFaults(
+  { errors, warnings }: { readonly errors: readonly Message[]; readonly warnings: readonly Message[] },
+  handler: string,
+  entry: string,
+): WatchfireError[] {
+  const fault = (message: Message, { code, what, hint }: FaultText): WatchfireError => {
+    const place = placeOf(message, handler, entry, code);
+    return new WatchfireError(code, { what, place, ...(hint !== undefined && { hint }) });
+  };
+  return [
+    ...errors.map((message) => fault(message, textOf(message, entry))),
+    ...warnings.flatMap((message) => {
+      const refused = refusedWarnings[message.id];
+      return refused && !isInstalled(message.location?.file ?? "") ? [fault(message, refused)] : [];
+    }),
+  ];
+}
+
+function textOf({ id, text, location, detail }: Message, entry: string): FaultText {
+  const own = detail as BuildFault | undefined;
+  if (own?.code) return { ...own, what: text };
+  if (id === "import-is-undefined" || /^No matching export in .* for import "default"$/.test(text)) {
+    const inEntry = location === null || location.file === entry;
+    if (inEntry) return { code: "WF_BUNDLE_NO_HANDLER", what: "the file has no default export" };
   }
-  if (message.id === "import-is-undefined" || /^No matching export in .* for import "default"$/.test(message.text)) {
-    return new WatchfireError("WF_BUNDLE_NO_HANDLER", { what: "the file has no default export", place });
+  const [, name] = /^Could not resolve "(.*)"$/.exec(text) ?? [];
+  if (name !== undefined) {
+    const isHandler = location === null || location.file === entry;
+    return isHandler
+      ? { code: "WF_BUNDLE_HANDLER_MISSING", what: "the handler's file cannot be read" }
+      : { code: "WF_BUNDLE_UNRESOLVED", what: `"${name}" cannot be found` };
   }
-  if (message.text.startsWith("Could not resolve")) {
-    const missing = message.location?.file === entry || message.location === null;
-    return new WatchfireError(missing ? "WF_BUNDLE_HANDLER_MISSING" : "WF_BUNDLE_UNRESOLVED", {
-      what: missing ? "the handler's file cannot be read" : lowerFirst(message.text),
-      place,
-    });
+  const [, file, missing] = /^No matching export in "(.*)" for import "(.*)"$/.exec(text) ?? [];
+  if (file !== undefined) {
+    const hint = "correct the name, or export it there";
+    return { code: "WF_BUNDLE_UNRESOLVED", what: `"${file}" exports no "${missing}"`, hint };
   }
-  return new WatchfireError("WF_BUNDLE_SYNTAX", { what: lowerFirst(message.text), place, cause });
+  const [, kind] = /^No loader is configured for "(.*)" files/.exec(text) ?? [];
+  if (kind !== undefined) {
+    const hint = "import TypeScript, JavaScript, JSON or .txt, and put other data into one of them";
+    return { code: "WF_BUNDLE_UNRESOLVED", what: `a "${kind}" file cannot be imported`, hint };
+  }
+  if (/^Top-level await /.test(text)) {
+    return { code: "WF_BUNDLE_TOP_LEVEL_AWAIT", what: "this await stands outside of any function" };
+  }
+  return { code: "WF_BUNDLE_SYNTAX", what: `cannot be parsed: ${lowerFirst(text)}` };
 }
 
 /** esbuild counts columns from 0; a place in the generated entry stands for the handler itself. */
-function placeOf(message: Message, handler: string, entry: string): Place {
-  const { location } = message;
+function placeOf({ location }: Message, handler: string, entry: string, code: ErrorCode): Place {
   const folder = dirname(handler);
-  if (!location || location.file === entry) return { file: displayPath(handler, folder) };
-  return { file: displayPath(location.file, folder), line: location.line, column: location.column + 1 };
+  if (location && location.file !== entry) {
+    return { file: displayPath(location.file, folder), line: location.line, column: location.column + 1 };
+  }
+  const file = displayPath(handler, folder);
+  return code === "WF_BUNDLE_HANDLER_MISSING" ? { file } : { file, line: 1, column: 1 };
 }

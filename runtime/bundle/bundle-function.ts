@@ -1,16 +1,11 @@
-import { createHash } from "node:crypto";
-import { createRequire } from "node:module";
-import { dirname, resolve } from "node:path";
-import { type BuildOptions, type BuildResult, build } from "esbuild";
+import { dirname } from "node:path";
+import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { placeholders, refuseAbsentNames } from "./absent-names.ts";
-import { refuseMessages } from "./build-fault.ts";
+import { placeholders, usesOfAbsentNames } from "./absent-names.ts";
+import { buildHandler } from "./build-handler.ts";
 import type { Bundle } from "./bundle.ts";
-import { refusedImports } from "./refused-imports.ts";
+import { bundleOf } from "./script-bundle.ts";
 import { displayPath } from "./source-path.ts";
-
-/** The global through which a bundle hands over its default export; the guest's bootstrap takes it away again. */
-export const acceptHandler = "__watchfire_accept";
 
 /** The script's name inside the isolate: what V8 puts into stacks. */
 export const scriptName = (functionName: string): string => `app:///${functionName}/handler.js`;
@@ -18,83 +13,38 @@ export const scriptName = (functionName: string): string => `app:///${functionNa
 /**
  * Bundles a function's handler and all it imports into one script for an isolate.
  * TypeScript and JavaScript; npm packages installed beside the functions are included.
- * Throws a WatchfireError with file, line and column for anything an isolate could not run: imports of Node's
- * built-in modules, native addons, imports whose name is only known at run time, names that exist in Node alone.
+ * @throws WatchfireError whose `faults` are all that an isolate could not run, each with file, line and column: imports of
+ * Node's built-in modules, native addons, imports whose name is only known at run time, names that exist in Node alone
  */
 export async function bundleFunction(manifest: Pick<FunctionManifest, "name" | "handler">): Promise<Bundle> {
+  const { handler } = manifest;
   // A first build marks the free uses of absent names. Only where a package uses one is a second, unmarked build needed.
-  let result = await bundle(manifest.handler, placeholders);
-  if (refuseAbsentNames(result.script, result.map, manifest.handler)) result = await bundle(manifest.handler, {});
-
-  const script = `${result.script}\n;undefined`;
-  return {
-    script,
-    sourceMap: withDisplayPaths(result.map, manifest.handler),
-    hash: createHash("sha256").update(script).digest("hex"),
-    inputs: result.inputs,
-    usesOldObject: script.includes("oldObject"),
-  };
+  let { output, faults } = await buildHandler(handler, { define: placeholders });
+  const uses = output && usesOfAbsentNames(output.script, output.map, handler);
+  refuse([...faults, ...(uses ? uses.faults : await furtherFaults(handler))]);
+  if (uses?.marked) ({ output, faults } = await buildHandler(handler, { define: {} }));
+  refuse(faults);
+  if (!output) throw new Error("esbuild failed and did not say why");
+  return bundleOf(`${output.script}\n;undefined`, withDisplayPaths(output.map, handler), output.inputs);
 }
 
-interface Built {
-  readonly script: string;
-  readonly map: string;
-  readonly inputs: readonly string[];
+/** A build that failed has not come to the names: another goes on without the imports that failed, to look for them. */
+async function furtherFaults(handler: string): Promise<readonly WatchfireError[]> {
+  const { output, faults } = await buildHandler(handler, { define: placeholders, lenient: true });
+  return output ? [...faults, ...usesOfAbsentNames(output.script, output.map, handler).faults] : faults;
 }
 
-async function bundle(handler: string, define: Record<string, string>): Promise<Built> {
-  const folder = dirname(handler);
-  let result: BuildResult<BuildOptions & { write: false; metafile: true }>;
-  try {
-    result = await build({
-      stdin: {
-        contents: `import handler from ${JSON.stringify(handler)};\n${acceptHandler}(handler);`,
-        resolveDir: folder,
-        sourcefile: entrySource,
-      },
-      absWorkingDir: folder,
-      outfile: resolve(folder, "handler.bundle.js"),
-      bundle: true,
-      write: false,
-      metafile: true,
-      format: "iife",
-      platform: "browser",
-      conditions: ["worker"],
-      // V8 13.6 is Chrome 136.
-      target: "chrome136",
-      keepNames: true,
-      sourcemap: "external",
-      legalComments: "none",
-      charset: "utf8",
-      logLevel: "silent",
-      // The functions folder may belong to a project with settings for quite other code.
-      tsconfigRaw: {
-        compilerOptions: { target: "esnext", useDefineForClassFields: true, verbatimModuleSyntax: false },
-      },
-      define: { ...define, "process.env.NODE_ENV": '"production"' },
-      logOverride: {
-        "unsupported-dynamic-import": "warning",
-        "unsupported-require-call": "warning",
-        "indirect-require": "warning",
-      },
-      plugins: [refusedImports(createRequire(import.meta.url).resolve)],
-    });
-  } catch (error) {
-    throw refuseMessages(error, handler, entrySource);
-  }
-  refuseMessages({ errors: [], warnings: result.warnings }, handler, entrySource);
-  const text = (suffix: string) => result.outputFiles.find((file) => file.path.endsWith(suffix))?.text ?? "";
-  return {
-    script: text(".js"),
-    map: text(".js.map"),
-    inputs: Object.keys(result.metafile.inputs)
-      .filter((input) => input !== entrySource)
-      .map((input) => resolve(folder, input)),
-  };
+/** Throws the faults if there are any: each once, in the order of the files. */
+function refuse(faults: readonly WatchfireError[]): void {
+  const once = [...new Map(faults.map((fault) => [fault.message, fault])).values()];
+  const [first, ...more] = once.sort((a, b) => byPlace(a, b));
+  if (first) throw new WatchfireError(first.code, { ...first.detail, more });
 }
 
-/** The name of the generated entry in messages and maps. */
-const entrySource = "watchfire-entry";
+function byPlace({ detail: { place: a } }: WatchfireError, { detail: { place: b } }: WatchfireError): number {
+  if (a?.file !== b?.file) return (a?.file ?? "") < (b?.file ?? "") ? -1 : 1;
+  return (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
+}
 
 /** The map with each source as a person would name it: below the working directory relative to it, else absolute. */
 function withDisplayPaths(map: string, handler: string): string {

@@ -1,5 +1,5 @@
 import { isBuiltin } from "node:module";
-import type { OnResolveResult, PartialMessage, Plugin } from "esbuild";
+import type { OnResolveArgs, OnResolveResult, PartialMessage, Plugin, ResolveResult } from "esbuild";
 import type { BuildFault } from "./build-fault.ts";
 
 /** What stands in for a built-in that handlers reach for often. */
@@ -22,45 +22,51 @@ const substitutes: Readonly<Record<string, string>> = {
 /**
  * Refuses what no isolate can load, and finds `@watchfire/sdk` where none is installed beside the functions.
  * `resolveOwn` resolves a specifier from the runtime's own package.
+ * `lenient`: what cannot be imported is empty instead, so that a build that has failed tells what else is wrong.
  */
-export function refusedImports(resolveOwn: (specifier: string) => string): Plugin {
+export function refusedImports(resolveOwn: (specifier: string) => string, lenient = false): Plugin {
   const seen = Symbol("resolved once");
   return {
     name: "watchfire",
     setup(build) {
+      const installed = ({ path, importer, resolveDir, kind }: OnResolveArgs): Promise<ResolveResult> =>
+        build.resolve(path, { importer, resolveDir, kind, pluginData: seen });
+
       build.onResolve({ filter: /^@watchfire\/sdk(?:$|\/)/ }, async (args): Promise<OnResolveResult | undefined> => {
         if (args.pluginData === seen) return undefined;
-        const { path: specifier, importer, resolveDir, kind } = args;
-        const installed = await build.resolve(specifier, { importer, resolveDir, kind, pluginData: seen });
-        return installed.errors.length === 0 ? installed : { path: resolveOwn(specifier) };
+        const theirs = await installed(args);
+        return theirs.errors.length === 0 ? theirs : { path: resolveOwn(args.path) };
       });
 
       build.onResolve({ filter: /.*/ }, async (args): Promise<OnResolveResult | undefined> => {
-        if (args.pluginData === seen || args.kind === "entry-point" || !isBuiltin(args.path)) return undefined;
-        if (!args.path.startsWith("node:")) {
-          // A package of the same name, such as `events`, may be installed for real.
-          const { path: specifier, importer, resolveDir, kind } = args;
-          const installed = await build.resolve(specifier, { importer, resolveDir, kind, pluginData: seen });
-          if (installed.errors.length === 0 && !installed.external) return installed;
-        }
-        const name = args.path.replace(/^node:/, "");
-        return {
-          errors: [
-            fault(`"${args.path}" is part of Node, and a handler runs without it`, {
-              code: "WF_BUNDLE_NODE_BUILTIN",
-              ...(substitutes[name] ? { hint: substitutes[name] } : {}),
-            }),
-          ],
-        };
+        if (args.pluginData === seen || args.kind === "entry-point") return undefined;
+        const builtin = isBuiltin(args.path);
+        const native = args.path.endsWith(".node");
+        if (!lenient && !builtin && !native) return undefined;
+        // A package of the same name as a built-in, such as `events`, may be installed for real.
+        const theirs = native || args.path.startsWith("node:") ? undefined : await installed(args);
+        if (theirs?.errors.length === 0 && !theirs.external) return theirs;
+        if (lenient) return { path: args.path, namespace: emptyNamespace };
+        return { errors: [native ? nativeFault(args.path) : builtinFault(args.path)] };
       });
 
-      build.onResolve({ filter: /\.node$/ }, (args) => ({
-        errors: [
-          fault(`"${args.path}" is native code, which an isolate cannot load`, { code: "WF_BUNDLE_NATIVE_ADDON" }),
-        ],
-      }));
+      build.onLoad({ filter: /.*/, namespace: emptyNamespace }, () => ({ contents: "module.exports = {};" }));
     },
   };
 }
+
+/** What cannot be imported, in a lenient build. CommonJS: any name can be imported from it. */
+const emptyNamespace = "watchfire-empty";
+
+function builtinFault(specifier: string): PartialMessage {
+  const hint = substitutes[specifier.replace(/^node:/, "")];
+  return fault(`"${specifier}" is part of Node, and a handler runs without it`, {
+    code: "WF_BUNDLE_NODE_BUILTIN",
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+const nativeFault = (specifier: string): PartialMessage =>
+  fault(`"${specifier}" is native code, which an isolate cannot load`, { code: "WF_BUNDLE_NATIVE_ADDON" });
 
 const fault = (text: string, detail: BuildFault): PartialMessage => ({ text, detail });

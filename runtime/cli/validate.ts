@@ -17,7 +17,7 @@ export const validate = command({
     for (const result of built) {
       if (result.status === "fulfilled") continue;
       if (!(result.reason instanceof WatchfireError)) throw result.reason;
-      all.push(result.reason);
+      all.push(...result.reason.faults);
     }
     for (const fault of all) process.stderr.write(`${fault.message}\n`);
     const good = built.filter((result) => result.status === "fulfilled").length;

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { runInNewContext } from "node:vm";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { describe, expect, it } from "vitest";
-import { acceptHandler, bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { acceptHandler } from "../../runtime/bundle/build-handler.ts";
+import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
-import { folderOf } from "./folder.ts";
+import { folderOf } from "../tools/folder.ts";
 
 const bundleOf = (files: Record<string, string>, handler = "handler.ts") => {
   const folder = folderOf(files);
@@ -108,24 +109,62 @@ describe("a build is refused, with the place and what to do,", () => {
     ["for a global fetch", inHandler("fetch('https://a.example');"), "ABSENT_NAME", "handler.ts:2:3", /ctx\.fetch/],
     ["for SharedArrayBuffer", inHandler("console.log(new SharedArrayBuffer(1));"), "ABSENT_NAME", "handler.ts:2:19", /ArrayBuffer/],
     ["for Atomics", inHandler("console.log(Atomics);"), "ABSENT_NAME", "handler.ts:2:15", /plain reads/],
+    ["for process as a member of globalThis", inHandler("console.log(globalThis.process.pid);"), "ABSENT_NAME", "handler.ts:2:15", /ctx\.env/],
+    ["for a worker", inHandler("new Worker('x.js');"), "ABSENT_NAME", "handler.ts:2:7", /concurrency/],
+    ["for import.meta.url", inHandler("console.log(import.meta.url);"), "ABSENT_NAME", "handler.ts:2:15", /no file of its own/],
+    ["for a top-level await", inHandler("await 3;"), "TOP_LEVEL_AWAIT", "handler.ts:2:3", /inside the handler/],
+    ["for a kind of file that is no code", { ...inHandler(`import "./a.png";`), "a.png": "" }, "UNRESOLVED", "handler.ts:2:10", /JSON/],
+    ["for a name that a file does not export", { ...inHandler(`import { a } from "./b.ts"; a();`), "b.ts": "export const c = 1;" }, "UNRESOLVED", "handler.ts:2:12", /export it/],
     ["for a file that is not there", inHandler(`import "./gone.ts";`), "UNRESOLVED", "handler.ts:2:10", /correct the path/],
     ["for broken syntax", inHandler("const = 3;"), "SYNTAX", "handler.ts:2:9", /mend/],
-    ["for a missing default export", { "handler.ts": "export const a = 1;" }, "NO_HANDLER", "handler.ts", /export default/],
+    ["for a missing default export", { "handler.ts": "export const a = 1;" }, "NO_HANDLER", "handler.ts:1:1", /export default/],
     ["for a handler that is not there", {}, "HANDLER_MISSING", "handler.ts", /spec\.handler/],
   ]; // biome-ignore format: a table
   it.each(cases)("%s", async (_, files, code, place, hint) => {
     const error = await refusal(files);
+    expect(error.faults).toHaveLength(1);
     expect(error.code).toBe(`WF_BUNDLE_${code}`);
     const { file, line, column } = error.detail.place ?? { file: "" };
     expect([file.split("/").at(-1), line, column].filter((part) => part !== undefined).join(":")).toBe(place);
     expect(error.hint).toMatch(hint);
   });
 
+  it("and for all that is wrong at once, each at its place", async () => {
+    const error = await refusal({
+      "handler.ts": `import { readFileSync } from "node:fs";
+import "./gone.ts";
+import { host } from "./host.ts";
+const settings = JSON.parse(readFileSync("settings.json", "utf8"));
+const more = await import(settings.more);
+export default () => [process.env.A, globalThis.Buffer, import.meta.url, host, new Worker("w")];
+`,
+      "host.ts": `import { hostname } from "os";\nexport const host = hostname() + __dirname;\n`,
+    });
+    const said = error.faults.map(({ code, detail: { place } }) => [
+      `${place?.file.split("/").at(-1)}:${place?.line}:${place?.column}`,
+      code.replace("WF_BUNDLE_", ""),
+    ]);
+    expect(said).toEqual([
+      ["handler.ts:1:30", "NODE_BUILTIN"],
+      ["handler.ts:2:8", "UNRESOLVED"],
+      ["handler.ts:5:14", "TOP_LEVEL_AWAIT"],
+      ["handler.ts:5:20", "DYNAMIC_IMPORT"],
+      ["handler.ts:6:23", "ABSENT_NAME"],
+      ["handler.ts:6:38", "ABSENT_NAME"],
+      ["handler.ts:6:57", "ABSENT_NAME"],
+      ["handler.ts:6:84", "ABSENT_NAME"],
+      ["host.ts:1:26", "NODE_BUILTIN"],
+      ["host.ts:2:34", "ABSENT_NAME"],
+    ]);
+    expect(error.message).toContain("and 9 more, which `watchfire validate` tells");
+    for (const { message } of error.faults) expect(message).not.toMatch(/iife|output format|esbuild/);
+  });
+
   it("but not for a local name, a property, a string or a question that merely looks like an absent global", async () => {
     const { script } = await bundleOf({
       "handler.ts": `export default (process: { pid: number }) => {
         const Buffer = { from: (n: number) => n };
-        return [Buffer.from(process.pid), { Atomics: "WebAssembly" }.Atomics, typeof WebAssembly === "undefined"].join();
+        return [Buffer.from(process.pid), { Atomics: "WebAssembly" }.Atomics, typeof WebAssembly === "undefined", typeof globalThis.process].join();
       };`,
     });
     expect(handlerOf(script)({ pid: 7 })).toMatch(/^7,WebAssembly/);

@@ -77,7 +77,7 @@ describe("the command line", () => {
 
   it("validate tells every fault of every file, each at its place, and ends with 1", async () => {
     writeFileSync(join(folder, "good.ts"), "export default () => {};");
-    writeFileSync(join(folder, "node.ts"), 'import "node:fs";\nexport default () => {};');
+    writeFileSync(join(folder, "node.ts"), 'import "node:fs";\nexport default () => process.pid;');
     writeFileSync(join(folder, "good.yaml"), manifest("good"));
     writeFileSync(join(folder, "node.yaml"), manifest("node"));
     writeFileSync(join(folder, "odd.yaml"), manifest("good2", "  colour: red\n  delivery: { concurrency: many }\n"));
@@ -86,7 +86,8 @@ describe("the command line", () => {
     expect(stdout).toContain("1 valid");
     expect(stderr).toMatch(/WF_MANIFEST_UNKNOWN_FIELD .*odd\.yaml:7:3 /);
     expect(stderr).toMatch(/odd\.yaml:8:\d+ spec\.delivery\.concurrency/);
-    expect(stderr).toMatch(/WF_BUNDLE_\w+ .*node\.ts:1:\d+/);
+    expect(stderr).toMatch(/WF_BUNDLE_NODE_BUILTIN .*node\.ts:1:8: /);
+    expect(stderr).toMatch(/WF_BUNDLE_ABSENT_NAME .*node\.ts:2:22: /);
   });
 
   it("validate of good functions ends with 0", async () => {

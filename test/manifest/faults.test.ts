@@ -1,9 +1,8 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkExpression } from "../../runtime/filter/check-expression.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
-import { folderOf, loadSpec, manifest } from "./folder.ts";
+import { folderOf } from "../tools/folder.ts";
+import { loadSpec, manifest } from "./manifest.ts";
 
 const trigger = (watch: string) => `  triggers: [{ watch: { apiVersion: v1, kind: ConfigMap, ${watch} } }]`;
 const grant = (rule: string) => {
@@ -212,8 +211,8 @@ describe("a faulty manifest", () => {
   });
 
   it("that is not UTF-8 is refused at the first byte that is not", async () => {
-    const folder = folderOf({ "f/function.yaml": manifest("f"), "f/handler.ts": "" });
-    writeFileSync(join(folder, "f/function.yaml"), Buffer.from(`# caf\u00e9\n${manifest("f")}`, "latin1"));
+    const text = Buffer.from(`# caf\u00e9\n${manifest("f")}`, "latin1");
+    const folder = folderOf({ "f/function.yaml": text, "f/handler.ts": "" });
     const { functions, faults } = await loadFunctions(folder);
     expect(functions).toEqual([]);
     expect(faults.map(({ message }) => message.replace(`${folder}/`, ""))).toEqual([

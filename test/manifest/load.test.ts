@@ -1,8 +1,7 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
-import { folderOf, loadSpec, manifest } from "./folder.ts";
+import { folderOf } from "../tools/folder.ts";
+import { loadSpec, manifest } from "./manifest.ts";
 
 describe("loading a functions folder", () => {
   it("finds a folder per function, and several functions in one file", async () => {
@@ -59,8 +58,7 @@ describe("loading a functions folder", () => {
   });
 
   it("says so where the folder or a file cannot be read", async () => {
-    const folder = folderOf({ "big/function.yaml": `# ${"x".repeat(1024 * 1024)}` });
-    mkdirSync(join(folder, "a", "function.yaml"), { recursive: true });
+    const folder = folderOf({ "a/function.yaml/x": "", "big/function.yaml": `# ${"x".repeat(1024 * 1024)}` });
     expect((await loadFunctions(folder)).faults.map(({ code, detail }) => [code, detail.actual])).toEqual([
       ["WF_MANIFEST_UNREADABLE", "EISDIR"],
       ["WF_MANIFEST_UNREADABLE", "1048578 bytes"],

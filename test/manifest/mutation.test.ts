@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { checkExpression } from "../../runtime/filter/check-expression.ts";
 import { readManifests } from "../../runtime/manifest/read.ts";
-import { folderOf } from "./folder.ts";
+import { folderOf } from "../tools/folder.ts";
 
 /** A valid manifest that uses every field. */
 const whole = {

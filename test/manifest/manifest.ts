@@ -1,19 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
 import { type LoadedFunctions, type LoadOptions, loadFunctions } from "../../runtime/manifest/load.ts";
-
-/** A functions folder of these files, removed after the test. */
-export function folderOf(files: Record<string, string>): string {
-  const folder = mkdtempSync(join(tmpdir(), "watchfire-manifest-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
-}
+import { folderOf } from "../tools/folder.ts";
 
 /** Loads a folder with one function `f` of this spec (YAML, indented by two), whose handler exists. */
 export async function loadSpec(spec: string, options?: LoadOptions): Promise<LoadedFunctions & { lines: string[] }> {
