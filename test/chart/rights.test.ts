@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { runtimeObjects } from "../../runtime/rbac/objects.ts";
 import { type RulesOptions, runtimeRules } from "../../runtime/rbac/rules.ts";
 import { needsOf, type PolicyRule } from "../../runtime/rbac/scoped-rule.ts";
 import { namespace, release, render } from "./helm.ts";
@@ -24,6 +25,18 @@ describe.each(scenarios)("with %s", (sets, options) => {
         ),
     );
     expect(needsOf(granted)).toEqual(needsOf(runtimeRules(options)));
+  });
+
+  test("what `watchfire rbac` prints can be applied over the chart's objects, and Helm still upgrades them", async () => {
+    const rendered = await render("--set", sets);
+    for (const { kind, metadata, ...printed } of runtimeObjects(options)) {
+      const twin = rendered.find((object) => object.kind === kind && object.metadata.name === metadata.name);
+      if (!twin) continue;
+      expect(twin).toMatchObject(printed);
+      // A label of another value would be taken from Helm, which then refuses to go on.
+      const labels = { ...twin.metadata.labels, ...metadata.labels };
+      expect(labels).toMatchObject(twin.metadata.labels ?? {});
+    }
   });
 
   test("every role is bound to the runtime's account and to nobody else", async () => {
