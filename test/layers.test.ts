@@ -14,6 +14,7 @@ const order = [
   "manifest",
   "bundle",
   "kube",
+  "lease",
   "checkpoint",
   "watch",
   "filter",

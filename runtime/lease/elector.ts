@@ -1,0 +1,304 @@
+import { type Clock, pause, type Random, type Timer } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { LeaseApi } from "./lease-api.ts";
+import type { LeaseChange, LeaseRecord } from "./lease-record.ts";
+
+/** How long after its last change nobody else takes the Lease; a third less than client-go's default, for a takeover within 15 s. */
+export const leaseMs = 10_000;
+/** How long after it sent its last successful renewal a holder stops: 3 s before anybody else may begin. */
+export const giveUpMs = 7_000;
+/** How often a holder renews: three renewals may fail before it gives up. */
+const renewMs = 2_000;
+/** How often one that waits looks. */
+const lookMs = 1_000;
+/** After a renewal that failed. */
+const againMs = 500;
+/** One request; two fit into the time that a holder has. */
+const requestMs = 3_000;
+
+/** What orders the processes that held a Lease: a higher number of the same Lease came later. */
+export interface Fence {
+  /** The Lease's uid. */
+  readonly lease: string;
+  readonly number: number;
+}
+
+/** Who may not take the Lease though it is free, and why. */
+export type Eligible = (annotations: Readonly<Record<string, string>>) => string | undefined;
+
+export interface ElectorOptions {
+  readonly api: LeaseApi;
+  /** Unique to a pod, or to a process outside one. Whoever has the same is taken for dead. */
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  /** Asked each time the Lease is free. Default: always eligible. */
+  readonly eligible?: Eligible;
+}
+
+/** How a candidate finds the Lease. */
+export interface Candidacy {
+  /** Who holds it; "" for nobody. */
+  readonly holder: string;
+  /** Why this process may not take it. */
+  readonly obstacle: string | undefined;
+}
+
+/** A moment, by both clocks: the monotonic one stands still while a machine sleeps, wall time may be set. */
+interface Moment {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+interface Term {
+  readonly fence: Fence;
+  /** When the last successful renewal was sent. */
+  since: Moment;
+}
+
+/**
+ * Runs for a Lease and holds it, once. A candidate takes it when it is free, or when it has not changed for its duration
+ * by the candidate's own clock; a holder renews it, and holds it no longer than 7 s from sending its last renewal that
+ * succeeded, whatever becomes of the answers to later ones. So nobody compares the clocks of two machines.
+ */
+export class Elector {
+  /** Resolves when the Lease is lost, at once; never where it is released. */
+  readonly lost: Promise<WatchfireError>;
+  private readonly options: ElectorOptions;
+  private readonly losing = Promise.withResolvers<WatchfireError>();
+  private record: LeaseRecord | undefined;
+  /** What was seen last, and since when: undefined as a version means that there was none. */
+  private seen: { readonly version: string | undefined; readonly at: number; readonly missed: boolean } | undefined;
+  private obstacle: string | undefined;
+  private trouble = "";
+  private term: Term | undefined;
+  private deadline: Timer | undefined;
+  private readonly renewals = new AbortController();
+  /** One write after the other, each on the resourceVersion of the one before. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ElectorOptions) {
+    this.options = options;
+    this.lost = this.losing.promise;
+  }
+
+  /** Whether it is held now. To be asked just before anything that only the holder may do. */
+  get holds(): boolean {
+    if (!this.term) return false;
+    if (this.age(this.term.since) < giveUpMs) return true;
+    this.lose("it could not be renewed in time");
+    return false;
+  }
+
+  /** The fence of the present term. */
+  get fence(): Fence | undefined {
+    return this.term?.fence;
+  }
+
+  /** The Lease's annotations as they were seen last. */
+  get annotations(): Readonly<Record<string, string>> {
+    return this.record?.annotations ?? {};
+  }
+
+  /** Undefined before it has been looked at, and where nothing keeps this one from holding it. */
+  get candidacy(): Candidacy | undefined {
+    const { record, obstacle } = this;
+    if (this.term || !record) return undefined;
+    return obstacle !== undefined || record.holder !== "" ? { holder: record.holder, obstacle } : undefined;
+  }
+
+  /** Resolves once it is held. Failures of the API server are waited out. @throws the signal's reason */
+  async campaign(signal: AbortSignal): Promise<void> {
+    const { clock, random, log, identity } = this.options;
+    while (!(await this.attempt())) await pause(clock, this.waitMs() * (0.9 + 0.2 * random()), signal);
+    log.info({ identity, fence: this.fence?.number }, "lease taken");
+    void this.renew();
+  }
+
+  /** Writes annotations. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
+  async annotate(annotations: Readonly<Record<string, string>>): Promise<void> {
+    while (this.holds) {
+      if (await this.write({ annotations })) return;
+      await pause(this.options.clock, againMs);
+    }
+    throw lostError("it was lost before it could be annotated");
+  }
+
+  /** Lets go of it, so that another takes it at once. What needs the Lease must have ended. Never rejects. */
+  async release(): Promise<void> {
+    const { term } = this;
+    if (!term) return;
+    this.end();
+    await this.last;
+    const { api, log, identity } = this.options;
+    try {
+      for (let tries = 0; tries < 3 && this.record && isOf(this.record, identity, term.fence); tries++) {
+        const released = await api.update(this.record, { holder: "" }, requestMs);
+        if (released !== "conflict") break;
+        this.record = await api.get(requestMs);
+      }
+      log.info({ identity }, "lease released");
+    } catch (error) {
+      log.warn({ identity, error: String(error) }, "lease not released, it expires by itself");
+    }
+  }
+
+  /** Gives whether it is held now. */
+  private async attempt(): Promise<boolean> {
+    const { log, identity } = this.options;
+    try {
+      const taken = await this.take();
+      this.trouble = "";
+      return taken;
+    } catch (error) {
+      const trouble = error instanceof Error ? error.message : String(error);
+      if (trouble !== this.trouble) log.warn({ identity, error: trouble }, "lease cannot be read or taken");
+      this.trouble = trouble;
+      return false;
+    }
+  }
+
+  private async take(): Promise<boolean> {
+    const { api, clock, identity, eligible } = this.options;
+    const record = await api.get(requestMs);
+    const now = clock.monotonic();
+    const version = record?.resourceVersion;
+    if (this.seen?.version !== version || !this.seen) {
+      this.seen = { version, at: now, missed: this.seen !== undefined && version === undefined };
+    }
+    this.record = record;
+    const unchangedMs = now - this.seen.at;
+    if (!record) {
+      // Who held one that is gone may not know of it yet.
+      if (this.seen.missed && unchangedMs < leaseMs) return false;
+      const since = this.moment();
+      return this.begin(await api.create(this.claim(1), requestMs), since);
+    }
+    const obstacle = eligible?.(record.annotations);
+    if (obstacle !== this.obstacle && obstacle !== undefined) {
+      this.options.log.warn({ identity, reason: obstacle }, "lease left to another");
+    }
+    this.obstacle = obstacle;
+    const expired = unchangedMs >= Math.max(record.durationMs, leaseMs);
+    if (obstacle !== undefined || !(record.holder === "" || record.holder === identity || expired)) return false;
+    const since = this.moment();
+    return this.begin(await api.update(record, this.claim(record.transitions + 1), requestMs), since);
+  }
+
+  private claim(transitions: number): LeaseChange {
+    const now = this.options.clock.now();
+    const { identity } = this.options;
+    return { holder: identity, durationMs: leaseMs, transitions, acquiredAt: now, renewedAt: now };
+  }
+
+  private begin(written: LeaseRecord | "conflict", since: Moment): boolean {
+    // An answer that took too long is taken for lost: the next attempt finds the Lease in this one's name.
+    if (written === "conflict" || this.age(since) >= giveUpMs) return false;
+    this.record = written;
+    this.term = { fence: { lease: written.uid, number: written.transitions }, since };
+    this.watchDeadline();
+    return true;
+  }
+
+  /** A candidate looks again in a second, or just when the Lease may expire. */
+  private waitMs(): number {
+    const { clock } = this.options;
+    const { seen, record } = this;
+    if (!seen || this.trouble !== "") return lookMs;
+    const left = Math.max(record?.durationMs ?? 0, leaseMs) - (clock.monotonic() - seen.at);
+    return left > 0 ? Math.min(lookMs, left) : againMs;
+  }
+
+  private async renew(): Promise<void> {
+    const { clock, random, log, identity } = this.options;
+    const { signal } = this.renewals;
+    let waitMs = renewMs;
+    try {
+      for (;;) {
+        await pause(clock, waitMs * (0.9 + 0.2 * random()), signal);
+        if (!this.holds) return;
+        waitMs = (await this.write({})) ? renewMs : againMs;
+        if (waitMs === againMs && this.term) log.warn({ identity, error: this.trouble }, "lease not renewed");
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** Renews, with a change. Gives whether it is certain that this was written; never rejects. */
+  private write(change: LeaseChange): Promise<boolean> {
+    const written = this.last.then(() => this.writeNow(change));
+    this.last = written;
+    return written;
+  }
+
+  private async writeNow(change: LeaseChange): Promise<boolean> {
+    const { api, clock, identity } = this.options;
+    const { term, record } = this;
+    if (!term || !record || !this.holds) return false;
+    try {
+      const since = this.moment();
+      const written = await api.update(record, { ...change, renewedAt: clock.now() }, requestMs);
+      if (this.term !== term || !this.holds) return false;
+      if (written !== "conflict") {
+        this.record = written;
+        term.since = since;
+        this.watchDeadline();
+        return true;
+      }
+      // Somebody annotated it, or an answer was lost on the way: only the fence tells whether it is still held.
+      const found = await api.get(requestMs);
+      if (this.term !== term || !this.holds) return false;
+      this.trouble = "somebody else changed it";
+      if (found && isOf(found, identity, term.fence)) {
+        this.record = found;
+        return await this.writeNow(change);
+      }
+      this.lose(found ? `${found.holder || "nobody"} holds it` : "it was deleted");
+    } catch (error) {
+      this.trouble = error instanceof Error ? error.message : String(error);
+    }
+    return false;
+  }
+
+  private watchDeadline(): void {
+    this.deadline?.cancel();
+    const { term } = this;
+    if (!term) return;
+    const leftMs = giveUpMs - this.age(term.since);
+    this.deadline = this.options.clock.after(Math.max(0, leftMs), () => {
+      if (this.holds) this.watchDeadline();
+    });
+  }
+
+  private lose(why: string): void {
+    const fence = this.term?.fence.number;
+    this.end();
+    this.options.log.warn({ identity: this.options.identity, fence, reason: why }, "lease lost");
+    this.losing.resolve(lostError(why));
+  }
+
+  private end(): void {
+    this.term = undefined;
+    this.deadline?.cancel();
+    this.renewals.abort();
+  }
+
+  private moment(): Moment {
+    const { clock } = this.options;
+    return { monotonic: clock.monotonic(), wall: clock.now() };
+  }
+
+  /** The longer of what the two clocks say: after a machine's sleep, wall time; after a clock that was put back, the other. */
+  private age({ monotonic, wall }: Moment): number {
+    const { clock } = this.options;
+    return Math.max(clock.monotonic() - monotonic, clock.now() - wall);
+  }
+}
+
+const isOf = ({ uid, holder, transitions }: LeaseRecord, identity: string, fence: Fence): boolean =>
+  uid === fence.lease && holder === identity && transitions === fence.number;
+
+/** Why nothing may be done any more. */
+export const lostError = (what: string): WatchfireError => new WatchfireError("WF_LEASE_LOST", { what });

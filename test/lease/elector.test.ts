@@ -1,0 +1,248 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Elector, type ElectorOptions, giveUpMs, leaseMs } from "../../runtime/lease/elector.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { type Fate, ProcessClock, SimulatedLease } from "./simulated-leases.ts";
+
+const prompt: Fate = { thereMs: 5, backMs: 5 };
+const silent = { info: () => {}, warn: () => {} };
+
+class Candidate {
+  readonly clock: ProcessClock;
+  readonly elector: Elector;
+  readonly stop = new AbortController();
+  fate: () => Fate = () => prompt;
+  lostBecause: string | undefined;
+
+  constructor(world: VirtualClock, lease: SimulatedLease, identity: string, more: Partial<ElectorOptions> = {}) {
+    this.clock = new ProcessClock(world);
+    const { clock } = this;
+    const api = lease.api(clock, () => this.fate());
+    this.elector = new Elector({ api, identity, clock, random: () => 0.5, log: silent, ...more });
+    void this.elector.lost.then((error) => {
+      this.lostBecause = error.message;
+    });
+  }
+
+  run(): this {
+    this.elector.campaign(this.stop.signal).catch(() => undefined);
+    return this;
+  }
+
+  /** As it is believed while the process runs. */
+  get believes(): boolean {
+    return !this.clock.stopped && this.elector.holds;
+  }
+}
+
+const world = () => {
+  const clock = new VirtualClock();
+  return { clock, lease: new SimulatedLease(clock) };
+};
+
+describe("a Lease", () => {
+  test("is held by the first who comes, for as long as it is renewed", async () => {
+    const { clock, lease } = world();
+    const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b")];
+    await clock.advance(100);
+    b.run();
+    for (let minutes = 0; minutes < 10; minutes++) {
+      await clock.advance(60_000);
+      expect([a.believes, b.believes]).toEqual([true, false]);
+    }
+    expect(b.elector.candidacy).toEqual({ holder: "a", obstacle: undefined });
+  });
+
+  test("goes over within 11 s and a look of a holder that is killed, and not before it expires", async () => {
+    const { clock, lease } = world();
+    const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b")];
+    await clock.advance(100);
+    b.run();
+    await clock.advance(30_000);
+    a.clock.stop(false);
+    const from = clock.monotonic();
+    while (!b.believes) await clock.advance(50);
+    expect(clock.monotonic() - from).toBeGreaterThan(leaseMs - 2_300);
+    expect(clock.monotonic() - from).toBeLessThan(leaseMs + 1_300);
+  });
+
+  test("that is released goes over at the next look", async () => {
+    const { clock, lease } = world();
+    const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b")];
+    await clock.advance(100);
+    b.run();
+    await clock.advance(5_000);
+    const released = a.elector.release();
+    expect(a.believes).toBe(false);
+    await clock.advance(1_300);
+    await released;
+    expect([b.believes, a.lostBecause]).toEqual([true, undefined]);
+  });
+
+  test("is taken at once by a process of the same identity, under a higher fence, and its predecessor notices", async () => {
+    const { clock, lease } = world();
+    const first = new Candidate(clock, lease, "pod_uid").run();
+    await clock.advance(100);
+    const before = first.elector.fence?.number ?? Number.NaN;
+    const second = new Candidate(clock, lease, "pod_uid").run();
+    await clock.advance(100);
+    expect(second.elector.fence?.number).toBe(before + 1);
+    await clock.advance(2_500);
+    expect(first.believes).toBe(false);
+    expect(second.believes).toBe(true);
+  });
+
+  test("that nobody can reach is given up 7 s after the last renewal was sent", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(100);
+    a.fate = () => ({ ...prompt, accident: "lost" });
+    await clock.advance(giveUpMs - 200);
+    expect(a.believes).toBe(true);
+    await clock.advance(300);
+    expect(a.lostBecause).toContain("WF_LEASE_LOST");
+  });
+
+  test("whose renewal was written but not answered is still held", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(100);
+    let requests = 0;
+    a.fate = () => ({ ...prompt, ...(requests++ % 4 === 0 && { accident: "answer lost" }) });
+    await clock.advance(120_000);
+    expect(a.believes).toBe(true);
+  });
+
+  test("that somebody else annotates is still held, and the annotation stays", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(1_900);
+    lease.annotate("note", "mine");
+    await clock.advance(3_000);
+    const annotated = a.elector.annotate({ positions: "kubernetes" });
+    await clock.advance(3_000);
+    await annotated;
+    expect(a.believes).toBe(true);
+    expect(lease.object?.metadata.annotations).toEqual({ note: "mine", positions: "kubernetes" });
+  });
+
+  test("that is deleted is nobody's until its holder must know", async () => {
+    const { clock, lease } = world();
+    const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b")];
+    await clock.advance(100);
+    b.run();
+    await clock.advance(5_000);
+    a.fate = () => ({ ...prompt, accident: "lost" });
+    lease.remove();
+    await clock.advance(giveUpMs + 1_000);
+    expect([a.believes, b.believes]).toEqual([false, false]);
+    await clock.advance(4_000);
+    expect(b.believes).toBe(true);
+  });
+
+  test("is left alone by one that may not have it", async () => {
+    const { clock, lease } = world();
+    const eligible = ({ positions }: Readonly<Record<string, string>>) =>
+      positions ? `they are with ${positions}` : undefined;
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(100);
+    lease.annotate("positions", "a");
+    a.clock.stop(false);
+    const b = new Candidate(clock, lease, "b", { eligible }).run();
+    await clock.advance(60_000);
+    expect([b.believes, b.elector.candidacy]).toEqual([false, { holder: "a", obstacle: "they are with a" }]);
+    lease.annotate("positions", "");
+    await clock.advance(leaseMs + 1_500);
+    expect(b.believes).toBe(true);
+  });
+
+  test("is given up by a process that wakes up too late, before it does anything else", async () => {
+    for (const asleep of [false, true]) {
+      const { clock, lease } = world();
+      const a = new Candidate(clock, lease, "a").run();
+      await clock.advance(3_000);
+      a.clock.stop(asleep);
+      await clock.advance(giveUpMs + 100);
+      let believed: boolean | undefined;
+      a.clock.go(() => {
+        believed = a.believes;
+      });
+      expect([asleep, believed]).toEqual([asleep, false]);
+    }
+  });
+});
+
+const fateOf: fc.Arbitrary<Fate> = fc.record(
+  {
+    thereMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
+    backMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
+    accident: fc.constantFrom("lost" as const, "answer lost" as const, "error" as const),
+  },
+  { requiredKeys: ["thereMs", "backMs"] },
+);
+/** Accidents come in bad times; in good ones every request is prompt. */
+const stepOf = fc.record({
+  process: fc.nat(2),
+  what: fc.constantFrom(
+    "good times",
+    "good times",
+    "bad times",
+    "bad times",
+    "stop",
+    "sleep",
+    "go",
+    "annotate",
+    "release",
+  ),
+  forMs: fc.oneof(fc.nat(3_000), fc.nat(15_000)),
+});
+
+test("two never believe at once that they hold it, whatever becomes of requests and of processes", async () => {
+  let takeovers = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(stepOf, { minLength: 8, maxLength: 25 }),
+      fc.infiniteStream(fateOf),
+      async (steps, fates) => {
+        const { clock, lease } = world();
+        const badTimes = () => fates.next().value;
+        let count = 0;
+        const fresh = () => new Candidate(clock, lease, `p${count++}`).run();
+        const all = [fresh(), fresh(), fresh()];
+        const terms: number[] = [];
+        let holder: Candidate | undefined;
+        const look = () => {
+          const believers = all.filter((each) => each.believes);
+          expect(believers.length).toBeLessThanOrEqual(1);
+          const [now] = believers;
+          if (!now || now === holder) return;
+          holder = now;
+          terms.push(now.elector.fence?.number ?? Number.NaN);
+        };
+        for (const { process, what, forMs } of steps) {
+          const it = all[process] ?? fresh();
+          if (what === "good times") for (const each of all) each.fate = () => prompt;
+          if (what === "bad times") it.fate = badTimes;
+          if (what === "stop" || what === "sleep") it.clock.stop(what === "sleep");
+          if (what === "go") for (const each of all) each.clock.go(look);
+          if (what === "annotate") lease.annotate("k", String(forMs));
+          if (what === "release") void it.elector.release();
+          for (let left = forMs; left > 0; left -= 100) {
+            await clock.advance(Math.min(left, 100));
+            look();
+            // A process that has lost it ends; another is started in its place.
+            all.forEach((each, index) => {
+              if (each.lostBecause !== undefined) all[index] = fresh();
+            });
+          }
+        }
+        expect(terms).toEqual([...terms].sort((a, b) => a - b));
+        expect(new Set(terms).size).toBe(terms.length);
+        takeovers += Math.max(0, terms.length - 1);
+        for (const each of all) each.stop.abort();
+      },
+    ),
+    { numRuns: Number(process.env.RUNS ?? 40) },
+  );
+  expect(takeovers, "the Lease never went from one to another").toBeGreaterThan(0);
+}, 120_000);
