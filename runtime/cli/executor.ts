@@ -1,3 +1,4 @@
+import { systemClock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { ExecutorWarden } from "../sandbox/executor-warden.ts";
 import { command } from "./command.ts";
@@ -16,7 +17,7 @@ export const executor = command({
         hint: "run `watchfire executor --help`",
       });
     }
-    await new ExecutorWarden(options.socket).serve(stopSignal());
+    await new ExecutorWarden(options.socket, systemClock).serve(stopSignal());
     return 0;
   },
 });

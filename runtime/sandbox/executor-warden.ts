@@ -1,11 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { type Clock, pause, type Timer } from "../clock.ts";
 import { executorProgram, executorSurroundings } from "./executor-program.ts";
 import { MemoryWatch } from "./resident-memory.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./warden-frames.ts";
 import { encodeFrame, type Frame, FrameReader } from "./wire.ts";
 
+/**
+ * Milliseconds that a parent which is told to stop as well gets to let its handlers finish, and to hang up: a pod's default
+ * grace, and more than its drain takes.
+ */
+const farewellMs = 30_000;
 /** Milliseconds between two tries to reach the parent, and between two words about an executor's memory. */
 const reconnectMs = 250;
 const seenMs = 1000;
@@ -21,22 +27,29 @@ interface Kept {
  */
 export class ExecutorWarden {
   private readonly path: string;
+  private readonly clock: Clock;
   private readonly kept = new Map<number, Kept>();
   private readonly caps = new Map<number, number>();
   private wire: Socket | undefined;
-  private closed = false;
+  private isAttached = false;
+  private farewell: Timer | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, clock: Clock) {
     this.path = path;
+    this.clock = clock;
   }
 
-  /** Resolves once `signal` has aborted and all executors are told to end. */
+  /**
+   * Resolves once `signal` has aborted, the parent has hung up or has had time enough to, and all executors are told to end.
+   * Until then the parent may ask for more executors: handlers that have begun must be able to finish.
+   */
   async serve(signal: AbortSignal): Promise<void> {
-    signal.addEventListener("abort", () => this.close());
-    while (!this.closed) {
+    signal.addEventListener("abort", () => this.stop(), { once: true });
+    while (!signal.aborted) {
       await this.attend();
-      if (!this.closed) await new Promise((resolve) => setTimeout(resolve, reconnectMs));
+      await pause(this.clock, reconnectMs, signal).catch(() => undefined);
     }
+    this.farewell?.cancel();
   }
 
   /** One connection, to its end. */
@@ -46,6 +59,7 @@ export class ExecutorWarden {
       this.wire = wire;
       const reader = new FrameReader(maxWardenFrame);
       wire.on("connect", () => {
+        this.isAttached = true;
         try {
           this.tell(wardenFrame.greet, { key: readFileSync(keyFile(this.path), "utf8") });
         } catch {
@@ -58,6 +72,7 @@ export class ExecutorWarden {
       wire.on("error", () => wire.destroy());
       wire.on("close", () => {
         this.wire = undefined;
+        this.isAttached = false;
         for (const { child } of this.kept.values()) child.kill("SIGKILL");
         resolve();
       });
@@ -119,8 +134,9 @@ export class ExecutorWarden {
     this.wire?.write(Buffer.concat(encodeFrame(type, header)));
   }
 
-  private close(): void {
-    this.closed = true;
-    this.wire?.destroy();
+  private stop(): void {
+    const hangUp = () => this.wire?.destroy();
+    if (this.isAttached) this.farewell = this.clock.after(farewellMs, hangUp);
+    else hangUp();
   }
 }

@@ -4,9 +4,11 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ExecutorWarden } from "../../runtime/sandbox/executor-warden.ts";
 import { Warden } from "../../runtime/sandbox/warden.host.ts";
 import { wardenFrame } from "../../runtime/sandbox/warden-frames.ts";
 import { encodeFrame } from "../../runtime/sandbox/wire.ts";
+import { VirtualClock } from "../virtual-clock.ts";
 import { stageForTest } from "./stage.ts";
 
 const cli = resolve(import.meta.dirname, "../../runtime/bin/watchfire.js");
@@ -69,6 +71,57 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     await expect.poll(() => executors.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 }).toEqual([]);
     startWarden(path);
     await expect.poll(async () => (await stage.run("f")).type, { timeout: 15_000 }).toBe("ok");
+  });
+
+  it("let handlers finish when their warden is told to stop, and end with the parent's last word", async () => {
+    const { path, parent } = await socketForTest();
+    const warden = startWarden(path);
+    const ended = new Promise((resolve) => warden.once("exit", (code, signal) => resolve(signal ?? code)));
+    const stage = stageForTest({ launch: parent.launch });
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    stage.answer = async () => {
+      await answered;
+      return { ok: true, json: "{}" };
+    };
+    await stage.load("f", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" });`);
+    const outcome = stage.run("f");
+    await expect.poll(() => stage.calls.length).toBe(1);
+    const executors = childrenOf(warden.pid);
+    warden.kill("SIGTERM");
+    // A warden that took it for its end would have left nobody to load this.
+    await stage.load("g", "export default () => {};");
+    expect((await stage.run("g")).type).toBe("ok");
+    answer();
+    expect((await outcome).type).toBe("ok");
+    expect(stage.deaths).toEqual([]);
+    parent.close();
+    expect(await ended).toBe(0);
+    await expect.poll(() => executors.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
+  });
+
+  it("do not hold their warden up for ever: it waits for the parent so long and no longer", async () => {
+    const { path, parent } = await socketForTest();
+    const stopping = new AbortController();
+    const clock = new VirtualClock();
+    let isOver = false;
+    const served = new ExecutorWarden(path, clock).serve(stopping.signal).then(() => (isOver = true));
+    const stage = stageForTest({ launch: parent.launch });
+    await stage.load("f", "export default () => {};");
+    stopping.abort();
+    await clock.advance(29_000);
+    expect((await stage.run("f")).type).toBe("ok");
+    expect(isOver).toBe(false);
+    await clock.advance(1000);
+    await served;
+  });
+
+  it("leave a warden that no parent has at once", async () => {
+    const stopping = new AbortController();
+    const served = new ExecutorWarden(join(tmpdir(), "watchfire-no-such.sock"), new VirtualClock()).serve(
+      stopping.signal,
+    );
+    stopping.abort();
+    await served;
   });
 
   it("have their key beside the socket only while no warden is connected, for its owner and group alone", async () => {
