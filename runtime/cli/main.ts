@@ -12,6 +12,9 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   executor: async () => (await import("./executor.ts")).executor,
   cluster: async () => (await import("./cluster.ts")).cluster,
   validate: async () => (await import("./validate.ts")).validate,
+  rbac: async () => (await import("./rbac.ts")).rbac,
+  doctor: async () => (await import("./doctor.ts")).doctor,
+  deploy: async () => (await import("./deploy.ts")).deploy,
   "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,
 };
 

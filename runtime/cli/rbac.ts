@@ -4,7 +4,7 @@ import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { checkExpression } from "../filter/check-expression.ts";
 import { Discovery } from "../kube/discovery.ts";
-import type { KubeTransport } from "../kube/transport.ts";
+import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import * as names from "../manifest/names.ts";
@@ -119,7 +119,7 @@ export function expressible(manifests: readonly FunctionManifest[], kinds: Known
 /** Does something with a cluster, and leaves no connection open. */
 export async function withCluster<T>(
   { kubeconfig, context }: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
-  act: (connection: { readonly transport: KubeTransport; readonly defaultNamespace: string }) => Promise<T>,
+  act: (connection: { readonly transport: SharedTransport; readonly defaultNamespace: string }) => Promise<T>,
 ): Promise<T> {
   const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
   const environment = readEnvironment().variables;

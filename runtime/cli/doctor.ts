@@ -1,0 +1,80 @@
+import { systemClock } from "../clock.ts";
+import { compare, type Finding, subjectsOf } from "../rbac/comparison.ts";
+import { describeNeed } from "../rbac/missing.ts";
+import type { Need } from "../rbac/scoped-rule.ts";
+import { command, type Invocation } from "./command.ts";
+import { functions } from "./options.ts";
+import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+
+const options = {
+  functions,
+  ...rulesOptions,
+  namespace: { value: "NS", summary: "the runtime's namespace; without it, the context's" },
+  kubeconfig: { value: "FILE", summary: "without it: KUBECONFIG, then the pod's own account" },
+  context: { value: "NAME", summary: "the kubeconfig's context" },
+} as const;
+
+export const doctor = command({
+  name: "doctor",
+  summary: "compares what the runtime and every function need of the cluster with what they are granted",
+  options,
+  async run(invocation) {
+    const { kubeconfig, context, functions: folder, namespace } = invocation.options;
+    const manifests = await readManifests(folder);
+    if (!manifests) return 1;
+    return withCluster({ kubeconfig, context }, async ({ transport, defaultNamespace }) => {
+      const rules = readRules({ ...invocation.options, namespace: namespace ?? defaultNamespace }, invocation.given);
+      const kinds = await knownKinds(folder, manifests, transport);
+      if (!expressible(manifests, kinds, rules)) return 1;
+      const parts = { transport, namespace: rules.namespace, clock: systemClock, random: Math.random };
+      let well = true;
+      for (const subject of subjectsOf(manifests, kinds, rules)) {
+        const finding = await compare(subject, parts);
+        well &&= isWell(finding);
+        process.stdout.write(`${describe(finding, rules.namespace).join("\n")}\n`);
+      }
+      if (!well) process.stdout.write(`\nto grant what is missing:\n  ${remedy(invocation, rules.namespace)}\n`);
+      return well ? 0 : 1;
+    });
+  },
+});
+
+const isWell = ({ missing, absent }: Finding): boolean => !absent && missing?.length === 0;
+
+function describe({ subject, missing, absent, beyond }: Finding, namespace: string): string[] {
+  const { account, functionName, needs } = subject;
+  const who = functionName === undefined ? "runtime" : `function ${functionName}`;
+  const what = absent
+    ? "there is no such ServiceAccount"
+    : missing === undefined
+      ? "not known: neither SubjectAccessReview nor tokens of the account are granted to you"
+      : missing.length === 0
+        ? `has all that it needs (${needs.length})`
+        : `lacks ${missing.length} of ${needs.length}`;
+  return [
+    `${who}: ${namespace}/${account}: ${what}`,
+    ...lines("missing", missing ?? []),
+    ...lines("granted beyond need", beyond ?? []),
+  ];
+}
+
+const lines = (label: string, needs: readonly Need[]): string[] =>
+  needs.map((need) => `  ${label}: ${describeNeed(need)}`);
+
+/** The command that grants it, with what this one was given. */
+function remedy({ options: values, given }: Invocation<typeof options>, namespace: string): string {
+  const { kubeconfig, context } = values;
+  const said: Readonly<Record<string, string | undefined>> = values;
+  const own = ["functions", "service-account", "store", "leader-elect", "deployed", "function-status"]
+    .filter((name) => given.has(name))
+    .map((name) => (said[name] === undefined ? `--${name}` : `--${name} ${quoted(said[name])}`));
+  const cluster = [
+    ...(kubeconfig === undefined ? [] : [`--kubeconfig ${quoted(kubeconfig)}`]),
+    ...(context === undefined ? [] : [`--context ${quoted(context)}`]),
+  ];
+  const rbac = ["watchfire rbac", ...own, `--namespace ${namespace}`, ...cluster].join(" ");
+  return `${rbac} | ${["kubectl", ...cluster, "apply -f -"].join(" ")}`;
+}
+
+/** As a shell reads it back. */
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
