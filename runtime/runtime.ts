@@ -3,14 +3,16 @@ import { claimCluster } from "./checkpoint/cluster.ts";
 import { pause } from "./clock.ts";
 import { ClusterSource } from "./deployed/cluster-source.ts";
 import { FolderSource } from "./deployed/folder-source.ts";
-import type { FunctionOffer, FunctionSource } from "./deployed/function-source.ts";
+import type { FunctionOffer, FunctionSource, RejectedOffer } from "./deployed/function-source.ts";
 import { MergedSource } from "./deployed/merged-source.ts";
 import { Deployment, type Occasion } from "./deployment.ts";
 import type { WatchfireError } from "./errors.ts";
+import { FunctionObjects } from "./function-status/function-objects.ts";
+import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
 import { clusterUid } from "./kube/cluster-facts.ts";
 import { contactFault } from "./kube/contact-fault.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
-import type { RejectedFunction } from "./manifest/load.ts";
+import { leaveAddress } from "./observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "./observe/endpoints.ts";
 import { RefusalLog, type Refused } from "./observe/refusal-log.ts";
 import { closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./rooms.ts";
@@ -37,7 +39,10 @@ export class Runtime {
   private readonly source: FunctionSource;
   /** Aborts when nothing more is to be brought: reading may wait for the cluster. */
   private readonly stopping = new AbortController();
-  private rejected: readonly RejectedFunction[] = [];
+  private readonly publisher: StatusPublisher | undefined;
+  private rejected: readonly RejectedOffer[] = [];
+  /** Whether the functions that were read last are all there are. */
+  private complete = false;
   private loaded = false;
   private frozen = false;
   private caughtUp = false;
@@ -49,6 +54,7 @@ export class Runtime {
     this.lost = rooms.lost;
     this.refusals = new RefusalLog(options.log);
     this.source = this.functionSource();
+    this.publisher = options.functionStatus ? this.statusPublisher() : undefined;
   }
 
   /**
@@ -110,6 +116,7 @@ export class Runtime {
     const { log } = this.options;
     log.info({}, "draining");
     this.freeze();
+    await this.publisher?.close();
     const clean = await this.rooms.dispatcher.drain(drainMs);
     await this.endpoints?.close();
     await closeRooms(this.rooms, clean);
@@ -119,6 +126,7 @@ export class Runtime {
   /** Stops at once, as a killed process does: what runs is interrupted, nothing more is saved, and all of it comes again. */
   async halt(): Promise<void> {
     this.freeze();
+    await this.publisher?.close();
     this.rooms.dispatcher.halt();
     await this.endpoints?.close();
     await closeRooms(this.rooms, false);
@@ -146,6 +154,7 @@ export class Runtime {
       metrics: () => this.rooms.metrics.text(),
       deadLetters: this.rooms.deadLetters,
     });
+    leaveAddress(this.options.data, this.endpoints.url);
     const uid = await this.recogniseCluster(signal);
     if (uid !== undefined) await claimCluster(this.rooms.store, uid);
     const first = this.readFunctions(AbortSignal.any([signal, this.stopping.signal]));
@@ -185,6 +194,24 @@ export class Runtime {
     return new MergedSource(folder, new ClusterSource({ watches, namespace, account, clock, log, changed }), log);
   }
 
+  private statusPublisher(): StatusPublisher {
+    const { transport, namespace, account = runtimeAccount, clock, log } = this.options;
+    const objects = new FunctionObjects(transport, namespace, account);
+    return new StatusPublisher({ objects, account, read: () => this.publication(), clock, log });
+  }
+
+  private publication(): Publication {
+    const origins = new Map([
+      ...this.rejected.map(({ name, origin }) => [name, origin] as const),
+      ...[...this.deployments.values()].map(({ name, origin }) => [name, origin] as const),
+    ]);
+    const functions = this.status().functions.flatMap((report) => {
+      const origin = origins.get(report.name);
+      return origin ? { report, origin } : [];
+    });
+    return { functions, complete: this.complete };
+  }
+
   private async readFunctions(signal = this.stopping.signal): Promise<void> {
     if (this.frozen) return;
     const { functions, rejected, faults, complete } = await this.source.read(signal);
@@ -200,11 +227,13 @@ export class Runtime {
     }
     await Promise.all(functions.map((offer) => this.bring(offer, mended.has(offer) ? "mended" : "added")));
     if (complete) await this.rooms.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
+    this.complete = complete;
     this.loaded = true;
+    this.publisher?.start();
   }
 
   /** A manifest with a fault in it leaves what runs of it as it is. */
-  private refuse(rejected: readonly RejectedFunction[], faults: readonly WatchfireError[]): void {
+  private refuse(rejected: readonly RejectedOffer[], faults: readonly WatchfireError[]): void {
     this.rejected = rejected;
     const others: Refused[] = [];
     for (const each of rejected) {

@@ -28,6 +28,7 @@ const order = [
   "rooms.ts",
   "deployment.ts",
   "status.ts",
+  "function-status",
   "runtime.ts",
   "cli",
 ];

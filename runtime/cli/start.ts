@@ -27,8 +27,10 @@ export const start = command({
       default: "runtime",
     },
     "service-account": serviceAccount,
+    deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
+    "function-status": { summary: "keeps a Function object of each function, for `kubectl get functions`" },
   },
-  async run({ options }) {
+  async run({ options, given }) {
     const environment = readEnvironment();
     const folder = readFolder(options.functions);
     const address = readListen("--listen", options.listen);
@@ -51,6 +53,8 @@ export const start = command({
           functions: folder,
           data: options.data,
           ...identified,
+          deployed: given.has("deployed"),
+          functionStatus: given.has("function-status"),
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
           listen: address,
           ...(options["executor-socket"] && { executorSocket: options["executor-socket"] }),

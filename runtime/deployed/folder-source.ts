@@ -21,7 +21,7 @@ export class FolderSource implements FunctionSource {
         origin: { type: "folder", manifest: manifest.file },
         bundle: () => bundleFunction(manifest),
       })),
-      rejected,
+      rejected: rejected.map((each) => ({ ...each, origin: { type: "folder", manifest: each.file } })),
       faults,
       // A manifest so broken that its name cannot be read may be anybody's.
       complete: faults.length === 0 && rejected.every(({ name }) => name !== undefined),

@@ -17,12 +17,17 @@ export interface FunctionOffer {
   bundle(): Promise<Bundle>;
 }
 
+/** One function that cannot run. */
+export interface RejectedOffer extends RejectedFunction {
+  readonly origin: Origin;
+}
+
 /** What a source holds at one moment. */
 export interface FunctionSet {
   /** Those that can run, by name. */
   readonly functions: readonly FunctionOffer[];
   /** Those that cannot; what runs of them goes on. */
-  readonly rejected: readonly RejectedFunction[];
+  readonly rejected: readonly RejectedOffer[];
   /** Why the source itself could not be read, where that is so. */
   readonly faults: readonly WatchfireError[];
   /** Whether what is not among them is gone for certain; only then is anything stopped and its positions retired. */

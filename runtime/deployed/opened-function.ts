@@ -1,11 +1,10 @@
 import { bundleOf } from "../bundle/script-bundle.ts";
 import { WatchfireError } from "../errors.ts";
 import { checkExpression } from "../filter/check-expression.ts";
-import type { RejectedFunction } from "../manifest/load.ts";
 import { readManifests } from "../manifest/read.ts";
 import type { ConfigMap } from "./config-map.ts";
 import type { IndexEntry } from "./deployed-index.ts";
-import type { FunctionOffer } from "./function-source.ts";
+import type { FunctionOffer, Origin, RejectedOffer } from "./function-source.ts";
 import { type FunctionParts, placeOf, unpackFunction } from "./packed-function.ts";
 
 /**
@@ -14,7 +13,7 @@ import { type FunctionParts, placeOf, unpackFunction } from "./packed-function.t
  */
 export type OpenedFunction =
   | { readonly type: "offer"; readonly offer: FunctionOffer }
-  | { readonly type: "refused" | "damaged"; readonly rejected: RejectedFunction };
+  | { readonly type: "refused" | "damaged"; readonly rejected: RejectedOffer };
 
 /** Opens what an entry names; nothing of the ConfigMap is believed but what the entry's hash vouches for. */
 export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined): OpenedFunction {
@@ -31,16 +30,17 @@ export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined
   const [read, ...more] = readManifests(parts.manifest, file, undefined, checkExpression);
   if (!read || more.length > 0) return damaged(entry, fault("holds no single manifest", file));
   const { manifest, faults } = read;
-  if (!manifest) return { type: "refused", rejected: { name: entry.name, file, faults } };
+  if (!manifest) return { type: "refused", rejected: { name: entry.name, file, faults, origin: originOf(entry) } };
   if (manifest.name !== entry.name) return damaged(entry, fault(`is the manifest of ${manifest.name}`, file));
   const bundle = bundleOf(parts.script, parts.sourceMap);
-  const origin = { type: "config-map", name: entry.configMap, sha256: entry.sha256 } as const;
-  return { type: "offer", offer: { manifest, origin, bundle: async () => bundle } };
+  return { type: "offer", offer: { manifest, origin: originOf(entry), bundle: async () => bundle } };
 }
 
-const damaged = ({ name, configMap }: IndexEntry, found: WatchfireError): OpenedFunction => ({
+const originOf = ({ configMap, sha256 }: IndexEntry): Origin => ({ type: "config-map", name: configMap, sha256 });
+
+const damaged = (entry: IndexEntry, found: WatchfireError): OpenedFunction => ({
   type: "damaged",
-  rejected: { name, file: placeOf(configMap), faults: [found] },
+  rejected: { name: entry.name, file: placeOf(entry.configMap), faults: [found], origin: originOf(entry) },
 });
 
 const fault = (what: string, file: string): WatchfireError =>
