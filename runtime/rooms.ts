@@ -26,8 +26,8 @@ import { Watches } from "./watch/watches.ts";
 const executorLimit = 4;
 
 export interface RuntimeOptions {
-  /** The functions folder. */
-  readonly functions: string;
+  /** The functions folder; without one, only deployed functions run. */
+  readonly functions?: string | undefined;
   /** The data folder; made if it is not there. */
   readonly data: string;
   readonly transport: KubeTransport;

@@ -187,11 +187,12 @@ export class Runtime {
 
   private functionSource(): FunctionSource {
     const { functions, namespace, account = runtimeAccount, deployed, clock, log } = this.options;
-    const folder = new FolderSource(functions);
-    if (!deployed) return folder;
+    const folder = functions === undefined ? undefined : new FolderSource(functions);
+    if (folder && !deployed) return folder;
     const changed = () => void this.reload();
     const { watches } = this.rooms;
-    return new MergedSource(folder, new ClusterSource({ watches, namespace, account, clock, log, changed }), log);
+    const cluster = new ClusterSource({ watches, namespace, account, clock, log, changed });
+    return folder ? new MergedSource(folder, cluster, log) : cluster;
   }
 
   private statusPublisher(): StatusPublisher {
@@ -241,7 +242,7 @@ export class Runtime {
       if (deployment) deployment.refuse(each.faults);
       else others.push(each);
     }
-    if (faults.length > 0) others.push({ name: undefined, file: this.options.functions, faults });
+    if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults });
     this.refusals.tell(others);
   }
 

@@ -32,7 +32,9 @@ export const start = command({
   },
   async run({ options, given }) {
     const environment = readEnvironment();
-    const folder = readFolder(options.functions);
+    const deployed = given.has("deployed");
+    // What is deployed needs no folder beside it.
+    const folder = deployed && !given.has("functions") ? undefined : readFolder(options.functions);
     const address = readListen("--listen", options.listen);
     const { identity, "service-account": account } = options;
     if (identity !== "runtime" && identity !== "function") {
@@ -53,7 +55,7 @@ export const start = command({
           functions: folder,
           data: options.data,
           ...identified,
-          deployed: given.has("deployed"),
+          deployed,
           functionStatus: given.has("function-status"),
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
           listen: address,
