@@ -53,6 +53,10 @@ export function buildFaults(
   return [
     ...errors.map((message) => fault(message, textOf(message, entry))),
     ...warnings.flatMap((message) => {
+      // The generated entry finds a file with neither imports nor exports: an empty one, mostly.
+      if (message.id === "import-is-undefined" && message.location?.file === entry) {
+        return [fault(message, textOf(message, entry))];
+      }
       const refused = refusedWarnings[message.id];
       return refused && !isInstalled(message.location?.file ?? "") ? [fault(message, refused)] : [];
     }),

@@ -4,6 +4,7 @@ import { type BuildFailure, type BuildOptions, type BuildResult, build } from "e
 import type { WatchfireError } from "../errors.ts";
 import { buildFaults } from "./build-fault.ts";
 import { refusedImports } from "./refused-imports.ts";
+import { entrySource } from "./source-path.ts";
 
 /** The global through which a bundle hands over its default export; the guest's bootstrap takes it away again. */
 export const acceptHandler = "__watchfire_accept";
@@ -29,9 +30,6 @@ export interface BuildWay {
   /** Goes on past imports that fail and a top-level await, for what else is wrong; the output is of no use. */
   readonly lenient?: boolean;
 }
-
-/** The name of the generated entry in messages and maps. */
-const entrySource = "watchfire-entry";
 
 /** Makes one script of a handler and all it imports. Rejects only for a fault of esbuild's own. */
 export async function buildHandler(handler: string, { define, lenient = false }: BuildWay): Promise<Build> {

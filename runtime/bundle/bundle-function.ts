@@ -46,11 +46,19 @@ function byPlace({ detail: { place: a } }: WatchfireError, { detail: { place: b 
   return (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
 }
 
-/** The map with each source as a person would name it: below the working directory relative to it, else absolute. */
+/**
+ * The map with each source as a person would name it: below the working directory relative to it, else absolute. The
+ * handler is among them even if nothing of it is left in the script.
+ */
 function withDisplayPaths(map: string, handler: string): string {
-  const parsed = JSON.parse(map) as { sources: string[] };
+  const parsed = JSON.parse(map) as { sources: string[]; sourcesContent?: string[] };
+  const folder = dirname(handler);
+  const sources = parsed.sources.map((source) => displayPath(source, folder));
+  const own = displayPath(handler, folder);
+  if (sources.includes(own)) return JSON.stringify({ ...parsed, sources });
   return JSON.stringify({
     ...parsed,
-    sources: parsed.sources.map((source) => displayPath(source, dirname(handler))),
+    sources: [...sources, own],
+    sourcesContent: [...(parsed.sourcesContent ?? []), ""],
   });
 }

@@ -1,5 +1,8 @@
 import { isAbsolute, relative, resolve } from "node:path";
 
+/** The name of the generated entry in messages and maps. */
+export const entrySource = "watchfire-entry";
+
 /** A file as a person would name it: relative to the working directory where it lies below it, else absolute. */
 export function displayPath(file: string, base: string): string {
   const absolute = resolve(base, file);

@@ -1,5 +1,6 @@
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import type { Bundle } from "../bundle/bundle.ts";
+import { entrySource } from "../bundle/source-path.ts";
 import type { Place } from "../errors.ts";
 
 /** Of the script's own frames; everything else in a stack is ours or V8's. */
@@ -44,17 +45,18 @@ export class StackMapper {
     return undefined;
   }
 
-  /** Where the handler begins: the line of its file that has the default export. */
+  /** Where the handler begins: the line of its file that has the default export, else the file's first. */
   entry(): Place | undefined {
     const { sources, sourcesContent } = this.trace;
     // The handler is the last of the sources but the generated entry.
+    const handler = sources.findLast((source) => source !== null && !source.endsWith(entrySource));
     for (let index = sources.length - 1; index >= 0; index--) {
       const file = sources[index];
       const lines = sourcesContent?.[index]?.split("\n") ?? [];
       const line = lines.findIndex((text) => /\bexport\s+default\b|\bas\s+default\b/.test(text));
       if (file && line >= 0) return { file, line: line + 1, column: (lines[line] ?? "").search(/\S/) + 1 };
     }
-    return undefined;
+    return handler ? { file: handler, line: 1, column: 1 } : undefined;
   }
 
   private placeOf(line: string): { label: string; place: Place } | undefined {
@@ -62,7 +64,7 @@ export class StackMapper {
     if (!match) return undefined;
     const [, before = "", , lineText, columnText] = match;
     const position = originalPositionFor(this.trace, { line: Number(lineText), column: Number(columnText) - 1 });
-    if (position.source === null || position.source.endsWith("watchfire-entry")) return undefined;
+    if (position.source === null || position.source.endsWith(entrySource)) return undefined;
     const label = before.replace(/^\s+at /, "").trim();
     return { label, place: { file: position.source, line: position.line, column: position.column + 1 } };
   }

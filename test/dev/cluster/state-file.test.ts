@@ -53,7 +53,7 @@ describe("a state file", () => {
   });
 
   test("is not shared: a second owner is told who the first is", () => {
-    expect(() => FileLock.take(file)).toThrow(/WF_DEV_CLUSTER_LOCKED .*in use/);
+    expect(() => FileLock.take(file)).toThrow(/WF_DEV_CLUSTER_LOCKED .*the process \d+ uses it/);
     lock.release();
     FileLock.take(file).release();
   });

@@ -1,0 +1,68 @@
+import { join } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import { define, folderOfTest, manifest, Session } from "./session.ts";
+
+async function validate(functions: string): Promise<{ status: number | null; output: string }> {
+  const session = new Session(["validate", "--functions", functions]);
+  const status = await session.end();
+  return { status, output: session.output };
+}
+
+/** Each a handler that can be built and cannot be loaded, and what is said of it. */
+const unloadable: readonly (readonly [name: string, code: string, fault: RegExp])[] = [
+  [
+    "number",
+    "\nexport default 3;\n",
+    /^WF_BUNDLE_NO_HANDLER .*number\/handler\.ts:2:1: the default export is of type number/m,
+  ],
+  ["nameless", "export const handle = () => {};\n", /^WF_BUNDLE_\w+ .*nameless\/handler\.ts:1:1: /m],
+  ["empty", "", /^WF_BUNDLE_\w+ .*empty\/handler\.ts:1:1: /m],
+  ["comment", "// soon\n", /^WF_BUNDLE_\w+ .*comment\/handler\.ts:1:1: /m],
+  ["common", "module.exports = {};\n", /^WF_BUNDLE_\w+ .*common\/handler\.ts:1:1: /m],
+  [
+    "thrower",
+    "export default () => {};\nconst start = () => {\n  throw new TypeError('no');\n};\nstart();\n",
+    /^WF_SANDBOX_LOAD .*thrower\/handler\.ts:3:9: the module's top level threw TypeError: no; /m,
+  ],
+  ["loop", "export default () => {};\nwhile (true) {}\n", /^WF_SANDBOX_LOAD_TIME .*loop\/handler\.ts:\d+:\d+: /m],
+  [
+    "glutton",
+    "const all: unknown[] = [];\nfor (;;) all.push(new Array(1e5).fill(all.length));\nexport default () => {};\n",
+    /^WF_SANDBOX_MEMORY .*glutton\/handler\.ts:\d+:\d+: /m,
+  ],
+];
+
+describe("validate loads what it has built, in an executor with the function's limits", () => {
+  it.each(unloadable)("a handler that cannot be loaded is a fault with its place: %s", async (name, code, fault) => {
+    const folder = folderOfTest();
+    define(folder, name, code);
+    const { status, output } = await validate(folder);
+    expect(output).toMatch(fault);
+    expect(output).toMatch(/^0 valid, 1 fault$/m);
+    expect(status).toBe(1);
+  });
+
+  test("one that cannot be loaded keeps no other from being told of", async () => {
+    const folder = folderOfTest();
+    for (const [name, code] of unloadable) define(folder, name, code);
+    define(folder, "good");
+    define(folder, "ill", "export default () => {};", manifest("ill", "  colour: red"));
+    const { status, output } = await validate(folder);
+    for (const [, , fault] of unloadable) expect(output).toMatch(fault);
+    expect(output).toMatch(/^WF_MANIFEST_UNKNOWN_FIELD /m);
+    expect(output).toContain(`1 valid, ${unloadable.length + 1} faults`);
+    expect(status).toBe(1);
+  });
+
+  test("handlers are not called, and need no value of their environment", async () => {
+    const folder = folderOfTest();
+    const env = "  env: [{ name: TOKEN, valueFrom: { secretKeyRef: { name: none, key: none } } }]";
+    define(folder, "caller", "export default () => { throw new Error('called'); };", manifest("caller", env));
+    expect(await validate(folder)).toEqual({ status: 0, output: "1 valid, 0 faults\n" });
+  });
+
+  test("an empty folder has no fault", async () => {
+    const folder = folderOfTest();
+    expect(await validate(join(folder))).toEqual({ status: 0, output: "0 valid, 0 faults\n" });
+  });
+});
