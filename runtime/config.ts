@@ -1,15 +1,23 @@
 import { z } from "zod";
+import { WatchfireError } from "./errors.ts";
 
 /** `WATCHFIRE_LOG_LEVEL`'s values: pino's names. */
 export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
+const descriptor = "the number of a descriptor, 3 or more";
+
+/** Of a value that cannot be used, the message says what can. */
 const schema = z.object({
   /** The namespace of the runtime's pod, by the downward API. */
   POD_NAMESPACE: z.string().optional(),
-  WATCHFIRE_LOG_LEVEL: z.enum(logLevels).default("info"),
+  WATCHFIRE_LOG_LEVEL: z.enum(logLevels, { error: `one of ${logLevels.join(", ")}` }).default("info"),
   /** Set by the launcher: a descriptor that closes when the launcher dies. */
-  WATCHFIRE_LAUNCHER_FD: z.coerce.number().int().min(3).optional(),
+  WATCHFIRE_LAUNCHER_FD: z.coerce
+    .number({ error: descriptor })
+    .int({ error: descriptor })
+    .min(3, { error: descriptor })
+    .optional(),
 });
 
 /** What the runtime takes from its environment. Everything else comes by flag or file. */
@@ -23,15 +31,25 @@ export interface Environment {
 
 /**
  * Reads the environment; the only place that does. An empty variable counts as unset.
- * @throws ZodError naming the variable whose value cannot be used
+ * @throws WatchfireError WF_CLI_ENVIRONMENT with the variable, its value, and what it may be
  */
 export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
   const set = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
-  const env = schema.parse(set);
+  const { data: env, error } = schema.safeParse(set);
+  if (!env) throw unusable(set, error);
   return Object.freeze({
     variables: Object.freeze(set),
     podNamespace: env.POD_NAMESPACE,
     logLevel: env.WATCHFIRE_LOG_LEVEL,
     launcherFd: env.WATCHFIRE_LAUNCHER_FD,
+  });
+}
+
+function unusable(set: Readonly<NodeJS.ProcessEnv>, { issues: [issue] }: z.ZodError): WatchfireError {
+  const name = String(issue?.path[0]);
+  return new WatchfireError("WF_CLI_ENVIRONMENT", {
+    what: `the environment variable ${name} has a value that cannot be used`,
+    actual: set[name],
+    hint: `set it to ${issue?.message}, or unset it`,
   });
 }

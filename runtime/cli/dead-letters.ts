@@ -1,139 +1,143 @@
-import { z } from "zod";
-import { DeadLetters } from "../checkpoint/dead-letters.ts";
-import { SqliteStore } from "../checkpoint/sqlite.ts";
 import { deadLetterPageSize } from "../checkpoint/store.ts";
 import { table } from "../dev/banner.ts";
 import { WatchfireError } from "../errors.ts";
-import {
-  type DeadLetterDetail,
-  type DeadLetterRow,
-  deadLetterRowSchema,
-  deadLetterSchema,
-  describeDeadLetter,
-  describeSummary,
-} from "../observe/dead-letter.ts";
-import type { Command, Invocation } from "./command.ts";
+import type { DeadLetterRow } from "../observe/dead-letter.ts";
+import { command, type Invocation } from "./command.ts";
+import { type DeadLetterDesk, openFolder, openRuntime } from "./dead-letter-desk.ts";
 import { data } from "./options.ts";
 
-/** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
-interface Desk {
-  /** One page, of those after the letter `after`. */
-  list(after: string | undefined): Promise<DeadLetterRow[]>;
-  show(id: string): Promise<DeadLetterDetail>;
-  replay(ids: readonly string[]): Promise<void>;
-  drop(ids: readonly string[]): Promise<void>;
-  close(): Promise<void>;
-}
+const options = {
+  data: { value: "DIR", summary: "the data folder of a runtime that is stopped", default: data.default },
+  url: { value: "URL", summary: "a runtime that runs, such as http://127.0.0.1:9464" },
+  function: { value: "NAME", summary: "for list and --all: this function's alone" },
+  all: { summary: "for replay and drop: all of them; those that cannot be replayed are told and left" },
+  after: { value: "ID", summary: `for list: those after this one; a list has at most ${deadLetterPageSize}` },
+} as const;
 
-export const deadLetters: Command = {
+/** The most ids of one command, as the endpoints take them. */
+const mostIds = 1000;
+
+export const deadLetters = command({
   name: "dead-letters",
   summary: "lists, shows, replays and drops events that were given up",
   operands: "list | show ID | replay ID... | drop ID...",
-  options: {
-    data: { value: "DIR", summary: "the data folder of a runtime that is stopped", default: data.default },
-    url: { value: "URL", summary: "a runtime that runs, such as http://127.0.0.1:9464" },
-    after: { value: "ID", summary: `list those after this one; a list has at most ${deadLetterPageSize}` },
-  },
+  options,
   async run(invocation) {
-    const [action, ...ids] = invocation.operands;
-    const { after } = invocation.options;
-    check(action, ids, after);
-    const desk = openDesk(invocation);
+    const action = actionOf(invocation);
+    const { url, data: folder } = invocation.options;
+    const desk = url === undefined ? openFolder(folder) : openRuntime(url);
     try {
-      process.stdout.write(await act(desk, action, ids, after));
+      return await action(desk);
     } finally {
       await desk.close();
     }
-    return 0;
   },
-};
+});
 
-function check(action: string | undefined, ids: readonly string[], after: string | undefined): void {
-  if (after !== undefined && (action !== "list" || !/^\d{1,15}$/.test(after))) {
-    throw new WatchfireError("WF_CLI_USAGE", {
-      what: "--after takes the id of a dead letter, for list",
-      actual: after,
-    });
+type Action = (desk: DeadLetterDesk) => Promise<number>;
+
+/** @throws WatchfireError WF_CLI_USAGE for what does not go together */
+function actionOf({ operands, options: values, given }: Invocation<typeof options>): Action {
+  const [name, ...ids] = operands;
+  const { after, function: only } = values;
+  const all = given.has("all");
+  if (given.has("url") && given.has("data")) {
+    throw usage("--url and --data exclude each other", "--url for a runtime that runs, --data for one that is stopped");
   }
-  const wants = { list: [0, 0], show: [1, 1], replay: [1, 1000], drop: [1, 1000] }[action ?? ""];
-  if (wants && ids.length >= (wants[0] ?? 0) && ids.length <= (wants[1] ?? 0)) return;
-  throw new WatchfireError("WF_CLI_USAGE", {
-    what: "dead-letters takes list, show ID, replay ID... or drop ID...",
-    actual: [action, ...ids].join(" "),
-    hint: "run `watchfire dead-letters --help`",
-  });
+  if (given.has("after") && name !== "list") throw usage("--after is for list");
+  if (after !== undefined && !/^\d{1,15}$/.test(after))
+    throw usage("--after takes a dead letter's id", undefined, after);
+  if (only !== undefined && name !== "list" && !all) throw usage("--function is for list and --all");
+  switch (name) {
+    case "list":
+      if (ids.length > 0 || all) throw usage("list takes no ID and no --all", undefined, ids.join(" ") || undefined);
+      return (desk) => list(desk, { after, function: only });
+    case "show":
+      if (ids.length !== 1 || all) throw usage("show takes one ID", undefined, ids.join(" ") || undefined);
+      return (desk) => show(desk, ids[0] ?? "");
+    case "replay":
+    case "drop":
+      if (all && ids.length > 0) throw usage(`${name} takes IDs or --all, not both`, undefined, ids.join(" "));
+      if (all) return (desk) => settleAll(desk, name, only);
+      if (ids.length > 0 && ids.length <= mostIds) return (desk) => settle(desk, name, ids);
+      throw usage(`${name} takes 1 to ${mostIds} IDs, or --all`, undefined, ids.length);
+    default:
+      throw usage("dead-letters takes list, show, replay or drop", undefined, name);
+  }
 }
 
-async function act(
-  desk: Desk,
-  action: string | undefined,
-  ids: readonly string[],
-  after: string | undefined,
-): Promise<string> {
-  if (action === "replay" || action === "drop") {
-    await desk[action](ids);
-    return `${action === "replay" ? "replayed" : "dropped"} ${ids.length}\n`;
-  }
-  if (action === "show") return `${JSON.stringify(await desk.show(ids[0] ?? ""), null, 2)}\n`;
-  const rows = (await desk.list(after)).map((letter) => [
-    letter.id,
-    letter.function,
-    letter.type,
-    `${letter.kind} ${letter.namespace ? `${letter.namespace}/` : ""}${letter.name}`,
-    String(letter.attempts),
-    letter.failedAt,
-    firstLine(`${letter.error.code ?? letter.error.name}: ${letter.error.message}`),
-  ]);
-  if (rows.length === 0) return "no dead letters\n";
-  const lines = table(["ID", "FUNCTION", "TYPE", "OBJECT", "ATTEMPTS", "FAILED AT", "ERROR"], rows);
-  if (rows.length === deadLetterPageSize) lines.push(`there may be more: list --after ${rows.at(-1)?.[0]}`);
-  return `${lines.join("\n")}\n`;
+const usage = (what: string, hint = "run `watchfire dead-letters --help`", actual?: unknown): WatchfireError =>
+  new WatchfireError("WF_CLI_USAGE", { what, hint, actual });
+
+async function list(desk: DeadLetterDesk, page: { after: string | undefined; function: string | undefined }) {
+  const letters = await desk.list(page);
+  const of = page.function === undefined ? "" : ` of function ${page.function}`;
+  process.stdout.write(letters.length === 0 ? `no dead letters${of}\n` : `${rows(letters).join("\n")}\n`);
+  return 0;
+}
+
+function rows(letters: readonly DeadLetterRow[]): string[] {
+  const lines = table(
+    ["ID", "FUNCTION", "TYPE", "OBJECT", "ATTEMPTS", "FAILED AT", "ERROR"],
+    letters.map((letter) => [
+      letter.id,
+      letter.function,
+      letter.type,
+      `${letter.kind} ${letter.namespace ? `${letter.namespace}/` : ""}${letter.name}`,
+      String(letter.attempts),
+      letter.failedAt,
+      firstLine(`${letter.error.code ?? letter.error.name}: ${letter.error.message}`),
+    ]),
+  );
+  if (letters.length === deadLetterPageSize) lines.push(`there may be more: list --after ${letters.at(-1)?.id}`);
+  return lines;
 }
 
 const firstLine = (text: string): string => text.split("\n", 1)[0]?.slice(0, 100) ?? "";
 
-function openDesk({ options }: Invocation): Desk {
-  return options.url === undefined ? folderDesk(options.data ?? data.default) : remoteDesk(options.url);
+async function show(desk: DeadLetterDesk, id: string): Promise<number> {
+  process.stdout.write(`${JSON.stringify(await desk.show(id), null, 2)}\n`);
+  return 0;
 }
 
-function folderDesk(folder: string): Desk {
-  const store = new SqliteStore({ folder, maintenance: true });
-  const letters = new DeadLetters(store);
-  return {
-    list: async (after) => (await letters.list({ after })).map(describeSummary),
-    show: async (id) => describeDeadLetter(await letters.show(id)),
-    replay: (ids) => letters.replay(ids),
-    drop: (ids) => letters.drop(ids),
-    close: () => store.close(false),
-  };
+async function settle(desk: DeadLetterDesk, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
+  await desk[action](ids);
+  process.stdout.write(`${done[action]} ${new Set(ids).size}\n`);
+  return 0;
 }
 
-function remoteDesk(url: string): Desk {
-  const ask = async (path: string, body?: unknown): Promise<unknown> => {
-    let response: Response;
-    try {
-      response = await fetch(
-        new URL(path, url),
-        body === undefined
-          ? {}
-          : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) },
-      );
-    } catch (cause) {
-      throw new WatchfireError("WF_CLI_UNREACHABLE", { what: "no runtime answers", actual: url, cause });
+const done = { replay: "replayed", drop: "dropped" } as const;
+
+/** Those that are there now: what fails again meanwhile is not taken twice. */
+async function settleAll(desk: DeadLetterDesk, action: "replay" | "drop", only: string | undefined): Promise<number> {
+  const ids: string[] = [];
+  for (let page = await desk.list({ function: only }); page.length > 0; ) {
+    ids.push(...page.map(({ id }) => id));
+    page = page.length < deadLetterPageSize ? [] : await desk.list({ after: ids.at(-1), function: only });
+  }
+  let left = 0;
+  for (let start = 0; start < ids.length; start += mostIds) {
+    left += await settleEach(desk, action, ids.slice(start, start + mostIds));
+  }
+  process.stdout.write(`${done[action]} ${ids.length - left}${left > 0 ? `, left ${left}` : ""}\n`);
+  return left === 0 ? 0 : 1;
+}
+
+/** All in one go; where one is refused one by one, telling each that is. Gives the number of those that are left. */
+async function settleEach(desk: DeadLetterDesk, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
+  try {
+    await desk[action](ids);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof WatchfireError) || !refusals.has(error.code)) throw error;
+    if (ids.length === 1) {
+      process.stderr.write(`${error.message}\n`);
+      return 1;
     }
-    const answer: unknown = await response.json().catch(() => undefined);
-    if (response.ok) return answer;
-    const said = z.object({ error: z.string() }).safeParse(answer);
-    throw new WatchfireError("WF_CLI_REFUSED", { what: said.success ? said.data.error : `status ${response.status}` });
-  };
-  return {
-    list: async (after) =>
-      deadLetterRowSchema
-        .array()
-        .parse(await ask(after === undefined ? "dead-letters" : `dead-letters?after=${after}`)),
-    show: async (id) => deadLetterSchema.parse(await ask(`dead-letters/${encodeURIComponent(id)}`)),
-    replay: async (ids) => void (await ask("dead-letters/replay", { ids })),
-    drop: async (ids) => void (await ask("dead-letters/drop", { ids })),
-    close: async () => undefined,
-  };
+  }
+  let left = 0;
+  for (const id of ids) left += await settleEach(desk, action, [id]);
+  return left;
 }
+
+const refusals: ReadonlySet<string> = new Set(["WF_CHECKPOINT_NO_DEAD_LETTER", "WF_CHECKPOINT_LETTER_HOMELESS"]);

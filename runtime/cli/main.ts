@@ -1,5 +1,4 @@
 import { Socket } from "node:net";
-import { ZodError } from "zod";
 import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { suggest } from "../manifest/suggest.ts";
@@ -61,12 +60,6 @@ function report(error: unknown): number {
   if (error instanceof WatchfireError) {
     process.stderr.write(`${error.message}\n`);
     return error.blame === "user" ? 1 : 2;
-  }
-  if (error instanceof ZodError) {
-    const issue = error.issues[0];
-    const fault = new WatchfireError("WF_CLI_ENVIRONMENT", { what: `${issue?.path.join(".")}: ${issue?.message}` });
-    process.stderr.write(`${fault.message}\n`);
-    return 1;
   }
   const fault = new WatchfireError("WF_RUNTIME_INTERNAL", {
     what: error instanceof Error ? error.message : String(error),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
+import { type ErrorCode, errorCodes, WatchfireError } from "../errors.ts";
 
 const errorSchema = z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() });
 
@@ -66,4 +67,27 @@ function readJson(body: Buffer): unknown {
   } catch {
     return text;
   }
+}
+
+const isCode = (code: string): code is ErrorCode => Object.hasOwn(errorCodes, code);
+
+/** Why something asked of the endpoints was not done: in words for people, and by its parts for the command. */
+export const failureSchema = z.object({
+  error: z.string(),
+  fault: z
+    .object({
+      code: z.custom<ErrorCode>((code) => typeof code === "string" && isCode(code)),
+      what: z.string(),
+      actual: z.unknown().optional(),
+      hint: z.string(),
+    })
+    .optional(),
+});
+
+/** A failure as an answer's body. */
+export function describeFailure(error: Error): z.infer<typeof failureSchema> {
+  if (!(error instanceof WatchfireError)) return { error: error.message };
+  const { what, actual } = error.detail;
+  const fault = { code: error.code, what, hint: error.hint, ...(actual !== undefined && { actual }) };
+  return { error: error.message, fault };
 }

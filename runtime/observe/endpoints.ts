@@ -4,12 +4,13 @@ import { getConnInfo } from "@hono/node-server/conninfo";
 import { Hono } from "hono";
 import { z } from "zod";
 import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
-import { WatchfireError } from "../errors.ts";
-import { describeDeadLetter, describeSummary } from "./dead-letter.ts";
+import type { DeadLetterPage } from "../checkpoint/store.ts";
+import { type ErrorCode, WatchfireError } from "../errors.ts";
+import { describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
 
 /** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
 export interface DeadLetterDesk {
-  list(page: { readonly after?: string | undefined }): Promise<readonly DeadLetterSummary[]>;
+  list(page: Pick<DeadLetterPage, "after" | "function">): Promise<readonly DeadLetterSummary[]>;
   show(id: string): Promise<DeadLetter>;
   replay(ids: readonly string[]): Promise<void>;
   drop(ids: readonly string[]): Promise<void>;
@@ -55,6 +56,12 @@ export async function serveEndpoints(host: string, port: number, inspection: Ins
   };
 }
 
+/** How a failure is answered; any other is the runtime's own. */
+const statuses: { readonly [code in ErrorCode]?: 404 | 409 } = {
+  WF_CHECKPOINT_NO_DEAD_LETTER: 404,
+  WF_CHECKPOINT_LETTER_HOMELESS: 409,
+};
+
 /** The routes alone; tests ask them without a socket. */
 export function routes(inspection: Inspection): Hono {
   const app = new Hono();
@@ -77,7 +84,7 @@ export function routes(inspection: Inspection): Hono {
     const after = c.req.query("after");
     if (after !== undefined && !/^\d{1,15}$/.test(after))
       return c.json({ error: "after takes a dead letter's id" }, 400);
-    return c.json((await desk.list({ after })).map(describeSummary));
+    return c.json((await desk.list({ after, function: c.req.query("function") })).map(describeSummary));
   });
   app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await desk.show(c.req.param("id")))));
   for (const action of ["replay", "drop"] as const) {
@@ -89,13 +96,8 @@ export function routes(inspection: Inspection): Hono {
     });
   }
   app.onError((error, c) => {
-    if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_NO_DEAD_LETTER") {
-      return c.json({ error: error.message }, 404);
-    }
-    if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_LETTER_HOMELESS") {
-      return c.json({ error: error.message }, 409);
-    }
-    return c.json({ error: error.message }, 500);
+    const status = error instanceof WatchfireError ? statuses[error.code] : undefined;
+    return c.json(describeFailure(error), status ?? 500);
   });
   app.notFound((c) => c.json({ error: "there are /livez, /readyz, /metrics, /status and /dead-letters" }, 404));
   return app;

@@ -1,43 +1,15 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-
-const bin = resolve(import.meta.dirname, "../../runtime/bin/watchfire.js");
+import { describe, expect, it, onTestFinished } from "vitest";
+import { manifest } from "../manifest/manifest.ts";
+import { folderOf } from "../tools/folder.ts";
+import { watchfire } from "./run.ts";
 
 const packageFile = resolve(import.meta.dirname, "../../runtime/package.json");
 const { version: packageVersion } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
 
-interface Result {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function watchfire(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Result> {
-  return new Promise((done) => {
-    execFile(process.execPath, [bin, ...args], { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {
-      done({ status: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-    });
-  });
-}
-
-const manifest = (name: string, extra = ""): string => `apiVersion: watchfire.dev/v1alpha1
-kind: Function
-metadata: { name: ${name} }
-spec:
-  handler: ./${name}.ts
-  triggers: [{ watch: { apiVersion: v1, kind: ConfigMap } }]
-${extra}`;
-
 describe("the command line", () => {
-  let folder: string;
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "watchfire-cli-"));
-  });
-
   it("a command that is not there is the user's mistake", async () => {
     const { status, stderr } = await watchfire(["brew"]);
     expect(status).toBe(1);
@@ -46,7 +18,7 @@ describe("the command line", () => {
 
   it("a misspelt command or option is answered with the one that was probably meant", async () => {
     expect((await watchfire(["validat"])).stderr).toContain("did you mean `watchfire validate`?");
-    const { status, stderr } = await watchfire(["validate", "--fucntions", folder]);
+    const { status, stderr } = await watchfire(["validate", "--fucntions", "x"]);
     expect(stderr).toMatch(/^WF_CLI_USAGE: there is no option --fucntions; did you mean --functions\?/);
     expect(status).toBe(1);
   });
@@ -57,68 +29,81 @@ describe("the command line", () => {
     expect(status).toBe(0);
   });
 
-  it("an environment variable that cannot be used is named", async () => {
+  it("an environment variable that cannot be used is named, with its value and those that can", async () => {
     const { status, stderr } = await watchfire(["start", "--kubeconfig", "none"], { WATCHFIRE_LOG_LEVEL: "loud" });
+    expect(stderr).toBe(
+      "WF_CLI_ENVIRONMENT: the environment variable WATCHFIRE_LOG_LEVEL has a value that cannot be used, " +
+        'got "loud"; set it to one of fatal, error, warn, info, debug, trace, silent, or unset it\n',
+    );
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^WF_CLI_ENVIRONMENT: WATCHFIRE_LOG_LEVEL/);
+  });
+
+  it.each([
+    [["cluster", "--port", "-1"], '--port takes a port, 0 to 65535, got "-1"'],
+    [["cluster", "--port=65536"], '--port takes a port, 0 to 65535, got "65536"'],
+    [["dev", "--port", "9464x"], '--port takes a port, 0 to 65535, got "9464x"'],
+    [["dev", "--port", "1e3"], '--port takes a port, 0 to 65535, got "1e3"'],
+    [["start", "--listen", "127.0.0.1:99999"], '--listen takes a port, 0 to 65535, got "99999"'],
+    [["start", "--listen", "9464"], '--listen takes HOST:PORT, got "9464"; such as 127.0.0.1:9464'],
+  ])("a port that is none is the user's mistake: %j", async (args, said) => {
+    const { status, stderr } = await watchfire(args);
+    expect(stderr).toContain(`WF_CLI_USAGE: ${said}`);
+    expect(status).toBe(1);
   });
 
   it("a kubeconfig that is not there is the user's mistake", async () => {
-    const { status, stderr } = await watchfire(["start", "--kubeconfig", join(folder, "none")]);
-    expect(status).toBe(1);
+    const { status, stderr } = await watchfire(["start", "--kubeconfig", join(folderOf({}), "none")]);
     expect(stderr).toMatch(/^WF_KUBE_CONFIG/);
+    expect(status).toBe(1);
   });
 
   it("dead letters of a folder without a store are the user's mistake", async () => {
-    const { status, stderr } = await watchfire(["dead-letters", "list", "--data", join(folder, "nothing")]);
+    const { status, stderr } = await watchfire(["dead-letters", "list", "--data", join(folderOf({}), "nothing")]);
+    expect(stderr).toMatch(/^WF_CHECKPOINT_MISSING/);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^WF_CHECKPOINT_/);
   });
 
   it("validate tells every fault of every file, each at its place, and ends with 1", async () => {
-    writeFileSync(join(folder, "good.ts"), "export default () => {};");
-    writeFileSync(join(folder, "node.ts"), 'import "node:fs";\nexport default () => process.pid;');
-    writeFileSync(join(folder, "good.yaml"), manifest("good"));
-    writeFileSync(join(folder, "node.yaml"), manifest("node"));
-    writeFileSync(join(folder, "odd.yaml"), manifest("good2", "  colour: red\n  delivery: { concurrency: many }\n"));
+    const odd = "  triggers: []\n  colour: red\n  delivery: { concurrency: many }";
+    const folder = folderOf({
+      "good/function.yaml": manifest("good"),
+      "good/handler.ts": "export default () => {};",
+      "node/function.yaml": manifest("node"),
+      "node/handler.ts": 'import "node:fs";\nexport default () => process.pid;',
+      "odd/function.yaml": manifest("odd", odd),
+      "odd/handler.ts": "export default () => {};",
+    });
     const { status, stderr, stdout } = await watchfire(["validate", "--functions", folder]);
+    const said = stderr.replaceAll(`${folder}/`, "").split("\n");
+    expect(said).toEqual([
+      expect.stringMatching(/^WF_MANIFEST_INVALID_VALUE odd\/function\.yaml:6:13 spec\.triggers: /),
+      expect.stringMatching(/^WF_MANIFEST_UNKNOWN_FIELD odd\/function\.yaml:7:3 spec\.colour: /),
+      expect.stringMatching(/^WF_MANIFEST_WRONG_TYPE odd\/function\.yaml:8:28 spec\.delivery\.concurrency: /),
+      expect.stringMatching(/^WF_BUNDLE_NODE_BUILTIN node\/handler\.ts:1:8: /),
+      expect.stringMatching(/^WF_BUNDLE_ABSENT_NAME node\/handler\.ts:2:22: /),
+      "",
+    ]);
+    expect(stdout).toContain("1 valid, 5 faults");
     expect(status).toBe(1);
-    expect(stdout).toContain("1 valid");
-    expect(stderr).toMatch(/WF_MANIFEST_UNKNOWN_FIELD .*odd\.yaml:7:3 /);
-    expect(stderr).toMatch(/odd\.yaml:8:\d+ spec\.delivery\.concurrency/);
-    expect(stderr).toMatch(/WF_BUNDLE_NODE_BUILTIN .*node\.ts:1:8: /);
-    expect(stderr).toMatch(/WF_BUNDLE_ABSENT_NAME .*node\.ts:2:22: /);
   });
 
   it("validate of good functions ends with 0", async () => {
-    const { status, stdout } = await watchfire([
-      "validate",
-      "--functions",
-      resolve(import.meta.dirname, "../../functions"),
-    ]);
+    const shipped = resolve(import.meta.dirname, "../../functions");
+    const { status, stdout } = await watchfire(["validate", "--functions", shipped]);
     expect(stdout).toContain("0 faults");
     expect(status).toBe(0);
   });
 
-  describe("with the endpoints' port taken", () => {
+  it("dev whose port is taken says so, and leaves no process behind", async () => {
     const server = createServer();
-    beforeAll(() => new Promise<void>((done) => server.listen(0, "127.0.0.1", () => done())));
-    afterAll(() => new Promise((done) => server.close(done)));
-
-    it("dev says so, and leaves no process behind", async () => {
-      const address = server.address();
-      const port = typeof address === "object" ? String(address?.port) : "";
-      const { status, stderr } = await watchfire([
-        "dev",
-        "--functions",
-        folder,
-        "--data",
-        join(folder, "data"),
-        "--port",
-        port,
-      ]);
-      expect(stderr).toMatch(/^WF_OBSERVE_LISTEN/m);
-      expect(status).toBe(1);
-    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", () => done()));
+    onTestFinished(() => new Promise<void>((done) => server.close(() => done())));
+    const address = server.address();
+    const port = typeof address === "object" ? String(address?.port) : "";
+    const folder = folderOf({});
+    const data = join(folder, "data");
+    const { status, stderr } = await watchfire(["dev", "--functions", folder, "--data", data, "--port", port]);
+    expect(stderr).toMatch(/^WF_OBSERVE_LISTEN/m);
+    expect(status).toBe(1);
   });
 });

@@ -1,0 +1,155 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
+import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { leaveAddress } from "../../runtime/observe/address-file.ts";
+import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import { folderOf } from "../tools/folder.ts";
+import { type Result, watchfire } from "./run.ts";
+
+const letter = (view: number, name: string): NewDeadLetter => ({
+  view,
+  function: name,
+  trigger: "settings",
+  namespace: "default",
+  name: "ada",
+  uid: "u",
+  resourceVersion: "12",
+  type: "Added",
+  id: "u/12/Added",
+  flags: {},
+  body: Buffer.from("{}"),
+  oldBody: undefined,
+  deletedBy: "",
+  receivedAt: 0,
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  attempts: 5,
+  error: { name: "TypeError", message: "no", stack: "" },
+  failedAt: 0,
+});
+
+/** A data folder with letters 1 and 3 of `greet`, and 2 of `gone`, which has no trigger any more. */
+async function dataFolder(): Promise<string> {
+  const folder = folderOf({});
+  const store = new SqliteStore({ folder });
+  const { id: home } = await store.openView("greet", "settings", "/ConfigMap");
+  const { id: left } = await store.openView("gone", "settings", "/ConfigMap");
+  await store.commit({
+    ...emptyBatch,
+    deadLetters: [letter(home, "greet"), letter(left, "gone"), letter(home, "greet")],
+  });
+  await store.retire([left], 1);
+  await store.close(true);
+  return folder;
+}
+
+/** A runtime's endpoints on its folder; ended with the test. */
+async function runtimeOn(folder: string): Promise<string> {
+  const store = new SqliteStore({ folder });
+  const endpoints = await serveEndpoints("127.0.0.1", 0, {
+    live: () => true,
+    ready: () => true,
+    status: () => ({}),
+    metrics: async () => "",
+    deadLetters: new DeadLetters(store),
+  });
+  leaveAddress(folder, endpoints.url);
+  onTestFinished(async () => {
+    await endpoints.close();
+    await store.close(true);
+  });
+  return endpoints.url;
+}
+
+const run = (...args: string[]): Promise<Result> => watchfire(["dead-letters", ...args]);
+
+describe.each([
+  ["of a data folder", async () => ["--data", await dataFolder()]],
+  ["of a runtime", async () => ["--url", await runtimeOn(await dataFolder())]],
+] as const)("the dead letters %s", (_where, reach) => {
+  it("are listed, of all functions or of one", async () => {
+    const at = await reach();
+    const all = await run("list", ...at);
+    expect(all.stdout.match(/^\d+ +\w+/gm)?.map((row) => row.split(/ +/))).toEqual([
+      ["1", "greet"],
+      ["2", "gone"],
+      ["3", "greet"],
+    ]);
+    expect((await run("list", "--function", "gone", ...at)).stdout.match(/^\d+/gm)).toEqual(["2"]);
+    expect((await run("list", "--function", "other", ...at)).stdout).toBe("no dead letters of function other\n");
+  });
+
+  it("are replayed all at once, but for those whose function is gone, which are told", async () => {
+    const at = await reach();
+    const { status, stdout, stderr } = await run("replay", "--all", ...at);
+    expect(stdout).toBe("replayed 2, left 1\n");
+    expect(stderr).toMatch(
+      /^WF_CHECKPOINT_LETTER_HOMELESS: function gone has no trigger settings .*, got "2"; put .*\n$/,
+    );
+    expect(status).toBe(1);
+    expect((await run("list", ...at)).stdout.match(/^\d+/gm)).toEqual(["2"]);
+  });
+
+  it("are replayed or dropped of one function alone", async () => {
+    const at = await reach();
+    expect(await run("replay", "--all", "--function", "greet", ...at)).toMatchObject({
+      status: 0,
+      stdout: "replayed 2\n",
+    });
+    expect(await run("drop", "--all", "--function", "gone", ...at)).toMatchObject({ status: 0, stdout: "dropped 1\n" });
+    expect((await run("list", ...at)).stdout).toBe("no dead letters\n");
+  });
+
+  it("of one that is not there it is said in one fault, with its own code and hint", async () => {
+    const { status, stderr } = await run("show", "7", ...(await reach()));
+    expect(stderr).toBe(
+      'WF_CHECKPOINT_NO_DEAD_LETTER: no dead letter has this id, got "7"; see `watchfire dead-letters list`\n',
+    );
+    expect(status).toBe(1);
+  });
+});
+
+describe("the dead letters' command", () => {
+  it("names the runtime's address where a running one holds the folder", async () => {
+    const folder = await dataFolder();
+    const url = await runtimeOn(folder);
+    const { status, stderr } = await run("list", "--data", folder);
+    expect(stderr).toContain(`WF_CHECKPOINT_LOCKED ${folder}/checkpoint.db: a runtime uses this data folder`);
+    expect(stderr).toContain(`add \`--url ${url}\` in place of --data`);
+    expect(status).toBe(1);
+  });
+
+  it.each([
+    [["list", "--url", "http://127.0.0.1:1", "--data", "x"], "--url and --data exclude each other"],
+    [["list", "--url", "foo"], '--url takes an http or https URL, got "foo"; such as http://127.0.0.1:9464'],
+    [["list", "--url", "localhost:9464"], "such as http://localhost:9464"],
+    [["list", "--url", "ftp://localhost"], '--url takes an http or https URL, got "ftp://localhost"'],
+    [["list", "--after", "x"], '--after takes a dead letter\'s id, got "x"'],
+    [["show", "1", "2"], 'show takes one ID, got "1 2"'],
+    [["show", "1", "--after", "2"], "--after is for list"],
+    [["replay"], "replay takes 1 to 1000 IDs, or --all, got 0"],
+    [["replay", "1", "--all"], 'replay takes IDs or --all, not both, got "1"'],
+    [["replay", "1", "--function", "greet"], "--function is for list and --all"],
+    [["resend", "1"], 'dead-letters takes list, show, replay or drop, got "resend"'],
+    [[], "dead-letters takes list, show, replay or drop; run"],
+  ])("is the user's mistake as %j", async (args, said) => {
+    const { status, stderr } = await run(...args);
+    expect(stderr).toContain(`WF_CLI_USAGE: `);
+    expect(stderr).toContain(said);
+    expect(status).toBe(1);
+  });
+
+  it("says so where nothing answers, or something that is no runtime", async () => {
+    const server = createServer((_request, response) => response.end("<html>"));
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    expect((await run("list", "--url", url)).stderr).toContain(
+      `WF_CLI_UNREACHABLE: what answers at ${url} is no Watchfire`,
+    );
+    await new Promise((done) => server.close(done));
+    expect((await run("list", "--url", url)).stderr).toContain(`WF_CLI_UNREACHABLE: no runtime answers, got "${url}"`);
+  });
+});

@@ -1,0 +1,20 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+
+const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+
+/** How a command ended, and what it said. */
+export interface Result {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one command to its end as a process of its own; of the environment it has only what is given, and PATH. */
+export function watchfire(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Result> {
+  return new Promise((done) => {
+    execFile(process.execPath, [bin, ...args], { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {
+      done({ status: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+  });
+}
