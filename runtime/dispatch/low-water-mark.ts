@@ -2,13 +2,14 @@ import { compareResourceVersions, newerResourceVersion } from "../watch/resource
 
 /** Something received, in its place in the order of arrival. */
 export interface MarkEntry {
-  readonly resourceVersion: string;
+  /** Undefined of a list that has not ended, or never will: it holds what follows up, and is no position. */
+  resourceVersion: string | undefined;
   /** Events of it that are not terminal yet. */
   outstanding: number;
   /** Nothing with the same resourceVersion can follow: a bookmark, or the end of a list. */
   readonly firm: boolean;
   /** Called when everything up to and including the entry is terminal, just after the mark has moved. */
-  readonly reached?: () => void;
+  reached?: () => void;
   /** The mark goes to this entry even if that is backwards: resourceVersions were rewound. */
   readonly rewinds?: boolean;
 }
@@ -63,6 +64,7 @@ export class LowWaterMark {
   }
 
   private pass({ resourceVersion, firm, rewinds, reached }: MarkEntry): void {
+    if (resourceVersion === undefined) return;
     if (firm) {
       this.mark = rewinds ? resourceVersion : newerResourceVersion(this.mark, resourceVersion);
       this.held = undefined;

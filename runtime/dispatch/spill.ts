@@ -1,5 +1,6 @@
 import type { SpilledEvent, SpillHeader } from "../checkpoint/batch.ts";
 import type { CheckpointStore } from "../checkpoint/store.ts";
+import { apart } from "../watch/change.ts";
 import type { Commits } from "./commits.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
@@ -176,12 +177,4 @@ export class Spill {
     this.bytes += bytes;
     if (!this.closed) this.budget.hold(bytes);
   }
-}
-
-/** The body in memory of its own, where it is a small part of something larger that it would keep alive. */
-function apart(body: Buffer): Buffer {
-  if (body.length * 2 >= body.buffer.byteLength) return body;
-  const copy = Buffer.allocUnsafeSlow(body.length);
-  body.copy(copy);
-  return copy;
 }

@@ -2,7 +2,7 @@ import type { Cursor } from "../checkpoint/batch.ts";
 import type { Clock } from "../clock.ts";
 import type { Trigger } from "../manifest/function.ts";
 import { type Change, objectKey } from "../watch/change.ts";
-import { GapDiff, type KnownObject, MassDeletionGuard } from "../watch/diff.ts";
+import { type Difference, GapDiff, type KnownObject, MassDeletionGuard } from "../watch/diff.ts";
 import { compareResourceVersions, isOrdered } from "../watch/resource-version.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
 import type { Commits } from "./commits.ts";
@@ -11,6 +11,7 @@ import { type LaneEvent, type MarkOwner, withUid } from "./event.ts";
 import type { EventMaker, EventSource } from "./event-maker.ts";
 import { LowWaterMark, type MarkEntry } from "./low-water-mark.ts";
 import type { Observer } from "./observer.ts";
+import { Turns } from "./turns.ts";
 import type { Standing, View } from "./view.ts";
 
 export interface SubscriptionParts {
@@ -35,6 +36,10 @@ export class Subscription implements Subscriber, MarkOwner {
   private readonly parts: SubscriptionParts;
   private readonly mark: LowWaterMark;
   private readonly guard = new MassDeletionGuard();
+  /** A list that is being told of, and what came after it. */
+  private readonly turns: Turns;
+  /** A list is being read. */
+  private listing = false;
   /** As the cursor has it, and as it will once the list that brings it is done. */
   private saved: { readonly selection: string; readonly epoch: number };
   private epoch: number;
@@ -57,6 +62,7 @@ export class Subscription implements Subscriber, MarkOwner {
     this.parts = parts;
     this.id = `${view.functionName}/${view.trigger.name}/${view.resource}/${cursor.namespace}`;
     this.namespace = cursor.namespace;
+    this.turns = new Turns(parts.clock);
     this.mark = new LowWaterMark(cursor.lowWaterMark);
     this.saved = { selection: cursor.selection, epoch: cursor.epoch };
     this.epoch = cursor.epoch;
@@ -83,10 +89,18 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   get congested(): Promise<void> | undefined {
-    return this.closed ? undefined : (this.parts.commits.congested ?? this.parts.queue.congested);
+    if (this.closed) return undefined;
+    const { commits, queue } = this.parts;
+    // A list does not wait for handlers: others wait for their turn to list.
+    return this.turns.busy ?? commits.congested ?? (this.listing ? undefined : queue.congested);
   }
 
   change(given: Change): void {
+    if (this.turns.busy) this.turns.queue(() => this.take(given));
+    else this.take(given);
+  }
+
+  private take(given: Change): void {
     if (this.closed) return;
     const { view, observer } = this.parts;
     const change = withUid(given, view.resource);
@@ -117,6 +131,11 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   bookmark(resourceVersion: string): void {
+    if (this.turns.busy) this.turns.queue(() => this.pass(resourceVersion));
+    else this.pass(resourceVersion);
+  }
+
+  private pass(resourceVersion: string): void {
     if (this.closed) return;
     this.suspect = false;
     this.mark.push({ resourceVersion, outstanding: 0, firm: true });
@@ -125,13 +144,31 @@ export class Subscription implements Subscriber, MarkOwner {
 
   list(reason: ListReason, gapFrom: string | undefined): ListReceiver {
     const { view } = this.parts;
-    const diff = new GapDiff((key) => view.alive(key), reason === "rv-rewind" ? "different" : "newer");
+    this.turns.finish();
+    this.listing = true;
+    const rewinds = reason === "rv-rewind";
+    const entry: MarkEntry = { resourceVersion: undefined, outstanding: 1, firm: true, rewinds };
+    this.mark.push(entry);
+    // What is there when a trigger begins is told as it is read: nothing must come before it.
+    const begins = this.initial && !this.listed && !rewinds;
+    const unknown = (key: string, change: Change) => this.existing(key, change, entry);
+    const diff = new GapDiff((key) => view.alive(key), rewinds ? "different" : "newer", begins ? unknown : undefined);
     const from = gapFrom ?? this.mark.value ?? null;
+    const abandon = () => {
+      this.listing = false;
+      this.settle(entry);
+    };
     return {
-      item: (change) => diff.item(withUid(change, view.resource)),
-      end: (resourceVersion) =>
-        this.closed ? "counted" : this.complete(diff, { why: reason, gap: { from, to: resourceVersion } }),
-      abort: () => {},
+      item: (change) => {
+        if (!this.closed) diff.item(withUid(change, view.resource));
+      },
+      end: (to) => {
+        const counts = !this.closed && this.complete(diff, { why: reason, gap: { from, to }, entry });
+        if (!counts) abandon();
+        this.listing = false;
+        return counts || this.closed ? "counted" : "held";
+      },
+      abort: abandon,
     };
   }
 
@@ -154,53 +191,70 @@ export class Subscription implements Subscriber, MarkOwner {
   /** Takes nothing any more; the cursor follows what is still to end. */
   close(): void {
     this.closed = true;
+    this.turns.cancel();
   }
 
   /** Takes nothing any more, and gives the cursor up, as it is now. */
   leave(): Cursor | undefined {
     const cursor = this.cursor();
-    this.closed = true;
+    this.close();
     this.gone = true;
     return cursor;
   }
 
-  /** Turns a complete list into events. Its end holds the mark until they are all terminal or on disk. */
-  private complete(diff: GapDiff, { why, gap }: { why: ListReason; gap: Gap }): "counted" | "held" {
+  /** An object of a first list. */
+  private existing(key: string, { meta, body, receivedAt }: Change, entry: MarkEntry): void {
+    const { view } = this.parts;
+    if (view.trigger.initialEvents === "Skip") {
+      view.record(key, meta.uid, meta.resourceVersion, body);
+      return;
+    }
+    entry.outstanding++;
+    this.emit({ type: "Added", key, meta, body, receivedAt, mark: { owner: this, entry }, flags: initialFlags });
+  }
+
+  /**
+   * Turns a complete list into events. Its end holds the mark until they are all terminal or on disk.
+   * @returns false where it would delete so much that a second one must agree: then nothing of it counts.
+   */
+  private complete(diff: GapDiff, { why, gap, entry }: CompleteList): boolean {
     const { view, selection, clock, commits } = this.parts;
-    const rewinds = why === "rv-rewind";
-    const known = [...view.live(this.namespace)];
-    const differences = diff.end(known);
+    const { found, known, deleted } = diff.end(view.live(this.namespace));
     const first = this.initial;
-    const reselected = !first && (this.saved.selection !== selection || this.mark.value === undefined);
-    const deletions = differences.filter(({ type }) => type === "Deleted").length;
-    if (!reselected && !this.guard.believes(deletions, known.length, clock.monotonic())) return "held";
-    if (rewinds) {
+    const reselected = !first && !this.listed && (this.saved.selection !== selection || this.mark.value === undefined);
+    if (!reselected && !this.guard.believes(deleted, known, clock.monotonic())) return false;
+    if (entry.rewinds) {
       view.exhume(this.namespace);
       this.rewinding = true;
     }
     this.listedAt = gap.to;
-    if (rewinds || reselected) this.epoch = this.saved.epoch + 1;
-    const entry: MarkEntry = {
-      resourceVersion: gap.to,
-      outstanding: 1,
-      firm: true,
-      rewinds,
-      reached: () => {
-        this.rewinding = false;
-        this.saved = { selection, epoch: this.epoch };
-        this.initial = false;
-        commits.cursorMoved(this);
-      },
+    if (entry.rewinds || reselected) this.epoch = this.saved.epoch + 1;
+    entry.resourceVersion = gap.to;
+    entry.reached = () => {
+      this.rewinding = false;
+      this.saved = { selection, epoch: this.epoch };
+      this.initial = false;
+      commits.cursorMoved(this);
     };
-    this.mark.push(entry);
+    // Who skips what was there knows all of it now: what comes from here on is news, even if the mark cannot follow yet.
+    if (view.trigger.initialEvents === "Skip") this.initial = false;
+    commits.cursorMoved(this);
+    this.turns.run(this.tell(found, { why, gap, entry, first, reselected }));
+    this.listed = true;
+    this.newestKnown = undefined;
+    return true;
+  }
+
+  /** Tells of a complete list's differences, one by one. */
+  private *tell(
+    found: readonly Difference[],
+    { why, gap, entry, first, reselected }: CompleteList & { first: boolean; reselected: boolean },
+  ): Generator<void> {
+    const { commits, view } = this.parts;
     const mark = { owner: this, entry };
-    for (const difference of differences) {
+    const existing = first && view.trigger.initialEvents === "Deliver";
+    for (const difference of found) {
       const { type, key } = difference;
-      if (type !== "Deleted" && first && type === "Added" && view.trigger.initialEvents === "Skip") {
-        const { meta, body } = difference.change;
-        view.record(key, meta.uid, meta.resourceVersion, body);
-        continue;
-      }
       entry.outstanding++;
       const reason = reselected && type !== "Modified" ? reasons[type] : why === "initial" ? "relist" : why;
       if (type === "Deleted") {
@@ -209,20 +263,17 @@ export class Subscription implements Subscriber, MarkOwner {
         this.emitDeleted(key, difference.known, { mark, flags, deletedBy, selective: reselected });
       } else {
         const { meta, body, receivedAt } = difference.change;
-        const flags = first && type === "Added" ? initialFlags : ({ synthetic: true, reason, gap } as const);
+        const flags = existing && type === "Added" ? initialFlags : ({ synthetic: true, reason, gap } as const);
         this.emit({ type, key, meta, body, receivedAt, mark, flags });
       }
+      yield;
     }
-    this.listed = true;
     this.suspect = false;
-    this.newestKnown = undefined;
     this.settle(entry);
-    if (!this.recorded) {
-      void commits.flush().then(() => {
-        this.recorded = true;
-      });
-    }
-    return "counted";
+    if (this.recorded) return;
+    void commits.flush().then(() => {
+      this.recorded = true;
+    });
   }
 
   /** Whether it must have come before: the last list covers it, or the mark is past it. */
@@ -257,7 +308,12 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 }
 
-type Gap = NonNullable<EventFlags["gap"]>;
+interface CompleteList {
+  readonly why: ListReason;
+  readonly gap: NonNullable<EventFlags["gap"]>;
+  /** Holds the mark until the list is told. */
+  readonly entry: MarkEntry;
+}
 
 const initialFlags: EventFlags = { initial: true };
 

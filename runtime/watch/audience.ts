@@ -129,7 +129,15 @@ export class Audience {
 
   /** Resolves when nobody is congested any more; undefined where nobody is. */
   get congested(): Promise<void> | undefined {
-    const waits = this.members.flatMap((member) => (member.settled ? (member.subscriber.congested ?? []) : []));
+    const waits: Promise<void>[] = [];
+    for (const member of this.members) {
+      const waiting = member.settled ? member.subscriber.congested : undefined;
+      if (waiting) waits.push(waiting);
+    }
+    for (const { member } of this.listing) {
+      const waiting = member.settled ? undefined : member.subscriber.congested;
+      if (waiting) waits.push(waiting);
+    }
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
   }
 

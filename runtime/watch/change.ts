@@ -26,3 +26,11 @@ export interface Change {
   /** `performance.now()` when its last byte was received; for latency figures. */
   readonly receivedAt: number;
 }
+
+/** The body in memory of its own, where it is a small part of something larger that it would keep alive. */
+export function apart(body: Buffer): Buffer {
+  if (body.length * 2 >= body.buffer.byteLength) return body;
+  const copy = Buffer.allocUnsafeSlow(body.length);
+  body.copy(copy);
+  return copy;
+}

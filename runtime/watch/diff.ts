@@ -1,6 +1,6 @@
 import type { ChangeType } from "../manifest/function.ts";
 import type { Change } from "./change.ts";
-import { objectKey } from "./change.ts";
+import { apart, objectKey } from "./change.ts";
 import { compareResourceVersions } from "./resource-version.ts";
 
 /** An object as its last event left it. */
@@ -25,21 +25,42 @@ export type Difference =
 /** Which of two states of one object counts: the newer, or after a rewind whichever the list shows. */
 export type DiffMode = "newer" | "different";
 
+/** What a complete list says. */
+export interface Differences {
+  /** Deleted first, then by resourceVersion. */
+  readonly found: readonly Difference[];
+  /** How many objects were known before it, and how many of them are gone. */
+  readonly known: number;
+  readonly deleted: number;
+}
+
 /**
  * Finds what happened in a gap, by comparing a list with what was known before it. Items stream in; one that is
- * unchanged is let go at once. Nothing is given until the list is complete: half a list would be read as deletions.
+ * unchanged is let go at once, and of one that changed the body is copied out of the socket's chunk, which it would keep
+ * alive. Nothing is given until the list is complete: half a list would be read as deletions.
  */
 export class GapDiff {
   private readonly lookup: (key: string) => KnownObject | undefined;
   private readonly mode: DiffMode;
+  private readonly unknown: ((key: string, change: Change) => void) | undefined;
+  /** Objects of the list that were known. */
+  private met = 0;
   private readonly seen = new Set<string>();
   private readonly found: { readonly change: Change; readonly difference: Difference }[] = [];
   private readonly replaced: Difference[] = [];
 
-  /** `lookup` gives the live object known by a key, and must not change its answers until `end`. */
-  constructor(lookup: (key: string) => KnownObject | undefined, mode: DiffMode = "newer") {
+  /**
+   * `lookup` gives the live object known by a key; what it knows changes by `unknown` alone until `end`. `unknown` takes
+   * each object that was not known as it comes; without it they are among the differences.
+   */
+  constructor(
+    lookup: (key: string) => KnownObject | undefined,
+    mode: DiffMode = "newer",
+    unknown?: (key: string, change: Change) => void,
+  ) {
     this.lookup = lookup;
     this.mode = mode;
+    this.unknown = unknown;
   }
 
   /** Takes an item; one listed twice, as a restarted page may, counts once. */
@@ -48,6 +69,11 @@ export class GapDiff {
     if (this.seen.has(key)) return;
     this.seen.add(key);
     const known = this.lookup(key);
+    if (!known && this.unknown) {
+      this.unknown(key, change);
+      return;
+    }
+    if (known) this.met++;
     if (known && known.uid !== change.meta.uid) {
       this.replaced.push({ type: "Deleted", key, known, before: change.meta.resourceVersion });
       this.add("Added", key, change);
@@ -55,20 +81,23 @@ export class GapDiff {
     else if (this.changed(known.resourceVersion, change.meta.resourceVersion)) this.add("Modified", key, change);
   }
 
-  /** The complete list's differences: Deleted first, then by resourceVersion. `known` are all the objects known. */
-  end(known: Iterable<readonly [string, KnownObject]>): Difference[] {
+  /** The complete list's differences. `known` are all the objects known. */
+  end(known: Iterable<readonly [string, KnownObject]>): Differences {
     const deleted = [...this.replaced];
     for (const [key, object] of known) {
       if (!this.seen.has(key)) deleted.push({ type: "Deleted", key, known: object, before: undefined });
     }
+    const gone = deleted.length - this.replaced.length;
     // A sort keeps the list's order where resourceVersions cannot be compared.
     this.found.sort(
       (a, b) => compareResourceVersions(a.change.meta.resourceVersion, b.change.meta.resourceVersion) ?? 0,
     );
-    return [...deleted, ...this.found.map(({ difference }) => difference)];
+    const found = [...deleted, ...this.found.map(({ difference }) => difference)];
+    return { found, known: this.met + gone, deleted: deleted.length };
   }
 
-  private add(type: Exclude<ChangeType, "Deleted">, key: string, change: Change): void {
+  private add(type: Exclude<ChangeType, "Deleted">, key: string, given: Change): void {
+    const change = { ...given, body: apart(given.body) };
     this.found.push({ change, difference: { type, key, change } });
   }
 

@@ -17,7 +17,7 @@ function diff(known: readonly Item[], listed: readonly Item[], mode: "newer" | "
   );
   const gap = new GapDiff((it) => before.get(it), mode);
   for (const { name, uid, rv } of listed) gap.item(change("Added", name, rv, { uid }));
-  return gap.end(before).map((it) => `${it.type} ${it.key.slice(7)}`);
+  return gap.end(before).found.map((it) => `${it.type} ${it.key.slice(7)}`);
 }
 
 const a = { name: "a", uid: "1", rv: 10 };

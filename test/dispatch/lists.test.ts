@@ -1,0 +1,181 @@
+import { describe, expect, it } from "vitest";
+import { settle, VirtualClock } from "../virtual-clock.ts";
+import { change, done, Harness, manifest, quiet, trigger } from "./harness.ts";
+
+const many = (count: number, rv: number) =>
+  Array.from({ length: count }, (_, index) => change("Added", `n${index}`, rv + index));
+
+describe("a first list", () => {
+  it("reaches handlers while it is read, and is no position before its end", async () => {
+    const it = await Harness.open();
+    const receiver = it.subscription.list("initial", undefined);
+    receiver.item(change("Added", "a", 5));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@5"]);
+    expect(it.runner.deliveries[0]?.flags).toEqual({ initial: true });
+    expect([it.subscription.lowWaterMark, it.function.status().ready]).toEqual([undefined, false]);
+    receiver.item(change("Added", "b", 3));
+    receiver.end("9");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@5", "Added b@3"]);
+    expect(it.subscription.lowWaterMark).toBe("9");
+  });
+
+  it("is no position while something of it waits", async () => {
+    const it = await Harness.open();
+    it.runner.answer = () => undefined;
+    const receiver = it.subscription.list("initial", undefined);
+    receiver.item(change("Added", "a", 5));
+    receiver.end("9");
+    await quiet(it.runner);
+    expect(it.subscription.lowWaterMark).toBe(undefined);
+    await it.runner.end("a");
+    expect(it.subscription.lowWaterMark).toBe("9");
+  });
+
+  it("that breaks off leaves no position, and what it brought is not told again but for what changed since", async () => {
+    const it = await Harness.open();
+    const half = it.subscription.list("initial", undefined);
+    for (const item of [change("Added", "a", 5), change("Added", "b", 6), change("Added", "c", 7)]) half.item(item);
+    half.abort();
+    await quiet(it.runner);
+    expect(it.subscription.lowWaterMark).toBe(undefined);
+    const again = [change("Added", "a", 5), change("Added", "b", 12), change("Added", "d", 13)];
+    await it.list(20, again, "initial");
+    await quiet(it.runner);
+    expect(it.runner.told.slice(0, 3)).toEqual(["Added a@5", "Added b@6", "Added c@7"]);
+    expect(it.runner.told.slice(3).sort()).toEqual(["Added d@13", "Deleted c@7", "Modified b@12"]);
+    expect(it.subscription.lowWaterMark).toBe("20");
+  });
+
+  it("that a kill breaks off is not told again but for what had not ended, flagged", async () => {
+    const it = await Harness.open();
+    it.runner.answer = ({ object }) => (object.name === "b" ? undefined : done);
+    const half = it.subscription.list("initial", undefined);
+    for (const item of [change("Added", "a", 5), change("Added", "b", 6)]) half.item(item);
+    await quiet(it.runner);
+    await it.clock.advance(1000);
+    const next = await it.restart();
+    next.runner.answer = () => done;
+    await next.list(20, [change("Added", "a", 5), change("Added", "b", 6), change("Added", "c", 7)], "initial");
+    await quiet(next.runner);
+    expect(next.runner.told).toEqual(["Added a@5", "Added b@6", "Added c@7", "Added b@6 #2 !"]);
+    expect(next.subscription.lowWaterMark).toBe("20");
+  });
+
+  it("that is skipped is known as it is read", async () => {
+    const it = await Harness.open({ manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) });
+    const receiver = it.subscription.list("initial", undefined);
+    for (const item of many(300, 5)) receiver.item(item);
+    await it.clock.advance(1000);
+    expect([...it.disk.views.values()][0]?.known.size).toBe(300);
+    receiver.end("400");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual([]);
+    expect(it.subscription.lowWaterMark).toBe("400");
+  });
+});
+
+describe("with what is there skipped, what comes while a first list is read again is news", () => {
+  const skips = { manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) };
+
+  it("such as an object that took a known name over", async () => {
+    const it = await Harness.open(skips);
+    const half = it.subscription.list("initial", undefined);
+    half.item(change("Added", "a", 5));
+    half.abort();
+    await it.list(20, [change("Added", "a", 15, { uid: "second" }), change("Added", "b", 6)], "initial");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Deleted a@5", "Added a@15"]);
+    await it.list(30, [change("Added", "a", 15, { uid: "second" }), change("Added", "b", 6)]);
+    await quiet(it.runner);
+    expect(it.runner.told).toHaveLength(2);
+  });
+
+  it("such as one that was created while an event held the position back until a kill", async () => {
+    const it = await Harness.open(skips);
+    const half = it.subscription.list("initial", undefined);
+    half.item(change("Added", "a", 5));
+    half.abort();
+    it.runner.answer = () => undefined;
+    await it.list(20, [change("Added", "a", 15)], "initial");
+    it.subscription.change(change("Added", "b", 25));
+    await it.clock.advance(1000);
+    expect(it.subscription.lowWaterMark).toBe(undefined);
+    const next = await it.restart(skips);
+    next.runner.answer = () => done;
+    await next.list(30, [change("Added", "a", 15), change("Added", "b", 25)], "initial");
+    await quiet(next.runner);
+    expect(next.runner.told.slice(2).sort()).toEqual(["Added b@25 !", "Modified a@15 !"]);
+  });
+});
+
+describe("a list after a gap", () => {
+  it("is told once it is complete, deletions first", async () => {
+    const it = await Harness.open({ manifest: manifest({ concurrency: 1 }) });
+    await it.list(9, [change("Added", "a", 5), change("Added", "b", 6)], "initial");
+    await quiet(it.runner);
+    const receiver = it.subscription.list("relist", "9");
+    receiver.item(change("Added", "c", 15));
+    receiver.item(change("Added", "b", 12));
+    await quiet(it.runner);
+    expect(it.runner.told).toHaveLength(2);
+    receiver.end("20");
+    await quiet(it.runner);
+    expect(it.runner.told.slice(2)).toEqual(["Deleted a@5", "Modified b@12", "Added c@15"]);
+  });
+
+  it("with many differences gives way to other work every 10 ms, and live changes wait behind it", async () => {
+    const it = await Harness.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
+    it.runner.answer = () => undefined;
+    await it.list(1, [], "initial");
+    const receiver = it.subscription.list("relist", "1");
+    for (const item of many(1000, 10)) receiver.item(item);
+    expect(receiver.end("2000")).toBe("counted");
+    it.subscription.change(change("Modified", "n1", 2001));
+    it.subscription.bookmark("2002");
+    const taken = [accepted(it)];
+    while (it.subscription.congested && taken.length < 1000) {
+      await new Promise((resolve) => setImmediate(resolve));
+      taken.push(accepted(it));
+    }
+    expect(taken.at(-1)).toBe(1001);
+    const inOneTurn = taken.map((count, turn) => count - (taken[turn - 1] ?? 0));
+    // Each event costs this clock a millisecond at least.
+    expect(Math.max(...inOneTurn)).toBeLessThanOrEqual(11);
+    expect(it.subscription.lowWaterMark).toBe("1");
+    it.runner.answer = () => done;
+    await it.runner.end("n0");
+    expect(it.runner.told.filter((told) => told.includes(" n1@"))).toEqual(["Added n1@11", "Modified n1@2001"]);
+    expect(it.subscription.lowWaterMark).toBe("2002");
+  });
+
+  it("that follows at once finds the one before told to its end", async () => {
+    const it = await Harness.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
+    await it.list(1, [], "initial");
+    const first = it.subscription.list("relist", "1");
+    for (const item of many(100, 10)) first.item(item);
+    first.end("200");
+    const second = it.subscription.list("relist", "200");
+    for (const item of many(100, 10)) second.item(item);
+    second.end("300");
+    while (it.subscription.congested) await settle();
+    await quiet(it.runner);
+    expect(it.runner.told).toHaveLength(100);
+    expect(it.subscription.lowWaterMark).toBe("300");
+  });
+});
+
+/** A clock on which each look takes a millisecond: work takes time. */
+class WorkingClock extends VirtualClock {
+  private looks = 0;
+
+  override monotonic(): number {
+    return super.monotonic() + this.looks++;
+  }
+}
+
+function accepted(it: Harness): number {
+  const { queued, inFlight, spilled } = it.function.status();
+  return queued + inFlight + spilled;
+}
