@@ -13,8 +13,8 @@ export function executorProgram(): Program {
   return [...requiredFlags, ...permissionFlags(main), "--disable-warning=ExperimentalWarning", main];
 }
 
-/** How an executor is started: nothing of the starter's environment, folder or files. */
-export const executorSurroundings = { cwd: "/", env: { TZ: "UTC" } } as const;
+/** How an executor is started: nothing of the starter's environment, folder or files; under a name of its own in `ps`. */
+export const executorSurroundings = { cwd: "/", env: { TZ: "UTC" }, argv0: "watchfire executor" } as const;
 
 /** Node's own permission model as a further wall: the executor may read its code and nothing else, and start nothing. */
 function permissionFlags(main: string): string[] {

@@ -36,6 +36,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
     );
     expect(args.filter((arg) => /allow-(fs-write|child|worker)/.test(arg))).toEqual([]);
     expect(args).not.toContain("--allow-fs-read=*");
+    expect(args[0]).toBe("watchfire executor");
   });
 
   it("ends when its parent is killed, whatever its isolates do", async () => {

@@ -1,4 +1,5 @@
-import { RunContext, setEnv } from "./context.guest.ts";
+import type { Context } from "../../../sdk/index.ts";
+import { createContext, setEnv } from "./context.guest.ts";
 import { errorJson } from "./failure.guest.ts";
 import { hardenRealm } from "./harden.guest.ts";
 import { installConsole } from "./log.guest.ts";
@@ -28,7 +29,7 @@ import { installWeb } from "./web.guest.ts";
 // Runs once per isolate, before the handler's bundle. What it leaves for the executor (and takes from the global object
 // before the handler could see it) are functions of strings: `pump` brings work in, `drain` brings results out.
 
-let handler: ((event: unknown, context: RunContext) => unknown) | undefined;
+let handler: ((event: unknown, context: Context) => unknown) | undefined;
 let loadFailure = `["missing","Error","",""]`;
 
 /** Takes the bundle's default export. */
@@ -55,7 +56,7 @@ function start(no: number, text: string, oldText: string | undefined): void {
       return;
     }
     if (oldText !== undefined) defineOldObject(event, oldText);
-    const result = apply(handler as never, undefined, [event, new RunContext(run)]);
+    const result = apply(handler as never, undefined, [event, createContext(run)]);
     if ((typeof result === "object" && result !== null) || typeof result === "function") {
       follow(
         result,

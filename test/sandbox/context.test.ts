@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { stageForTest } from "./stage.ts";
+
+test("a handler may spread its context, and hand on what it makes of it", async () => {
+  const stage = stageForTest();
+  await stage.load(
+    "f",
+    `export default async (event, ctx) => {
+      const more = { ...ctx, extra: 1 };
+      await more.kube.get({ apiVersion: "v1", kind: "ConfigMap", name: "a", namespace: "b" });
+      const { log, env } = ctx;
+      more.log.info("spread", { names: Object.keys(more).sort(), token: more.env.TOKEN, same: log === more.log && env === more.env });
+      if (more.signal !== ctx.signal || typeof more.fetch !== "function" || !("events" in ctx)) throw new Error("parts differ");
+    };`,
+    { env: { TOKEN: "t" } },
+  );
+  expect((await stage.run("f")).type).toBe("ok");
+  const names = ["env", "events", "extra", "fetch", "kube", "log", "metrics", "signal"];
+  expect(stage.logs.map(({ fields }) => fields)).toEqual([{ names, token: "t", same: true }]);
+  expect(stage.calls.map(({ operation }) => operation)).toEqual(["kube.get"]);
+});
+
+test("a handler that meddles with the language's own objects changes nobody's context but its own", async () => {
+  const stage = stageForTest();
+  const code = `
+    Object.defineProperty(Object.prototype, "kube", { value: "mine", configurable: true });
+    globalThis.Proxy = class { constructor() { return {}; } };
+    Array.prototype[Symbol.iterator] = () => { throw new Error("iterated"); };
+    export default (event, ctx) => { ctx.log.info(typeof ctx.kube.get + Object.keys(ctx).length); };`;
+  await stage.load("f", code);
+  expect((await stage.run("f")).type).toBe("ok");
+  expect(stage.logs.map(({ message }) => message)).toEqual(["function7"]);
+});
