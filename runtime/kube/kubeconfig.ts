@@ -1,14 +1,14 @@
-import { access, readFile } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import type { Cluster, KubeConfig, User } from "@kubernetes/client-node";
-import { parse } from "yaml";
-import { z } from "zod";
 import { type Clock, systemClock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import { lowerFirst } from "../errors.ts";
+import { showPath } from "../manifest/path.ts";
 import { ExecPlugin, execSchema } from "./exec-plugin.ts";
 import { HttpTransport } from "./http-transport.ts";
-import { type Impersonation, impersonationHeaders, impersonationSchema } from "./impersonation.ts";
+import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
+import { configFault, type Kubeconfig, readKubeconfig, wordsOf } from "./kubeconfig-file.ts";
 import { KubeconfigIdentity } from "./kubeconfig-identity.ts";
 import { proxyFromEnvironment } from "./proxy.ts";
 import { TokenFile } from "./token-file.ts";
@@ -44,51 +44,87 @@ export interface KubeconfigConnection {
  */
 export async function connectKubeconfig(options: KubeconfigOptions): Promise<KubeconfigConnection> {
   const clock = options.clock ?? systemClock;
-  const { config, context } = await loadConfig(options);
+  const { config, context, files } = await loadConfig(options);
   const cluster = config.getCurrentCluster();
   const user: FullUser | null = config.getCurrentUser();
+  const names = config.getContextObject(config.getCurrentContext());
+  const absent = (kind: string, name: string | undefined, known: readonly { name: string }[]) =>
+    configFault({
+      what: `the context ${context} names the ${kind} ${JSON.stringify(name)}, which is not there`,
+      place: { file: files },
+      hint: `the ${kind}s are: ${known.map((each) => each.name).join(", ")}`,
+    });
+  if (!cluster) throw absent("cluster", names?.cluster, config.clusters);
+  if (!user && names?.user) throw absent("user", names.user, config.users);
   const impersonation = impersonationHeaders(user?.impersonation ?? {});
-  if (!cluster) throw configFault(`the context ${context} names no cluster that the kubeconfig has`);
+  await checkFiles(cluster, user, files);
   const proxy = cluster.proxyUrl || proxyFromEnvironment(cluster.server, options.environment);
   const transport = new HttpTransport({
     server: cluster.server,
-    identity: new KubeconfigIdentity(config, ownCredentials(cluster, user, options, clock), impersonation),
+    identity: new KubeconfigIdentity(config, ownCredentials(cluster, user, options, files, clock), impersonation),
     clock,
     userAgent: options.userAgent ?? "watchfire",
     description: `${cluster.server} (context ${context})`,
     proxy,
   });
-  const defaultNamespace = config.getContextObject(config.getCurrentContext())?.namespace?.trim() || "default";
+  const defaultNamespace = names?.namespace?.trim() || "default";
   return { transport, context, defaultNamespace };
 }
 
-async function loadConfig(options: KubeconfigOptions): Promise<{ config: KubeConfig; context: string }> {
+/** `files` as a fault names them. */
+async function loadConfig(options: KubeconfigOptions): Promise<{ config: KubeConfig; context: string; files: string }> {
   const files = await kubeconfigFiles(options);
+  const read = await Promise.all(files.map(readKubeconfig));
   const client = await import("@kubernetes/client-node");
   const config = new client.KubeConfig();
   if (files.length === 0) {
     config.loadFromCluster();
-    return { config, context: "in-cluster" };
+    return { config, context: "in-cluster", files: accountTokenFile };
   }
-  for (const file of files) {
+  for (const [index, file] of files.entries()) {
     const loaded = new client.KubeConfig();
     try {
       loaded.loadFromFile(file);
-      addDropped(loaded, await readFile(file, "utf8"), dirname(file));
-    } catch (error) {
-      throw configFault(`the kubeconfig ${file} cannot be read: ${(error as Error).message}`);
+    } catch (cause) {
+      const what = `client-node cannot take it: ${lowerFirst((cause as Error).message)}`;
+      throw configFault({ what, place: { file }, cause });
     }
+    addDropped(loaded, read[index]?.users, dirname(file));
     mergeFirstWins(config, loaded);
   }
-  const context = options.context ?? config.currentContext;
-  if (!context) throw configFault(`${files.join(", ")} names no current context`, "name one with --context");
-  if (!config.getContextObject(context)) {
-    const known = config.getContexts().map((each) => each.name);
-    throw configFault(`there is no context ${context} in ${files.join(", ")}`, `name one of: ${known.join(", ")}`);
-  }
+  const shown = files.join(", ");
+  const context = contextOf(config, options.context, shown);
   config.setCurrentContext(context);
   allowPlainHttp(config);
-  return { config, context };
+  return { config, context, files: shown };
+}
+
+/** The context's name. @throws WatchfireError WF_KUBE_CONFIG where there is none of it */
+function contextOf(config: KubeConfig, asked: string | undefined, file: string): string {
+  const place = { file };
+  const known = config.getContexts().map(({ name }) => name);
+  if (known.length === 0) {
+    throw configFault({ what: "the kubeconfig has no contexts", place, hint: "name one that has, with --kubeconfig" });
+  }
+  const context = asked ?? config.currentContext;
+  if (context && known.includes(context)) return context;
+  const hint = `name one ${asked === undefined ? "with --context" : "of"}: ${known.join(", ")}`;
+  if (!context) throw configFault({ what: "the kubeconfig names no current context", place, hint });
+  throw configFault({ what: `there is no context ${JSON.stringify(context)}`, place, hint });
+}
+
+/** A missing certificate would show as a cluster that does not answer. */
+async function checkFiles(cluster: Cluster, user: User | null, kubeconfig: string): Promise<void> {
+  const named = {
+    "certificate-authority": cluster.caFile,
+    "client-certificate": user?.certFile,
+    "client-key": user?.keyFile,
+  };
+  for (const [field, file] of Object.entries(named)) {
+    if (!file || (await exists(file))) continue;
+    const what = `the file of ${field} is not there`;
+    throw configFault({ what, place: { file: kubeconfig }, actual: file });
+  }
 }
 
 /** The files to read, in the order in which their entries win; none for the pod's own account. */
@@ -99,15 +135,16 @@ async function kubeconfigFiles(options: KubeconfigOptions): Promise<string[]> {
     // As kubectl does: files of the list that do not exist are passed over.
     const present = await Promise.all(listed.map(exists));
     const found = listed.filter((_, index) => present[index]);
-    if (found.length === 0) throw configFault(`no file of KUBECONFIG exists: ${listed.join(", ")}`);
+    if (found.length === 0)
+      throw configFault({ what: "no file that KUBECONFIG names exists", actual: listed.join(", ") });
     return found;
   }
   if (options.context !== undefined) return [join(options.environment.HOME ?? homedir(), ".kube", "config")];
   if (await exists(accountTokenFile)) return [];
-  throw configFault(
-    "no cluster is named, and this is no pod with an account of its own",
-    "pass --kubeconfig FILE, set KUBECONFIG, or name a context of ~/.kube/config with --context",
-  );
+  throw configFault({
+    what: "no cluster is named, and this is no pod with an account of its own",
+    hint: "pass --kubeconfig FILE, set KUBECONFIG, or name a context of ~/.kube/config with --context",
+  });
 }
 
 async function exists(file: string): Promise<boolean> {
@@ -117,23 +154,12 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-const usersSchema = z.looseObject({
-  users: z
-    .array(
-      z.looseObject({
-        name: z.string(),
-        user: impersonationSchema.extend({ tokenFile: z.string().optional() }).nullish(),
-      }),
-    )
-    .nullish(),
-});
-
 /** A user with what client-node drops of it. */
 type FullUser = User & { readonly impersonation?: Impersonation };
 
 /** client-node knows neither the key `tokenFile`, which its file authenticator takes from this place, nor all of `as`. */
-function addDropped(config: KubeConfig, text: string, folder: string): void {
-  for (const { name, user } of usersSchema.parse(parse(text)).users ?? []) {
+function addDropped(config: KubeConfig, users: Kubeconfig["users"], folder: string): void {
+  for (const { name, user } of users ?? []) {
     if (!user) continue;
     config.users = config.users.map((each) => (each.name === name ? { ...each, impersonation: user } : each));
     if (user.tokenFile === undefined) continue;
@@ -162,13 +188,20 @@ function allowPlainHttp(config: KubeConfig): void {
 }
 
 /** The two kinds of credentials that client-node does not renew well enough, as ours. */
-function ownCredentials(cluster: Cluster, user: User | null, options: KubeconfigOptions, clock: Clock) {
+function ownCredentials(cluster: Cluster, user: User | null, options: KubeconfigOptions, files: string, clock: Clock) {
   const tokenFile: unknown = user?.authProvider?.config?.tokenFile;
   if (typeof tokenFile === "string") return new TokenFile(tokenFile, clock);
   const exec: unknown = user?.exec ?? user?.authProvider?.config?.exec;
   if (exec === undefined || exec === null) return undefined;
   const spec = execSchema.safeParse(exec);
-  if (!spec.success) throw configFault("the user's exec section is not well formed", z.prettifyError(spec.error));
+  if (!spec.success) {
+    const [issue] = spec.error.issues;
+    const at = showPath(issue?.path ?? []);
+    throw configFault({
+      what: `the exec section of the user ${user?.name} cannot be used at ${at}: ${wordsOf(issue)}`,
+      place: { file: files },
+    });
+  }
   const info = {
     server: cluster.server,
     ...(cluster.caData ? { "certificate-authority-data": cluster.caData } : {}),
@@ -177,8 +210,4 @@ function ownCredentials(cluster: Cluster, user: User | null, options: Kubeconfig
     ...(cluster.proxyUrl ? { "proxy-url": cluster.proxyUrl } : {}),
   };
   return new ExecPlugin(spec.data, info, options.environment, clock);
-}
-
-function configFault(what: string, hint?: string): WatchfireError {
-  return new WatchfireError("WF_KUBE_CONFIG", { what, ...(hint ? { hint } : {}) });
 }

@@ -1,10 +1,10 @@
-import { isUtf8 } from "node:buffer";
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "./function.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
 import type { ExpressionChecker } from "./rules.ts";
+import { decodeUtf8 } from "./utf8.ts";
 
 /** A manifest is a page of text; a file above this is something else. */
 const fileLimit = 1024 * 1024;
@@ -105,26 +105,10 @@ function readText(file: string): string | WatchfireError {
     new WatchfireError("WF_MANIFEST_UNREADABLE", { what, place: { file }, actual, cause });
   try {
     const { size } = statSync(file);
-    return size > fileLimit ? unreadable("the file is too large", `${size} bytes`) : readUtf8(readFileSync(file), file);
+    if (size > fileLimit) return unreadable("the file is too large", `${size} bytes`);
+    return decodeUtf8(readFileSync(file), file, "WF_MANIFEST_UNREADABLE");
   } catch (cause) {
+    if (cause instanceof WatchfireError) return cause;
     return unreadable("the file cannot be read", (cause as NodeJS.ErrnoException).code, cause);
-  }
-}
-
-/** YAML may be UTF-16 as well; a manifest is UTF-8, as all that reads it beside the runtime expects. */
-function readUtf8(bytes: Buffer, file: string): string | WatchfireError {
-  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
-  for (let start = 0, line = 1; ; line++) {
-    const newline = bytes.indexOf(0x0a, start);
-    const end = newline < 0 ? bytes.length : newline;
-    const text = bytes.subarray(start, end);
-    if (!isUtf8(text)) {
-      return new WatchfireError("WF_MANIFEST_UNREADABLE", {
-        what: "the file is not UTF-8",
-        place: { file, line, column: text.toString("utf8").indexOf("\uFFFD") + 1 },
-        hint: "save it as UTF-8",
-      });
-    }
-    start = end + 1;
   }
 }
