@@ -11,6 +11,9 @@ const descriptor = "the number of a descriptor, 3 or more";
 const schema = z.object({
   /** The namespace of the runtime's pod, by the downward API. */
   POD_NAMESPACE: z.string().optional(),
+  /** The pod's name and uid, by the downward API: who runs for the Lease. */
+  POD_NAME: z.string().optional(),
+  POD_UID: z.string().optional(),
   WATCHFIRE_LOG_LEVEL: z.enum(logLevels, { error: `one of ${logLevels.join(", ")}` }).default("info"),
   /** Set by the launcher: a descriptor that closes when the launcher dies. */
   WATCHFIRE_LAUNCHER_FD: z.coerce
@@ -25,6 +28,8 @@ export interface Environment {
   /** All of it, for credential plugins that are started with it. */
   readonly variables: Readonly<NodeJS.ProcessEnv>;
   readonly podNamespace: string | undefined;
+  readonly podName: string | undefined;
+  readonly podUid: string | undefined;
   readonly logLevel: LogLevel;
   readonly launcherFd: number | undefined;
 }
@@ -40,6 +45,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
   return Object.freeze({
     variables: Object.freeze(set),
     podNamespace: env.POD_NAMESPACE,
+    podName: env.POD_NAME,
+    podUid: env.POD_UID,
     logLevel: env.WATCHFIRE_LOG_LEVEL,
     launcherFd: env.WATCHFIRE_LAUNCHER_FD,
   });

@@ -8,7 +8,7 @@ import { type ErrorCode, WatchfireError } from "./errors.ts";
 import type { KubeTransport } from "./kube/transport.ts";
 import type { FunctionManifest, Trigger } from "./manifest/function.ts";
 import type { Logger } from "./observe/log.ts";
-import type { Rooms } from "./rooms.ts";
+import type { ActiveRooms } from "./rooms.ts";
 import { NamespaceScope } from "./watch/namespace-scope.ts";
 import { type SourceSpec, sourceKey } from "./watch/source-spec.ts";
 import type { Watch } from "./watch/watches.ts";
@@ -17,7 +17,7 @@ import type { Watch } from "./watch/watches.ts";
 const envRetryMs = 10_000;
 
 export interface DeploymentParts
-  extends Pick<Rooms, "sandbox" | "dispatcher" | "watches" | "redactor" | "manifests" | "grants"> {
+  extends Pick<ActiveRooms, "sandbox" | "dispatcher" | "watches" | "redactor" | "manifests" | "grants"> {
   readonly transport: KubeTransport;
   readonly accounts?: FunctionAccounts | undefined;
   /** Where `env` references are read. */

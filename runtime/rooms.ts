@@ -1,26 +1,30 @@
 import { availableParallelism } from "node:os";
 import { Access } from "./access/access.ts";
+import { runtimeAccount } from "./access/account.ts";
 import type { FunctionAccounts } from "./access/function-accounts.ts";
 import { Redactor } from "./access/redactor.ts";
 import { DeadLetters } from "./checkpoint/dead-letters.ts";
-import { SqliteStore } from "./checkpoint/sqlite.ts";
 import type { CheckpointStore } from "./checkpoint/store.ts";
 import type { Clock, Random } from "./clock.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { WatchfireError } from "./errors.ts";
 import { Discovery } from "./kube/discovery.ts";
 import type { KubeTransport } from "./kube/transport.ts";
+import { Elector } from "./lease/elector.ts";
+import { leaseApi } from "./lease/lease-api.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
 import { guestOutput } from "./observe/guest-output.ts";
 import type { Logger } from "./observe/log.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { loggedRunner } from "./observe/run-log.ts";
 import { sourceLog } from "./observe/source-log.ts";
+import { eligibleFor } from "./positions.ts";
 import { GrantWatch } from "./rbac/grant-watch.ts";
 import { WatchGrants } from "./rbac/watch-grants.ts";
 import { Sandbox } from "./sandbox/sandbox.host.ts";
 import { Warden } from "./sandbox/warden.host.ts";
 import { Watches } from "./watch/watches.ts";
+import { callsWhileHeld, runnerWhileHeld } from "./while-held.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
 const executorLimit = 4;
@@ -39,6 +43,10 @@ export interface RuntimeOptions {
   readonly account?: string;
   /** Take up, beside the folder's, what `watchfire deploy` wrote into the runtime's namespace. Default false. */
   readonly deployed?: boolean;
+  /** Run for the Lease that `account` names, and do nothing before it is held. Default: nobody else is there. */
+  readonly election?: Candidate | undefined;
+  /** Where positions are kept: on a volume, or in Secrets that every replica reaches. Default `sqlite`. */
+  readonly store?: "sqlite" | "kubernetes";
   /** Keep a Function object of each function in the runtime's namespace. Default false. */
   readonly functionStatus?: boolean;
   readonly listen: { readonly host: string; readonly port: number };
@@ -53,38 +61,50 @@ export interface RuntimeOptions {
   readonly successLevel?: "debug" | "info";
 }
 
-/** The rooms, each made and handed what it needs; what a function's deployment works with. */
+/** Who runs for the Lease. */
+export interface Candidate {
+  /** Another than this is waited for; whoever has the same is taken for dead. `<pod>_<its uid>` in a pod. */
+  readonly identity: string;
+  /** The pod's name, or the machine's: where positions on a volume are. */
+  readonly pod: string;
+}
+
+/** The rooms that a standby has, too, each made and handed what it needs. */
 export interface Rooms {
-  readonly store: CheckpointStore;
   readonly metrics: Metrics;
   readonly redactor: Redactor;
   /** The manifests that calls are checked against; kept in step with the code that runs. */
   readonly manifests: Map<string, FunctionManifest>;
   readonly access: Access;
-  /** Where functions have accounts of their own: what these lack. */
-  readonly grants: GrantWatch | undefined;
+  /** Told when the API server refuses a function's call, once there is somebody to hear it. */
+  readonly refusals: { heardBy?: (functionName: string) => void };
   readonly watchGrants: WatchGrants;
   readonly sandbox: Sandbox;
   /** Where executors run in a container of their own. */
   readonly warden: Warden | undefined;
   readonly watches: Watches;
-  readonly dispatcher: Dispatcher;
-  readonly deadLetters: DeadLetters;
-  /** Resolves with the reason if another runtime takes the data folder over. */
-  readonly lost: Promise<WatchfireError>;
+  /** Where other replicas may run. */
+  readonly elector: Elector | undefined;
 }
 
-/**
- * Opens the store and makes every room around it.
- * @throws WatchfireError of the checkpoint section when the data folder cannot be used
- */
+/** With those that only one replica may have; what a function's deployment works with. */
+export interface ActiveRooms extends Rooms {
+  readonly store: CheckpointStore;
+  readonly dispatcher: Dispatcher;
+  readonly deadLetters: DeadLetters;
+  /** Where functions have accounts of their own: what these lack. */
+  readonly grants: GrantWatch | undefined;
+}
+
+/** Makes what a standby has. */
 export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
   const { transport, clock, random, log } = options;
-  const store = new SqliteStore({ folder: options.data });
   const metrics = new Metrics();
   const redactor = new Redactor();
   const manifests = new Map<string, FunctionManifest>();
   const discovery = new Discovery(transport, clock);
+  const refusals: Rooms["refusals"] = {};
+  const elector = options.election && makeElector(options, options.election);
   const access = new Access({
     transport,
     discovery,
@@ -94,13 +114,13 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     log,
     observer: metrics.access,
     accounts: options.accounts,
-    refused: (name) => grants?.suspect(name),
+    refused: (name) => refusals.heardBy?.(name),
   });
   const warden = options.executorSocket ? await Warden.listen(options.executorSocket, log) : undefined;
   const sandbox = new Sandbox({
     ...(warden && { launch: warden.launch }),
     executors: Math.min(availableParallelism(), executorLimit),
-    hostCalls: access,
+    hostCalls: elector ? callsWhileHeld(access, elector) : access,
     output: guestOutput(log, metrics.user, redactor),
     clock,
     log,
@@ -113,38 +133,56 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     random,
     observer: { ...metrics.sources, stateChanged: sourceLog(log) },
   });
-  const lost = Promise.withResolvers<WatchfireError>();
+  return {
+    metrics,
+    redactor,
+    manifests,
+    access,
+    refusals,
+    watchGrants: new WatchGrants({ transport, watches, clock }),
+    sandbox,
+    warden,
+    watches,
+    elector,
+  };
+}
+
+/** Makes what only one replica may have, on the store that it has opened. `onLost`: another runtime has taken the store over. */
+export async function activate(
+  rooms: Rooms,
+  store: CheckpointStore,
+  options: RuntimeOptions,
+  onLost: (error: WatchfireError) => void,
+): Promise<ActiveRooms> {
+  const { clock, random, log } = options;
+  const { metrics, redactor, sandbox, watches, elector, manifests } = rooms;
+  const runner = loggedRunner(sandbox, log, redactor, options.successLevel ?? "debug");
   const dispatcher = await Dispatcher.open({
     store,
-    runner: loggedRunner(sandbox, log, redactor, options.successLevel ?? "debug"),
+    runner: elector ? runnerWhileHeld(runner, elector) : runner,
     clock,
     random,
     log,
     observer: metrics.dispatch,
-    onLost: lost.resolve,
+    onLost,
+    ...(elector && { permitted: () => elector.holds }),
   });
   const grants = options.accounts && watchGrants(options.accounts, manifests, dispatcher, options);
-  const deadLetters = new DeadLetters(store, dispatcher);
+  if (grants) rooms.refusals.heardBy = (name) => grants.suspect(name);
   metrics.watch({
     functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
     deadLetters: async () => new Map(dispatcher.status().map((each) => [each.function, each.deadLetters])),
   });
-  return {
-    store,
-    metrics,
-    redactor,
-    manifests,
-    access,
-    grants,
-    watchGrants: new WatchGrants({ transport, watches, clock }),
-    sandbox,
-    warden,
-    watches,
-    dispatcher,
-    deadLetters,
-    lost: lost.promise,
-  };
+  return { ...rooms, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), grants };
+}
+
+function makeElector(
+  { transport, namespace, account = runtimeAccount, clock, random, log }: RuntimeOptions,
+  { identity, pod }: Candidate,
+): Elector {
+  const api = leaseApi(transport, namespace, account);
+  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod) });
 }
 
 /** Holds a function's events while its account lacks what the manifest declares: every attempt would fail. */
@@ -159,17 +197,15 @@ function watchGrants(
     else log.info({ function: name }, "function has its rights again");
     dispatcher[fault ? "hold" : "release"](name);
   };
-  const grants = new GrantWatch({ accounts, functions, clock, changed });
-  grants.start();
-  return grants;
+  return new GrantWatch({ accounts, functions, clock, changed });
 }
 
 /** Closes every room; `clean`: nothing was in flight and everything known is in the store. */
-export async function closeRooms(rooms: Rooms, clean: boolean): Promise<void> {
+export async function closeRooms(rooms: Rooms & Partial<ActiveRooms>, clean: boolean): Promise<void> {
   await Promise.all([rooms.grants?.close(), rooms.watchGrants.close()]);
   await rooms.watches.close();
   await rooms.sandbox.close(0);
   rooms.warden?.close();
   await rooms.access.close();
-  await rooms.store.close(clean);
+  await rooms.store?.close(clean);
 }

@@ -6,17 +6,19 @@ import { FolderSource } from "./deployed/folder-source.ts";
 import type { FunctionOffer, FunctionSource, RejectedOffer } from "./deployed/function-source.ts";
 import { MergedSource } from "./deployed/merged-source.ts";
 import { Deployment, type Occasion } from "./deployment.ts";
-import type { WatchfireError } from "./errors.ts";
+import { WatchfireError } from "./errors.ts";
 import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
 import { clusterUid } from "./kube/cluster-facts.ts";
 import { contactFault } from "./kube/contact-fault.ts";
+import type { Elector } from "./lease/elector.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
 import { leaveAddress } from "./observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "./observe/endpoints.ts";
 import { RefusalLog, type Refused } from "./observe/refusal-log.ts";
-import { closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./rooms.ts";
-import { describeStatus, isSettled, type Status } from "./status.ts";
+import { openPositions } from "./positions.ts";
+import { type ActiveRooms, activate, closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./rooms.ts";
+import { describeStandby, describeStatus, isSettled, type Status } from "./status.ts";
 
 /** Waiting for a cluster that does not answer at the start: as often as a source would try at its slowest. */
 const clusterRetryMs = 5_000;
@@ -27,12 +29,16 @@ const drainMs = 25_000;
 /** How often `untilReady` looks: at first often, since a start takes moments; then ever less, in case it never is. */
 const readyPollMs = { from: 5, to: 1_000 };
 
-/** Everything running: one functions folder on one cluster. */
+/** Everything running: one functions folder on one cluster. Where there may be others it is a standby until it holds the Lease. */
 export class Runtime {
-  /** Resolves with the reason if another runtime takes the data folder over: this one has stopped dispatching. */
+  /** Resolves with the reason why it cannot go on: the Lease or the store went to another, or no store can be opened. */
   readonly lost: Promise<WatchfireError>;
   private readonly options: RuntimeOptions;
   private readonly rooms: Rooms;
+  private readonly losing = Promise.withResolvers<WatchfireError>();
+  /** Undefined while it is a standby. */
+  private active: ActiveRooms | undefined;
+  private activating: Promise<void> = Promise.resolve();
   private endpoints: Endpoints | undefined;
   private readonly deployments = new Map<string, Deployment>();
   private readonly refusals: RefusalLog;
@@ -40,6 +46,7 @@ export class Runtime {
   /** Aborts when nothing more is to be brought: reading may wait for the cluster. */
   private readonly stopping = new AbortController();
   private readonly publisher: StatusPublisher | undefined;
+  private offers: readonly FunctionOffer[] = [];
   private rejected: readonly RejectedOffer[] = [];
   /** Whether the functions that were read last are all there are. */
   private complete = false;
@@ -51,7 +58,9 @@ export class Runtime {
   private constructor(options: RuntimeOptions, rooms: Rooms) {
     this.options = options;
     this.rooms = rooms;
-    this.lost = rooms.lost;
+    this.lost = this.losing.promise;
+    rooms.metrics.leader(() => this.isActive);
+    void rooms.elector?.lost.then(this.losing.resolve);
     this.refusals = new RefusalLog(options.log);
     this.source = this.functionSource();
     this.publisher = options.functionStatus ? this.statusPublisher() : undefined;
@@ -59,17 +68,24 @@ export class Runtime {
 
   /**
    * Opens the store, loads every function that can run and subscribes it. A function that cannot run is disabled alone;
-   * a cluster that does not answer is waited for, with the endpoints up.
+   * a cluster that does not answer is waited for, with the endpoints up. Where there is an election it begins as a
+   * standby, and does all that once it holds the Lease.
    * @throws WatchfireError when the data folder is another runtime's or another cluster's, or the address is taken
    */
   static async start(options: RuntimeOptions, signal: AbortSignal): Promise<Runtime> {
+    // A data folder that another uses is told of before anything else is done.
+    const store = options.election
+      ? undefined
+      : await openPositions({ ...options, onLost: () => {} }, undefined, signal);
     const runtime = new Runtime(options, await openRooms(options));
     try {
+      signal.throwIfAborted();
+      if (store) runtime.active = await activate(runtime.rooms, store, options, runtime.losing.resolve);
       await runtime.begin(signal);
       return runtime;
     } catch (error) {
       await runtime.endpoints?.close();
-      await closeRooms(runtime.rooms, false);
+      await closeRooms({ store, ...runtime.rooms, ...runtime.active }, false);
       throw error;
     }
   }
@@ -89,7 +105,12 @@ export class Runtime {
     return this.reloading;
   }
 
-  /** True once every function that can run has caught up with its first list; it stays so. */
+  /** Whether it may dispatch: nobody else can be there, or it holds the Lease. */
+  get isActive(): boolean {
+    return this.active !== undefined && (this.rooms.elector?.holds ?? true);
+  }
+
+  /** True once every function that can run has caught up with its first list; it stays so. Never of a standby. */
   get ready(): boolean {
     if (!this.caughtUp && this.loaded) this.caughtUp = isSettled(this.statusParts);
     return this.caughtUp;
@@ -103,7 +124,16 @@ export class Runtime {
   }
 
   status(): Status {
-    return describeStatus({ ...this.statusParts, dispatch: this.rooms.dispatcher.status() });
+    const { active, offers, rejected } = this;
+    if (!active)
+      return describeStandby(
+        offers.map(({ manifest }) => manifest),
+        rejected,
+        this.rooms.elector?.candidacy,
+      );
+    const { dispatcher } = active;
+    const role = this.isActive ? "active" : "standby";
+    return describeStatus({ ...this.statusParts, role, dispatch: dispatcher.status(), checkpoint: dispatcher.trouble });
   }
 
   /** The manifests of the functions that were accepted. */
@@ -111,25 +141,30 @@ export class Runtime {
     return [...this.deployments.values()].map(({ manifest }) => manifest);
   }
 
-  /** Stops taking events, lets handlers finish for at most 25 s, saves, and closes everything. */
+  /** Stops taking events, lets handlers finish for at most 25 s, saves, closes everything, and lets go of the Lease. */
   async drain(): Promise<void> {
     const { log } = this.options;
     log.info({}, "draining");
     this.freeze();
+    await this.activating;
     await this.publisher?.close();
-    const clean = await this.rooms.dispatcher.drain(drainMs);
+    const clean = await this.active?.dispatcher.drain(drainMs);
     await this.endpoints?.close();
-    await closeRooms(this.rooms, clean);
+    await closeRooms(this.active ?? this.rooms, clean ?? false);
+    await this.rooms.elector?.release();
     log.info({ clean }, "drained");
   }
 
   /** Stops at once, as a killed process does: what runs is interrupted, nothing more is saved, and all of it comes again. */
   async halt(): Promise<void> {
     this.freeze();
+    this.active?.dispatcher.halt();
+    await this.activating;
+    this.active?.dispatcher.halt();
     await this.publisher?.close();
-    this.rooms.dispatcher.halt();
     await this.endpoints?.close();
-    await closeRooms(this.rooms, false);
+    await closeRooms(this.active ?? this.rooms, false);
+    await this.rooms.elector?.release();
   }
 
   private get statusParts() {
@@ -140,7 +175,7 @@ export class Runtime {
       sandbox: (name: string) => sandbox.status(name),
       sources: watches.status(),
       redact: (name: string, text: string) => redactor.redact(name, text),
-      forbidden: (name: string) => this.rooms.grants?.fault(name),
+      forbidden: (name: string) => this.active?.grants?.fault(name),
     };
   }
 
@@ -149,14 +184,56 @@ export class Runtime {
     const { listen } = this.options;
     this.endpoints = await serveEndpoints(listen.host, listen.port, {
       live: () => true,
-      ready: () => this.ready && !this.frozen,
+      // A standby is ready to take over; a rollout waits for it.
+      ready: () => (this.ready || (!this.active && this.rooms.elector?.candidacy !== undefined)) && !this.frozen,
       status: () => this.status(),
       metrics: () => this.rooms.metrics.text(),
-      deadLetters: this.rooms.deadLetters,
+      deadLetters: () => {
+        if (this.active && this.isActive) return this.active.deadLetters;
+        const holder = this.rooms.elector?.candidacy?.holder;
+        throw new WatchfireError("WF_LEASE_STANDBY", {
+          what: `the dead letters are with ${holder || "the active one"}`,
+        });
+      },
     });
     leaveAddress(this.options.data, this.endpoints.url);
+    const { elector } = this.rooms;
+    if (!elector) return this.takeUp(signal);
+    this.reloading = this.readFunctions(AbortSignal.any([signal, this.stopping.signal])).catch(() => undefined);
+    void this.campaign(elector, AbortSignal.any([signal, this.stopping.signal]));
+  }
+
+  /** Waits for the Lease, and begins. A failure is the runtime's end. Never rejects. */
+  private async campaign(elector: Elector, signal: AbortSignal): Promise<void> {
+    try {
+      await elector.campaign(signal);
+      this.activating = this.begun(elector, signal);
+      await this.activating;
+    } catch (error) {
+      if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
+    }
+  }
+
+  private async begun(elector: Elector, signal: AbortSignal): Promise<void> {
+    try {
+      const store = await openPositions(
+        { ...this.options, pod: this.options.election?.pod, onLost: this.losing.resolve },
+        elector,
+        signal,
+      );
+      await this.reloading;
+      this.active = await activate(this.rooms, store, this.options, this.losing.resolve);
+      this.options.log.info({ fence: elector.fence?.number }, "active");
+      await this.takeUp(signal);
+    } catch (error) {
+      if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
+    }
+  }
+
+  /** With the store open: makes sure that it is this cluster's, and brings every function. */
+  private async takeUp(signal: AbortSignal): Promise<void> {
     const uid = await this.recogniseCluster(signal);
-    if (uid !== undefined) await claimCluster(this.rooms.store, uid);
+    if (uid !== undefined && this.active) await claimCluster(this.active.store, uid);
     const first = this.readFunctions(AbortSignal.any([signal, this.stopping.signal]));
     this.reloading = first.catch(() => undefined);
     await first;
@@ -217,8 +294,11 @@ export class Runtime {
     if (this.frozen) return;
     const { functions, rejected, faults, complete } = await this.source.read(signal);
     if (this.frozen) return;
+    this.offers = functions;
+    const { active } = this;
     const mended = new Set(functions.filter(({ manifest: { name, file } }) => this.refusals.has(name, file)));
     this.refuse(rejected, faults);
+    if (!active) return;
     // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
     const refused = rejected.map(({ name }) => name);
     const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused]);
@@ -226,8 +306,8 @@ export class Runtime {
       const gone = [...this.deployments.keys()].filter((name) => !present.has(name));
       await Promise.all(gone.map((name) => this.remove(name)));
     }
-    await Promise.all(functions.map((offer) => this.bring(offer, mended.has(offer) ? "mended" : "added")));
-    if (complete) await this.rooms.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
+    await Promise.all(functions.map((offer) => this.bring(active, offer, mended.has(offer) ? "mended" : "added")));
+    if (complete) await active.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
     this.complete = complete;
     this.loaded = true;
     this.publisher?.start();
@@ -246,12 +326,12 @@ export class Runtime {
     this.refusals.tell(others);
   }
 
-  private async bring(offer: FunctionOffer, occasion: Occasion): Promise<void> {
+  private async bring(rooms: ActiveRooms, offer: FunctionOffer, occasion: Occasion): Promise<void> {
     if (this.frozen) return;
     const { manifest } = offer;
     const existing = this.deployments.get(manifest.name);
     const { transport, accounts, namespace, clock, log } = this.options;
-    const deployment = existing ?? new Deployment(offer, { ...this.rooms, transport, accounts, namespace, clock, log });
+    const deployment = existing ?? new Deployment(offer, { ...rooms, transport, accounts, namespace, clock, log });
     this.deployments.set(manifest.name, deployment);
     const brought = existing ? deployment.update(offer) : deployment.start(this.loaded ? occasion : "start");
     // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.
@@ -264,3 +344,11 @@ export class Runtime {
     this.options.log.info({ function: name }, "function removed");
   }
 }
+
+const asWatchfireError = (error: unknown): WatchfireError =>
+  error instanceof WatchfireError
+    ? error
+    : new WatchfireError("WF_RUNTIME_INTERNAL", {
+        what: error instanceof Error ? error.message : String(error),
+        cause: error,
+      });

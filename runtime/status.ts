@@ -1,5 +1,6 @@
 import type { Deployment, Trouble } from "./deployment.ts";
 import type { FunctionStatus } from "./dispatch/function-dispatch.ts";
+import type { FunctionManifest, Trigger } from "./manifest/function.ts";
 import type { RejectedFunction } from "./manifest/load.ts";
 import type { FunctionState } from "./sandbox/hosted-function.host.ts";
 import type { SourceStatus } from "./watch/observer.ts";
@@ -36,8 +37,20 @@ export interface FunctionReport {
 /** What `/status` says. */
 export interface Status {
   readonly role: "active" | "standby";
+  /** Of a standby: who holds the Lease ("" for nobody), and why this one may not take it. */
+  readonly lease?: { readonly holder: string; readonly obstacle?: string | undefined };
+  /** Why positions cannot be saved, while that is so; no handler starts meanwhile. */
+  readonly checkpoint?: { readonly reason: string; readonly message: string };
   readonly functions: readonly FunctionReport[];
-  readonly sources: readonly SourceStatus[];
+  readonly sources: readonly (SourceStatus | StandbySource)[];
+}
+
+/** What a standby would watch. */
+export interface StandbySource {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly state: "standby";
 }
 
 /** What readiness is judged by. */
@@ -48,6 +61,9 @@ export interface StandingParts {
 }
 
 export interface StatusParts extends StandingParts {
+  readonly role: Status["role"];
+  /** Why the last write to the checkpoint failed. */
+  readonly checkpoint: Trouble | undefined;
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
   readonly redact: (functionName: string, text: string) => string;
@@ -68,18 +84,55 @@ export function describeStatus(parts: StatusParts): Status {
   const sources = byKey(parts.sources);
   const running = parts.deployments.map((deployment) => describeFunction(deployment, parts, sources));
   const names = new Set(running.map(({ name }) => name));
-  const refused = parts.rejected
-    .filter(({ name }) => name === undefined || !names.has(name))
-    .map(({ name, file, faults }) => ({
-      name: name ?? file,
-      ready: false,
-      reason: faults[0]?.code ?? "WF_RUNTIME_INTERNAL",
-      message: faults.map((fault) => fault.message).join("\n"),
-      ...nothingYet,
-      triggers: [],
-    }));
-  return { role: "active", functions: [...running, ...refused], sources: parts.sources };
+  const refused = parts.rejected.filter(({ name }) => name === undefined || !names.has(name)).map(describeRefused);
+  const { role, checkpoint } = parts;
+  return {
+    role,
+    ...(checkpoint && { checkpoint: { reason: checkpoint.code, message: checkpoint.message } }),
+    functions: [...running, ...refused],
+    sources: parts.sources,
+  };
 }
+
+/** What a standby says: which functions it would run, and whom it waits for. */
+export function describeStandby(
+  manifests: readonly FunctionManifest[],
+  rejected: readonly RejectedFunction[],
+  lease: Status["lease"],
+): Status {
+  const message = lease?.obstacle ?? (lease?.holder ? `${lease.holder} is the active one` : "it runs for the Lease");
+  const sources = manifests.flatMap(({ triggers }) => triggers).flatMap(standbySources);
+  return {
+    role: "standby",
+    ...(lease && { lease }),
+    functions: [
+      ...manifests.map(({ name, triggers }) => ({
+        name,
+        ready: false,
+        reason: "Standby",
+        message,
+        ...nothingYet,
+        triggers: triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
+      })),
+      ...rejected.map(describeRefused),
+    ],
+    sources: [...new Map(sources.map((source) => [JSON.stringify(source), source])).values()],
+  };
+}
+
+function standbySources({ apiVersion, kind, namespaces }: Trigger): StandbySource[] {
+  const source = { apiVersion, kind, state: "standby" } as const;
+  return namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...source, namespace })) : [source];
+}
+
+const describeRefused = ({ name, file, faults }: RejectedFunction): FunctionReport => ({
+  name: name ?? file,
+  ready: false,
+  reason: faults[0]?.code ?? "WF_RUNTIME_INTERNAL",
+  message: faults.map((fault) => fault.message).join("\n"),
+  ...nothingYet,
+  triggers: [],
+});
 
 /** Whether every function that can run has a first list of each of its sources, or that source says why it cannot list. */
 export function isSettled({ deployments, sandbox, sources: all }: StandingParts): boolean {

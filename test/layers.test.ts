@@ -25,6 +25,8 @@ const order = [
   "observe",
   "dev",
   "deployed",
+  "while-held.ts",
+  "positions.ts",
   "rooms.ts",
   "deployment.ts",
   "status.ts",

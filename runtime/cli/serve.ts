@@ -1,11 +1,15 @@
+import { pause } from "../clock.ts";
 import type { RuntimeOptions } from "../rooms.ts";
 import { Runtime } from "../runtime.ts";
 import { untilAborted } from "./signals.ts";
 
+/** How long closing may take when the Lease or the store went to another, in milliseconds. */
+const haltMs = 2_000;
+
 /**
  * Runs functions until `stop` aborts, and lets what runs finish. `begin` is what a command does with the runtime once it
  * has started.
- * @throws WatchfireError why it could not start, or why it lost its data folder
+ * @throws WatchfireError why it could not start, or why it lost the Lease or its data folder
  */
 export async function serve(
   options: RuntimeOptions,
@@ -16,7 +20,11 @@ export async function serve(
   if (!runtime) return;
   const begun = unlessStopped(begin(runtime), stop).then(() => untilAborted(stop));
   const lost = await Promise.race([begun, runtime.lost]);
-  if (lost) throw lost;
+  if (lost) {
+    // Nothing may happen any more; what does not close in time ends with the process.
+    await Promise.race([runtime.halt().catch(() => undefined), pause(options.clock, haltMs)]);
+    throw lost;
+  }
   await runtime.drain();
 }
 

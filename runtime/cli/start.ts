@@ -1,10 +1,13 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
 import { destination } from "pino";
 import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../clock.ts";
-import { readEnvironment } from "../config.ts";
+import { type Environment, readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { connectKubeconfig } from "../kube/kubeconfig.ts";
 import { createLog } from "../observe/log.ts";
+import type { Candidate } from "../rooms.ts";
 import { command } from "./command.ts";
 import { readFolder, readListen } from "./operand.ts";
 import { data, functions, listen, serviceAccount } from "./options.ts";
@@ -27,6 +30,14 @@ export const start = command({
       default: "runtime",
     },
     "service-account": serviceAccount,
+    "leader-elect": {
+      summary: "runs for the Lease that the account names, and waits as a standby while another holds it",
+    },
+    store: {
+      value: "WHERE",
+      summary: "`sqlite`: positions in the data folder; `kubernetes`: in Secrets, for replicas on several nodes",
+      default: "sqlite",
+    },
     deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
     "function-status": { summary: "keeps a Function object of each function, for `kubectl get functions`" },
   },
@@ -39,6 +50,16 @@ export const start = command({
     const { identity, "service-account": account } = options;
     if (identity !== "runtime" && identity !== "function") {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
+    }
+    const { store } = options;
+    if (store !== "sqlite" && store !== "kubernetes") {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--store takes sqlite or kubernetes", actual: store });
+    }
+    const elects = given.has("leader-elect");
+    if (store === "kubernetes" && !elects) {
+      throw new WatchfireError("WF_CLI_USAGE", {
+        what: "--store kubernetes needs --leader-elect: every runtime that can reach the Secrets may write them",
+      });
     }
     const log = createLog(environment.logLevel, destination({ fd: 1, sync: true }));
     const stop = stopSignal();
@@ -55,6 +76,8 @@ export const start = command({
           functions: folder,
           data: options.data,
           ...identified,
+          store,
+          ...(elects && { election: candidate(environment) }),
           deployed,
           functionStatus: given.has("function-status"),
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
@@ -65,6 +88,7 @@ export const start = command({
         stop,
         async (runtime) => {
           log.info({ cluster: transport.description, url: runtime.url }, "started");
+          if (elects) log.info({}, "running for the lease");
           if (runtime.status().functions.length === 0) log.info({ folder }, "no functions yet");
           await runtime.untilReady(stop);
           log.info({}, "ready");
@@ -76,3 +100,9 @@ export const start = command({
     return 0;
   },
 });
+
+/** A container that restarts has the same identity as before, another pod has not. */
+function candidate({ podName, podUid }: Environment): Candidate {
+  const pod = podName ?? hostname();
+  return { pod, identity: podUid ? `${pod}_${podUid}` : `${pod}_${process.pid}_${randomBytes(4).toString("hex")}` };
+}

@@ -33,6 +33,8 @@ export interface CommitsOptions {
   readonly log: Log;
   /** The journal's rows so far end before it. */
   readonly firstJournalRow: number;
+  /** Asked before each commit; once it says no, nothing is written any more. */
+  readonly permitted: () => boolean;
   /** Called once when the store was taken over by another runtime: nothing can be written any more. */
   readonly onLost: (error: WatchfireError) => void;
 }
@@ -56,7 +58,7 @@ export class Commits {
   private turn = false;
   private lastEnd = Number.NEGATIVE_INFINITY;
   private lastDurationMs = 0;
-  private failing = false;
+  private failure: WatchfireError | undefined;
   private halted = false;
   private congestion: { promise: Promise<void>; resolve: () => void } | undefined;
 
@@ -155,11 +157,16 @@ export class Commits {
     return found ? found.state?.body : this.options.store.body(view, key);
   }
 
+  /** Why the last commit failed; undefined where it succeeded. */
+  get trouble(): WatchfireError | undefined {
+    return this.failure;
+  }
+
   /** A promise while sources should pause. */
   get congested(): Promise<void> | undefined {
     const rows = this.pending.rows + (this.writing?.rows ?? 0);
     const bytes = this.pending.bytes + (this.writing?.bytes ?? 0);
-    if (bytes <= congestedBytes && !(this.failing && rows > congestedRows)) return undefined;
+    if (bytes <= congestedBytes && !(this.failure && rows > congestedRows)) return undefined;
     this.congestion ??= Promise.withResolvers<void>();
     return this.congestion.promise;
   }
@@ -227,16 +234,20 @@ export class Commits {
     this.dirty.clear();
     const sealed = batch.seal(cursors);
     for (;;) {
+      if (!this.options.permitted()) {
+        this.halt();
+        return;
+      }
       const from = clock.monotonic();
       try {
         await store.commit(sealed);
         this.lastEnd = clock.monotonic();
         this.lastDurationMs = this.lastEnd - from;
         observer.committed?.(this.lastDurationMs, sealed.known.length + sealed.journal.length + sealed.spill.length);
-        this.failing = false;
+        this.failure = undefined;
         return;
       } catch (error) {
-        this.failing = true;
+        this.failure = asWatchfireError(error);
         observer.commitFailed?.();
         if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_FENCED") {
           this.halt();
@@ -251,3 +262,10 @@ export class Commits {
     }
   }
 }
+
+const asWatchfireError = (error: unknown): WatchfireError =>
+  error instanceof WatchfireError
+    ? error
+    : new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", {
+        what: error instanceof Error ? error.message : String(error),
+      });

@@ -28,6 +28,8 @@ export interface DispatcherOptions {
   readonly memoryLimit?: MemoryLimit;
   /** Bytes of bodies that all functions together may hold there. Default a quarter of the heap's limit. */
   readonly memoryBudget?: number;
+  /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
+  readonly permitted?: () => boolean;
   /** Called once when another runtime has taken the store over: nothing is dispatched any more. */
   readonly onLost?: (error: WatchfireError) => void;
 }
@@ -56,12 +58,12 @@ export class Dispatcher implements Replayer {
 
   /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
-    const { store, clock, observer, log, onLost = () => {} } = options;
+    const { store, clock, observer, log, permitted = () => true, onLost = () => {} } = options;
     await purge(options);
     const rows = await store.journal();
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
-    const commits = new Commits({ store, clock, observer, log, firstJournalRow, onLost });
+    const commits = new Commits({ store, clock, observer, log, firstJournalRow, permitted, onLost });
     if (rows.length > 0)
       commits.carryJournal(
         rows.map(({ id }) => id),
@@ -135,6 +137,11 @@ export class Dispatcher implements Replayer {
 
   status(): FunctionStatus[] {
     return [...this.functions.values()].map((it) => it.status());
+  }
+
+  /** Why the last commit failed; it is tried again. Undefined where it succeeded. */
+  get trouble(): WatchfireError | undefined {
+    return this.commits.trouble;
   }
 
   async replay(letter: DeadLetter): Promise<void> {

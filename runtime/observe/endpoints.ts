@@ -28,7 +28,8 @@ export interface Inspection {
   status(): object;
   /** Prometheus text. */
   metrics(): Promise<string>;
-  readonly deadLetters: DeadLetterDesk;
+  /** @throws WatchfireError WF_LEASE_STANDBY where another replica has them */
+  deadLetters(): DeadLetterDesk;
 }
 
 export interface Endpoints {
@@ -57,9 +58,10 @@ export async function serveEndpoints(host: string, port: number, inspection: Ins
 }
 
 /** How a failure is answered; any other is the runtime's own. */
-const statuses: { readonly [code in ErrorCode]?: 404 | 409 } = {
+const statuses: { readonly [code in ErrorCode]?: 404 | 409 | 503 } = {
   WF_CHECKPOINT_NO_DEAD_LETTER: 404,
   WF_CHECKPOINT_LETTER_HOMELESS: 409,
+  WF_LEASE_STANDBY: 503,
 };
 
 /** The routes alone; tests ask them without a socket. */
@@ -79,19 +81,19 @@ export function routes(inspection: Inspection): Hono {
     }
     return next();
   });
-  const desk = inspection.deadLetters;
+  const desk = () => inspection.deadLetters();
   app.get("/dead-letters", async (c) => {
     const after = c.req.query("after");
     if (after !== undefined && !/^\d{1,15}$/.test(after))
       return c.json({ error: "after takes a dead letter's id" }, 400);
-    return c.json((await desk.list({ after, function: c.req.query("function") })).map(describeSummary));
+    return c.json((await desk().list({ after, function: c.req.query("function") })).map(describeSummary));
   });
-  app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await desk.show(c.req.param("id")))));
+  app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await desk().show(c.req.param("id")))));
   for (const action of ["replay", "drop"] as const) {
     app.post(`/dead-letters/${action}`, async (c) => {
       const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
       if (!asked.success) return c.json({ error: 'the body is {"ids": ["…"]}' }, 400);
-      await desk[action](asked.data.ids);
+      await desk()[action](asked.data.ids);
       return c.json({});
     });
   }

@@ -100,6 +100,11 @@ export class Metrics {
     return this.registry.metrics();
   }
 
+  /** Shows whether this replica is the active one. */
+  leader(read: () => boolean): void {
+    this.gauge("leader", "1 while this replica is the active one.", [], (gauge) => gauge.set(read() ? 1 : 0));
+  }
+
   /** Shows states at each scrape. */
   watch(gauges: Gauges): void {
     this.gauge("function_lag_seconds", "Age of the oldest event that is not done.", ["function"], (gauge) => {

@@ -54,7 +54,7 @@ async function runtimeOn(folder: string): Promise<string> {
     ready: () => true,
     status: () => ({}),
     metrics: async () => "",
-    deadLetters: new DeadLetters(store),
+    deadLetters: () => new DeadLetters(store),
   });
   leaveAddress(folder, endpoints.url);
   onTestFinished(async () => {

@@ -37,7 +37,7 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   ready: () => true,
   status: () => ({ functions: [] }),
   metrics: async () => "watchfire_up 1\n",
-  deadLetters: new DeadLetters(store),
+  deadLetters: () => new DeadLetters(store),
   ...over,
 });
 

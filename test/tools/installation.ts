@@ -1,8 +1,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { FunctionAccounts } from "../../runtime/access/function-accounts.ts";
 import { connectDirect, type DirectConnection } from "../../runtime/kube/direct.ts";
+import type { SharedTransport } from "../../runtime/kube/transport.ts";
 import { createLog } from "../../runtime/observe/log.ts";
+import type { RuntimeOptions } from "../../runtime/rooms.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { FunctionReport, Status } from "../../runtime/status.ts";
 import type { SourceStatus } from "../../runtime/watch/observer.ts";
@@ -45,36 +48,79 @@ export interface FunctionFiles {
   readonly work?: string;
 }
 
+/** Where functions act as accounts of their own. */
+export interface OwnAccounts {
+  readonly namespace: string;
+  /** The runtime's ServiceAccount. */
+  readonly account: string;
+}
+
+/** Writes a function's files into a functions folder. */
+export async function writeFunction(
+  functions: string,
+  name: string,
+  { watch, spec = {}, work }: FunctionFiles,
+): Promise<void> {
+  const folder = join(functions, name);
+  await mkdir(folder, { recursive: true });
+  const manifest = {
+    apiVersion: "watchfire.dev/v1alpha1",
+    kind: "Function",
+    metadata: { name },
+    spec: { handler: "./handler.ts", triggers: [{ name: "trigger", watch }], ...spec },
+  };
+  await writeFile(join(folder, "function.yaml"), JSON.stringify(manifest));
+  const body = work === undefined ? nothing : `const work = async (event, ctx) => {${work}};\n`;
+  await writeFile(join(folder, "handler.ts"), `${body}${recorder}`);
+}
+
 /** A functions folder, a data folder and the whole runtime on them, in this process; killed and started again at will. */
 export class Installation {
   readonly clock = new ImpatientClock();
   readonly transport: RecordingTransport;
   readonly lines: LogLine[] = [];
   private readonly folder: string;
+  private readonly connection: SharedTransport;
   private runtime: Runtime | undefined;
 
-  private constructor(folder: string, connection: DirectConnection) {
+  private readonly own: OwnAccounts | undefined;
+  private readonly more: Partial<RuntimeOptions>;
+
+  private constructor(
+    folder: string,
+    connection: DirectConnection,
+    own: OwnAccounts | undefined,
+    more: Partial<RuntimeOptions>,
+  ) {
     this.folder = folder;
-    this.transport = new RecordingTransport(connectDirect({ ...connection, clock: this.clock }));
+    this.more = more;
+    this.connection = connectDirect({ ...connection, clock: this.clock });
+    this.transport = new RecordingTransport(this.connection);
+    this.own = own;
   }
 
-  static async on(connection: DirectConnection): Promise<Installation> {
-    return new Installation(await mkdtemp(join(tmpdir(), "watchfire-installation-")), connection);
+  /**
+   * @param own functions act as accounts of their own, in this namespace.
+   * @param more options in which it differs from a plain start
+   */
+  static async on(
+    connection: DirectConnection,
+    own?: OwnAccounts,
+    more: Partial<RuntimeOptions> = {},
+  ): Promise<Installation> {
+    const folder = await mkdtemp(join(tmpdir(), "watchfire-installation-"));
+    await mkdir(join(folder, "functions"));
+    return new Installation(folder, connection, own, more);
   }
 
   /** Writes a function's files; one that records what it is told, unless said otherwise. */
-  async define(name: string, { watch, spec = {}, work }: FunctionFiles): Promise<void> {
-    const folder = join(this.folder, "functions", name);
-    await mkdir(folder, { recursive: true });
-    const manifest = {
-      apiVersion: "watchfire.dev/v1alpha1",
-      kind: "Function",
-      metadata: { name },
-      spec: { handler: "./handler.ts", triggers: [{ name: "trigger", watch }], ...spec },
-    };
-    await writeFile(join(folder, "function.yaml"), JSON.stringify(manifest));
-    const body = work === undefined ? nothing : `const work = async (event, ctx) => {${work}};\n`;
-    await writeFile(join(folder, "handler.ts"), `${body}${recorder}`);
+  define(name: string, files: FunctionFiles): Promise<void> {
+    return writeFunction(join(this.folder, "functions"), name, files);
+  }
+
+  /** Its functions folder. */
+  get functions(): string {
+    return join(this.folder, "functions");
   }
 
   /** Points it at another cluster, before it is started again. */
@@ -92,18 +138,21 @@ export class Installation {
 
   /** Starts without waiting for readiness. */
   async open(): Promise<void> {
+    const identified = { transport: this.connection, clock: this.clock, random: () => 0.5 };
     const log = createLog("debug", { write: (line: string) => void this.lines.push(JSON.parse(line)) });
     this.runtime = await Runtime.start(
       {
         functions: join(this.folder, "functions"),
         data: join(this.folder, "data"),
         transport: this.transport,
-        namespace: "default",
+        namespace: this.own?.namespace ?? "default",
+        ...(this.own && { accounts: new FunctionAccounts({ ...this.own, ...identified }) }),
         listen: { host: "127.0.0.1", port: 0 },
         clock: this.clock,
         // Jitter in the middle: a wait then differs from every fixed limit.
         random: () => 0.5,
         log,
+        ...this.more,
       },
       new AbortController().signal,
     );
@@ -186,7 +235,8 @@ export class Installation {
 
   /** The sources of a kind. */
   async sources(kind: string): Promise<SourceStatus[]> {
-    return (await this.status()).sources.filter((each) => each.kind === kind);
+    const { sources } = await this.status();
+    return sources.filter((each): each is SourceStatus => each.kind === kind && each.state !== "standby");
   }
 
   /** The sum over the series of a metric whose labels hold all of `labels`. */
