@@ -20,8 +20,14 @@ export const errorCodes = {
   // cli
   WF_CLI_USAGE: user("the command line is wrong", "run `watchfire --help`"),
   WF_CLI_ENVIRONMENT: user("an environment variable has a value that cannot be used", "correct it or unset it"),
-  WF_CLI_UNREACHABLE: user("no runtime answers at the URL", "start it, or leave --url out to read the data folder"),
-  WF_CLI_REFUSED: user("the runtime refused what was asked", "do as it says"),
+  WF_CLI_UNREACHABLE: user(
+    "no runtime answers at the URL",
+    "start it, or give --data in place of --url to read the folder of one that is stopped",
+  ),
+  WF_CLI_REFUSED: user(
+    "the runtime refused what was asked",
+    "ask on the runtime's own machine, or through `kubectl port-forward`; its log may say more",
+  ),
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
 
   // manifest
@@ -335,7 +341,8 @@ export function describeFault(code: ErrorCode, detail: FaultDetail): string {
 /** At most this many characters of an actual value are shown: enough to recognise it on one terminal line. */
 const actualLimit = 80;
 
-function shorten(value: unknown): string {
+/** A value as a fault shows it: JSON, cut to one line of a terminal. */
+export function shorten(value: unknown): string {
   const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
   return text.length > actualLimit ? `${text.slice(0, actualLimit)}…` : text;
 }

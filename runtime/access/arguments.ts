@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { argumentFault } from "./argument-fault.ts";
 import { invalid } from "./failure.ts";
 import { collectionShape, objectSchema, refSchema } from "./reference.ts";
 
@@ -82,8 +83,5 @@ export function readArguments<Name extends OperationName>(operation: Name, text:
   const checked = argumentSchemas[operation].safeParse(value);
   if (checked.success) return checked.data as ArgumentsOf<Name>;
   const [issue] = checked.error.issues;
-  const place = issue?.path.map(String).join(".");
-  throw invalid(
-    `${operation}: ${place ? `${place} ` : ""}${issue?.message.replace(/^I/, "i") ?? "the arguments are wrong"}`,
-  );
+  throw invalid(issue ? argumentFault(operation, issue, value) : `${operation}: the arguments are wrong`);
 }

@@ -70,6 +70,30 @@ describe("a call", () => {
     expect((await call("kube.patch", { ref, patch: {} })).ok).toBe(true);
   });
 
+  it.each<[string, object, string]>([
+    ["kube.get", { ref: { ...ref, name: undefined } }, "ref.name is missing; expected a string"],
+    ["kube.get", { ref: { ...ref, name: 3 } }, "ref.name is not a string, got 3"],
+    ["kube.get", { ref: { ...ref, name: "a/b" } }, 'ref.name is no object\'s name, got "a/b"'],
+    ["kube.get", { ref: { ...ref, namespace: "Demo" } }, 'ref.namespace is no namespace\'s name, got "Demo"'],
+    ["kube.get", { ref: { ...ref, kind: "configmap" } }, 'ref.kind is no kind such as ConfigMap, got "configmap"'],
+    ["kube.get", { ref: { ...ref, apiVersion: "apps" } }, 'ref.apiVersion is no API version such as v1 or apps/v1, got "apps"'],
+    ["kube.get", { ref: { ...ref, nmae: "x" } }, "ref has no field nmae; did you mean name?"],
+    ["kube.get", { ref: "settings" }, 'ref is not an object, got "settings"'],
+    ["kube.list", { apiVersion: "v1", kind: "Pod", limit: 0 }, "limit is less than 1, got 0"],
+    ["kube.list", { apiVersion: "v1", kind: "Pod", labelSelector: {} }, "labelSelector is not a string, got an object"],
+    ["kube.create", { object: { apiVersion: "v1", kind: "ConfigMap" } }, "object.metadata is missing; expected an object"],
+    ["kube.patch", { ref, patch: [], type: "merge" }, "patch is not an object, got an array"],
+    ["kube.patch", { ref, patch: {}, type: "mrege" }, 'type is not one of merge, strategic, json, got "mrege"'],
+    ["kube.delete", { ref, propagationPolicy: "None" }, 'propagationPolicy is not one of Background, Foreground, Orphan, got "None"'],
+    ["kube.setScale", { ref, replicas: 1.5 }, "replicas is not a whole number, got 1.5"],
+    ["kube.setScale", { ref, replicas: -1 }, "replicas is less than 0, got -1"],
+    ["events.emit", { object: ref, type: "Normal", reason: "no word", message: "m" }, 'reason is no word of at most 128 letters, digits or _, got "no word"'],
+  ])("whose arguments are wrong is told which field, what it was, and what is expected: %s %j", async (operation, args, said) => {
+    const { call, asked } = await accessTo({ manifest: { permissions: [everything] } });
+    expect(errorOf(await call(operation, args))).toMatchObject({ type: "InvalidError", message: `${operation}: ${said}` });
+    expect(asked).toEqual([]);
+  }); // biome-ignore format: a table
+
   it.each(["a/b", "a%2fb", "..", ".", "a/../b", "", "a b", "a?b", "a#b", "a\\b", "a\u0000", "é", "x".repeat(254)])(
     "whose ref holds %j is refused before it becomes a path",
     async (name) => {

@@ -1,0 +1,65 @@
+import type { z } from "zod";
+import { lowerFirst, shorten } from "../errors.ts";
+import { suggest } from "../manifest/suggest.ts";
+
+/** zod's names of types, as people who write JavaScript call them. */
+const typeNames: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "a boolean",
+  array: "an array",
+  tuple: "an array",
+  object: "an object",
+  record: "an object",
+};
+
+/**
+ * What is wrong with a call's arguments, in one line: which field of which operation, what is expected, what was given.
+ * Of `fetch`, whose headers, URL and body may be credentials, no value is shown.
+ */
+export function argumentFault(operation: string, issue: z.core.$ZodIssue, value: unknown): string {
+  const at = issue.path.map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`)).join("");
+  const field = at === "" ? "the argument" : at.replace(/^\./, "");
+  const actual = issue.path.reduce<unknown>((within, step) => (within as Record<PropertyKey, unknown>)?.[step], value);
+  const got = operation === "fetch" ? "" : given(actual);
+  return `${operation}: ${describe(issue, field, actual, got)}`;
+}
+
+function describe(issue: z.core.$ZodIssue, field: string, actual: unknown, got: string): string {
+  switch (issue.code) {
+    case "invalid_type": {
+      const expected = typeNames[issue.expected] ?? issue.expected;
+      return actual === undefined ? `${field} is missing; expected ${expected}` : `${field} is not ${expected}${got}`;
+    }
+    case "unrecognized_keys": {
+      const [key = ""] = issue.keys;
+      const near = suggest(key, refFields);
+      return `${field} has no field ${key}${near === undefined ? "" : `; did you mean ${near}?`}`;
+    }
+    case "invalid_value":
+      return `${field} is not one of ${issue.values.map(String).join(", ")}${got}`;
+    case "invalid_union":
+      return `${field} is not one of ${optionsOf(issue)}${got}`;
+    case "too_small":
+      return `${field} is less than ${issue.minimum}${got}`;
+    case "too_big":
+      return `${field} is ${issue.origin === "string" || issue.origin === "array" ? "longer" : "more"} than ${issue.maximum}${got}`;
+    default:
+      // The schema's own words, which follow the field's name: `is no kind such as ConfigMap`.
+      return `${field} ${lowerFirst(issue.message)}${got}`;
+  }
+}
+
+const refFields = ["apiVersion", "kind", "name", "namespace", "labelSelector", "fieldSelector", "limit", "continue"];
+
+const optionsOf = (issue: z.core.$ZodIssueInvalidUnion): string =>
+  "options" in issue && Array.isArray(issue.options) ? issue.options.map(String).join(", ") : "those allowed";
+
+/** A text, number or boolean as it is, shortened; of anything else only what it is. */
+function given(actual: unknown): string {
+  if (actual === undefined) return "";
+  if (actual === null) return ", got null";
+  if (typeof actual !== "object") return `, got ${shorten(actual)}`;
+  return `, got ${Array.isArray(actual) ? "an array" : "an object"}`;
+}
