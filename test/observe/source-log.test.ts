@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { createLog } from "../../runtime/observe/log.ts";
+import { sourceLog } from "../../runtime/observe/source-log.ts";
+import type { SourceState } from "../../runtime/watch/observer.ts";
+
+const spec = { apiVersion: "v1", kind: "ConfigMap" };
+
+/** What is logged at the default level of a source that goes through these states. */
+function told(...states: readonly SourceState[]) {
+  const lines: Record<string, unknown>[] = [];
+  const changed = sourceLog(createLog("info", { write: (line: string) => void lines.push(JSON.parse(line)) }));
+  states.forEach((to, index) => {
+    changed(spec, { from: states[index - 1] ?? "discovering", to, attempt: 1, delayMs: 1234.5678 });
+  });
+  return lines.map(({ level, msg, to, source, delayMs }) => ({ level, msg, to, source, delayMs }));
+}
+
+test("what is wrong with a source is a warning, and its end is told once", () => {
+  const line = { source: "v1/ConfigMap", delayMs: 1235 };
+  expect(told("missing", "discovering", "listing", "watching", "listing", "watching")).toEqual([
+    { ...line, level: "warn", msg: "source state", to: "missing" },
+    { ...line, level: "info", msg: "source recovered", to: "watching" },
+  ]);
+});
+
+test("a source that is well is nothing to tell of, nor one that is given up", () => {
+  expect(told("discovering", "listing", "watching", "stopped")).toEqual([]);
+  expect(told("forbidden", "stopped", "discovering", "watching").map(({ msg }) => msg)).toEqual(["source state"]);
+});
