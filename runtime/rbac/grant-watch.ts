@@ -29,17 +29,14 @@ export interface GrantWatchParts {
 export class GrantWatch {
   private readonly parts: GrantWatchParts;
   private readonly faults = new Map<string, WatchfireError>();
-  private readonly suspects = new Set<string>();
+  /** When a suspicion was last looked into, on the monotonic clock. */
+  private readonly suspectedAt = new Map<string, number>();
   private readonly stopping = new AbortController();
-  private running: Promise<void> | undefined;
-  private wake = () => {};
+  private readonly running: Promise<void>;
 
   constructor(parts: GrantWatchParts) {
     this.parts = parts;
-  }
-
-  start(): void {
-    this.running ??= this.run();
+    this.running = this.run(this.stopping.signal);
   }
 
   /** What the function lacks, as of the last look. */
@@ -53,11 +50,13 @@ export class GrantWatch {
     if (fault) throw fault;
   }
 
-  /** The API server refused a call of this function: it is looked at soon. */
+  /** The API server refused a call of this function: it is looked at without waiting for its turn. */
   suspect(functionName: string): void {
-    if (this.suspects.has(functionName) || this.faults.has(functionName)) return;
-    this.suspects.add(functionName);
-    this.wake();
+    const now = this.parts.clock.monotonic();
+    const before = this.suspectedAt.get(functionName) ?? Number.NEGATIVE_INFINITY;
+    if (now - before < suspicionMs) return;
+    this.suspectedAt.set(functionName, now);
+    void this.judge(functionName, this.stopping.signal);
   }
 
   async close(): Promise<void> {
@@ -65,36 +64,23 @@ export class GrantWatch {
     await this.running;
   }
 
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
+  private async run(signal: AbortSignal): Promise<void> {
     const { clock, functions } = this.parts;
-    let nextRound = clock.monotonic() + everyMs;
     while (!signal.aborted) {
-      const whole = clock.monotonic() >= nextRound;
-      if (whole) nextRound = clock.monotonic() + everyMs;
-      const names = [...(whole ? functions.keys() : this.suspects)];
-      this.suspects.clear();
-      for (const name of names) await this.judge(name, signal);
-      for (const name of this.faults.keys()) if (!functions.has(name)) this.faults.delete(name);
-      await this.rest(Math.max(0, nextRound - clock.monotonic()), signal);
+      await pause(clock, everyMs, signal).catch(() => undefined);
+      for (const name of functions.keys()) await this.judge(name, signal);
+      for (const name of [...this.faults.keys(), ...this.suspectedAt.keys()]) {
+        if (functions.has(name)) continue;
+        this.suspectedAt.delete(name);
+        // Should it come back, it is looked at before it runs.
+        if (this.faults.delete(name)) this.parts.changed(name, undefined);
+      }
     }
-  }
-
-  /** Until the next round, or until somebody is suspected and the last look was a second ago. */
-  private async rest(untilRoundMs: number, signal: AbortSignal): Promise<void> {
-    const { clock } = this.parts;
-    const floor = Math.min(suspicionMs, untilRoundMs);
-    await pause(clock, floor, signal).catch(() => undefined);
-    if (this.suspects.size > 0 || signal.aborted) return;
-    const woken = new AbortController();
-    this.wake = () => woken.abort();
-    await pause(clock, untilRoundMs - floor, AbortSignal.any([signal, woken.signal])).catch(() => undefined);
-    this.wake = () => {};
   }
 
   private async judge(name: string, signal: AbortSignal): Promise<void> {
     const manifest = this.parts.functions.get(name);
-    if (!manifest) return;
+    if (!manifest || signal.aborted) return;
     let fault: WatchfireError | undefined;
     try {
       fault = await this.look(manifest, signal);

@@ -27,6 +27,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("kubectl", await kubectlPath());
   if (!startable) say("Tests of compaction and restart are skipped: KUBECONFIG_TEST's cluster is not ours to disturb.");
   if (running) {
+    say("Tests of the audit log are skipped: where KUBECONFIG_TEST's cluster keeps its own is not known.");
     project.provide("shared", { access: await accessOf(running), controllers: true, disposable: false });
     return async () => {};
   }
@@ -35,6 +36,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const cluster = await startTarget(target);
   if (!cluster.controllers)
     say("Tests of controllers are skipped: KUBEBUILDER_ASSETS holds no kube-controller-manager.");
-  project.provide("shared", { access: cluster.access, controllers: cluster.controllers, disposable: true });
+  const { access, controllers, auditLog } = cluster;
+  if (auditLog === undefined) say("Tests of the audit log are skipped: the embedded cluster keeps none.");
+  project.provide("shared", { access, controllers, ...(auditLog !== undefined && { auditLog }), disposable: true });
   return () => cluster.close();
 }

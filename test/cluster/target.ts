@@ -6,6 +6,8 @@ export interface Target {
   readonly access: Access;
   /** Whether somebody removes owned objects and empties deleted namespaces, as a controller-manager does. */
   readonly controllers: boolean;
+  /** Where it writes one JSON line for each request of a ServiceAccount; the embedded cluster keeps no such log. */
+  readonly auditLog?: string;
 }
 
 /** A cluster of the test's own, which it may disturb. */

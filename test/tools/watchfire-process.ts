@@ -44,10 +44,13 @@ export class RuntimeProcess {
   private readonly folder: string;
   private readonly kubeconfig: string;
   private readonly functions: string;
+  private readonly more: readonly string[];
   private process: LeashedProcess | undefined;
   private address = "";
 
-  constructor(folder: string, kubeconfig: string, functions: string) {
+  /** @param more of the command line. */
+  constructor(folder: string, kubeconfig: string, functions: string, more: readonly string[] = []) {
+    this.more = more;
     this.logFile = join(folder, "runtime.log");
     this.folder = folder;
     this.kubeconfig = kubeconfig;
@@ -58,7 +61,7 @@ export class RuntimeProcess {
   async start(): Promise<void> {
     this.address = `127.0.0.1:${await freePort()}`;
     const folders = ["--functions", this.functions, "--data", join(this.folder, "data")];
-    const args = ["start", ...folders, "--kubeconfig", this.kubeconfig, "--listen", this.address];
+    const args = ["start", ...folders, "--kubeconfig", this.kubeconfig, "--listen", this.address, ...this.more];
     const started = new LeashedProcess(process.execPath, [bin, ...args], this.logFile);
     this.process = started;
     await until("the runtime is ready", 30_000, async () => {
