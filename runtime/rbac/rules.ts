@@ -74,14 +74,14 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
     ...(leaderElect
       ? [
           own("coordination.k8s.io", "leases", ["create"]),
-          own("coordination.k8s.io", "leases", ["get", "update", "patch"], [account]),
+          own("coordination.k8s.io", "leases", ["get", "update"], [account]),
         ]
       : []),
     ...(store === "kubernetes" ? [own("", "secrets", ["get", "update"], checkpointSecrets(account))] : []),
     ...(deployed ? [own("", "configmaps", ["list", "watch"])] : []),
     ...(functionStatus
       ? [
-          own("watchfire.dev", "functions", ["get", "list", "watch", "create", "patch", "delete"]),
+          own("watchfire.dev", "functions", ["create", "delete", "list", "patch"]),
           own("watchfire.dev", "functions/status", ["patch"]),
         ]
       : []),

@@ -10,7 +10,11 @@ const tokenPath = "/api/v1/namespaces/wf/serviceaccounts/watchfire-f/token";
 const configMap = "/api/v1/namespaces/demo/configmaps/settings";
 
 /** Gives tokens `token-1`, `token-2`, …; `refuses` says which of them the server does not let in. */
-async function issuer({ seconds = 600, refuses = (_token: string) => false, answer = (_nth: number): number => 200 } = {}) {
+async function issuer({
+  seconds = 600,
+  refuses = (_token: string): boolean => false,
+  answer = (_nth: number): number => 200,
+} = {}) {
   let issued = 0;
   const bearerOf = ({ headers }: Received) => headers.authorization?.replace("Bearer ", "") ?? "";
   const server = await apiServer((request) => {

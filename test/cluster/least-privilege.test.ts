@@ -15,6 +15,7 @@ import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import { builtInKinds } from "../../runtime/rbac/kinds.ts";
+import type { Status } from "../../runtime/status.ts";
 import { caller, everything, manifestOf } from "../access/api-server.ts";
 import { RuntimeProcess } from "../tools/watchfire-process.ts";
 import { admin, createNamespace, eventually, removeAtEnd, unique } from "./fixture.ts";
@@ -175,10 +176,10 @@ describe("with the printed rules alone", () => {
       () => admin.get(`${deployments}/web`),
       ({ spec }) => spec.replicas === 2,
     );
-    const status = await (await runtime.read("/status")).json();
-    expect(
-      status.functions.map(({ name, ready, reason }: Record<string, unknown>) => ({ name, ready, reason })),
-    ).toEqual(functionNames.map((name) => ({ name, ready: true })));
+    const status = (await (await runtime.read("/status")).json()) as Status;
+    expect(status.functions.map(({ name, ready, reason }) => ({ name, ready, reason }))).toEqual(
+      functionNames.map((name) => ({ name, ready: true })),
+    );
   });
 
   test("a call that the manifest does not declare is refused by us, and without our check by the API server", async () => {

@@ -224,7 +224,7 @@ describe("any manifest", () => {
 
   test("prints the same objects, each once, in whatever order its functions and rules stand", () => {
     fc.assert(
-      fc.property(fc.array(permission, { minLength: 1, maxLength: 4 }), fc.context(), (permissions) => {
+      fc.property(fc.array(permission, { minLength: 1, maxLength: 4 }), (permissions) => {
         const print = (rules: Permission[], order: (all: FunctionManifest[]) => FunctionManifest[]) =>
           rbacObjects(
             order([manifestOf({ name: "f", permissions: rules }), manifestOf({ name: "g" })]),
