@@ -142,6 +142,7 @@ export class Deployment {
       await this.parts.sandbox.unload(this.name);
       this.parts.manifests.delete(this.name);
       this.parts.redactor.forget(this.name);
+      this.parts.grants?.forget(this.name);
       this.parts.accounts?.forget(this.name);
     });
   }

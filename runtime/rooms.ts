@@ -194,7 +194,7 @@ function watchGrants(
 ): GrantWatch {
   const changed = (name: string, fault: WatchfireError | undefined) => {
     if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
-    else log.info({ function: name }, "function has its rights again");
+    else log.info({ function: name }, "function is no longer forbidden");
     dispatcher[fault ? "hold" : "release"](name);
   };
   return new GrantWatch({ accounts, functions, clock, changed });

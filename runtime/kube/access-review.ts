@@ -26,6 +26,8 @@ export interface GrantedRule {
 export type Asked = "self" | { readonly user: string; readonly groups: readonly string[] };
 
 const answerLimit = 4 * 1024 * 1024;
+/** It is asked again soon: an answer that is late is none. */
+const timeoutMs = 5_000;
 
 const rulesSchema = z.looseObject({
   status: z.looseObject({
@@ -77,5 +79,5 @@ export async function isAllowed(
 function review(transport: KubeTransport, kind: string, spec: object, signal?: AbortSignal): Promise<unknown> {
   const path = `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`;
   const body = JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind, spec });
-  return transport.json<unknown>({ method: "POST", path, body, ...(signal && { signal }) }, answerLimit);
+  return transport.json<unknown>({ method: "POST", path, body, timeoutMs, ...(signal && { signal }) }, answerLimit);
 }

@@ -6,10 +6,12 @@ import { describeNeed, missingNeeds } from "./missing.ts";
 import { declaredRules } from "./rules.ts";
 import { needsOf } from "./scoped-rule.ts";
 
-/** Twice within the time in which people are told, and three times within that in which a grant is taken up. */
+/** A function that may not do what it must is to say so within 20 s, and to run within 30 s of its grant. */
 const everyMs = 10_000;
 /** A refusal that a call met is looked into at once, but a function that makes a thousand asks for no thousand looks. */
 const suspicionMs = 1_000;
+/** Functions that are looked at at once: one whose answer is late holds up no round. */
+const atOnce = 4;
 /** How much of what is missing is said. */
 const shown = 3;
 
@@ -59,6 +61,12 @@ export class GrantWatch {
     void this.judge(functionName, this.stopping.signal);
   }
 
+  /** The function is gone. Should it come back, it is looked at before it runs. */
+  forget(functionName: string): void {
+    this.suspectedAt.delete(functionName);
+    if (this.faults.delete(functionName)) this.parts.changed(functionName, undefined);
+  }
+
   async close(): Promise<void> {
     this.stopping.abort();
     await this.running;
@@ -68,13 +76,11 @@ export class GrantWatch {
     const { clock, functions } = this.parts;
     while (!signal.aborted) {
       await pause(clock, everyMs, signal).catch(() => undefined);
-      for (const name of functions.keys()) await this.judge(name, signal);
-      for (const name of [...this.faults.keys(), ...this.suspectedAt.keys()]) {
-        if (functions.has(name)) continue;
-        this.suspectedAt.delete(name);
-        // Should it come back, it is looked at before it runs.
-        if (this.faults.delete(name)) this.parts.changed(name, undefined);
-      }
+      const names = functions.keys();
+      const look = async () => {
+        for (const name of names) await this.judge(name, signal);
+      };
+      await Promise.all(Array.from({ length: atOnce }, look));
     }
   }
 
@@ -87,7 +93,8 @@ export class GrantWatch {
     } catch {
       return; // nobody answers: what was known last stays
     }
-    if (signal.aborted || fault?.message === this.faults.get(name)?.message) return;
+    if (signal.aborted || this.parts.functions.get(name) !== manifest) return;
+    if (fault?.message === this.faults.get(name)?.message) return;
     if (fault) this.faults.set(name, fault);
     else this.faults.delete(name);
     this.parts.changed(name, fault);
