@@ -1,3 +1,5 @@
+import { shorten } from "./wording.ts";
+
 /** Whose mistake a failure is: `user` ends a command with status 1, `system` with status 2. */
 export type Blame = "user" | "system";
 
@@ -335,20 +337,6 @@ export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   const inside = path ? ` ${path}` : "";
   const value = actual === undefined ? "" : `, got ${shorten(actual)}`;
   const rest = detail.more?.length ? ` (and ${detail.more.length} more, which \`watchfire validate\` tells)` : "";
-  return `${code}${at}${inside}: ${detail.what}${value}; ${detail.hint ?? errorCodes[code].hint}${rest}`;
-}
-
-/** At most this many characters of an actual value are shown: enough to recognise it on one terminal line. */
-const actualLimit = 80;
-
-/** A value as a fault shows it: JSON, cut to one line of a terminal. */
-export function shorten(value: unknown): string {
-  const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
-  return text.length > actualLimit ? `${text.slice(0, actualLimit)}…` : text;
-}
-
-/** A library's sentence as part of ours: no full stop, and a small first letter unless the word has its own form (`API`). */
-export function lowerFirst(sentence: string): string {
-  const text = sentence.replace(/\.$/, "");
-  return /^[A-Z](?![A-Za-z]*[A-Z])/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
+  const line = `${code}${at}${inside}: ${detail.what}${value}; ${detail.hint ?? errorCodes[code].hint}${rest}`;
+  return line.replace(/\s*[\r\n\u2028\u2029]\s*/g, " ");
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { lowerFirst, shorten } from "../errors.ts";
 import { suggest } from "../manifest/suggest.ts";
+import { lowerFirst, shorten } from "../wording.ts";
 
 /** zod's names of types, as people who write JavaScript call them. */
 const typeNames: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import type { Message } from "esbuild";
-import { type ErrorCode, lowerFirst, type Place, WatchfireError } from "../errors.ts";
+import { type ErrorCode, type Place, WatchfireError } from "../errors.ts";
+import { lowerFirst } from "../wording.ts";
 import { displayPath, isInstalled } from "./source-path.ts";
 
 /** A fault of our own that travels through esbuild as a message's `detail`. */

@@ -10,7 +10,7 @@ export async function claimCluster(store: CheckpointStore, uid: string): Promise
   if (owner === uid) return;
   if (owner === undefined) return store.setCluster(uid);
   throw new WatchfireError("WF_CHECKPOINT_OTHER_CLUSTER", {
-    what: `it belongs to the cluster whose kube-system namespace has the uid ${owner}`,
+    what: `the positions are of the cluster whose kube-system namespace has the uid ${owner}`,
     actual: uid,
   });
 }

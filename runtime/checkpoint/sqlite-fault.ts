@@ -1,4 +1,5 @@
 import { WatchfireError } from "../errors.ts";
+import { systemReason } from "../wording.ts";
 
 // Primary result codes of SQLite (sqlite3.h).
 const busy = 5;
@@ -15,14 +16,17 @@ export function checkpointFault(error: unknown, file: string): WatchfireError {
   if (error instanceof WatchfireError) return error;
   const place = { file };
   const errcode = primaryCode(error);
-  const detail = { place, what: error instanceof Error ? error.message : String(error), cause: error };
-  if (errcode === busy) return new WatchfireError("WF_CHECKPOINT_LOCKED", { ...detail, what: "the file is locked" });
-  if (errcode === corrupt || errcode === notADatabase) return new WatchfireError("WF_CHECKPOINT_CORRUPT", detail);
+  const reason = errcode === undefined ? systemReason(error) : `SQLite says: ${systemReason(error)}`;
+  const detail = (what: string) => ({ place, what: `${what}: ${reason}`, cause: error });
+  if (errcode === busy)
+    return new WatchfireError("WF_CHECKPOINT_LOCKED", { place, what: "the file is locked", cause: error });
+  if (errcode === corrupt || errcode === notADatabase)
+    return new WatchfireError("WF_CHECKPOINT_CORRUPT", detail("it is no sound database"));
   const system = error instanceof Error && "code" in error ? String(error.code) : "";
   if (errcode === readOnly || errcode === cannotOpen || unwritable.has(system)) {
-    return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail);
+    return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail("it cannot be opened for writing"));
   }
-  return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail);
+  return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail("a write failed"));
 }
 
 /** The extended code's low byte. */

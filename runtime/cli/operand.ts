@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { WatchfireError } from "../errors.ts";
+import { systemReason } from "../wording.ts";
 
 /** Gives the functions folder back. @throws WatchfireError WF_MANIFEST_FOLDER unless it is one, and can be read */
 export function readFolder(folder: string): string {
@@ -7,8 +8,9 @@ export function readFolder(folder: string): string {
     readdirSync(folder);
     return folder;
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    const what = { ENOENT: "there is no such folder", ENOTDIR: "it is a file, not a folder" }[code ?? ""] ?? message;
+    const { code } = cause as NodeJS.ErrnoException;
+    const known = { ENOENT: "there is no such folder", ENOTDIR: "it is a file, not a folder" }[code ?? ""];
+    const what = known ?? `it cannot be read: ${systemReason(cause)}`;
     throw new WatchfireError("WF_MANIFEST_FOLDER", { what, place: { file: folder }, cause });
   }
 }

@@ -6,6 +6,8 @@ import { WatchfireError } from "../errors.ts";
 import type { Discovery } from "../kube/discovery.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
+import { showPath } from "../manifest/path.ts";
+import { lowerFirst } from "../wording.ts";
 
 /** Beside a function's manifest: objects for it to react to. */
 const sampleFile = "sample.yaml";
@@ -41,7 +43,10 @@ export async function applySamples(
     for (const document of parseAllDocuments(readFileSync(file, "utf8"))) {
       const sample = sampleSchema.safeParse(document.toJS());
       if (!sample.success) {
-        throw new WatchfireError("WF_DEV_SAMPLE", { what: z.prettifyError(sample.error), place: { file } });
+        const [issue] = sample.error.issues;
+        const path = showPath(issue?.path ?? []);
+        const what = lowerFirst(issue?.message ?? "it is no object").replace(/^invalid input: /, "");
+        throw new WatchfireError("WF_DEV_SAMPLE", { what, place: { file }, path });
       }
       await apply(sample.data, file, transport, discovery, now);
       applied++;

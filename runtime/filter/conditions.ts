@@ -1,5 +1,6 @@
 import { TypeError as CelTypeError, Environment, ParseError, type TypeCheckResult } from "@marcbachmann/cel-js";
-import { lowerFirst, type Place, WatchfireError } from "../errors.ts";
+import { type Place, WatchfireError } from "../errors.ts";
+import { lowerFirst } from "../wording.ts";
 
 /** A compiled expression over `object` and `oldObject`. */
 interface Condition {

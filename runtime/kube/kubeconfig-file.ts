@@ -4,6 +4,7 @@ import { WatchfireError } from "../errors.ts";
 import { type ManifestDocument, readDocuments } from "../manifest/document.ts";
 import { showPath } from "../manifest/path.ts";
 import { decodeUtf8 } from "../manifest/utf8.ts";
+import { systemReason } from "../wording.ts";
 import { impersonationSchema } from "./impersonation.ts";
 
 // What a kubeconfig holds, as far as a mistake in it would otherwise show as something else. Of a value that cannot be
@@ -74,12 +75,8 @@ export type Kubeconfig = z.infer<typeof schema>;
 export async function readKubeconfig(file: string): Promise<Kubeconfig> {
   const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
     const known = { ENOENT: "there is no such file", EISDIR: "it is a folder, not a file" }[cause.code ?? ""];
-    throw configFault({
-      what: known ?? "it cannot be read",
-      place: { file },
-      ...(!known && { actual: cause.code }),
-      cause,
-    });
+    const what = known ?? `it cannot be read: ${systemReason(cause)}`;
+    throw configFault({ what, place: { file }, cause });
   });
   const [document] = readDocuments(decodeUtf8(bytes, file, "WF_KUBE_CONFIG"), file);
   const [fault] = document?.faults ?? [];

@@ -1,5 +1,6 @@
 import { type Document, isAlias, isCollection, isMap, isNode, isPair, isSeq, type Node, visit } from "yaml";
-import { lowerFirst, type Place, WatchfireError } from "../errors.ts";
+import { type Place, WatchfireError } from "../errors.ts";
+import { lowerFirst } from "../wording.ts";
 import { keyOf, type Path, showPath } from "./path.ts";
 
 /** Aliases may unfold to this many nodes; a manifest of hundreds of triggers has fewer. */

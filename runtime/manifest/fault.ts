@@ -1,5 +1,6 @@
 import type { z } from "zod";
-import { type ErrorCode, type FaultDetail, lowerFirst, WatchfireError } from "../errors.ts";
+import { type ErrorCode, type FaultDetail, WatchfireError } from "../errors.ts";
+import { lowerFirst } from "../wording.ts";
 import type { ManifestDocument } from "./document.ts";
 import { unitHint, valueHint } from "./hint.ts";
 import { jsonSchema } from "./json-schema.ts";

@@ -6,6 +6,7 @@ import { z } from "zod";
 import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
 import type { DeadLetterPage } from "../checkpoint/store.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
+import { systemReason } from "../wording.ts";
 import { describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
 
 /** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
@@ -111,8 +112,7 @@ function listen(app: Hono, host: string, port: number): Promise<ServerType> {
     server.on("error", (cause) => {
       reject(
         new WatchfireError("WF_OBSERVE_LISTEN", {
-          what: `cannot listen on ${host}:${port}`,
-          actual: cause.message,
+          what: `cannot listen on ${host}:${port}: ${systemReason(cause)}`,
           cause,
         }),
       );

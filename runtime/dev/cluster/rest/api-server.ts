@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { WatchfireError } from "../../../errors.ts";
+import { systemReason } from "../../../wording.ts";
 import { ApiError, forbidden, methodNotAllowed } from "../api/status.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../auth/authorizer.ts";
@@ -98,7 +99,7 @@ export class ApiServer {
 
 function portRefused(port: number, cause: Error): WatchfireError {
   return new WatchfireError("WF_DEV_CLUSTER_PORT", {
-    what: `nothing can listen on 127.0.0.1: ${cause.message}`,
+    what: `cannot listen on 127.0.0.1: ${systemReason(cause)}`,
     actual: port,
     cause,
   });
