@@ -1,0 +1,205 @@
+import { randomBytes } from "node:crypto";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { admin, createTeam } from "../scenarios/cluster.ts";
+import { configMaps, home, Site } from "./site.ts";
+
+// Each test runs the command line several times, as processes.
+vi.setConfig({ testTimeout: 60_000 });
+
+const rbac = "/apis/rbac.authorization.k8s.io/v1";
+
+/** Every object with the site's label, as `kind/namespace/name`. */
+async function objectsOf(site: Site): Promise<string[]> {
+  const kinds = {
+    ConfigMap: "/api/v1/configmaps",
+    ServiceAccount: "/api/v1/serviceaccounts",
+    Role: `${rbac}/roles`,
+    RoleBinding: `${rbac}/rolebindings`,
+    ClusterRole: `${rbac}/clusterroles`,
+    ClusterRoleBinding: `${rbac}/clusterrolebindings`,
+  };
+  const lists = Object.entries(kinds).map(async ([kind, path]) => {
+    const { items } = await admin.get(path, { labelSelector: site.selector });
+    return items.map(
+      ({ metadata }) => `${kind}/${metadata.namespace ?? ""}/${metadata.name.replace(site.account, "W")}`,
+    );
+  });
+  return (await Promise.all(lists)).flat().sort();
+}
+
+const grant = (namespace: string, ...verbs: string[]) => ({
+  permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs, namespaces: [namespace] }],
+});
+
+test("each function has one immutable ConfigMap named by its content, an account and rights, none of them Helm's", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get") });
+  await site.define("wave", { watch: team.watch() });
+  await site.deploy();
+  const immutable = (await site.configMaps()).filter((configMap) => configMap.immutable === true);
+  expect(immutable.map(({ metadata }) => metadata.labels?.["watchfire.dev/function"]).sort()).toEqual([
+    "greet",
+    "wave",
+  ]);
+  for (const { metadata } of immutable) {
+    const name = metadata.labels?.["watchfire.dev/function"];
+    expect(metadata.name).toMatch(new RegExp(`^${site.account}-${name}-[0-9a-f]{16}$`));
+    expect(metadata.labels?.["app.kubernetes.io/managed-by"]).toBeUndefined();
+    expect(metadata.managedFields?.map(({ manager }) => manager)).toEqual(["watchfire-deploy"]);
+  }
+  const objects = await objectsOf(site);
+  expect(objects).toContain(`ServiceAccount/${home}/W-greet`);
+  expect(objects).toContain(`Role/${team.name}/W-greet.${home}`);
+});
+
+test("deploying the same again writes nothing, from another machine's folder as well", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  const elsewhere = await Site.create();
+  for (const each of [site, elsewhere]) await each.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const versions = async () => (await site.configMaps()).map(({ metadata }) => metadata.resourceVersion);
+  const before = await versions();
+  const { stdout } = await elsewhere.tryDeploy("--service-account", site.account);
+  expect(stdout).toMatch(/^greet +unchanged/);
+  expect(await versions()).toEqual(before);
+});
+
+test("a fault in one function leaves all of them undone, and says where it is", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("good", { watch: team.watch() });
+  await site.define("bad", { watch: team.watch(), work: "}; const nothing = ; const more = () => {" });
+  const { status, stdout, stderr } = await site.tryDeploy();
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^WF_BUNDLE_SYNTAX \S*bad\/handler\.ts:\d+:\d+/);
+  expect(await objectsOf(site)).toEqual([]);
+});
+
+test("what the API server refuses leaves all of it undone", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("good", { watch: team.watch() });
+  await site.define("lost", { watch: team.watch(), spec: grant("no-such-namespace", "get") });
+  const { status, stderr } = await site.tryDeploy();
+  expect([status, stderr.split(":")[0]]).toEqual([1, "WF_DEPLOYED_REFUSED"]);
+  expect(stderr).toContain("no-such-namespace");
+  expect(await objectsOf(site)).toEqual([]);
+});
+
+test("a function too large for a ConfigMap is refused with its size, and nothing is deployed", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("large", { watch: team.watch(), work: "ctx.log.info((await import('./data.ts')).default);" });
+  // Random bytes in base64 pack to three quarters, which are the bytes themselves.
+  const noise = randomBytes(1_100_000).toString("base64");
+  await writeFile(join(site.functions, "large", "data.ts"), `export default "${noise}";`);
+  const { status, stderr } = await site.tryDeploy();
+  expect([status, stderr.split(" ")[0]]).toEqual([1, "WF_DEPLOYED_TOO_LARGE:"]);
+  expect(stderr).toMatch(/\d+ KiB packed, \d+ KiB of code\); a ConfigMap takes 1024 KiB/);
+  expect(await objectsOf(site)).toEqual([]);
+});
+
+test("an empty folder removes nothing", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  await site.remove("greet");
+  expect(await readdir(site.functions)).toEqual([]);
+  const { status, stderr } = await site.tryDeploy();
+  expect([status, stderr.split(" ")[0]]).toEqual([1, "WF_DEPLOYED_EMPTY"]);
+  expect((await site.index()).functions.map(({ name }) => name)).toEqual(["greet"]);
+});
+
+test("at each moment of a change the index names ConfigMaps that are there, and the superseded one is gone at the end", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.define("wave", { watch: team.watch() });
+  await site.deploy();
+  const from = (await admin.get(configMaps, { labelSelector: site.selector })).metadata.resourceVersion;
+  const there = new Map((await site.configMaps()).map((each) => [each.metadata.name, each]));
+  using history = await admin.watch(configMaps, { resourceVersion: from, labelSelector: site.selector });
+  await site.define("greet", { watch: team.watch(), work: "ctx.log.info('new');" });
+  await site.deploy();
+  await admin.post(configMaps, {
+    metadata: { name: `${site.account}-end`, labels: { "watchfire.dev/runtime": site.account } },
+  });
+  for (const { type, object } of await history.until((event) => event.object.metadata.name.endsWith("-end"))) {
+    if (type === "DELETED") there.delete(object.metadata.name);
+    else there.set(object.metadata.name, object);
+    const index = JSON.parse(there.get(`${site.account}-functions`)?.data["functions.json"]);
+    expect(index.functions.map((entry: { name: string }) => entry.name)).toEqual(["greet", "wave"]);
+    for (const { configMap } of index.functions) expect([...there.keys()]).toContain(configMap);
+  }
+  const kept = (await site.index()).functions.map(({ configMap }) => configMap);
+  expect([...there.keys()].filter((name) => /-[0-9a-f]{16}$/.test(name)).sort()).toEqual(kept.sort());
+});
+
+test("a function that is gone takes its account and rights along; what `watchfire rbac` made stays", async () => {
+  const team = await createTeam();
+  const other = await createTeam();
+  const site = await Site.create();
+  await site.define("stays", { watch: team.watch(), spec: grant(team.name, "get") });
+  await site.deploy();
+  const alone = await objectsOf(site);
+  const byHand = {
+    metadata: {
+      name: `${site.account}-image`,
+      labels: { "watchfire.dev/runtime": site.account, "watchfire.dev/namespace": home },
+    },
+  };
+  await admin.post(`/api/v1/namespaces/${home}/serviceaccounts`, byHand);
+  await site.define("goes", { watch: other.watch(), spec: grant(other.name, "get") });
+  await site.deploy();
+  expect(await objectsOf(site)).toContain(`Role/${other.name}/W-goes.${home}`);
+  await site.remove("goes");
+  expect(await site.deploy()).toEqual({ goes: "removed", stays: "unchanged" });
+  expect(await objectsOf(site)).toEqual([...alone, `ServiceAccount/${home}/W-image`].sort());
+});
+
+test("rights that a new version does without are there until it has taken over", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "delete") });
+  await site.deploy();
+  const role = `${rbac}/namespaces/${team.name}/roles/${site.account}-greet.${home}`;
+  const { resourceVersion } = (await admin.get(configMaps)).metadata;
+  const fieldSelector = `metadata.name=${site.account}-greet.${home}`;
+  using roles = await admin.watch(`${rbac}/namespaces/${team.name}/roles`, { resourceVersion, fieldSelector });
+  using sets = await admin.watch(configMaps, {
+    resourceVersion,
+    fieldSelector: `metadata.name=${site.account}-functions`,
+  });
+  await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "patch") });
+  await site.deploy();
+  const verbs = (object: { rules?: { resources: string[]; verbs: string[] }[] }) =>
+    (object.rules ?? []).filter(({ resources }) => resources.includes("configmaps")).flatMap((rule) => rule.verbs);
+  const wide = await roles.next();
+  const narrow = await roles.next();
+  const index = await sets.next();
+  expect([new Set(verbs(wide.object)), verbs(narrow.object).sort()]).toEqual([
+    new Set(["get", "patch", "delete"]),
+    ["get", "patch"],
+  ]);
+  const order = [wide, index, narrow].map(({ object }) => Number(object.metadata.resourceVersion));
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+});
+
+test("of two deployments at once, what remains is whole, and one that came too late is told", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  const rival = await Site.create();
+  await site.define("greet", { watch: team.watch(), work: "ctx.log.info('ours');" });
+  await rival.define("greet", { watch: team.watch(), work: "ctx.log.info('theirs');" });
+  const runs = await Promise.all([site.tryDeploy(), rival.tryDeploy("--service-account", site.account)]);
+  for (const { status, stderr } of runs) {
+    if (status !== 0) expect([status, stderr.split(" ")[0]]).toEqual([1, "WF_DEPLOYED_CONFLICT:"]);
+  }
+  expect(runs.some(({ status }) => status === 0)).toBe(true);
+  expect((await site.configMapOf("greet")).immutable).toBe(true);
+});

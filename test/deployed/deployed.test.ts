@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { expect, test, vi } from "vitest";
+import { admin, createTeam } from "../scenarios/cluster.ts";
+import { configMaps, Site } from "./site.ts";
+
+// Each test runs the command line several times, as processes.
+vi.setConfig({ testTimeout: 60_000 });
+
+const say = (word: string) => `ctx.log.info("said", { line: "${word}" });`;
+
+test("what is deployed runs without a restart, and changed code takes its place", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  const runtime = await site.install();
+  await runtime.start();
+  await site.define("greet", { watch: team.watch(), work: say("one") });
+  expect(await site.deploy()).toEqual({ greet: "created" });
+  await team.make("a");
+  await runtime.hears("greet", 1);
+  await site.define("greet", { watch: team.watch(), work: say("two") });
+  expect(await site.deploy()).toEqual({ greet: "changed" });
+  await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  await team.set("a", 2);
+  await runtime.hears("greet", 2);
+  const said = () => runtime.lines.filter(({ msg }) => msg === "said").map(({ fields }) => fields?.line);
+  await runtime.sees("both spoke", () => said().length === 2);
+  expect(said()).toEqual(["one", "two"]);
+});
+
+test("deployed functions run again after a restart, and remember their positions", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const runtime = await site.install();
+  await runtime.start();
+  await team.make("a");
+  await runtime.hears("greet", 1);
+  await runtime.quiet();
+  await runtime.kill();
+  await team.set("a", 2);
+  await runtime.start();
+  await runtime.hears("greet", 2);
+  expect(runtime.told("greet")).toEqual(["Added a=1", "Modified a=2"]);
+});
+
+test("of one name the deployed function runs, and the log says once that it hides the folder's", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  const runtime = await site.install();
+  await runtime.define("greet", { watch: team.watch(), work: say("folder") });
+  await site.define("greet", { watch: team.watch(), work: say("deployed") });
+  await site.deploy();
+  await runtime.start();
+  await runtime.reload();
+  await team.make("a");
+  await runtime.hears("greet", 1);
+  await runtime.sees("it spoke", () => runtime.lines.some(({ msg }) => msg === "said"));
+  expect(runtime.lines.filter(({ msg }) => msg === "said").map(({ fields }) => fields?.line)).toEqual(["deployed"]);
+  const hidden = runtime.lines.filter(({ msg }) => msg === "deployed function runs instead of the folder's");
+  expect(hidden.map((line) => line.function)).toEqual(["greet"]);
+});
+
+test("a function that is deployed no more ends, and its positions are retired", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  const runtime = await site.install();
+  await site.define("greet", { watch: team.watch() });
+  await site.define("stays", { watch: team.watch() });
+  await site.deploy();
+  await runtime.start();
+  await site.remove("greet");
+  await site.deploy();
+  await runtime.sees("it is gone", async () => (await runtime.function("greet")) === undefined);
+  await team.make("a");
+  await runtime.hears("stays", 1);
+  expect(runtime.told("greet")).toEqual([]);
+});
+
+test("a set of which a part is missing is not taken up, and what runs goes on", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  const runtime = await site.install();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  await runtime.start();
+  await site.setIndex({
+    version: 1,
+    functions: [{ name: "other", configMap: `${site.account}-other-0000`, sha256: "0".repeat(64) }],
+  });
+  await runtime.sees("the set is refused", () => runtime.lines.some(({ msg }) => msg === "deployment not taken up"));
+  await team.make("a");
+  await runtime.hears("greet", 1);
+  expect(await runtime.function("other")).toBeUndefined();
+});
+
+test("at a start each deployed function stands alone: one whose ConfigMap is gone is named, and the others run", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("lost", { watch: team.watch() });
+  await site.define("stays", { watch: team.watch() });
+  await site.deploy();
+  await admin.delete(`${configMaps}/${(await site.configMapOf("lost")).metadata.name}`);
+  const runtime = await site.install();
+  await runtime.start();
+  expect((await runtime.function("lost"))?.reason).toBe("WF_DEPLOYED_DAMAGED");
+  expect((await runtime.function("stays"))?.ready).toBe(true);
+  expect(await site.deploy()).toEqual({ lost: "restored", stays: "unchanged" });
+  await runtime.sees("the lost one runs", async () => (await runtime.function("lost"))?.ready === true);
+});
+
+test("a runtime that may not read its ConfigMaps retires nothing, and runs the deployed again once it may", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const runtime = await site.install();
+  await runtime.start();
+  await team.make("a");
+  await runtime.hears("greet", 1);
+  await runtime.quiet();
+  await runtime.kill();
+  const { transport } = runtime;
+  const request = transport.request.bind(transport);
+  transport.request = async (asked) => request(asked.path === configMaps ? { ...asked, path: "/forbidden" } : asked);
+  await runtime.open();
+  await runtime.sees(
+    "its source says why",
+    async () => (await runtime.sources("ConfigMap"))[0]?.state !== "discovering",
+  );
+  expect((await runtime.status()).functions).toEqual([]);
+  transport.request = request;
+  await runtime.sees("waits are cut short", () => runtime.clock.cutShort(1_000, 400_000) > 0);
+  await runtime.sees("it runs", async () => (await runtime.function("greet"))?.ready === true);
+  await team.set("a", 2);
+  await runtime.hears("greet", 2);
+  expect(runtime.told("greet")).toEqual(["Added a=1", "Modified a=2"]);
+});
+
+test("a ConfigMap that does not hold what the index says is not run", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const { metadata, data, binaryData } = await site.configMapOf("greet");
+  await admin.delete(`${configMaps}/${metadata.name}`);
+  const evil = { ...binaryData, "handler.js.gz": gzipSync("__watchfire_accept(() => {});").toString("base64") };
+  const forged = { metadata: { name: metadata.name, labels: metadata.labels }, data, binaryData: evil };
+  await admin.post(configMaps, forged);
+  const runtime = await site.install();
+  await runtime.start();
+  const report = await runtime.function("greet");
+  expect([report?.reason, report?.message]).toEqual([
+    "WF_DEPLOYED_DAMAGED",
+    expect.stringContaining("does not hold what was deployed"),
+  ]);
+  expect(await site.deploy()).toEqual({ greet: "restored" });
+  await runtime.sees("it runs", async () => (await runtime.function("greet"))?.ready === true);
+});
+
+test("a deployed manifest that this runtime refuses leaves the version before running", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const runtime = await site.install();
+  await runtime.start();
+  const { metadata, data, binaryData } = await site.configMapOf("greet");
+  const manifest = data["function.yaml"].replace('"triggers"', '"tomorrow": 1, "triggers"');
+  const plain = (key: string) => gunzipSync(Buffer.from(binaryData[key], "base64"));
+  const parts = [Buffer.from(manifest), plain("handler.js.gz"), plain("handler.js.map.gz")];
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(`${part.length}:`).update(part);
+  const name = `${site.account}-greet-newer`;
+  await admin.post(configMaps, {
+    metadata: { name, labels: metadata.labels },
+    data: { "function.yaml": manifest },
+    binaryData,
+  });
+  await site.setIndex({ version: 1, functions: [{ name: "greet", configMap: name, sha256: hash.digest("hex") }] });
+  await runtime.sees(
+    "it is refused",
+    async () => (await runtime.function("greet"))?.reason === "WF_MANIFEST_UNKNOWN_FIELD",
+  );
+  await team.make("a");
+  await runtime.hears("greet", 1);
+});
+
+test("with all that was deployed deleted, nothing of it runs", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const runtime = await site.install();
+  await runtime.start();
+  await admin.delete(configMaps, undefined, { labelSelector: site.selector });
+  await runtime.sees("it is gone", async () => (await runtime.status()).functions.length === 0);
+});

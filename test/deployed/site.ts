@@ -1,0 +1,115 @@
+// A folder that is deployed by the command line, and a runtime that takes up what was deployed.
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { RuntimeOptions } from "../../runtime/rooms.ts";
+import type { Access, Body } from "../cluster/client.ts";
+import { kubeconfigOf } from "../cluster/kubeconfig.ts";
+import { admin, cluster } from "../scenarios/cluster.ts";
+import { type FunctionFiles, Installation, writeFunction } from "../tools/installation.ts";
+
+const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+
+/** The namespace that an `Installation` takes for its own. */
+export const home = "default";
+
+/** How a command ended. */
+export interface Run {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export class Site {
+  /** The runtime's account: of this test alone. */
+  readonly account = `wf-${randomBytes(4).toString("hex")}`;
+  readonly folder: string;
+  readonly functions: string;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+    this.functions = join(folder, "functions");
+  }
+
+  static async create(): Promise<Site> {
+    const site = new Site(await mkdtemp(join(tmpdir(), "watchfire-site-")));
+    onTestFinished(() => rm(site.folder, { recursive: true, force: true }));
+    await site.accessAs(cluster.adminToken);
+    return site;
+  }
+
+  /** From now on, deploying is done with this token. */
+  async accessAs(token: string): Promise<void> {
+    const access: Access = { url: cluster.url, ca: cluster.caCertificate, token };
+    await writeFile(join(this.folder, "kubeconfig"), kubeconfigOf(access, home));
+  }
+
+  define(name: string, files: FunctionFiles): Promise<void> {
+    return writeFunction(this.functions, name, files);
+  }
+
+  remove(name: string): Promise<void> {
+    return rm(join(this.functions, name), { recursive: true });
+  }
+
+  /** `watchfire deploy` as a process. */
+  tryDeploy(...more: string[]): Promise<Run> {
+    const kubeconfig = ["--kubeconfig", join(this.folder, "kubeconfig")];
+    const args = ["deploy", "--functions", this.functions, "--service-account", this.account, ...kubeconfig, ...more];
+    return new Promise((resolve) => {
+      execFile(process.execPath, [bin, ...args], (error, stdout, stderr) => {
+        resolve({ status: error ? Number(error.code ?? -1) : 0, stdout, stderr });
+      });
+    });
+  }
+
+  /** The same where it must succeed; gives what it says of each function. */
+  async deploy(): Promise<Record<string, string>> {
+    const { status, stdout, stderr } = await this.tryDeploy();
+    if (status !== 0) throw new Error(`deploy: ${status}\n${stderr}`);
+    const rows = stdout.split("\n").map((line) => line.split(/\s+/));
+    return Object.fromEntries(
+      rows.flatMap(([name, fate]) => (name && fate && name !== "deleted" ? [[name, fate]] : [])),
+    );
+  }
+
+  /** A runtime that takes up what was deployed; it ends with the test. */
+  async install(more: Partial<RuntimeOptions> = {}, token: string = cluster.adminToken): Promise<Installation> {
+    const connection = { server: cluster.url, ca: cluster.caCertificate, token };
+    const made = await Installation.on(connection, undefined, { account: this.account, deployed: true, ...more });
+    onTestFinished(() => made[Symbol.asyncDispose]());
+    return made;
+  }
+
+  /** The deployed ConfigMaps, the index among them. */
+  async configMaps(): Promise<Body[]> {
+    return (await admin.get(configMaps, { labelSelector: this.selector })).items;
+  }
+
+  /** The ConfigMap of a function that the index names. */
+  async configMapOf(name: string): Promise<Body> {
+    const entry = (await this.index()).functions.find((each) => each.name === name);
+    return admin.get(`${configMaps}/${entry?.configMap}`);
+  }
+
+  async index(): Promise<{ functions: { name: string; configMap: string; sha256: string }[] }> {
+    return JSON.parse((await admin.get(this.indexPath)).data["functions.json"]);
+  }
+
+  async setIndex(index: object): Promise<void> {
+    await admin.patch(this.indexPath, { data: { "functions.json": JSON.stringify(index) } });
+  }
+
+  get indexPath(): string {
+    return `${configMaps}/${this.account}-functions`;
+  }
+
+  get selector(): string {
+    return `watchfire.dev/runtime=${this.account}`;
+  }
+}
+
+export const configMaps = `/api/v1/namespaces/${home}/configmaps`;
