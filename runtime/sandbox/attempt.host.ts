@@ -11,6 +11,8 @@ export class Attempt {
   sentAt = 0;
   /** Calls that wait for an answer. */
   calls = 0;
+  /** Characters of its log lines so far. */
+  logged = 0;
 
   constructor(delivery: Delivery, resolve: (outcome: Outcome) => void) {
     this.delivery = delivery;

@@ -1,7 +1,7 @@
 import type { HandlerError } from "../dispatch/delivery.ts";
 import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../errors.ts";
 import type { EndReason, Loaded } from "./messages.ts";
-import type { Done } from "./outbox.host.ts";
+import { clean, type GuestError } from "./outbox.host.ts";
 import type { StackMapper } from "./stack.host.ts";
 
 /** A function's limits, as its errors name them. */
@@ -56,10 +56,10 @@ export function limitError(
 }
 
 /** The error of an attempt that the handler ended by throwing. */
-export function handlerError(done: Done, mapper: StackMapper): HandlerError {
-  const { name, message } = done;
-  const stack = mapper.map(done.stack) || `${name}: ${message}`;
-  return { name, message, stack };
+export function handlerError(done: GuestError, mapper: StackMapper): HandlerError {
+  const name = clean(done.name);
+  const message = clean(done.message);
+  return { name, message, stack: mapper.map(clean(done.stack)) || `${name}: ${message}` };
 }
 
 /** Why a function cannot be loaded, with the place in the author's file. */

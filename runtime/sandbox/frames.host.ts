@@ -23,6 +23,9 @@ export type UpFrame =
   | ({ readonly type: typeof frameType.doomed } & Doomed)
   | { readonly type: typeof frameType.refused; readonly reason: string };
 
+/** Characters of a header: ten thousand numbers of events. Nested as deep as it goes, JSON of this length takes 10 ms. */
+const maxHeader = 128 * 1024;
+
 const index = z.int().min(0);
 const numbers = z.array(index).max(10_000);
 const stack = z.string().max(10_000);
@@ -58,6 +61,7 @@ const isIndex = (value: unknown): value is number => Number.isSafeInteger(value)
 /** Reads a frame of an executor; undefined for one that an honest executor would not send. */
 export function readUpFrame({ type, header, body }: Frame): UpFrame | undefined {
   if (type === frameType.beat) return { type };
+  if (header.length > maxHeader) return undefined;
   let parsed: unknown;
   try {
     parsed = JSON.parse(header);

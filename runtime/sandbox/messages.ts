@@ -52,7 +52,7 @@ export interface Entering {
   readonly events: readonly number[];
 }
 
-/** An entry is over. Its body is the guest's outbox: JSON of `[done, calls, logs, metrics, wake, strays]`. */
+/** An entry is over. Its body is the guest's outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays]`, and the texts behind it. */
 export interface Drained {
   readonly tenant: number;
   readonly realm: number;

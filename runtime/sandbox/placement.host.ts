@@ -5,13 +5,14 @@ import type { Outcome } from "../dispatch/delivery.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type Attempt, eventSegments } from "./attempt.host.ts";
+import { isTooDeep, tooDeep } from "./call-depth.host.ts";
 import type { Executor, TenantListener, Verdict } from "./executor.host.ts";
 import type { DeathReason } from "./executor-process.host.ts";
 import { handlerError, limitError, loadError } from "./failure.host.ts";
 import type { UpFrame } from "./frames.host.ts";
 import type { Caller, GuestOutput, HostCalls } from "./host-calls.ts";
 import type { EndReason, EventItem } from "./messages.ts";
-import type { Done, GuestCall, Outbox } from "./outbox.host.ts";
+import { clean, cleanObject, type Done, type GuestCall, type Outbox } from "./outbox.host.ts";
 import type { StackMapper } from "./stack.host.ts";
 import { frameType } from "./wire.ts";
 
@@ -34,6 +35,9 @@ export interface Services {
 
 /** Calls of one attempt that may wait at once: twice the guest's own limit, beyond which the guest is not itself. */
 const maxCalls = 128;
+
+/** Characters that one attempt may log: twice the guest's own limit. */
+const maxLogged = 128 * 1024;
 
 /** Milliseconds beyond every deadline after which an executor is taken for hostile. */
 const overdueMs = 10_000;
@@ -185,15 +189,21 @@ export class Placement implements TenantListener {
   private drained(realm: number, { done, calls, logs, metrics, strays }: Outbox): void {
     const { output } = this.services;
     for (const { no, level, message, fields } of logs) {
-      const caller = this.attempts.get(no)?.caller;
-      if (caller) output.log(caller, level, message, fields);
+      const attempt = this.attempts.get(no);
+      if (!attempt) continue;
+      attempt.logged += message.length + fields.length;
+      if (attempt.logged > maxLogged) {
+        this.executor.kill("breach", "more lines of log than a guest can write");
+        return;
+      }
+      output.log(attempt.caller, level, clean(message), cleanObject(fields));
     }
     for (const { no, type, name, value, labels } of metrics) {
       const caller = this.attempts.get(no)?.caller;
-      if (caller) output.metric(caller, type, name, value, labels);
+      if (caller) output.metric(caller, type, clean(name), value, textsOf(labels));
     }
-    for (const { name, message, stack } of strays) {
-      const error = { name, message, stack: this.version.mapper.map(stack) || `${name}: ${message}` };
+    for (const stray of strays) {
+      const error = handlerError(stray, this.version.mapper);
       this.tellOnce("stray", nobody(this.function), "an error that no handler is left for: its own had returned", {
         error,
       });
@@ -258,7 +268,9 @@ export class Placement implements TenantListener {
       this.executor.kill("breach", "more calls than a guest can make");
       return;
     }
-    const reply = await this.services.hostCalls.call(attempt.caller, operation, args, attempt.signal);
+    const reply = isTooDeep(args)
+      ? tooDeep(operation)
+      : await this.services.hostCalls.call(attempt.caller, operation, args, attempt.signal);
     attempt.calls--;
     if (attempt.isDone && !reply.ok) {
       const { type, message } = reply.error;
@@ -288,6 +300,10 @@ export class Placement implements TenantListener {
     });
   }
 }
+
+/** A metric's labels: text alone. */
+const textsOf = (labels: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(cleanObject(labels)).map(([key, label]) => [key, String(label)]));
 
 /** In whose name a line is that belongs to a function, and to no event of it. */
 const nobody = (name: string): Caller => ({

@@ -26,14 +26,24 @@ function hostileFirst(misdeed: string, seen: { endedAt?: number }): Launch {
   };
 }
 
-/** The longest that the event loop of this process stood still, until `stop`; milliseconds. */
+/** Milliseconds between two looks at the event loop. */
+const periodMs = 5;
+
+/**
+ * The longest that work kept this thread from its event loop, until `stop`; milliseconds. In CPU time of the thread: what the
+ * machine does besides does not count.
+ */
 function watchLag(): { stop(): number } {
+  const cpuMs = () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  };
   let worst = 0;
-  let at = performance.now();
+  let at = cpuMs();
   const timer = setInterval(() => {
-    worst = Math.max(worst, performance.now() - at - 10);
-    at = performance.now();
-  }, 10);
+    worst = Math.max(worst, cpuMs() - at);
+    at = cpuMs();
+  }, periodMs);
   return {
     stop: () => {
       clearInterval(timer);
@@ -58,6 +68,12 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     ["a million entries and exits a second", "breach"],
     ["a frame of the parent's", "breach"],
     ["JSON as deep as a frame", "breach"],
+    ["a header as deep as a frame", "breach"],
+    ["an outbox as deep as a frame", "breach"],
+    ["an outbox as deep as its head may be", "breach"],
+    ["fields of a log line as deep as a frame", "breach"],
+    ["as many log lines as there may be", "breach"],
+    ["a call nested as deep as a frame", "breach"],
     ["silence", "silent"],
     ["memory without end", "memory"],
   ])("%s", async (misdeed, reason) => {
@@ -81,7 +97,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
       `${misdeed.padEnd(38)} ${reason.padEnd(7)} serving again after ${servedMs.toFixed(0)} ms, lag ${lagMs.toFixed(0)} ms`,
     );
     process.stdout.write(`${table.at(-1)}\n`);
-    expect(lagMs).toBeLessThan(1000);
+    expect(lagMs).toBeLessThan(50 + periodMs);
   });
 
   it("heartbeats and no answer, long after every deadline", async () => {

@@ -150,6 +150,6 @@ describe("a hostile handler harms only its own attempts:", () => {
   it("the parent stayed responsive", () => {
     const lag = innocents.lag();
     table.push(`parent's lag: median ${lag.median.toFixed(1)} ms, p99 ${lag.p99.toFixed(1)} ms`);
-    expect(lag.median).toBeLessThan(50);
+    expect(lag.p99).toBeLessThan(50);
   });
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readUpFrame } from "../../runtime/sandbox/frames.host.ts";
-import { readOutbox } from "../../runtime/sandbox/outbox.host.ts";
+import { clean, cleanObject, readOutbox } from "../../runtime/sandbox/outbox.host.ts";
 import { encodeFrame, type Frame, FrameError, FrameReader, frameType } from "../../runtime/sandbox/wire.ts";
 
 const frames = fc.array(
@@ -79,18 +79,36 @@ describe("what an executor says", () => {
   });
 
   it("is refused where an outbox has an entry that no guest writes", () => {
-    const outbox = (done: unknown, calls: unknown = []) =>
-      readOutbox(Buffer.from(JSON.stringify([done, calls, [], [], 0])));
+    const outbox = (done: unknown, calls: unknown = [], texts = "") =>
+      readOutbox(Buffer.from(`${JSON.stringify([done, calls, [], [], 0, []])}\n${texts}`));
     expect(outbox([1, 2])?.done).toHaveLength(2);
+    expect(outbox([[1, "failed", 1, 2, 3, -1]], [], "abbccc")?.done).toMatchObject([
+      { no: 1, kind: "failed", name: "a", message: "bb", stack: "ccc" },
+    ]);
     expect(outbox([-1])).toBeUndefined();
-    expect(outbox([[1, "won", "", "", "", -1]])).toBeUndefined();
-    expect(outbox([[1, "failed", {}, "", "", -1]])).toBeUndefined();
-    expect(outbox([], [[1, 1, "kube.get", { not: "text" }]])).toBeUndefined();
+    expect(outbox([[1, "won", 0, 0, 0, -1]])).toBeUndefined();
+    expect(outbox([[1, "failed", {}, 0, 0, -1]])).toBeUndefined();
+    expect(outbox([[1, "failed", 1, 2, 4, -1]], [], "abbccc")).toBeUndefined();
+    expect(outbox([[1, "failed", 1, 2, 2, -1]], [], "abbccc")).toBeUndefined();
+    expect(outbox([[1, "failed", 0, -1, 1, -1]])).toBeUndefined();
+    expect(outbox([], [[1, 1, "kube.get", { not: "a length" }]])).toBeUndefined();
     expect(outbox(Array.from({ length: 2000 }, (_, index) => index))).toBeUndefined();
+    expect(readOutbox(Buffer.from("[[],[],[],[],-1,[]]"))).toBeUndefined();
   });
 
   it("has its control characters written out", () => {
-    const text = JSON.stringify([[], [], [[1, "info", "a\u001b[2Jb", `{"k":"\\u0007"}`]], [], -1]);
-    expect(readOutbox(Buffer.from(text))?.logs[0]).toMatchObject({ message: "a\\u001b[2Jb", fields: { k: "\\u0007" } });
+    expect(clean("a\u001b[2J\u009b\u2028\tb")).toBe("a\\u001b[2J\\u009b\\u2028\tb");
+    const anyText = fc.string({
+      unit: fc.oneof(fc.constantFrom(...'\\"u0b\u0007\u001b\u009b\r\u2029é💥'), fc.string()),
+    });
+    fc.assert(
+      fc.property(anyText, anyText, (key, value) => {
+        const wanted = { [clean(key)]: [clean(value), 1] };
+        expect(cleanObject(JSON.stringify({ [key]: [value, 1] }))).toEqual(wanted);
+      }),
+    );
+    expect(cleanObject(`{"a":"\\u001B\\u0041\\\\u001b"}`)).toEqual({ a: "\\u001bA\\u001b" });
+    expect(cleanObject("[1]")).toEqual({});
+    expect(cleanObject("{")).toEqual({});
   });
 });

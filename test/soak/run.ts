@@ -226,10 +226,10 @@ async function coldStart(): Promise<void> {
   await sandbox.close(0);
 }
 
-await coldStart();
+await crashes(Number(values.events), Number(values["crash-every"]));
+await churn(Number(values.functions));
 await contexts(Number(values.functions));
 await density(Number(values.resident));
-await churn(Number(values.functions));
-await crashes(Number(values.events), Number(values["crash-every"]));
+await coldStart();
 rmSync(folder, { recursive: true });
 process.exitCode = faults > 0 ? 1 : 0;

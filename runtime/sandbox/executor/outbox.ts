@@ -9,18 +9,21 @@ export interface OutboxSummary {
   readonly wakeMs: number;
 }
 
-/** Characters of an outbox: the guest's own limit of 2 Mi, and room for the escaping of JSON within JSON. */
+/** Characters of an outbox (the guest's own limit, and as much for errors), and of the JSON at its head. */
 const maxCharacters = 4 * 1024 * 1024;
+const maxHead = 256 * 1024;
 
 /** Ends of an event after which code of it may still be at work. */
 const tainting: readonly unknown[] = ["deadline", "cpu", "output"];
 
-/** Reads an outbox; undefined for anything that the guest's bootstrap would not write. */
+/** Reads an outbox's head; undefined for anything that the guest's bootstrap would not write. */
 export function summarise(text: unknown): OutboxSummary | undefined {
   if (typeof text !== "string" || text.length > maxCharacters) return undefined;
+  const newline = text.indexOf("\n");
+  if (newline < 0 || newline > maxHead) return undefined;
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = JSON.parse(text.slice(0, newline));
   } catch {
     return undefined;
   }
@@ -38,15 +41,26 @@ export function summarise(text: unknown): OutboxSummary | undefined {
   };
 }
 
+type Done = number | [no: number, kind: string, name: number, message: number, stack: number, retryAfterMs: number];
+type Head = [Done[], unknown, unknown, unknown, number, unknown[]];
+
 /** An outbox in which the event `no` did not end well after all; one that had ended otherwise stays as it is. */
 export function withFailure(outbox: string, no: number, { name, message, stack }: Rejection): string {
-  const [done, ...rest] = JSON.parse(outbox) as [unknown[], ...unknown[]];
-  const failed = done.map((entry) => (entry === no ? [no, "failed", name, message, stack, -1] : entry));
-  return JSON.stringify([failed, ...rest]);
+  const newline = outbox.indexOf("\n");
+  const [done, ...rest] = JSON.parse(outbox.slice(0, newline)) as Head;
+  const at = done.indexOf(no);
+  if (at < 0) return outbox;
+  let before = newline + 1;
+  for (const entry of done.slice(0, at)) if (typeof entry === "object") before += entry[2] + entry[3] + entry[4];
+  done[at] = [no, "failed", name.length, message.length, stack.length, -1];
+  const head = JSON.stringify([done, ...rest]);
+  return `${head}\n${outbox.slice(newline + 1, before)}${name}${message}${stack}${outbox.slice(before)}`;
 }
 
 /** An outbox with a rejection that no event is left for. */
 export function withStray(outbox: string, { name, message, stack }: Rejection): string {
-  const [done, calls, logs, metrics, wakeMs] = JSON.parse(outbox) as unknown[];
-  return JSON.stringify([done, calls, logs, metrics, wakeMs, [[name, message, stack]]]);
+  const newline = outbox.indexOf("\n");
+  const head = JSON.parse(outbox.slice(0, newline)) as Head;
+  head[5].push([name.length, message.length, stack.length]);
+  return `${JSON.stringify(head)}${outbox.slice(newline)}${name}${message}${stack}`;
 }

@@ -10,7 +10,7 @@ const loadBudgetMs = 2000;
 /** Events that one isolate holds at once; the others wait outside it. */
 const maxInside = 256;
 /** An outbox with nothing in it. */
-const nothing = "[[],[],[],[],-1,[]]";
+const nothing = "[[],[],[],[],-1,[]]\n";
 
 /** What a tenant tells the parent. */
 export interface TenantReports {

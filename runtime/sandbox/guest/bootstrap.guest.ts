@@ -1,6 +1,6 @@
 import type { Context } from "../../../sdk/index.ts";
 import { createContext, setEnv } from "./context.guest.ts";
-import { errorJson } from "./failure.guest.ts";
+import { errorJson, errorText } from "./failure.guest.ts";
 import { hardenRealm } from "./harden.guest.ts";
 import { installConsole } from "./log.guest.ts";
 import { noteStray, takeOutbox } from "./outbox.guest.ts";
@@ -90,7 +90,7 @@ function defineOldObject(event: object, text: string): void {
 /** What a timer or a microtask throws fails the run that began it, if that goes on, as it ends a Node process. */
 function stray(error: unknown, owner: Run | undefined = soleRun() ?? likelyRun()): void {
   if (owner && !owner.over) fail(owner, error);
-  else noteStray(`[${errorJson(error)}]`);
+  else noteStray(errorText(error));
 }
 
 /**

@@ -17,12 +17,18 @@ function textOf(source: object, key: "name" | "message" | "stack", limit: number
   }
 }
 
-/** `"name","message","stack"` as JSON, made here so that nothing of the handler's is touched outside its isolate. */
-export function errorJson(error: unknown): string {
+/** An error as text. */
+export interface ErrorText {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+}
+
+/** What is left of an error that leaves: read here, so that nothing of the handler's is touched outside its isolate. */
+export function errorText(error: unknown): ErrorText {
   if ((typeof error === "object" && error !== null) || typeof error === "function") {
-    const name = textOf(error, "name", maxName);
-    const message = textOf(error, "message", maxMessage);
-    return `${quote(name || "Error")},${quote(message)},${quote(textOf(error, "stack", maxStack))}`;
+    const name = textOf(error, "name", maxName) || "Error";
+    return { name, message: textOf(error, "message", maxMessage), stack: textOf(error, "stack", maxStack) };
   }
   let message: string;
   try {
@@ -30,7 +36,13 @@ export function errorJson(error: unknown): string {
   } catch {
     message = "a value that has no text";
   }
-  return `"Error",${quote(message)},""`;
+  return { name: "Error", message, stack: "" };
+}
+
+/** `"name","message","stack"` as JSON. */
+export function errorJson(error: unknown): string {
+  const { name, message, stack } = errorText(error);
+  return `${quote(name)},${quote(message)},${quote(stack)}`;
 }
 
 /** What is thrown and has no text of its own, as isolated-vm's own words for it would be of no use. */

@@ -1,5 +1,5 @@
 import type { Log, Metrics } from "../../../sdk/index.ts";
-import { fits, noteLog, noteMetric, quote } from "./outbox.guest.ts";
+import { fitsWord, noteLog, noteMetric, quote } from "./outbox.guest.ts";
 import { define, isFiniteNumber, jsonStringify, slice, stringOf } from "./primordials.guest.ts";
 import { likelyRun, type Run } from "./run.guest.ts";
 
@@ -16,13 +16,13 @@ function write(run: Run, level: Level, message: unknown, fields: unknown): void 
   let more = "";
   if (typeof fields === "object" && fields !== null) more = inspectFields(fields);
   run.logged += text.length + more.length + 16;
-  if (run.logged > maxPerRun || !fits(text.length + more.length)) {
+  if (run.logged > maxPerRun || !fitsWord(text.length + more.length)) {
     run.logged = maxPerRun + 1;
     text = "further lines of this event are dropped: it logged more than 64 KiB";
     more = "";
     level = "warn";
   }
-  noteLog(`[${run.no},"${level}",${quote(text)},${quote(more)}]`);
+  noteLog(run.no, level, text, more);
 }
 
 function inspectFields(fields: object): string {
@@ -61,7 +61,7 @@ export function createMetrics(run: Run): Metrics {
       throw new TypeError("a metric takes a name, and a finite number as its value");
     }
     const text = typeof labels === "object" && labels !== null ? inspectFields(labels) : "";
-    if (fits(text.length)) noteMetric(`[${run.no},"${type}",${quote(slice(name, 0, 200))},${value},${quote(text)}]`);
+    if (fitsWord(text.length)) noteMetric(run.no, type, slice(name, 0, 200), value, text);
   };
   return {
     increment: (name, by = 1, labels) => note("increment", name, by, labels),

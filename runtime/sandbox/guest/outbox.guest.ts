@@ -1,63 +1,94 @@
+import type { ErrorText } from "./failure.guest.ts";
 import { jsonStringify } from "./primordials.guest.ts";
 
 /** At most so many log lines, metrics and calls leave with one drain; the rest of the lines are dropped. */
 const maxMessages = 1000;
 /** Characters that leave with one drain. Etcd takes objects of 1.5 MiB, so a single update of one must fit. */
 const maxText = 2 * 1024 * 1024;
+/** Characters of log lines and metrics among them: the parent reads those, and should not be kept from its work by it. */
+const maxWords = 256 * 1024;
 
-// Text is assembled by concatenation, which no handler can interfere with.
-let done = "";
-let calls = "";
-let logs = "";
-let metrics = "";
-let strays = "";
+// An outbox is a head of JSON, of lengths and numbers alone, and the texts that the lengths mean behind it. Both are
+// assembled by concatenation, which no handler can interfere with.
+interface List {
+  heads: string;
+  texts: string;
+}
+const list = (): List => ({ heads: "", texts: "" });
+const done = list();
+const calls = list();
+const logs = list();
+const metrics = list();
+const strays = list();
 let messages = 0;
 
 /** A JSON string literal. */
 export const quote = (text: string): string => jsonStringify(text) as string;
 
-const append = (list: string, entry: string): string => (list === "" ? entry : `${list},${entry}`);
+function append(to: List, head: string, text: string): void {
+  to.heads = to.heads === "" ? head : `${to.heads},${head}`;
+  to.texts += text;
+}
 
 /** Whether that much more text may still leave with this drain. */
 export const fits = (length: number): boolean =>
-  messages < maxMessages && calls.length + logs.length + metrics.length + length < maxText;
+  messages < maxMessages && calls.texts.length + logs.texts.length + metrics.texts.length + length < maxText;
 
-/** Notes that an event is over; `entry` is its JSON. */
-export function noteDone(entry: string): void {
-  done = append(done, entry);
+/** Whether that much more text of a log line or a metric may. */
+export const fitsWord = (length: number): boolean =>
+  fits(length) && logs.texts.length + metrics.texts.length + length < maxWords;
+
+/** Notes that an event ended well. */
+export const noteDone = (no: number): void => append(done, `${no}`, "");
+
+/** Notes that an event ended otherwise; `retryAfterMs` is -1 where the handler did not say. */
+export function noteFailed(no: number, kind: string, error: ErrorText, retryAfterMs: number): void {
+  const { name, message, stack } = error;
+  const lengths = `${name.length},${message.length},${stack.length}`;
+  append(done, `[${no},"${kind}",${lengths},${retryAfterMs}]`, name + message + stack);
 }
 
 /** Notes a call to the parent. */
-export function noteCall(entry: string): void {
+export function noteCall(call: number, no: number, operation: string, args: string): void {
   messages++;
-  calls = append(calls, entry);
+  append(calls, `[${call},${no},${quote(operation)},${args.length}]`, args);
 }
 
-/** Notes a line of log. */
-export function noteLog(entry: string): void {
+/** Notes a line of log; `fields` is JSON, or empty. */
+export function noteLog(no: number, level: string, message: string, fields: string): void {
   messages++;
-  logs = append(logs, entry);
+  append(logs, `[${no},"${level}",${message.length},${fields.length}]`, message + fields);
 }
 
-/** Notes a metric. */
-export function noteMetric(entry: string): void {
+/** Notes a metric; `labels` is JSON, or empty. */
+export function noteMetric(no: number, type: string, name: string, value: number, labels: string): void {
   messages++;
-  metrics = append(metrics, entry);
+  append(metrics, `[${no},"${type}",${name.length},${value},${labels.length}]`, name + labels);
 }
 
-/** Notes what was thrown where no event is left that it could fail; `entry` is its JSON. One a drain is enough. */
-export function noteStray(entry: string): void {
-  if (strays === "") strays = entry;
+/** Notes what was thrown where no event is left that it could fail. One a drain is enough. */
+export function noteStray({ name, message, stack }: ErrorText): void {
+  if (strays.heads !== "") return;
+  append(strays, `[${name.length},${message.length},${stack.length}]`, name + message + stack);
 }
 
-/** Empties the outbox: JSON of `[done, calls, logs, metrics, wake, strays]`. `wakeMs` is -1 where no timer waits. */
+function take(from: List): void {
+  from.heads = "";
+  from.texts = "";
+}
+
+/**
+ * Empties the outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays]`, and the texts of these lists in the same
+ * order. `wakeMs` is -1 where no timer waits.
+ */
 export function takeOutbox(wakeMs: number): string {
-  const text = `[[${done}],[${calls}],[${logs}],[${metrics}],${wakeMs},[${strays}]]`;
-  done = "";
-  calls = "";
-  logs = "";
-  metrics = "";
-  strays = "";
+  const head = `[[${done.heads}],[${calls.heads}],[${logs.heads}],[${metrics.heads}],${wakeMs},[${strays.heads}]]`;
+  const text = `${head}\n${done.texts}${calls.texts}${logs.texts}${metrics.texts}${strays.texts}`;
+  take(done);
+  take(calls);
+  take(logs);
+  take(metrics);
+  take(strays);
   messages = 0;
   return text;
 }

@@ -1,7 +1,7 @@
 import { type ErrorDescription, errorFrom } from "../../../sdk/errors.ts";
 import { type AbortController, DOMException } from "./abort.guest.ts";
-import { errorJson, framesBelow, sandboxError, verdictOf, withFrames } from "./failure.guest.ts";
-import { fits, noteCall, noteDone, quote } from "./outbox.guest.ts";
+import { type ErrorText, errorText, framesBelow, sandboxError, verdictOf, withFrames } from "./failure.guest.ts";
+import { fits, noteCall, noteDone, noteFailed } from "./outbox.guest.ts";
 import { bare, jsonParse, jsonStringify, PrimordialPromise } from "./primordials.guest.ts";
 import { ownTimers } from "./timers.guest.ts";
 import { type Unheard, unheardOf } from "./unheard.guest.ts";
@@ -56,8 +56,8 @@ const freshRun = (no: number, over: boolean): Run => ({
   endedIn: 0,
 });
 
-// Whose code an entry runs: of several runs nobody can tell whose a rejection is. What went on when its run was over, or
-// at the module's top level, counts only where no run goes on with it.
+// Whose code an entry runs: of several runs nobody can tell whose a rejection is. The module's own timers count only where
+// no run goes on beside them: they would come again with every isolate.
 const moduleRun = freshRun(0, true);
 let entry = 0;
 let toucher: Run | undefined;
@@ -73,8 +73,8 @@ export function beginEntry(): void {
 /** Notes that code of this run goes on in the entry; undefined where it may be anyone's. */
 export function touch(run: Run | undefined): void {
   if (run === undefined) areMany = true;
-  else if (toucher === undefined || hasEndedBefore(toucher)) toucher = run;
-  else if (toucher !== run && !hasEndedBefore(run)) areMany = true;
+  else if (toucher === undefined || toucher === moduleRun) toucher = run;
+  else if (toucher !== run && run !== moduleRun) areMany = true;
   ownTimers(soleRun());
 }
 
@@ -101,36 +101,38 @@ export function leaveRun(): void {
   current = undefined;
 }
 
-function end(run: Run, done: string): void {
+function end(run: Run, kind?: string, error?: ErrorText, retryAfterMs = -1): void {
   if (run.over) return;
   run.over = true;
   run.endedIn = entry;
   delete runs[run.no];
   // Nobody answers them any more.
   if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) delete pending[id];
-  noteDone(done);
+  if (kind === undefined || error === undefined) noteDone(run.no);
+  else noteFailed(run.no, kind, error, retryAfterMs);
 }
 
 /** Ends a run whose handler returned: well, unless it left a rejection that nobody heard. */
 export function succeed(run: Run): void {
   const unheard = unheardOf(run);
-  end(run, unheard === undefined ? `${run.no}` : `[${run.no},"failed",${unheard},-1]`);
+  if (unheard === undefined) end(run);
+  else end(run, "failed", unheard);
 }
 
 export function fail(run: Run, error: unknown): void {
   if (run.over) return;
   const { kind, retryAfterMs } = verdictOf(error);
   // What a handler throws because its time is over tells where it was waiting.
-  end(run, `[${run.no},"${run.aborted ?? kind}",${errorJson(error)},${retryAfterMs}]`);
+  end(run, run.aborted ?? kind, errorText(error), retryAfterMs);
 }
 
 /** The event's body is not JSON. */
-export const refuse = (run: Run, error: unknown): void => end(run, `[${run.no},"unreadable",${errorJson(error)},-1]`);
+export const refuse = (run: Run, error: unknown): void => end(run, "unreadable", errorText(error));
 
 /** Ends a run that asked for more than it may, and gives the error to throw at it. */
 function overflow(run: Run, message: string, callee: (...args: never[]) => unknown): Error {
   const error = withFrames(sandboxError(message), framesBelow(callee));
-  end(run, `[${run.no},"output",${errorJson(error)},-1]`);
+  end(run, "output", errorText(error));
   return error;
 }
 
@@ -143,11 +145,13 @@ export function abortRun(no: number, why: "deadline" | "cpu"): void {
   run.controller?.abort(new DOMException("the event's time is over", "TimeoutError"));
 }
 
+const noText: ErrorText = { name: "Error", message: "", stack: "" };
+
 /** Ends what was told to and did not. Called when the isolate is drained. */
 export function endAborted(): void {
   for (const no in runs) {
     const run = runs[no];
-    if (run?.aborted) end(run, `[${run.no},"${run.aborted}","Error","","",-1]`);
+    if (run?.aborted) end(run, run.aborted, noText);
   }
 }
 
@@ -164,7 +168,7 @@ export function callHost(run: Run, operation: string, args: object): Promise<unk
   const id = ++lastCall;
   const frames = framesBelow(callHost);
   run.calls++;
-  noteCall(`[${id},${run.no},${quote(operation)},${quote(text)}]`);
+  noteCall(id, run.no, operation, text);
   return new PrimordialPromise((resolve, reject) => {
     pending[id] = { run, frames, resolve, reject };
   });

@@ -1,4 +1,4 @@
-import { errorJson, errorMark, markOf } from "./failure.guest.ts";
+import { type ErrorText, errorMark, errorText, markOf } from "./failure.guest.ts";
 import { define, PrimordialPromise, promiseThen } from "./primordials.guest.ts";
 
 // A rejection that nobody hears fails its run, as it ends a Node process; but it has until the run's end to be heard.
@@ -9,8 +9,7 @@ import { define, PrimordialPromise, promiseThen } from "./primordials.guest.ts";
 /** A rejection that nobody has heard so far. */
 export interface Unheard {
   heard: boolean;
-  /** `"name","message","stack"` as JSON. */
-  readonly text: string;
+  readonly text: ErrorText;
   readonly next: Unheard | undefined;
 }
 
@@ -21,9 +20,9 @@ export interface Judged {
   unheard: Unheard | undefined;
 }
 
-/** Of a run: the rejection that fails it, as JSON; undefined where all were heard. The first is the cause of others. */
-export function unheardOf(run: Judged): string | undefined {
-  let text: string | undefined;
+/** Of a run: the rejection that fails it; undefined where all were heard. The first is the cause of others. */
+export function unheardOf(run: Judged): ErrorText | undefined {
+  let text: ErrorText | undefined;
   for (let one = run.unheard; one; one = one.next) if (!one.heard) text = one.text;
   return text;
 }
@@ -34,7 +33,7 @@ export function watched<T>(run: Judged, promise: Promise<T>): Promise<T> {
   let unheard: Unheard | undefined;
   promiseThen(promise, undefined, (error) => {
     if (heard) return;
-    unheard = { heard, text: errorJson(error), next: run.unheard };
+    unheard = { heard, text: errorText(error), next: run.unheard };
     run.unheard = unheard;
   });
   guardConstructor(promise, () => {
@@ -58,7 +57,7 @@ let isGuarded = false;
 
 /** Notes that a run left this rejection of a promise that is not known. */
 export function suspect(run: Judged, name: string, message: string, stack: string): void {
-  run.unheard = { heard: false, text: errorJson({ name, message, stack }), next: run.unheard };
+  run.unheard = { heard: false, text: { name, message, stack }, next: run.unheard };
   let others: Suspicion | undefined;
   for (let one = suspicions; one; one = one.next) if (!one.run.over) others = { ...one, next: others };
   suspicions = { run, unheard: run.unheard, mark: errorMark(message, stack), next: others };

@@ -6,7 +6,7 @@ import { encodeFrame, frameType } from "../../../runtime/sandbox/wire.ts";
 const stream = new Socket({ fd: 3 });
 const write = (...parts: Buffer[]) => stream.write(Buffer.concat(parts));
 const say = (type: number, header: unknown, body = "") => write(...encodeFrame(type, header, [Buffer.from(body)]));
-const empty = "[[],[],[],[],-1]";
+const empty = "[[],[],[],[],-1,[]]\n";
 
 /** Speaks as an honest one until an event has come: with tenant 1 loaded, inside realm 1, event 1 running. */
 function honest(then: () => void): void {
@@ -42,14 +42,31 @@ function flood(bytes: Buffer): void {
 
 const repeat = (frame: Buffer[], times: number) =>
   Buffer.concat(Array.from({ length: times }, () => Buffer.concat(frame)));
-const call = (count: number, no: number) =>
-  JSON.stringify([
-    [],
-    Array.from({ length: count }, (_, id) => [id + 1, no, "kube.get", `{"ref":{"name":"stolen"}}`]),
-    [],
-    [],
-    -1,
-  ]);
+const call = (count: number, no: number, args = `{"ref":{"name":"stolen"}}`) => {
+  const calls = Array.from({ length: count }, (_, id) => [id + 1, no, "kube.get", args.length]);
+  return `${JSON.stringify([[], calls, [], [], -1, []])}\n${args.repeat(count)}`;
+};
+const logs = (count: number, message: string, fields: string) => {
+  const lines = Array.from({ length: count }, () => [1, "info", message.length, fields.length]);
+  return `${JSON.stringify([[], [], lines, [], -1, []])}\n${(message + fields).repeat(count)}`;
+};
+const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+/** Leaves the isolate with this outbox, and enters it again, twenty times. */
+const sayAll = (outbox: string) => {
+  for (let turn = 0; turn < 20; turn++) {
+    say(frameType.drained, { tenant: 1, realm: 1 }, outbox);
+    say(frameType.entering, { tenant: 1, realm: 1, events: [1] });
+  }
+};
+
+function nestedHeader(depth: number): Buffer {
+  const header = Buffer.from(nested(depth / 2));
+  const head = Buffer.alloc(9);
+  head.writeUInt32LE(5 + header.length, 0);
+  head.writeUInt8(frameType.entering, 4);
+  head.writeUInt32LE(header.length, 5);
+  return Buffer.concat([head, header]);
+}
 
 const misdeeds: Record<string, () => void> = {
   "random bytes": () => flood(randomBytes(65_536)),
@@ -78,6 +95,15 @@ const misdeeds: Record<string, () => void> = {
     ),
   "a frame of the parent's": () => say(frameType.unload, { tenant: 1 }),
   "JSON as deep as a frame": () => write(...encodeFrame(frameType.drained, {}, [Buffer.from("[".repeat(4_000_000))])),
+  "a header as deep as a frame": () => write(nestedHeader(4_000_000)),
+  "an outbox as deep as a frame": () => sayAll(`${nested(2_000_000)}\n`),
+  "an outbox as deep as its head may be": () => sayAll(`${nested(100_000)}\n`),
+  "fields of a log line as deep as a frame": () => sayAll(logs(1, "m", `{"a":${nested(2_000_000)}}`)),
+  "as many log lines as there may be": () => sayAll(logs(30, "\u0001".repeat(2000), `{"a":[${"1,".repeat(2000)}1]}`)),
+  "a call nested as deep as a frame": () => {
+    sayAll(call(1, 1, nested(1_000_000)));
+    say(frameType.unload, {});
+  },
   silence: () => {},
   "heartbeats and no answer": () => {
     setInterval(() => say(frameType.beat, {}), 100);
