@@ -4,7 +4,9 @@ import { cluster } from "../../runtime/cli/cluster.ts";
 import { type Command, help } from "../../runtime/cli/command.ts";
 import { deadLetters } from "../../runtime/cli/dead-letters.ts";
 import { dev } from "../../runtime/cli/dev.ts";
+import { doctor } from "../../runtime/cli/doctor.ts";
 import { executor } from "../../runtime/cli/executor.ts";
+import { rbac } from "../../runtime/cli/rbac.ts";
 import { start } from "../../runtime/cli/start.ts";
 import { validate } from "../../runtime/cli/validate.ts";
 import { errorCodes } from "../../runtime/errors.ts";
@@ -13,7 +15,8 @@ export const readmeFile = resolve(import.meta.dirname, "../../README.md");
 
 /** The README's parts that are made from code, by the name in their markers. */
 const sections: Readonly<Record<string, () => string>> = {
-  commands: () => `\`\`\`\n${[dev, start, executor, cluster, validate, deadLetters].map(usage).join("\n")}\`\`\``,
+  commands: () =>
+    `\`\`\`\n${[dev, start, executor, cluster, validate, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
   errors: () =>
     [
       "| code | meaning | what to do |",
