@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { type Clock, pause, type Timer } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import { memoryKills } from "./container-memory.ts";
 import { executorProgram, executorSurroundings } from "./executor-program.ts";
 import { MemoryWatch } from "./resident-memory.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./warden-frames.ts";
@@ -33,23 +35,36 @@ export class ExecutorWarden {
   private wire: Socket | undefined;
   private isAttached = false;
   private farewell: Timer | undefined;
+  private readonly memoryKills: () => number;
+  private readonly memoryKillsBefore: number;
+  private readonly spent = new AbortController();
 
-  constructor(path: string, clock: Clock) {
+  /** `kills`: how many processes of this container the kernel has killed for want of memory. */
+  constructor(path: string, clock: Clock, kills: () => number = memoryKills) {
     this.path = path;
     this.clock = clock;
+    this.memoryKills = kills;
+    this.memoryKillsBefore = kills();
   }
 
   /**
    * Resolves once `signal` has aborted, the parent has hung up or has had time enough to, and all executors are told to end.
    * Until then the parent may ask for more executors: handlers that have begun must be able to finish.
+   * @throws WatchfireError WF_SANDBOX_CONTAINER_MEMORY once the kernel has killed an executor because the container is at its
+   * memory limit. With version 2 of cgroups it kills all of the container at once; with version 1 the rest would go on, and
+   * nobody who looks at the pod would see that it happened.
    */
   async serve(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.stop(), { once: true });
-    while (!signal.aborted) {
+    const over = AbortSignal.any([signal, this.spent.signal]);
+    while (!over.aborted) {
       await this.attend();
-      await pause(this.clock, reconnectMs, signal).catch(() => undefined);
+      await pause(this.clock, reconnectMs, over).catch(() => undefined);
     }
     this.farewell?.cancel();
+    if (this.spent.signal.aborted) {
+      throw new WatchfireError("WF_SANDBOX_CONTAINER_MEMORY", { what: "the kernel killed an executor" });
+    }
   }
 
   /** One connection, to its end. */
@@ -124,7 +139,12 @@ export class ExecutorWarden {
       memory.stop();
       if (!this.kept.delete(id)) return;
       this.caps.delete(id);
+      const spent = why === undefined && this.memoryKills() > this.memoryKillsBefore;
+      if (spent) [reason, why] = ["memory", "the executors' container is at its memory limit"];
       this.tell(wardenFrame.exited, { id, peak: memory.peak, reason, detail: why ?? detail });
+      if (!spent) return;
+      this.spent.abort();
+      this.wire?.end();
     };
     child.on("error", (error) => gone(error.message.slice(0, 400)));
     child.on("exit", (code, signal) => gone(signal ?? `status ${code}`));

@@ -44,6 +44,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
+const isExecutor = (pid: number): boolean => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("/executor/main");
+
 describe.runIf(existsSync("/proc/self/task"))("executors in a container of their own", () => {
   it("run handlers over the socket, as children do", async () => {
     const { path, parent } = await socketForTest();
@@ -131,6 +133,22 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     );
     stopping.abort();
     await served;
+  });
+
+  it("end with their container where the kernel kills one for its memory, and the others' events are not charged", async () => {
+    const { path, parent } = await socketForTest();
+    let kills = 0;
+    const served = new ExecutorWarden(path, new VirtualClock(), () => kills).serve(new AbortController().signal);
+    const refused = expect(served).rejects.toThrow("WF_SANDBOX_CONTAINER_MEMORY");
+    const stage = stageForTest({ launch: parent.launch });
+    await stage.load("glutton", "export default () => new Promise(() => {});");
+    const eating = stage.run("glutton", { timeoutMs: 30_000 });
+    const before = childrenOf(process.pid).filter(isExecutor);
+    await expect.poll(() => before.length).toBeGreaterThan(0);
+    kills = 1;
+    for (const pid of before) process.kill(pid, "SIGKILL");
+    expect(await eating).toMatchObject({ type: "interrupted" });
+    await refused;
   });
 
   it("have their key beside the socket only while no warden is connected, for its owner and group alone", async () => {
