@@ -204,6 +204,10 @@ export const errorCodes = {
     "look for work that no limit can interrupt: huge arrays, BigInts, or strings",
   ),
   WF_SANDBOX_BAD_EVENT: system("an event's body is not JSON", "report it with the log lines around it"),
+  WF_SANDBOX_CONTAINER_MEMORY: system(
+    "the executors' container is at its memory limit",
+    "raise the limit of that container, or lower `resources.memory` of the functions",
+  ),
   WF_SANDBOX_EXECUTOR: system(
     "an executor process cannot start",
     "check that Node 24 or 26 runs it and that isolated-vm is installed for this platform",
