@@ -1,5 +1,6 @@
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { guestScript, guestScriptName } from "../../runtime/sandbox/guest-script.host.ts";
 
@@ -36,7 +37,7 @@ export async function bundleRuntime(folder: string): Promise<string[]> {
       // Packages in CommonJS ask for Node's modules by `require`.
       js: `import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);`,
     },
-    plugins: [guestScriptMade, commandsOfThePod, kubeconfigAlone],
+    plugins: [guestScriptMade, commandsOfThePod, kubeconfigAlone, filesInside],
   });
   return Object.keys(metafile.inputs);
 }
@@ -86,5 +87,26 @@ const kubeconfigAlone: Plugin = {
   setup({ onResolve }) {
     const client = dirname(createRequire(`${runtime}/`).resolve("@kubernetes/client-node"));
     onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({ path: join(client, "config.js") }));
+  },
+};
+
+/** Files that modules name beside them without reading them there: the package's own, which is laid out, and what is only written. */
+const outside = ["../package.json", "function.schema.json"];
+
+/** Files that a module reads from beside it are put into it. */
+const filesInside: Plugin = {
+  name: "files",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/runtime\/.*\.ts$/ }, ({ path: file }) => {
+      const text = readFileSync(file, "utf8");
+      if (!text.includes("import.meta.url")) return undefined;
+      const contents = text.replace(
+        /readFileSync\(new URL\("([^"]+)", import\.meta\.url\), "utf8"\)/g,
+        (_, beside: string) => JSON.stringify(readFileSync(resolve(dirname(file), beside), "utf8")),
+      );
+      const left = contents.match(/new URL\("([^"]+)", import\.meta\.url\)/);
+      if (left && !outside.includes(left[1] ?? "")) throw new Error(`${file}: ${left[0]} leads nowhere in a bundle`);
+      return { contents, loader: "ts" };
+    });
   },
 };

@@ -1,6 +1,6 @@
 #!/usr/local/bin/node
 // The image's `watchfire`: its Node is the right one, so that there is nothing to hand over.
-import { main } from "../../runtime/cli/main.ts";
-
 process.title = "watchfire";
+// Apart from this file, so that no module of the runtime takes itself for the program that was started.
+const { main } = await import("../../runtime/cli/main.ts");
 await main(process.argv.slice(2));

@@ -1,0 +1,95 @@
+import { type Fact, namespaces, readDeliveries, readFacts, revision } from "../audit/ledger.ts";
+import { judge, type Verdict } from "../audit/verdict.ts";
+import { Writer } from "../audit/writer-process.ts";
+import { until } from "../tools/until.ts";
+import { admin, ensureNamespace, kubeconfig, removeNamespace } from "./release.ts";
+
+/** Nothing new for so long, and what comes late has come, in milliseconds. */
+const quietMs = 3_000;
+/** So long without a delivery, and what is missing is taken as missed; a takeover is well within it. */
+const patienceMs = 45_000;
+
+/** A writer's load, and the auditor who compares the cluster's history with what the function `recorder` wrote down. */
+export class Ledger {
+  private readonly writer: Writer;
+  private readonly facts: Fact[] = [];
+  private read: number;
+
+  private constructor(read: number) {
+    this.read = read;
+    this.writer = new Writer(kubeconfig, 200, 20261121);
+  }
+
+  static async open(): Promise<Ledger> {
+    for (const name of Object.values(namespaces)) {
+      await removeNamespace(name);
+      await ensureNamespace(name);
+    }
+    return new Ledger(await revision(admin));
+  }
+
+  /** Lets the writer do so many operations more; it does some 500 a second. */
+  write(operations: number): void {
+    this.writer.allow(operations);
+  }
+
+  /** Resolves when at most so many of them are left. */
+  left(operations: number): Promise<void> {
+    return this.writer.left(operations);
+  }
+
+  /** The verdict on everything so far, once all of it is delivered, or nothing comes any more. */
+  async verdict(): Promise<Verdict> {
+    await this.left(0);
+    const now = await revision(admin);
+    this.facts.push(...(await readFacts(admin, this.read)));
+    this.read = now;
+    let count = -1;
+    let changedAt = performance.now();
+    return until("the runtime catches up", 180_000, async () => {
+      const deliveries = await readDeliveries(admin);
+      if (deliveries.length !== count) {
+        count = deliveries.length;
+        changedAt = performance.now();
+        return undefined;
+      }
+      const quietFor = performance.now() - changedAt;
+      if (quietFor < quietMs) return undefined;
+      const verdict = judge(this.facts, deliveries, []);
+      return (verdict.missed.length === 0 || quietFor > patienceMs) && verdict;
+    });
+  }
+
+  /** How many deliveries are written down. */
+  async deliveries(): Promise<number> {
+    const page = await admin.get(`/api/v1/namespaces/${namespaces.records}/configmaps`, { limit: 1 });
+    return page.items.length + Number(page.metadata.remainingItemCount ?? 0);
+  }
+
+  close(): void {
+    this.writer.stop();
+  }
+}
+
+/** What broke the promise, some of each: nothing missed, no duplicate without its flag, objects' changes in order, nothing made up. */
+export function faultsOf({ missed, unflagged, disordered, invented }: Verdict): string[] {
+  return Object.entries({ missed, unflagged, disordered, invented }).flatMap(([kind, list]) =>
+    list.slice(0, 5).map((each) => `${kind}: ${each}`),
+  );
+}
+
+export function describeVerdict({
+  facts,
+  deliveries,
+  flagged,
+  missed,
+  unflagged,
+  disordered,
+  invented,
+}: Verdict): string {
+  const faults = `${missed.length} missed, ${unflagged.length} not flagged, ${disordered.length} out of order, ${invented.length} invented`;
+  return `${facts} changes, ${deliveries} deliveries, ${flagged} flagged: ${faults}`;
+}
+
+/** A measurement, for whoever reads the run's output. */
+export const say = (line: string): void => void process.stdout.write(`    ${line}\n`);

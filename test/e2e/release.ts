@@ -1,0 +1,176 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { Status } from "../../runtime/status.ts";
+import { helm } from "../chart/helm.ts";
+import { Client } from "../cluster/client.ts";
+import { accessOf } from "../cluster/kubeconfig.ts";
+import { until } from "../tools/until.ts";
+import { images } from "./images.ts";
+
+/** Where the tool keeps the cluster; see run.ts. */
+const folder = process.env.WATCHFIRE_CLUSTER_FOLDER ?? "";
+export const kubeconfig = join(folder, "kubeconfig");
+export const auditLog = join(folder, "audit.log");
+export const admin = new Client(await accessOf(kubeconfig));
+
+const root = join(import.meta.dirname, "../..");
+const chart = join(root, "deploy/chart");
+const port = 9464;
+
+/** Runs a command and gives its output; throws with what it said where it fails. */
+async function run(command: string, args: readonly string[], input = ""): Promise<string> {
+  const child = promisify(execFile)(command, args, { maxBuffer: 2 ** 26 });
+  child.child.stdin?.end(input);
+  return (await child).stdout;
+}
+
+export const kubectl = (args: readonly string[], input?: string): Promise<string> => run("kubectl", args, input);
+
+/** The checkout's own `watchfire`. */
+export const watchfire = (...args: readonly string[]): Promise<string> =>
+  run(process.execPath, [join(root, "runtime/bin/watchfire.js"), ...args]);
+
+/** Makes a namespace; one that is there already will do. */
+export async function ensureNamespace(name: string, labels: Record<string, string> = {}): Promise<void> {
+  const { status, text } = await admin.reply("POST", "/api/v1/namespaces", { body: { metadata: { name, labels } } });
+  if (status !== 201 && status !== 409) throw new Error(text);
+}
+
+/** Removes a namespace and all that is in it; resolves when it is gone. */
+export async function removeNamespace(name: string): Promise<void> {
+  const path = `/api/v1/namespaces/${name}`;
+  await admin.reply("DELETE", path);
+  await until(`the namespace ${name} is gone`, 60_000, async () => (await admin.reply("GET", path)).status === 404);
+}
+
+/** A release of the chart named `watchfire`, in a namespace of its own that enforces the restricted standard. */
+export class Release {
+  readonly namespace: string;
+
+  private constructor(namespace: string) {
+    this.namespace = namespace;
+  }
+
+  static async into(namespace: string): Promise<Release> {
+    await ensureNamespace(namespace, { "pod-security.kubernetes.io/enforce": "restricted" });
+    return new Release(namespace);
+  }
+
+  /** Grants what `watchfire rbac` prints for a folder of functions. */
+  async grant(functions: string, ...flags: readonly string[]): Promise<void> {
+    const printed = await watchfire(
+      "rbac",
+      "--functions",
+      functions,
+      "--namespace",
+      this.namespace,
+      "--leader-elect",
+      "--deployed",
+      ...flags,
+    );
+    await kubectl(["apply", "-f", "-"], printed);
+  }
+
+  /** `helm install` or `helm upgrade`; resolves when the pods are ready. */
+  async helm(verb: "install" | "upgrade", image: keyof typeof images, ...sets: readonly string[]): Promise<string> {
+    const { repository, tag } = images[image];
+    const all = [`image.repository=${repository}`, `image.tag=${tag}`, "image.pullPolicy=Never", ...sets];
+    // What `watchfire rbac` made before, the runtime's account, is taken into the release.
+    const where = ["--namespace", this.namespace, "--kubeconfig", kubeconfig, "--take-ownership"];
+    return helm(
+      verb,
+      "watchfire",
+      chart,
+      ...where,
+      "--wait",
+      "--timeout",
+      "150s",
+      ...all.flatMap((set) => ["--set", set]),
+    );
+  }
+
+  /** `helm uninstall`; resolves when the pods are gone. */
+  async uninstall(): Promise<void> {
+    await helm("uninstall", "watchfire", "--namespace", this.namespace, "--kubeconfig", kubeconfig, "--wait");
+    await until("the pods are gone", 90_000, async () => (await admin.get(`${this.path}/pods`)).items.length === 0);
+  }
+
+  get path(): string {
+    return `/api/v1/namespaces/${this.namespace}`;
+  }
+
+  /** Brings the folder's functions by `watchfire deploy`. */
+  deploy(functions: string): Promise<string> {
+    return watchfire("deploy", "--functions", functions, "--namespace", this.namespace, "--kubeconfig", kubeconfig);
+  }
+
+  pod(ordinal = 0) {
+    return admin.get(`${this.path}/pods/watchfire-${ordinal}`);
+  }
+
+  /** What the kubelet says of a container of a pod. */
+  async container(name: "watchfire" | "executor", ordinal = 0) {
+    const { status } = await this.pod(ordinal);
+    return status.containerStatuses.find((each: { name: string }) => each.name === name);
+  }
+
+  async status(ordinal = 0): Promise<Status> {
+    const { status } = await this.pod(ordinal);
+    const answer = await fetch(`http://${status.podIP}:${port}/status`, { signal: AbortSignal.timeout(5_000) });
+    return (await answer.json()) as Status;
+  }
+
+  /** The ordinal of the pod that says it is active. */
+  active(ordinals: readonly number[]): Promise<number> {
+    return until("one of the pods is active", 60_000, async () => {
+      for (const ordinal of ordinals) {
+        const status = await this.status(ordinal).catch(() => undefined);
+        if (status?.role === "active") return { ordinal };
+      }
+      return undefined;
+    }).then(({ ordinal }) => ordinal);
+  }
+
+  exec(...command: readonly string[]): Promise<string> {
+    return kubectl(["-n", this.namespace, "exec", "watchfire-0", "-c", "watchfire", "--", ...command]);
+  }
+
+  logs(container: "watchfire" | "executor", ordinal = 0): Promise<string> {
+    return kubectl(["-n", this.namespace, "logs", `watchfire-${ordinal}`, "-c", container]);
+  }
+
+  /** Takes a pod away as a lost node does: no grace, and nobody waits for the process's end. */
+  async deletePodAtOnce(ordinal = 0): Promise<void> {
+    await kubectl([
+      "-n",
+      this.namespace,
+      "delete",
+      "pod",
+      `watchfire-${ordinal}`,
+      "--grace-period=0",
+      "--force",
+      "--wait=false",
+    ]);
+  }
+
+  /** SIGKILL to a container's first process, from the node. */
+  async kill(container: "watchfire" | "executor", ordinal = 0): Promise<void> {
+    const { containerID } = await this.container(container, ordinal);
+    process.kill(firstProcess(containerID.replace("containerd://", "")), "SIGKILL");
+  }
+}
+
+/** The process of the machine that is number 1 in a container. */
+function firstProcess(containerId: string): number {
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (!readFileSync(`/proc/${pid}/cgroup`, "utf8").includes(containerId)) continue;
+      if (/^NSpid:.*\s1$/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))) return Number(pid);
+    } catch {
+      // It has just ended.
+    }
+  }
+  throw new Error(`no process of container ${containerId}`);
+}

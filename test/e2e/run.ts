@@ -1,0 +1,47 @@
+// npm run test:e2e: the image and the chart on a whole cluster with real pods. WATCHFIRE_CLUSTER names the tool that makes
+// one; see setting.ts for what it must be able to do. Where there is none, says so and ends with status 0.
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildImages } from "./images.ts";
+
+const root = join(import.meta.dirname, "../..");
+const tool = process.env.WATCHFIRE_CLUSTER ?? join(root, "../shared/cluster/cluster");
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+const reason = missing();
+if (reason) {
+  say(`test:e2e did not run: ${reason}`);
+  process.exit(0);
+}
+const folder = mkdtempSync(join(tmpdir(), "watchfire-e2e-"));
+process.env.WATCHFIRE_CLUSTER = tool;
+process.env.WATCHFIRE_CLUSTER_FOLDER = folder;
+let status = 2;
+try {
+  call(tool, "up", folder);
+  buildImages(tool, folder);
+  const vitest = join(root, "node_modules/.bin/vitest");
+  const config = join(import.meta.dirname, "vitest.config.ts");
+  const args = ["exec", folder, vitest, "run", "--config", config, ...process.argv.slice(2)];
+  status = spawnSync(tool, args, { stdio: "inherit", cwd: root }).status ?? 2;
+} finally {
+  spawnSync(tool, ["down", folder], { stdio: "inherit" });
+  if (status === 0) rmSync(folder, { recursive: true, force: true });
+  else say(`the cluster's logs are in ${folder}`);
+}
+process.exit(status);
+
+/** Why no cluster can be made here; undefined where one can. */
+function missing(): string | undefined {
+  if (!existsSync(tool)) return `${tool} is not there; WATCHFIRE_CLUSTER names a tool that makes a cluster`;
+  if (process.getuid?.() !== 0) return "a cluster with real pods is made by root alone";
+  const setup = spawnSync(tool, ["setup"], { stdio: ["ignore", "ignore", "inherit"] });
+  return setup.status === 0 ? undefined : `\`${tool} setup\` failed with status ${setup.status ?? setup.signal}`;
+}
+
+function call(command: string, ...args: string[]): void {
+  const { status, signal } = spawnSync(command, args, { stdio: "inherit" });
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")}: ${status ?? signal}`);
+}
