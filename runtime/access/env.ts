@@ -18,7 +18,7 @@ export interface ResolvedEnv {
 }
 
 /**
- * Reads what the manifest's `env` refers to, each object once, in the runtime's own namespace and with its own identity.
+ * Reads what the manifest's `env` refers to, each object once, in the runtime's own namespace, as whom the transport says.
  * @throws WatchfireError WF_ACCESS_ENV naming variable, object and key, never a value; or what the transport throws
  */
 export async function resolveEnv(

@@ -16,7 +16,7 @@ const atOnce = 4;
 const shown = 3;
 
 export interface GrantWatchParts {
-  readonly accounts: FunctionAccounts;
+  readonly accounts: Pick<FunctionAccounts, "transport" | "namespace">;
   /** The functions that run, by name; read at each look. */
   readonly functions: ReadonlyMap<string, FunctionManifest>;
   readonly clock: Clock;

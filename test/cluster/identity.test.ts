@@ -121,7 +121,7 @@ test("the events of a function whose grant is revoked wait until it is back, and
   expect(runtime.told("tag")).toEqual(["Added a=1"]);
 });
 
-test("a refused call has its function looked at without delay, and what failed is tried again as soon as it may", async () => {
+test("the attempt that met the refusal is tried again as soon as it may, however long its retry would have waited", async () => {
   const { runtime, from, functions, options, target, report } = await install();
   const objects = functions.flatMap((manifest) => functionObjects(manifest, builtInKinds, options));
   await create(objects);
@@ -133,7 +133,7 @@ test("a refused call has its function looked at without delay, and what failed i
   const bindings = kindsOf(objects, "RoleBinding");
   await remove(bindings);
   await from.make("a");
-  // No wait was cut short: the refusal itself had it looked at. Its retry would be ten minutes away.
+  // Its retry would be ten minutes away.
   await runtime.sees("it is forbidden", async () => (await report())?.reason === "Forbidden");
   expect(runtime.told("tag")).toEqual(["Added a=1"]);
   await create(bindings);
