@@ -66,7 +66,7 @@ export type Outcome =
     }
   /** Never retried: straight to the failure policy. */
   | { readonly type: "permanent"; readonly error: HandlerError; readonly durationMs: number }
-  /** Another function took the executor down: run again, no attempt counted, flagged as redelivered. */
+  /** Another event, of this function or another, ended the isolate or executor: run again, no attempt counted, flagged as redelivered. */
   | { readonly type: "interrupted" };
 
 /** Runs handlers. The sandbox implements it; tests of dispatch pass their own. */

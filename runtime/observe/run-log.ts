@@ -23,7 +23,7 @@ export function loggedRunner(runner: Runner, log: Logger, redactor: Redactor, su
 const messages = {
   failed: "attempt failed",
   permanent: "attempt failed for good",
-  interrupted: "attempt interrupted by another function's fault; it runs again",
+  interrupted: "attempt interrupted, since what it ran in has ended; it runs again, uncounted",
 } as const;
 
 function fieldsOf(delivery: Delivery, outcome: Outcome): object {

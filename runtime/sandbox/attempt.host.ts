@@ -9,6 +9,8 @@ export class Attempt {
   private outcome: Outcome | undefined;
   /** When it was sent to an executor; monotonic milliseconds. */
   sentAt = 0;
+  /** When code of it ran first. */
+  enteredAt: number | undefined;
   /** Calls that wait for an answer. */
   calls = 0;
   /** Characters of its log lines so far. */

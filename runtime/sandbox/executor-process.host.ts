@@ -25,6 +25,10 @@ export interface ExecutorSettings {
 /** Milliseconds between two heartbeats, and of silence after which an executor is taken for dead. */
 const heartbeatMs = 200;
 const silenceMs = 3000;
+/** Milliseconds of silence before its first word: Node starts in 80 ms of CPU, for which a busy machine may take long. */
+const startMs = 30_000;
+/** Milliseconds in which this process reads what waits for it, if it was itself that stood still. */
+const catchUpMs = 50;
 
 /**
  * Frames of an executor within a period of so many milliseconds, beyond which it is no executor of ours: an honest one
@@ -42,6 +46,8 @@ export class ExecutorProcess {
   private death: { reason: DeathReason; detail: string } | undefined;
   private buried = false;
   private lastHeard = 0;
+  private patienceMs = startMs;
+  private isCatchingUp = false;
   private frames = 0;
   private framesSince = 0;
 
@@ -109,7 +115,10 @@ export class ExecutorProcess {
         if (this.isDead) return;
       }
       // Part of a frame is no sign of life: it could trickle in for ever.
-      if (this.frames > before) this.heard();
+      if (this.frames > before) {
+        this.patienceMs = silenceMs;
+        this.heard();
+      }
     } catch (error) {
       this.kill("breach", error instanceof Error ? error.message : "a frame cannot be read");
     }
@@ -122,15 +131,20 @@ export class ExecutorProcess {
       this.frames = 0;
     } else if (this.frames > maxFrames) this.kill("breach", `more than ${maxFrames} frames in ${framePeriodMs} ms`);
     this.lastHeard = now;
+    this.isCatchingUp = false;
     this.silenceTimer ??= this.clock.after(silenceMs, () => this.listen(), { unref: true });
   }
 
   private listen(): void {
     this.silenceTimer = undefined;
     if (this.isDead) return;
-    const left = this.lastHeard + silenceMs - this.clock.monotonic();
-    if (left <= 0) this.kill("silent", `no heartbeat for ${silenceMs} ms`);
-    else this.silenceTimer = this.clock.after(left, () => this.listen(), { unref: true });
+    const left = this.lastHeard + this.patienceMs - this.clock.monotonic();
+    if (left <= 0 && this.isCatchingUp) {
+      this.kill("silent", `no heartbeat for ${this.patienceMs} ms`);
+      return;
+    }
+    this.isCatchingUp = left <= 0;
+    this.silenceTimer = this.clock.after(left > 0 ? left : catchUpMs, () => this.listen(), { unref: true });
   }
 
   private bury(reason: DeathReason, detail: string): void {

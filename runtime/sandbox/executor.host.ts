@@ -154,7 +154,7 @@ export class Executor {
         }
         realms.set(frame.realm, { since: this.clock.monotonic(), events: frame.events });
         this.inside.set(id, realms);
-        return;
+        break;
       }
       case frameType.drained:
         if (!this.inside.get(id)?.delete(frame.realm)) {

@@ -18,40 +18,48 @@ const codes: Readonly<Record<EndReason, ErrorCode>> = {
   killed: "WF_SANDBOX_KILLED",
 };
 
-function whatHappened(reason: EndReason, limits: Limits, timeoutMs: number): string {
+/** `said` is the guest's word: of what it was waiting for, or of what it asked for. */
+function whatHappened(reason: EndReason, said: GuestError | undefined, limits: Limits, timeoutMs: number): string {
   switch (reason) {
     case "cpu":
       return `the handler used more than its ${limits.cpuPerEventMs} ms of CPU time for one event`;
     case "deadline":
-      return `the handler was not done after ${timeoutMs} ms`;
+      return `the handler was not done after ${timeoutMs} ms${waitOf(said)}`;
     case "memory":
       return `the handler used more than its ${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory`;
     case "output":
-      return errorCodes.WF_SANDBOX_OUTPUT.summary;
+      return said?.message ? clean(said.message) : errorCodes.WF_SANDBOX_OUTPUT.summary;
     case "killed":
       return errorCodes.WF_SANDBOX_KILLED.summary;
   }
 }
 
+/** A handler that rejects once its time is over says itself, by its stack, where it was. */
+function waitOf(said: GuestError | undefined): string {
+  if (said?.name !== "Waiting") return "";
+  return said.message === "" ? "; it was waiting for none of its calls" : `; it was waiting for ${clean(said.message)}`;
+}
+
 /**
- * The error of an attempt that the runtime ended. `stack` says where the code was; without one, the handler's first
- * line stands in.
+ * The error of an attempt that the runtime ended. The stack that was said tells where the code was; without one no place is
+ * claimed, and a line says where the handler begins.
  */
 export function limitError(
   reason: EndReason,
-  stack: string,
+  said: GuestError | undefined,
   mapper: StackMapper,
   limits: Limits,
   timeoutMs: number,
 ): HandlerError {
   const code = codes[reason];
-  const message = `${whatHappened(reason, limits, timeoutMs)}; ${errorCodes[code].hint}`;
+  const message = `${whatHappened(reason, said, limits, timeoutMs)}; ${errorCodes[code].hint}`;
   const frames = mapper
-    .map(stack)
+    .map(clean(said?.stack ?? ""))
     .split("\n")
     .filter((line) => /^\s+at /.test(line));
   const entry = mapper.entry();
-  const places = frames.length > 0 ? frames : entry ? [`    at handler (${placeText(entry)})`] : [];
+  const places =
+    frames.length > 0 ? frames : entry ? [`    its place is not known; the handler begins at ${placeText(entry)}`] : [];
   return { name: "LimitError", message, stack: [`${code}: ${message}`, ...places].join("\n"), code };
 }
 

@@ -12,7 +12,7 @@ import { handlerError, limitError, loadError } from "./failure.host.ts";
 import type { UpFrame } from "./frames.host.ts";
 import type { Caller, GuestOutput, HostCalls } from "./host-calls.ts";
 import type { EndReason, EventItem } from "./messages.ts";
-import { clean, cleanObject, type Done, type GuestCall, type Outbox } from "./outbox.host.ts";
+import { clean, cleanObject, type Done, type GuestCall, type GuestError, type Outbox } from "./outbox.host.ts";
 import type { StackMapper } from "./stack.host.ts";
 import { frameType } from "./wire.ts";
 
@@ -151,7 +151,8 @@ export class Placement implements TenantListener {
   }
 
   frame(frame: UpFrame): void {
-    if (frame.type === frameType.drained) this.drained(frame.realm, frame.outbox);
+    if (frame.type === frameType.entering) this.entered(frame.events);
+    else if (frame.type === frameType.drained) this.drained(frame.realm, frame.outbox);
     else if (frame.type === frameType.ended) {
       for (const no of frame.charged) this.charge(no, frame.reason, frame.stack);
       for (const no of frame.interrupted) this.take(no)?.end({ type: "interrupted" });
@@ -186,6 +187,14 @@ export class Placement implements TenantListener {
     this.onLost(this, verdict);
   }
 
+  private entered(events: readonly number[]): void {
+    const now = this.services.clock.monotonic();
+    for (const no of events) {
+      const attempt = this.attempts.get(no);
+      if (attempt) attempt.enteredAt ??= now;
+    }
+  }
+
   private drained(realm: number, { done, calls, logs, metrics, strays }: Outbox): void {
     const { output } = this.services;
     for (const { no, level, message, fields } of logs) {
@@ -218,7 +227,7 @@ export class Placement implements TenantListener {
   }
 
   private outcomeOf(attempt: Attempt, done: Done): Outcome {
-    const durationMs = this.services.clock.monotonic() - attempt.sentAt;
+    const durationMs = this.durationOf(attempt);
     const { mapper } = this.version;
     switch (done.kind) {
       case "ok":
@@ -236,20 +245,25 @@ export class Placement implements TenantListener {
           durationMs,
         };
       default:
-        return { type: "failed", error: this.limit(attempt, done.kind, done.stack), durationMs };
+        return { type: "failed", error: this.limit(attempt, done.kind, done), durationMs };
     }
+  }
+
+  /** From its code's first entry; where that was never told, from its sending. */
+  private durationOf({ enteredAt, sentAt }: Attempt): number {
+    return this.services.clock.monotonic() - (enteredAt ?? sentAt);
   }
 
   private charge(no: number, reason: EndReason, stack: string): void {
     const attempt = this.take(no);
     if (!attempt) return;
-    const durationMs = this.services.clock.monotonic() - attempt.sentAt;
-    attempt.end({ type: "failed", error: this.limit(attempt, reason, stack), durationMs });
+    const durationMs = this.durationOf(attempt);
+    attempt.end({ type: "failed", error: this.limit(attempt, reason, { name: "", message: "", stack }), durationMs });
   }
 
-  private limit(attempt: Attempt, reason: EndReason, stack: string) {
+  private limit(attempt: Attempt, reason: EndReason, said: GuestError) {
     const { mapper, manifest } = this.version;
-    return limitError(reason, stack, mapper, manifest.resources, attempt.delivery.timeoutMs);
+    return limitError(reason, said, mapper, manifest.resources, attempt.delivery.timeoutMs);
   }
 
   private take(no: number): Attempt | undefined {

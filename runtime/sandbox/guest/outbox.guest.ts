@@ -30,13 +30,16 @@ function append(to: List, head: string, text: string): void {
   to.texts += text;
 }
 
-/** Whether that much more text may still leave with this drain. */
-export const fits = (length: number): boolean =>
-  messages < maxMessages && calls.texts.length + logs.texts.length + metrics.texts.length + length < maxText;
+/** The limit that so much more text would break in this drain. */
+export function excessOf(length: number): { unit: string; actual: number; most: number } | undefined {
+  if (messages >= maxMessages) return { unit: "messages", actual: messages + 1, most: maxMessages };
+  const actual = calls.texts.length + logs.texts.length + metrics.texts.length + length;
+  return actual > maxText ? { unit: "characters", actual, most: maxText } : undefined;
+}
 
 /** Whether that much more text of a log line or a metric may. */
 export const fitsWord = (length: number): boolean =>
-  fits(length) && logs.texts.length + metrics.texts.length + length < maxWords;
+  excessOf(length) === undefined && logs.texts.length + metrics.texts.length + length < maxWords;
 
 /** Notes that an event ended well. */
 export const noteDone = (no: number): void => append(done, `${no}`, "");

@@ -1,7 +1,7 @@
 import { type ErrorDescription, errorFrom } from "../../../sdk/errors.ts";
 import { type AbortController, DOMException } from "./abort.guest.ts";
 import { type ErrorText, errorText, framesBelow, sandboxError, verdictOf, withFrames } from "./failure.guest.ts";
-import { fits, noteCall, noteDone, noteFailed } from "./outbox.guest.ts";
+import { excessOf, noteCall, noteDone, noteFailed } from "./outbox.guest.ts";
 import { bare, jsonParse, jsonStringify, PrimordialPromise } from "./primordials.guest.ts";
 import { ownTimers } from "./timers.guest.ts";
 import { type Unheard, unheardOf } from "./unheard.guest.ts";
@@ -31,6 +31,7 @@ export interface Run {
 
 interface PendingCall {
   run: Run;
+  operation: string;
   frames: string;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
@@ -145,13 +146,20 @@ export function abortRun(no: number, why: "deadline" | "cpu"): void {
   run.controller?.abort(new DOMException("the event's time is over", "TimeoutError"));
 }
 
-const noText: ErrorText = { name: "Error", message: "", stack: "" };
+/** What a run waits for: the newest of its calls, and where it was made. */
+function waitOf(run: Run): ErrorText {
+  let newest: PendingCall | undefined;
+  if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) newest = pending[id];
+  return newest
+    ? { name: "Waiting", message: newest.operation, stack: newest.frames }
+    : { name: "Waiting", message: "", stack: "" };
+}
 
 /** Ends what was told to and did not. Called when the isolate is drained. */
 export function endAborted(): void {
   for (const no in runs) {
     const run = runs[no];
-    if (run?.aborted) end(run, run.aborted, noText);
+    if (run?.aborted) end(run, run.aborted, waitOf(run));
   }
 }
 
@@ -160,17 +168,24 @@ export function callHost(run: Run, operation: string, args: object): Promise<unk
   if (run.over) return PrimordialPromise.reject(sandboxError(`${operation} was called after the event's end`));
   const text = jsonStringify(args) ?? "null";
   if (run.calls >= maxOutstandingCalls) {
-    throw overflow(run, `more than ${maxOutstandingCalls} calls wait for an answer at once`, callHost);
+    const message = `${run.calls + 1} calls would wait for an answer at once, and ${maxOutstandingCalls} may`;
+    throw overflow(run, message, callHost);
   }
-  if (text.length > maxArguments || !fits(text.length)) {
-    throw overflow(run, `${operation} sends more than may leave at once`, callHost);
+  if (text.length > maxArguments) {
+    const message = `${operation} would send ${text.length} characters, and a call may send ${maxArguments}`;
+    throw overflow(run, message, callHost);
+  }
+  const excess = excessOf(text.length);
+  if (excess !== undefined) {
+    const { unit, actual, most } = excess;
+    throw overflow(run, `${actual} ${unit} would leave at once with ${operation}, and ${most} may`, callHost);
   }
   const id = ++lastCall;
   const frames = framesBelow(callHost);
   run.calls++;
   noteCall(id, run.no, operation, text);
   return new PrimordialPromise((resolve, reject) => {
-    pending[id] = { run, frames, resolve, reject };
+    pending[id] = { run, operation, frames, resolve, reject };
   });
 }
 
