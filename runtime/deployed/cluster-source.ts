@@ -169,8 +169,9 @@ export class ClusterSource implements FunctionSource, Subscriber {
     const name = indexName(this.options.account);
     const held = this.held.get(name);
     if (!held) {
-      // An index that is gone while functions are there was not taken away by a deployment.
       if (this.held.size === 0) return [];
+      // The first deployment is under way: its index comes last.
+      if (this.taken?.is === "[]") return undefined;
       this.say(
         new WatchfireError("WF_DEPLOYED_INDEX", { what: `there is no ConfigMap ${name} to name the functions` }),
       );

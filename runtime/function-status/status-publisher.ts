@@ -10,8 +10,8 @@ import type { FunctionObjects } from "./function-objects.ts";
 /** At most one write of a status in this time, in milliseconds. */
 const roundMs = 5_000;
 
-/** Between two tries while the definition is missing or writing is not allowed, in milliseconds. */
-const retryMs = 60_000;
+/** Between two tries while the definition is missing or writing is not allowed, in milliseconds: ever longer. */
+const retryMs = { from: 5_000, to: 60_000 };
 
 /** What there is to publish at one moment. */
 export interface Publication {
@@ -65,17 +65,18 @@ export class StatusPublisher {
   private async run(): Promise<void> {
     const { clock, log } = this.options;
     const { signal } = this.stopping;
-    while (!signal.aborted) {
+    for (let failures = 0; !signal.aborted; ) {
       let waitMs = roundMs;
       try {
         await this.round(signal);
         if (this.warned) log.info({}, "function status kept again");
         this.warned = false;
+        failures = 0;
       } catch (error) {
         if (signal.aborted) return;
         this.published = undefined;
-        waitMs = retryMs;
-        if (!this.warned) log.warn({ error: wordsFor(error), retryMs }, "function status not kept");
+        waitMs = Math.min(retryMs.from * 2 ** failures++, retryMs.to);
+        if (!this.warned) log.warn({ error: wordsFor(error) }, "function status not kept");
         this.warned = true;
       }
       await pause(clock, waitMs, signal).catch(() => undefined);

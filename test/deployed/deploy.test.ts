@@ -167,7 +167,6 @@ test("rights that a new version does without are there until it has taken over",
   const site = await Site.create();
   await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "delete") });
   await site.deploy();
-  const role = `${rbac}/namespaces/${team.name}/roles/${site.account}-greet.${home}`;
   const { resourceVersion } = (await admin.get(configMaps)).metadata;
   const fieldSelector = `metadata.name=${site.account}-greet.${home}`;
   using roles = await admin.watch(`${rbac}/namespaces/${team.name}/roles`, { resourceVersion, fieldSelector });
