@@ -4,10 +4,11 @@ import { expect, test } from "vitest";
 import type { Status } from "../../runtime/status.ts";
 import { Client } from "../cluster/client.ts";
 import { accessOf } from "../cluster/kubeconfig.ts";
-import { define, folderOfTest, manifest, Session, write } from "./session.ts";
+import { folderOf } from "../tools/folder.ts";
+import { define, manifest, Session, write } from "./session.ts";
 
 test("a change of the folder is one line that says what came of it", async () => {
-  const folder = folderOfTest();
+  const folder = folderOf({});
   const functions = join(folder, "functions");
   define(functions, "steady");
   const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data"), "--port", "0"]);
@@ -63,7 +64,7 @@ test("a change of the folder is one line that says what came of it", async () =>
 });
 
 test("that a kind is not served is a warning, and that it is served then is told as well", async () => {
-  const folder = folderOfTest();
+  const folder = folderOf({});
   const functions = join(folder, "functions");
   const watch = "{ apiVersion: example.org/v1, kind: Widget }";
   define(functions, "follower", "export default () => {};", manifest("follower", "", watch));

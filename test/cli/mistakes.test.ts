@@ -2,15 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
+import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
-import { define, folderOfTest, Session } from "./session.ts";
-
-/** Everything a command says until it ends, and its exit status. */
-async function outcome(...args: readonly string[]): Promise<{ status: number | null; output: string }> {
-  const session = new Session(args);
-  const status = await session.end();
-  return { status, output: session.output };
-}
+import { define, outcome, Session } from "./session.ts";
 
 interface Kubeconfig {
   clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
@@ -32,7 +26,7 @@ describe("a functions folder", () => {
   test.each(["dev", "start", "validate"])(
     "that is not there ends `%s` with 1, and is named with a hint",
     async (name) => {
-      const folder = folderOfTest();
+      const folder = folderOf({});
       const args = name === "validate" ? [] : ["--data", join(folder, "data")];
       const { status, output } = await outcome(name, "--functions", join(folder, "nope"), ...args);
       expect(output).toMatch(/^WF_MANIFEST_FOLDER .*nope: there is no such folder; name an existing folder/);
@@ -42,7 +36,7 @@ describe("a functions folder", () => {
   );
 
   test("that is empty is none of a mistake: `dev` runs and says what to add", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     const dev = new Session(["dev", "--functions", folder, "--data", join(folder, ".data"), "--port", "0"]);
     expect(await dev.says(/Ctrl-C/)).toContain("no functions yet");
     define(folder, "first");
@@ -52,7 +46,7 @@ describe("a functions folder", () => {
 
 describe("a data folder", () => {
   test("that is a file ends `dev` and `start` with 1, and is named with a hint", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     const functions = join(folder, "functions");
     define(functions, "steady");
     const data = join(functions, "steady", "handler.ts");
@@ -66,7 +60,7 @@ describe("a data folder", () => {
   });
 
   test.runIf(process.platform === "linux")("below /proc ends `dev` and `start` with 1 instead of never", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     const dev = await outcome("dev", "--functions", folder, "--data", "/proc/watchfire/deep");
     expect(dev.output).toMatch(/^WF_DEV_CLUSTER_FILES/);
     expect(dev.status).toBe(1);
@@ -77,7 +71,7 @@ describe("a data folder", () => {
   });
 
   test("whose embedded cluster another process serves: the hint tells both ways out", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     mkdirSync(join(folder, "functions"));
     const state = join(folder, "cluster.state");
     const kubeconfig = join(folder, "kubeconfig");
@@ -90,7 +84,7 @@ describe("a data folder", () => {
 
 describe("a cluster that does not let us in", () => {
   test("`dev` ends with 1 and says that the token was refused", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     const kubeconfig = await clusterWith(folder, ({ users }) => {
       for (const { user } of users) user.token = "stale";
     });
@@ -101,8 +95,8 @@ describe("a cluster that does not let us in", () => {
   });
 
   test("`dev` ends with 1 and says that the server's certificate is not trusted", async () => {
-    const folder = folderOfTest();
-    const other = folderOfTest();
+    const folder = folderOf({});
+    const other = folderOf({});
     const foreign = parse(readFileSync(await clusterWith(other, () => undefined), "utf8")) as Kubeconfig;
     const kubeconfig = await clusterWith(folder, ({ clusters }) => {
       for (const [index, { cluster }] of clusters.entries()) {
@@ -117,7 +111,7 @@ describe("a cluster that does not let us in", () => {
   });
 
   test("`start` says so as well, goes on trying, and is ready once the token is a good one", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     const tokenFile = join(folder, "token");
     writeFileSync(tokenFile, "stale");
     let token = "";

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { onTestFinished } from "vitest";
@@ -68,11 +67,11 @@ export class Session {
   }
 }
 
-/** A folder that goes with the test. */
-export function folderOfTest(): string {
-  const folder = mkdtempSync(join(tmpdir(), "watchfire-session-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+/** Everything a command says until it ends, and its exit status. */
+export async function outcome(...args: readonly string[]): Promise<{ status: number | null; output: string }> {
+  const session = new Session(args);
+  const status = await session.end();
+  return { status, output: session.output };
 }
 
 export function write(file: string, text: string): void {

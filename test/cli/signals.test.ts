@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
-import { define, folderOfTest, manifest, Session } from "./session.ts";
+import { define, manifest, Session } from "./session.ts";
 
 /** A handler that is at work until it is cut off, and its functions folder. */
 function busyFunctions(folder: string): string {
@@ -16,7 +17,7 @@ function busyFunctions(folder: string): string {
 test.each(["cluster.state.lock", "kubeconfig", "checkpoint.db"])(
   "Ctrl-C during the start, once there is %s, ends it in peace: nothing to warn of, no lock left",
   async (file) => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     const data = join(folder, "data");
     const functions = busyFunctions(folder);
     const dev = new Session(["dev", "--functions", functions, "--data", data, "--port", "0"]);
@@ -29,7 +30,7 @@ test.each(["cluster.state.lock", "kubeconfig", "checkpoint.db"])(
 );
 
 test("Ctrl-C while `cluster` starts leaves no lock", async () => {
-  const folder = folderOfTest();
+  const folder = folderOf({});
   const state = join(folder, "state");
   const cluster = new Session(["cluster", "--state", state, "--kubeconfig", join(folder, "kubeconfig")]);
   await until("the lock is there", 10_000, async () => existsSync(`${state}.lock`));
@@ -39,7 +40,7 @@ test("Ctrl-C while `cluster` starts leaves no lock", async () => {
 });
 
 test("while handlers finish it is not ready; a wish to stop that comes twice at once is one wish", async () => {
-  const folder = folderOfTest();
+  const folder = folderOf({});
   const dev = new Session(["dev", "--functions", busyFunctions(folder), "--data", join(folder, "data"), "--port", "0"]);
   const url = /http:\S+(?=\/status)/.exec(await dev.says(/Ctrl-C/))?.[0];
   await dev.says(/at work/);
@@ -52,7 +53,7 @@ test("while handlers finish it is not ready; a wish to stop that comes twice at 
 });
 
 test("a second Ctrl-C ends it at once, with one line and status 2, and leaves no lock", async () => {
-  const folder = folderOfTest();
+  const folder = folderOf({});
   const data = join(folder, "data");
   const dev = new Session(["dev", "--functions", busyFunctions(folder), "--data", data, "--port", "0"]);
   await dev.says(/at work/);

@@ -1,12 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { define, folderOfTest, manifest, Session } from "./session.ts";
+import { folderOf } from "../tools/folder.ts";
+import { define, manifest, outcome } from "./session.ts";
 
-async function validate(functions: string): Promise<{ status: number | null; output: string }> {
-  const session = new Session(["validate", "--functions", functions]);
-  const status = await session.end();
-  return { status, output: session.output };
-}
+const validate = (functions: string) => outcome("validate", "--functions", functions);
 
 /** Each a handler that can be built and cannot be loaded, and what is said of it. */
 const unloadable: readonly (readonly [name: string, code: string, fault: RegExp])[] = [
@@ -34,7 +31,7 @@ const unloadable: readonly (readonly [name: string, code: string, fault: RegExp]
 
 describe("validate loads what it has built, in an executor with the function's limits", () => {
   it.each(unloadable)("a handler that cannot be loaded is a fault with its place: %s", async (name, code, fault) => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     define(folder, name, code);
     const { status, output } = await validate(folder);
     expect(output).toMatch(fault);
@@ -43,7 +40,7 @@ describe("validate loads what it has built, in an executor with the function's l
   });
 
   test("one that cannot be loaded keeps no other from being told of", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     for (const [name, code] of unloadable) define(folder, name, code);
     define(folder, "good");
     define(folder, "ill", "export default () => {};", manifest("ill", "  colour: red"));
@@ -55,14 +52,14 @@ describe("validate loads what it has built, in an executor with the function's l
   });
 
   test("handlers are not called, and need no value of their environment", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     const env = "  env: [{ name: TOKEN, valueFrom: { secretKeyRef: { name: none, key: none } } }]";
     define(folder, "caller", "export default () => { throw new Error('called'); };", manifest("caller", env));
     expect(await validate(folder)).toEqual({ status: 0, output: "1 valid, 0 faults\n" });
   });
 
   test("an empty folder has no fault", async () => {
-    const folder = folderOfTest();
+    const folder = folderOf({});
     expect(await validate(join(folder))).toEqual({ status: 0, output: "0 valid, 0 faults\n" });
   });
 });
