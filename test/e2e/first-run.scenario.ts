@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import type { Body } from "../cluster/client.ts";
+import { type Body, Client } from "../cluster/client.ts";
 import { until } from "../tools/until.ts";
 import { functionFolders } from "./images.ts";
 import { say } from "./ledger.ts";
@@ -76,6 +76,19 @@ describe("a release whose functions are in its image", () => {
     });
     expect(refused).toContain("secrets");
     expect(readFileSync(auditLog, "utf8")).not.toMatch(/serviceaccount:first-run:.*namespaces\/trespass\/secrets/);
+  });
+
+  test("and the API server would refuse it as well: the function's own account has no right to it", async () => {
+    const account = `${release.path}/serviceaccounts/watchfire-trespasser`;
+    const { status } = await admin.post(`${account}/token`, { spec: {} });
+    const asFunction = new Client({ ...admin.access, token: status.token });
+    const secret = await asFunction.reply("GET", "/api/v1/namespaces/trespass/secrets/treasure");
+    const granted = await asFunction.reply("PATCH", `${path("trespass")}/keep-out`, {
+      type: "application/merge-patch+json",
+      body: { metadata: { labels: { granted: "yes" } } },
+    });
+    await asFunction.close();
+    expect([secret.status, granted.status]).toEqual([403, 200]);
   });
 
   test("the executor has no token, and its files cannot be written", async () => {

@@ -10,16 +10,19 @@ export const images = {
   runtime: { repository: "localhost/watchfire", tag: "e2e" },
   /** FROM the runtime's, with functions copied in. */
   functions: { repository: "localhost/functions", tag: "e2e" },
+  /** The same with the auditor's function alone. */
+  recorder: { repository: "localhost/recorder", tag: "e2e" },
   /** Functions alone, for an image volume. */
   volume: { repository: "localhost/functions-volume", tag: "e2e" },
 } as const;
 
 const nameOf = ({ repository, tag }: { repository: string; tag: string }) => `${repository}:${tag}`;
 
-/** The functions that are baked in: those that ship, the auditor's, and some that misbehave. */
-export const functionFolders = ["functions", "test/audit/functions", "test/e2e/functions"].map((each) =>
-  join(root, each),
-);
+/** The auditor's function. */
+export const recorderFolder = join(root, "test/audit/functions");
+
+/** All functions: those that ship, the auditor's, and some that misbehave. */
+export const functionFolders = [join(root, "functions"), recorderFolder, join(root, "test/e2e/functions")];
 
 /** Makes the images by the project's own Dockerfiles and hands them to the cluster's node. */
 export function buildImages(tool: string, folder: string): void {
@@ -34,11 +37,18 @@ export function buildImages(tool: string, folder: string): void {
   const deploy = join(root, "deploy");
   build("runtime", deploy, "--build-arg", `BASE_IMAGE=${base}`);
 
-  const context = gatherFunctions();
-  const file = join(deploy, "functions.Dockerfile");
-  build("functions", context, "-f", file, "--build-arg", `WATCHFIRE_IMAGE=${nameOf(images.runtime)}`);
-  build("volume", context, "-f", join(import.meta.dirname, "volume.Dockerfile"));
-  rmSync(context, { recursive: true });
+  const baked = [
+    "-f",
+    join(deploy, "functions.Dockerfile"),
+    "--build-arg",
+    `WATCHFIRE_IMAGE=${nameOf(images.runtime)}`,
+  ];
+  const all = gather(functionFolders);
+  build("functions", all, ...baked);
+  build("volume", all, "-f", join(import.meta.dirname, "volume.Dockerfile"));
+  const recorder = gather([recorderFolder]);
+  build("recorder", recorder, ...baked);
+  for (const context of [all, recorder]) rmSync(context, { recursive: true });
 
   const sizeOf = (image: string) => run("buildah", "images", "--format", "{{.Size}}", image);
   process.stdout.write(
@@ -46,9 +56,9 @@ export function buildImages(tool: string, folder: string): void {
   );
 }
 
-/** A build context: all functions in one folder `functions`. */
-function gatherFunctions(): string {
+/** A build context: what is in the folders in one folder `functions`. */
+function gather(folders: readonly string[]): string {
   const context = mkdtempSync(join(tmpdir(), "watchfire-context-"));
-  for (const folder of functionFolders) cpSync(folder, join(context, "functions"), { recursive: true });
+  for (const folder of folders) cpSync(folder, join(context, "functions"), { recursive: true });
   return context;
 }

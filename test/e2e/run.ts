@@ -1,5 +1,5 @@
 // npm run test:e2e: the image and the chart on a whole cluster with real pods. WATCHFIRE_CLUSTER names the tool that makes
-// one; see setting.ts for what it must be able to do. Where there is none, says so and ends with status 0.
+// one, see deploy/DESIGN.md. Where there is none, says so and ends with status 0.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,6 +19,8 @@ const folder = mkdtempSync(join(tmpdir(), "watchfire-e2e-"));
 process.env.WATCHFIRE_CLUSTER = tool;
 process.env.WATCHFIRE_CLUSTER_FOLDER = folder;
 let status = 2;
+// Whoever stops this stops what it waits for as well; the cluster is then taken down all the same.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
 try {
   call(tool, "up", folder);
   buildImages(tool, folder);

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../tools/until.ts";
+import { recorderFolder } from "./images.ts";
 import { describeVerdict, faultsOf, Ledger, say } from "./ledger.ts";
 import { admin, kubectl, Release } from "./release.ts";
 
-const recorder = join(import.meta.dirname, "../audit/functions");
-const turn = 3_000;
+const turn = 1_500;
 
 const watches = async (release: Release) =>
   (await release.status()).functions.find(({ name }) => name === "recorder")?.triggers[0]?.state === "watching";
@@ -20,8 +20,8 @@ describe("a release under load", () => {
   beforeAll(async () => {
     release = await Release.into("under-load");
     ledger = await Ledger.open();
-    await release.grant(recorder);
-    await release.helm("install", "functions");
+    await release.grant(recorderFolder);
+    await release.helm("install", "recorder");
     await until("the recorder watches", 60_000, () => watches(release));
   });
   afterAll(() => ledger?.close());
@@ -54,7 +54,7 @@ describe("a release under load", () => {
 
   test("a changed function is taken up by `watchfire deploy` without a restart, and nothing is lost", async () => {
     const folder = await mkdtemp(join(tmpdir(), "watchfire-changed-"));
-    await cp(recorder, folder, { recursive: true });
+    await cp(recorderFolder, folder, { recursive: true });
     const handler = join(folder, "recorder/handler.ts");
     await writeFile(
       handler,
@@ -75,7 +75,7 @@ describe("a release under load", () => {
   });
 
   test("an upgrade to two replicas carries positions over, and nothing is lost", async () => {
-    await amidWriting("upgraded to two replicas", () => release.helm("upgrade", "functions", "replicas=2"));
+    await amidWriting("upgraded to two replicas", () => release.helm("upgrade", "recorder", "replicas=2"));
     const roles = await Promise.all([0, 1].map(async (ordinal) => (await release.status(ordinal)).role));
     expect(roles.toSorted()).toEqual(["active", "standby"]);
   });
@@ -91,7 +91,7 @@ describe("a release under load", () => {
   });
 
   test("an upgrade back to one replica carries positions back, and nothing is lost", async () => {
-    await amidWriting("back to one replica", () => release.helm("upgrade", "functions", "replicas=1"));
+    await amidWriting("back to one replica", () => release.helm("upgrade", "recorder", "replicas=1"));
     expect((await release.status()).role).toBe("active");
   });
 
@@ -103,7 +103,7 @@ describe("a release under load", () => {
     expect(left).toContain("persistentvolumeclaim/data-watchfire-0");
     expect(left).not.toMatch(/statefulset|pod\/|poddisruptionbudget|service\/watchfire/);
     ledger.write(200);
-    await release.helm("install", "functions");
+    await release.helm("install", "recorder");
     const verdict = await ledger.verdict();
     say(`installed again: ${describeVerdict(verdict)}`);
     expect(faultsOf(verdict)).toEqual([]);
