@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { cluster } from "../../runtime/cli/cluster.ts";
 import { type Command, help } from "../../runtime/cli/command.ts";
 import { deadLetters } from "../../runtime/cli/dead-letters.ts";
+import { deploy } from "../../runtime/cli/deploy.ts";
 import { dev } from "../../runtime/cli/dev.ts";
 import { doctor } from "../../runtime/cli/doctor.ts";
 import { executor } from "../../runtime/cli/executor.ts";
@@ -16,7 +17,7 @@ export const readmeFile = resolve(import.meta.dirname, "../../README.md");
 /** The README's parts that are made from code, by the name in their markers. */
 const sections: Readonly<Record<string, () => string>> = {
   commands: () =>
-    `\`\`\`\n${[dev, start, executor, cluster, validate, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
+    `\`\`\`\n${[dev, start, executor, cluster, validate, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
   errors: () =>
     [
       "| code | meaning | what to do |",
