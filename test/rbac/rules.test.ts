@@ -112,6 +112,16 @@ describe("a function's account", () => {
     expect(verbs({ ...rule, resourceNames: ["x"] })).toEqual(["delete", "get", "patch", "update"]);
   });
 
+  test("is granted once what two rules ask for, by the wider of them", () => {
+    const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] };
+    const permissions = [
+      { ...rule, namespaces: ["a"] },
+      { ...rule, namespaces: ["a"], resourceNames: ["x"] },
+    ];
+    expect(functionLines({ permissions })).toEqual(["get configmaps @a"]);
+    expect(functionLines({ permissions: [...permissions, rule] })).toEqual(["get configmaps @*"]);
+  });
+
   test("reads what its environment names, and only that", () => {
     const env = [
       { name: "A", secretKeyRef: { name: "slack", key: "k", optional: false } },
