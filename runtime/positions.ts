@@ -1,13 +1,19 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { runtimeAccount } from "./access/account.ts";
+import { carryOver } from "./checkpoint/carry-over.ts";
+import { KubernetesStore } from "./checkpoint/kubernetes.ts";
 import { SqliteStore } from "./checkpoint/sqlite.ts";
 import type { CheckpointStore } from "./checkpoint/store.ts";
-import { type Clock, pause, type Random } from "./clock.ts";
+import { type Clock, pause } from "./clock.ts";
 import { WatchfireError } from "./errors.ts";
+import { ApiError } from "./kube/api-error.ts";
 import type { KubeTransport } from "./kube/transport.ts";
 import type { Elector, Eligible } from "./lease/elector.ts";
 import type { Logger } from "./observe/log.ts";
 
 /** On the Lease: where the positions are, `kubernetes` or `sqlite/<pod>`. Whoever has them elsewhere must not take it. */
-export const positionsKey = "watchfire.dev/positions";
+const positionsKey = "watchfire.dev/positions";
 
 export interface PositionsOptions {
   /** The data folder. */
@@ -16,18 +22,17 @@ export interface PositionsOptions {
   readonly store?: "sqlite" | "kubernetes";
   readonly transport: KubeTransport;
   readonly namespace: string;
-  readonly account?: string;
+  readonly account?: string | undefined;
   /** The pod's name, where there is an election. */
   readonly pod?: string | undefined;
   readonly clock: Clock;
-  readonly random: Random;
   readonly log: Logger;
   /** Called when another runtime has taken the store over. */
   readonly onLost: (error: WatchfireError) => void;
 }
 
-/** How often a data folder that another process still holds is tried, in milliseconds. */
-const lockedMs = 1_000;
+/** How often a data folder that another process still holds, or an API server that does not answer, is tried; milliseconds. */
+const againMs = 1_000;
 
 /** Only the pod whose volume holds the positions may take the Lease; positions in Secrets are within everybody's reach. */
 export function eligibleFor(pod: string): Eligible {
@@ -37,22 +42,157 @@ export function eligibleFor(pod: string): Eligible {
       : `the positions are with ${place.replace("sqlite/", "the volume of ")}`;
 }
 
-/** Opens the store. */
+/**
+ * Opens the store where positions are to be kept, with the positions in it: where the Lease says that they are in the
+ * other kind of store, they are carried over first, whole. Never begins with nothing where there were any.
+ * @throws WatchfireError of the checkpoint section
+ */
 export async function openPositions(
   options: PositionsOptions,
   elector: Elector | undefined,
   signal: AbortSignal,
 ): Promise<CheckpointStore> {
-  const { clock, log, data } = options;
-  for (let told = false; ; told = true) {
-    try {
-      return new SqliteStore({ folder: data });
-    } catch (error) {
-      // The process of a pod that was deleted by force may still end; the kernel then frees its lock.
-      const locked = error instanceof WatchfireError && error.code === "WF_CHECKPOINT_LOCKED";
-      if (!locked || !elector) throw error;
-      if (!told) log.warn({ error: error.message }, "data folder is in use, waiting for it");
-    }
-    await pause(clock, lockedMs, signal);
+  if (!elector) return new Folder(options).open();
+  const { store = "sqlite", pod = "" } = options;
+  const here = store === "kubernetes" ? store : `sqlite/${pod}`;
+  const place = elector.annotations[positionsKey] ?? "";
+  const opened = await untilReached(options, signal, () =>
+    store === "kubernetes" ? openSecrets(options, elector, place) : openFolder(options, elector, place, here),
+  );
+  if (place !== here) await elector.annotate({ [positionsKey]: here });
+  if (store === "kubernetes") new Folder(options).setAside();
+  return opened;
+}
+
+async function openSecrets(options: PositionsOptions, elector: Elector, place: string): Promise<KubernetesStore> {
+  const folder = new Folder(options);
+  const opened = await secrets(options, elector);
+  const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
+  if (place === "kubernetes") {
+    if (opened.movedTo !== undefined || opened.previousEnd === "new") throw fault("the Secrets hold no positions");
+    return opened;
+  }
+  if (place === "") {
+    if (opened.movedTo !== undefined) throw fault(`the positions were moved to ${opened.movedTo}`);
+    if (opened.previousEnd !== "new" && folder.holdsPositions)
+      throw fault("the Secrets and the data folder both hold positions");
+    if (!folder.holdsPositions) return opened;
+  }
+  if (!folder.holdsPositions) {
+    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
+    opened.clear("new");
+    return opened;
+  }
+  const from = new SqliteStore({ folder: options.data, maintenance: true });
+  try {
+    opened.clear(from.previousEnd);
+    await carryOver(from, opened);
+    await opened.sync();
+    options.log.info({ from: "the data folder", to: "secrets" }, "positions carried over");
+    return opened;
+  } catch (error) {
+    await opened.close(false);
+    throw error;
+  } finally {
+    await from.close(false);
   }
 }
+
+async function openFolder(
+  options: PositionsOptions,
+  elector: Elector,
+  place: string,
+  here: string,
+): Promise<CheckpointStore> {
+  const folder = new Folder(options);
+  if (place !== "kubernetes") {
+    if (place === here && !folder.holdsPositions) {
+      options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
+    }
+    return folder.open();
+  }
+  const from = await secrets(options, elector);
+  if (from.movedTo === undefined) {
+    if (from.previousEnd === "new") throw elsewhere("the Secrets hold no positions, though the Lease says so");
+    await folder.fill(from);
+    await from.moveTo(here);
+    options.log.info({ from: "secrets", to: "the data folder" }, "positions carried over");
+  } else if (from.movedTo !== here) throw elsewhere(`the positions were moved to ${from.movedTo}`);
+  await from.close(false);
+  return folder.open();
+}
+
+/** Under the fence that is held. */
+function secrets(options: PositionsOptions, elector: Elector): Promise<KubernetesStore> {
+  const { fence } = elector;
+  if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
+  return KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence });
+}
+
+/** The data folder, with its file in use or set aside. */
+class Folder {
+  private readonly data: string;
+  private readonly file: string;
+  private readonly aside: string;
+
+  constructor({ data }: Pick<PositionsOptions, "data">) {
+    this.data = data;
+    this.file = join(data, "checkpoint.db");
+    this.aside = join(data, "checkpoint.moved.db");
+  }
+
+  get holdsPositions(): boolean {
+    return existsSync(this.file);
+  }
+
+  /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE where its positions were carried away */
+  open(): SqliteStore {
+    if (!this.holdsPositions && existsSync(this.aside))
+      throw elsewhere("the folder's positions were moved into Secrets");
+    return new SqliteStore({ folder: this.data });
+  }
+
+  /** Its positions are in Secrets now: nobody is to go on from here. */
+  setAside(): void {
+    if (this.holdsPositions) renameSync(this.file, this.aside);
+  }
+
+  /** Puts another store's positions in the place of whatever is there, in one step. */
+  async fill(from: CheckpointStore): Promise<void> {
+    const incoming = join(this.data, "incoming");
+    rmSync(incoming, { recursive: true, force: true });
+    mkdirSync(incoming, { recursive: true, mode: 0o700 });
+    // A boot of its own: unless the other ended clean, the next to open takes it for a power loss.
+    const to = new SqliteStore({ folder: incoming, bootId: "carried over" });
+    await carryOver(from, to);
+    await to.close(from.previousEnd === "clean");
+    // Of the file before, which counts for nothing any more.
+    for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
+    renameSync(join(incoming, "checkpoint.db"), this.file);
+    for (const left of [incoming, this.aside]) rmSync(left, { recursive: true, force: true });
+  }
+}
+
+/** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
+async function untilReached<T>(
+  { clock, log }: PositionsOptions,
+  signal: AbortSignal,
+  open: () => Promise<T>,
+): Promise<T> {
+  for (let told = ""; ; ) {
+    try {
+      return await open();
+    } catch (error) {
+      // The process of a pod that was deleted by force may still end; the kernel then frees its lock.
+      const code = error instanceof WatchfireError ? error.code : undefined;
+      const passing = error instanceof ApiError && (error.status >= 500 || error.status === 429);
+      if (!passing && !["WF_CHECKPOINT_LOCKED", "WF_KUBE_UNREACHABLE"].includes(code ?? "")) throw error;
+      const message = error instanceof Error ? error.message : String(error);
+      if (message !== told) log.warn({ error: message }, "positions cannot be opened yet");
+      told = message;
+    }
+    await pause(clock, againMs, signal);
+  }
+}
+
+const elsewhere = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what });

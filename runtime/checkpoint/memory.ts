@@ -27,17 +27,32 @@ export class MemoryDisk {
   readonly journal = new Map<number, JournalRow>();
   readonly spill = new Map<string, SpilledEvent>();
   readonly letters = new Map<string, DeadLetter>();
+
+  /** Deletes a view with all it holds. */
+  forgetView(id: number): void {
+    this.views.delete(id);
+    for (const [key, event] of this.spill) if (event.view === id) this.spill.delete(key);
+  }
 }
 
-/** The store in memory, for tests: opening another on the same disk is a restart. */
+/** The store in memory: what tests use, where opening another on the same disk is a restart, and what others keep copies of. */
 export class MemoryStore implements CheckpointStore {
-  readonly previousEnd: PreviousEnd;
   readonly disk: MemoryDisk;
+  private before: PreviousEnd;
 
   constructor(disk: MemoryDisk = new MemoryDisk()) {
     this.disk = disk;
-    this.previousEnd = disk.end;
+    this.before = disk.end;
     disk.end = "killed";
+  }
+
+  get previousEnd(): PreviousEnd {
+    return this.before;
+  }
+
+  /** What is read next was left by an end of another store. */
+  protected resume(end: PreviousEnd): void {
+    this.before = end;
   }
 
   async cluster(): Promise<string | undefined> {
@@ -84,10 +99,7 @@ export class MemoryStore implements CheckpointStore {
 
   async purge(before: number): Promise<number> {
     const gone = [...this.disk.views.values()].filter((view) => (view.retiredAt ?? before) < before);
-    for (const { id } of gone) {
-      this.disk.views.delete(id);
-      for (const [key, event] of this.disk.spill) if (event.view === id) this.disk.spill.delete(key);
-    }
+    for (const { id } of gone) this.disk.forgetView(id);
     return gone.length;
   }
 
@@ -147,6 +159,8 @@ export class MemoryStore implements CheckpointStore {
     }
     for (const letter of batch.droppedDeadLetters) letters.delete(letter);
   }
+
+  async sync(): Promise<void> {}
 
   async close(clean: boolean): Promise<void> {
     if (clean) this.disk.end = "clean";

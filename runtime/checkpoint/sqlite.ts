@@ -193,6 +193,8 @@ export class SqliteStore implements CheckpointStore {
     this.guard(() => this.writer.write(batch));
   }
 
+  async sync(): Promise<void> {}
+
   async close(clean: boolean): Promise<void> {
     this.guard(() => {
       if (!this.maintenance) this.db.prepare("UPDATE meta SET clean = ?").run(clean ? 1 : 0);

@@ -32,6 +32,9 @@ export interface StoredView {
 export interface CheckpointStore {
   readonly previousEnd: PreviousEnd;
 
+  /** How many bytes of events may wait in it; undefined where a disk is the limit. */
+  readonly spillLimit?: number;
+
   /** The uid of the kube-system namespace whose cluster the positions belong to; undefined before the first. */
   cluster(): Promise<string | undefined>;
   setCluster(uid: string): Promise<void>;
@@ -64,6 +67,9 @@ export interface CheckpointStore {
 
   /** All of the batch or nothing of it. */
   commit(batch: Batch): Promise<void>;
+
+  /** Resolves when all that was committed outlives this process, which some stores see to only now and then. */
+  sync(): Promise<void>;
 
   /** `clean`: everything known was committed, and nothing was in flight. */
   close(clean: boolean): Promise<void>;

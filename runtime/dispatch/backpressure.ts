@@ -66,6 +66,7 @@ export class Backpressure {
     this.timer = undefined;
     const { events, bytes } = this.limit;
     this.quick = this.events >= quickShare * events || this.bytes >= quickShare * bytes;
+    if (this.spill.isBounded) this.quick = true;
     if (!this.quick) this.free();
     if (this.spill.fill > freeAt) this.watch();
   }

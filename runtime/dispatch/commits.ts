@@ -143,12 +143,18 @@ export class Commits {
     this.pending.settleJournal(row);
   }
 
-  /** Resolves when everything given so far is durable. */
+  /** Resolves when everything given so far is committed. */
   flush(): Promise<void> {
     return new Promise((resolve) => {
       this.pending.waiters.push(resolve);
       this.now();
     });
+  }
+
+  /** Resolves when everything given so far outlives this process. */
+  async sync(): Promise<void> {
+    await this.flush();
+    await this.options.store.sync();
   }
 
   /** The last body known of an object, committed or not. */

@@ -161,13 +161,23 @@ export class Dispatcher implements Replayer {
     const ended = await this.within(graceMs, Promise.all([...this.functions.values()].map((it) => it.stop())));
     const saved = await this.within(saveMs, this.commits.flush());
     this.commits.halt();
-    return ended && saved;
+    return ended && saved && !(await this.isSuspect());
   }
 
   /** Stops at once and writes nothing more, as a killed process does; for tests. */
   halt(): void {
     this.commits.halt();
     for (const it of this.functions.values()) void it.stop();
+  }
+
+  /**
+   * Whether events that the runtime before this one had handled, without a record that survived, may still come: then
+   * this end must not count as clean, or they would come without a flag.
+   */
+  private async isSuspect(): Promise<boolean> {
+    if (this.options.store.previousEnd !== "power-loss") return false;
+    const names = new Set((await this.options.store.views()).map((view) => view.function));
+    return [...names].some((name) => this.functions.get(name)?.isSuspect ?? true);
   }
 
   /** Whether the work ended in time. */

@@ -31,10 +31,14 @@ const noFlags: EventFlags = {};
 export class EventMaker {
   private readonly clock: Clock;
   private readonly startedBefore: StartedBefore;
+  private readonly suspect: boolean;
+  private readonly firstSequence: number;
   private sequence: number;
 
-  /** `sequence`: the highest that was used. */
-  constructor(clock: Clock, startedBefore: StartedBefore, sequence: number) {
+  /** `sequence`: the highest that was used. `suspect`: the last writes before the start may be missing. */
+  constructor(clock: Clock, startedBefore: StartedBefore, sequence: number, suspect = false) {
+    this.suspect = suspect;
+    this.firstSequence = sequence + 1;
     this.clock = clock;
     this.startedBefore = startedBefore;
     this.sequence = sequence;
@@ -110,7 +114,12 @@ export class EventMaker {
       resident: false,
       attempts,
       interruptions: 0,
-      redelivered: stored.redelivered || attempts > 0 || this.startedBefore.isOvertaken(view.id, key, stored.deletedBy),
+      redelivered:
+        stored.redelivered ||
+        attempts > 0 ||
+        // Its end may be what is missing.
+        (this.suspect && sequence < this.firstSequence) ||
+        this.startedBefore.isOvertaken(view.id, key, stored.deletedBy),
       verdict: undefined,
       journalRow: undefined,
     };

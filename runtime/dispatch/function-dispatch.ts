@@ -51,6 +51,8 @@ export interface FunctionParts {
   /** The last writes before the start may be missing. */
   readonly suspect: boolean;
   readonly deadLetters: number;
+  /** Takes a letter out of the store. */
+  readonly drop: (letter: DeadLetter) => Promise<void>;
 }
 
 /** One loaded function. */
@@ -61,6 +63,8 @@ export class FunctionDispatch {
   /** Where subscriptions begin, by `view/namespace`. */
   private readonly cursors: Map<string, Cursor>;
   private deadLetters: number;
+  /** Triggers of which it was said which namespaces they read. */
+  private readonly retained = new Set<string>();
 
   constructor(parts: FunctionParts) {
     this.name = parts.manifest.name;
@@ -98,6 +102,9 @@ export class FunctionDispatch {
     const { maker, clock, queue } = this.parts;
     const view = this.view(trigger);
     const kept = new Set(namespaces);
+    // What the runtime before told last may not be on record.
+    const doubted = this.parts.suspect && !this.retained.has(trigger);
+    this.retained.add(trigger);
     const leaving = [...view.live("")].filter(([key]) => !kept.has(nameOf(key).namespace));
     const epochs = this.leave(view, kept, new Set(leaving.map(([key]) => nameOf(key).namespace)));
     for (const [key, { uid, resourceVersion }] of leaving) {
@@ -111,6 +118,7 @@ export class FunctionDispatch {
         epoch: epochs.get(name.namespace) ?? epochs.get("") ?? 0,
         selective: true,
         flags: { synthetic: true, reason: "unselected", finalStateUnknown: true },
+        redelivered: doubted,
         forget: true,
       });
       queue.accept(event);
@@ -143,6 +151,12 @@ export class FunctionDispatch {
     this.parts.queue.release();
   }
 
+  /** Whether what comes next may have been handled without a record of it. */
+  get isSuspect(): boolean {
+    const subscriptions = [...this.subscriptions.values()];
+    return this.parts.suspect && (subscriptions.length === 0 || subscriptions.some(({ isSuspect }) => isSuspect));
+  }
+
   /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions.values()) subscription.close();
@@ -155,13 +169,13 @@ export class FunctionDispatch {
     commits.dropDeadLetter(letter.letter);
     queue.acceptSpilled(replayedEvent(letter, maker.nextSequence()));
     this.deadLetters--;
-    await commits.flush();
+    await commits.sync();
   }
 
+  /** Past what waits for a commit: a store that is full takes nothing else, and this is what makes room in it. */
   async drop(letter: DeadLetter): Promise<void> {
-    this.parts.commits.dropDeadLetter(letter.letter);
+    await this.parts.drop(letter);
     this.deadLetters--;
-    await this.parts.commits.flush();
   }
 
   status(): FunctionStatus {

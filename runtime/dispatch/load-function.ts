@@ -1,4 +1,5 @@
 import type { SpilledEvent } from "../checkpoint/batch.ts";
+import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
 import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import { Filter } from "../filter/filter.ts";
@@ -56,7 +57,8 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   }
   await retireUnused(parts, byId);
   const headers = await store.spillHeaders(manifest.name);
-  const maker = new EventMaker(clock, parts.startedBefore, headers.at(-1)?.sequence ?? 0);
+  const suspect = store.previousEnd === "power-loss";
+  const maker = new EventMaker(clock, parts.startedBefore, headers.at(-1)?.sequence ?? 0, suspect);
   const live = headers.filter(({ view }) => byId.has(view));
   for (const { view, namespace, name, uid, resourceVersion, deletedBy, type, replayed } of live) {
     const deleted = type === "Deleted";
@@ -94,8 +96,9 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     commits,
     clock,
     observer,
-    suspect: store.previousEnd === "power-loss",
+    suspect,
     deadLetters: await store.deadLetterCount(manifest.name),
+    drop: (letter) => new OfflineReplayer(store).drop(letter),
   });
 }
 

@@ -43,6 +43,9 @@ export class Spill {
   private loading = false;
   private closed = false;
 
+  /** Bytes that it wrote into a store with little room, where what is full waits in memory and holds its sources up. */
+  private stored = 0;
+
   /** `headers`: what the store holds of the function's live views. */
   constructor(
     functionName: string,
@@ -74,8 +77,14 @@ export class Spill {
     return this.overflow > 0 ? Math.max(1, share) : share;
   }
 
+  /** Whether the store has room for few events: then sources wait as long as memory is full. */
+  get isBounded(): boolean {
+    return this.store.spillLimit !== undefined;
+  }
+
   /** Whether the next event must go to disk: memory is full, or others are there before it. */
   get isFull(): boolean {
+    if (this.isBounded) return this.overflow > 0;
     return (
       this.overflow > 0 ||
       this.fresh >= this.limit.events ||
@@ -106,7 +115,9 @@ export class Spill {
       this.fresh--;
       this.hold(-event.size);
     } else this.stubs--;
-    if (event.stored) this.commits.dropSpilled(this.functionName, event.sequence);
+    if (!event.stored) return;
+    this.stored = Math.max(0, this.stored - event.size);
+    this.commits.dropSpilled(this.functionName, event.sequence);
   }
 
   /** The function is unloaded: what it still holds is given back to the others. */
@@ -119,7 +130,8 @@ export class Spill {
 
   /** Writes an event that holds the mark up to disk, and lets the mark pass. */
   pin(event: LaneEvent): void {
-    if (event.stored) return;
+    if (event.stored || !this.hasRoomFor(event.size)) return;
+    this.stored += event.size;
     this.commits.putSpilled(spilledEvent(event));
     event.stored = true;
     event.mark?.owner.settle(event.mark.entry);
@@ -167,7 +179,14 @@ export class Spill {
     }
   }
 
+  /** A store with little room shares it among functions as they come: each takes a quarter of it at most. */
+  private hasRoomFor(bytes: number): boolean {
+    const { spillLimit } = this.store;
+    return spillLimit === undefined || this.stored + bytes <= spillLimit / 4;
+  }
+
   private get hasRoom(): boolean {
+    if (this.isBounded) return this.bytes < this.limit.bytes && !this.budget.isSpent(this.bytes);
     const { events, bytes } = this.limit;
     const room = this.fresh <= events / 2 && this.bytes <= bytes / 2 && this.stubs < stubLimit;
     return room && !this.budget.isSpent(this.bytes);

@@ -75,6 +75,11 @@ export class Subscription implements Subscriber, MarkOwner {
     this.listed = lowWaterMark !== undefined && isOrdered(lowWaterMark) && cursor.selection === selection;
   }
 
+  /** Whether what comes next may have been handled without a record of it. */
+  get isSuspect(): boolean {
+    return this.suspect;
+  }
+
   get resumeFrom(): string | undefined {
     return this.listed ? this.mark.value : undefined;
   }
@@ -271,7 +276,7 @@ export class Subscription implements Subscriber, MarkOwner {
     this.suspect = false;
     this.settle(entry);
     if (this.recorded) return;
-    void commits.flush().then(() => {
+    void commits.sync().then(() => {
       this.recorded = true;
     });
   }

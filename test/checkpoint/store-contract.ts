@@ -8,13 +8,17 @@ import {
   type SpilledEvent,
 } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
-import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
+import type { CheckpointStore, PreviousEnd } from "../../runtime/checkpoint/store.ts";
 
 /** A place where a store can be opened, closed and opened again. */
 export interface StorePlace {
-  open(): CheckpointStore;
+  open(): CheckpointStore | Promise<CheckpointStore>;
   /** Lets go of the store without closing it, as a killed process does. */
-  kill(store: CheckpointStore): void;
+  kill(store: CheckpointStore): void | Promise<void>;
+  /** What the next one takes a kill for. Default `killed`. */
+  readonly unclean?: PreviousEnd;
+  /** Whether bodies of known objects outlive a process. Default true. */
+  readonly keepsBodies?: boolean;
 }
 
 const cursor = (view: number, lowWaterMark: string | undefined): Cursor => ({
@@ -86,8 +90,8 @@ const commit = (store: CheckpointStore, batch: Partial<Batch>) => store.commit({
 /** The laws of a checkpoint store; every implementation passes them. */
 export function storeContract(place: () => Promise<StorePlace>): void {
   it("what was committed is there after a kill, and a kill is told from a clean end", async () => {
-    const { open, kill } = await place();
-    const first = open();
+    const { open, kill, unclean = "killed", keepsBodies = true } = await place();
+    const first = await open();
     expect(first.previousEnd).toBe("new");
     const { id } = await first.openView("copy", "settings", "/ConfigMap");
     await commit(first, {
@@ -105,27 +109,28 @@ export function storeContract(place: () => Promise<StorePlace>): void {
       deadLetters: [letter(id)],
     });
     await first.setCluster("c1");
-    kill(first);
+    await first.sync();
+    await kill(first);
 
-    const second = open();
-    expect(second.previousEnd).toBe("killed");
+    const second = await open();
+    expect(second.previousEnd).toBe(unclean);
     expect(await second.cluster()).toBe("c1");
     expect(await second.views("copy")).toEqual([
       { id, function: "copy", trigger: "settings", resource: "/ConfigMap", cursors: [cursor(id, "9")] },
     ]);
     const { body: _, ...identity } = state("5");
     expect(await knownOf(second, id)).toEqual({ "team-a/web": identity });
-    expect((await second.body(id, "team-a/web"))?.toString()).toBe("{}");
+    expect((await second.body(id, "team-a/web"))?.toString()).toBe(keepsBodies ? "{}" : undefined);
     expect((await second.journal())[0]?.started[0]).toMatchObject({ key: "team-a/web", attempt: 2, type: "Modified" });
     expect(await second.spilled("copy", 0, 10)).toEqual([spilledEvent(id, 4)]);
     expect(await second.deadLetter("1")).toEqual({ ...letter(id), letter: "1" });
     await second.close(true);
 
-    expect(open().previousEnd).toBe("clean");
+    expect((await open()).previousEnd).toBe("clean");
   });
 
   it("a later write of a key replaces the earlier one, and a key can be forgotten", async () => {
-    const store = (await place()).open();
+    const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { known: [{ view: id, key: "a/x", state: state("5", "old") }] });
     await commit(store, { known: [{ view: id, key: "a/x", state: { ...state("6"), deleted: true, matched: false } }] });
@@ -136,7 +141,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
   });
 
   it("a cursor without a low-water mark is kept as one", async () => {
-    const store = (await place()).open();
+    const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { cursors: [cursor(id, undefined)] });
     expect((await store.views())[0]?.cursors[0]?.lowWaterMark).toBeUndefined();
@@ -145,7 +150,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
   });
 
   it("spilled events come back in order of arrival whatever order they were written in", async () => {
-    const store = (await place()).open();
+    const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { spill: [9, 2, 5].map((sequence) => spilledEvent(id, sequence)) });
     await commit(store, { spill: [spilledEvent(id, 3), spilledEvent(id, 1, { function: "other" })] });
@@ -155,7 +160,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
   });
 
   it("a retired view is hidden, comes back as it was within its time, and is purged after it", async () => {
-    const store = (await place()).open();
+    const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { known: [{ view: id, key: "a/x", state: state("5") }], cursors: [cursor(id, "9")] });
     await commit(store, { spill: [spilledEvent(id, 1)] });
@@ -173,7 +178,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
   });
 
   it("a replayed dead letter stands at the end of the spill, whole and flagged, and is no letter any more", async () => {
-    const store = (await place()).open();
+    const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { deadLetters: [letter(id), letter(id)], spill: [spilledEvent(id, 11)] });
     const letters = new DeadLetters(store);
@@ -194,7 +199,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
   });
 
   it("dead letters are listed a page at a time, oldest first, and counted", async () => {
-    const store = (await place()).open();
+    const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { deadLetters: Array.from({ length: 1_005 }, () => letter(id)) });
     const first = await store.deadLetters();
@@ -205,7 +210,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
   });
 
   it("an unknown dead letter is refused, and all of the call with it", async () => {
-    const store = (await place()).open();
+    const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { deadLetters: [letter(id)] });
     const letters = new DeadLetters(store);

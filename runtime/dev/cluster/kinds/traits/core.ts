@@ -7,7 +7,7 @@ import { defaultPodSpec, items, made, otherwise, podSpecFaults } from "./pod-spe
 const dataKey = /^[-._a-zA-Z0-9]+$/;
 const dataKeyMessage =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-/** A Secret's or ConfigMap's data, in bytes (core.MaxSecretSize). */
+/** A Secret's or ConfigMap's data, in bytes as they are and not as base64 (core.MaxSecretSize). */
 const dataLimit = 1024 * 1024;
 
 function dataFaults(object: KubeObject, maps: readonly string[]): FieldFault[] {
@@ -18,7 +18,8 @@ function dataFaults(object: KubeObject, maps: readonly string[]): FieldFault[] {
     if (!isFields(data)) continue;
     for (const [key, value] of Object.entries(data)) {
       if (!dataKey.test(key)) faults.push(fault.invalid(`${map}[${key}]`, key, dataKeyMessage));
-      total += typeof value === "string" ? value.length : 0;
+      const encoding = map === "binaryData" || object.kind === "Secret" ? "base64" : "utf8";
+      total += typeof value === "string" ? Buffer.byteLength(value, encoding) : 0;
     }
   }
   if (total > dataLimit)

@@ -1,0 +1,317 @@
+import type { Clock } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { Fence } from "../lease/elector.ts";
+import type { Batch, KnownWrite } from "./batch.ts";
+import { Changes, encodeEntry } from "./kubernetes-entry.ts";
+import { dataOf, digest, frame, type Head, pack, readDisk, readHead, type Snapshot } from "./kubernetes-head.ts";
+import { checkpointSecrets } from "./kubernetes-names.ts";
+import { type Secret, Secrets } from "./kubernetes-secrets.ts";
+import { MemoryDisk, MemoryStore } from "./memory.ts";
+import type { PreviousEnd, StoredView } from "./store.ts";
+import { WriteBehind } from "./write-behind.ts";
+
+/** Of 1 MiB that a Secret may hold. */
+const slotBytes = 900 * 1024;
+/** A longer log becomes a snapshot: the whole log is sent with every write. */
+const logBytes = 512 * 1024;
+/** Bodies of known objects that are kept in memory; they are written nowhere. */
+const bodyBytes = 64 * 1024 * 1024;
+/** Events on their way that may wait in the Secrets; they compress to about a fifth. */
+const spillBytes = 4 * 1024 * 1024;
+/** Once writes have failed for so long, nothing is accepted any more: what runs then would all come again. */
+const patienceMs = 15_000;
+/** The last write, of a clean end, is tried so often. */
+const closeTries = 3;
+
+export interface KubernetesStoreOptions {
+  readonly transport: KubeTransport;
+  /** Where the Secrets are. */
+  readonly namespace: string;
+  /** They are called `<account>-checkpoint-<n>`. */
+  readonly account: string;
+  /** Of the Lease that is held. */
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly log: { warn(fields: object, message: string): void };
+  /** Called once when another runtime has taken the store over. */
+  readonly onLost: (error: WatchfireError) => void;
+}
+
+/**
+ * The store in Secrets that were made beforehand, for replicas on several nodes. It lives in memory; every five seconds
+ * what changed is appended to the log in the first Secret, by compare-and-swap under the fence, or all of it written as
+ * a snapshot into Secrets that the head does not name yet. So the head always stands for one moment, whole; what was
+ * committed after that is lost in an unclean end, as in a power loss.
+ */
+export class KubernetesStore extends MemoryStore {
+  readonly spillLimit = spillBytes;
+  /** `moved:…`: the positions went to another store. */
+  readonly movedTo: string | undefined;
+  private readonly options: KubernetesStoreOptions;
+  private readonly secrets: Secrets;
+  private readonly names: readonly string[];
+  private readonly behind: WriteBehind;
+  private readonly slots = new Map<number, Secret>();
+  private headSecret: Secret;
+  private head: Head;
+  private changes = new Changes();
+  private bodies = 0;
+  private fault: WatchfireError | undefined;
+  private full: WatchfireError | undefined;
+
+  private constructor(options: KubernetesStoreOptions, disk: MemoryDisk, head: Head, secret: Secret, moved?: string) {
+    super(disk);
+    this.options = options;
+    this.secrets = new Secrets(options.transport, options.namespace);
+    this.names = checkpointSecrets(options.account);
+    this.head = head;
+    this.headSecret = secret;
+    this.movedTo = moved;
+    this.behind = new WriteBehind(
+      options.clock,
+      () => this.write("running"),
+      (error) => this.failed(error),
+    );
+  }
+
+  /**
+   * Reads what the head stands for, and puts this fence into it: from then on its predecessor can write no more.
+   * @throws WatchfireError of the checkpoint section; what the transport throws
+   */
+  static async open(options: KubernetesStoreOptions): Promise<KubernetesStore> {
+    const secrets = new Secrets(options.transport, options.namespace);
+    const names = checkpointSecrets(options.account);
+    for (let tries = 0; ; tries++) {
+      const name = names[0] ?? "";
+      const secret = await secrets.read(name);
+      const found = readHead(secret, name);
+      const { fence } = options;
+      if (found && found.fence.lease === fence.lease && found.fence.number > fence.number) throw fenced(found.fence);
+      const disk = found
+        ? await readDisk(found, name, async (slot) => {
+            const { data } = await secrets.read(names[slot] ?? "");
+            return data.get("data") ?? Buffer.alloc(0);
+          })
+        : new MemoryDisk();
+      const previousEnd: PreviousEnd = !found ? "new" : found.end === "running" ? "power-loss" : "clean";
+      const head: Head = { snapshot: undefined, log: Buffer.alloc(0), ...found, fence, end: "running" };
+      const moved = found?.end.startsWith("moved:") ? found.end.slice("moved:".length) : undefined;
+      const written = await secrets.write(
+        name,
+        secret,
+        dataOf(moved === undefined ? head : { ...head, end: found?.end ?? "clean" }),
+      );
+      if (written !== "conflict") {
+        disk.end = previousEnd;
+        return new KubernetesStore(options, disk, head, written, moved);
+      }
+      if (tries > 5)
+        throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: `the Secret ${name} keeps changing` });
+    }
+  }
+
+  /** Begins anew in memory, for positions of another store; what the Secrets have stays until the next write. */
+  clear(end: PreviousEnd): void {
+    const { disk } = this;
+    for (const rows of [disk.views, disk.journal, disk.spill, disk.letters]) rows.clear();
+    Object.assign(disk, { cluster: undefined, nextView: 1, nextLetter: 1 });
+    this.resume(end);
+    this.changes = new Changes();
+    this.head = { ...this.head, snapshot: undefined, log: Buffer.alloc(0) };
+  }
+
+  /** Says that the positions are in another store from now on, and forgets them. */
+  async moveTo(place: string): Promise<void> {
+    await this.behind.stop();
+    this.clear("new");
+    await this.put({ ...this.head, end: `moved:${place}` });
+  }
+
+  override async setCluster(uid: string): Promise<void> {
+    await super.setCluster(uid);
+    this.behind.touch();
+  }
+
+  override openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
+    const before = this.disk.nextView;
+    const opened = super.openView(functionName, trigger, resource);
+    for (const { id, retiredAt, ...view } of this.disk.views.values()) {
+      if (id >= before || (view.function === functionName && retiredAt === undefined)) this.changes.views.add(id);
+    }
+    this.behind.touch();
+    return opened;
+  }
+
+  override retire(views: readonly number[], at: number): Promise<void> {
+    for (const id of views) this.changes.views.add(id);
+    if (views.length > 0) this.behind.touch();
+    return super.retire(views, at);
+  }
+
+  override purge(before: number): Promise<number> {
+    const ids = [...this.disk.views.keys()];
+    const purged = super.purge(before);
+    const gone = ids.filter((id) => !this.disk.views.has(id));
+    for (const id of gone) this.changes.views.add(id);
+    if (gone.length > 0) this.behind.touch();
+    return purged;
+  }
+
+  override async commit(batch: Batch): Promise<void> {
+    const fault = this.refusal(batch);
+    if (fault) throw fault;
+    // Noted and applied in one turn, so that no write comes between.
+    this.changes.note(batch, this.disk.nextLetter);
+    const done = super.commit({ ...batch, known: batch.known.map((write) => this.withinBodies(write)) });
+    this.behind.touch();
+    if (this.full) void this.sync().catch(() => undefined);
+    await done;
+  }
+
+  override sync(): Promise<void> {
+    return this.behind.sync();
+  }
+
+  override async close(clean: boolean): Promise<void> {
+    await this.behind.stop();
+    if (!clean || this.movedTo !== undefined) return;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.write("clean");
+      } catch (error) {
+        if (tries === closeTries || this.failed(error) === "never") throw asFault(error);
+      }
+    }
+  }
+
+  /** Why a batch cannot be taken. One that only frees room always can. */
+  private refusal({ known, cursors, journal, spill, deadLetters }: Batch): WatchfireError | undefined {
+    if (this.fault) return this.fault;
+    const adds = known.length + cursors.length + journal.length + spill.length + deadLetters.length > 0;
+    if (this.full && adds) return this.full;
+    if (this.behind.failingMs <= patienceMs) return undefined;
+    return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", {
+      what: `the Secrets of ${this.options.account} could not be written for ${Math.round(this.behind.failingMs / 1000)} s`,
+      hint: "look at the log for why; handlers start again once a write succeeds",
+    });
+  }
+
+  /** Without its body, where those that are kept already are many. */
+  private withinBodies(write: KnownWrite): KnownWrite {
+    const { view, key, state } = write;
+    this.bodies -= this.disk.views.get(view)?.known.get(key)?.body?.length ?? 0;
+    if (!state?.body) return write;
+    if (this.bodies + state.body.length > bodyBytes) return { view, key, state: { ...state, body: undefined } };
+    this.bodies += state.body.length;
+    return write;
+  }
+
+  private async write(end: "running" | "clean"): Promise<void> {
+    const { changes } = this;
+    this.changes = new Changes();
+    try {
+      const appended = await frame(encodeEntry(this.disk, changes));
+      const { log } = this.head;
+      const short = log.length + appended.length <= logBytes;
+      const next = short
+        ? { ...this.head, log: Buffer.concat([log, appended]) }
+        : { ...this.head, log: Buffer.alloc(0), snapshot: await this.writeSnapshot() };
+      await this.put({ ...next, end });
+      this.full = undefined;
+    } catch (error) {
+      this.changes.add(changes);
+      throw error;
+    }
+  }
+
+  /** Writes everything into slots that the head does not name. */
+  private async writeSnapshot(): Promise<Snapshot> {
+    const bytes = await pack(encodeEntry(this.disk, Changes.all(this.disk)));
+    const used = this.head.snapshot?.slots ?? [];
+    const free = [...this.names.keys()].slice(1).filter((slot) => !used.includes(slot));
+    const count = Math.ceil(bytes.length / slotBytes);
+    // Half of them hold the snapshot before.
+    const most = Math.floor((this.names.length - 1) / 2);
+    if (count > most) {
+      throw new WatchfireError("WF_CHECKPOINT_FULL", {
+        what: `what is to be kept takes ${count} Secrets of ${slotBytes / 1024} KiB, and ${most} can be used`,
+      });
+    }
+    const slots = free.slice(0, count);
+    for (const [index, slot] of slots.entries()) {
+      await this.writeSlot(slot, bytes.subarray(index * slotBytes, (index + 1) * slotBytes));
+    }
+    return { slots, sha256: digest(bytes) };
+  }
+
+  /**
+   * A predecessor that is stopped in the middle of writing may go on at any time. It cannot write over what is written
+   * here, because a slot is only ever written as it was read or written under a head that was still one's own.
+   */
+  private async writeSlot(slot: number, data: Buffer): Promise<void> {
+    const name = this.names[slot] ?? "";
+    for (;;) {
+      let known = this.slots.get(slot);
+      if (!known) {
+        known = await this.secrets.read(name);
+        await this.assertOwn();
+      }
+      const written = await this.secrets.write(name, known, { data });
+      if (written !== "conflict") {
+        this.slots.set(slot, { ...written, data: new Map() });
+        return;
+      }
+      this.slots.delete(slot);
+    }
+  }
+
+  private async assertOwn(): Promise<Head> {
+    const name = this.names[0] ?? "";
+    const secret = await this.secrets.read(name);
+    const head = readHead(secret, name);
+    const { fence } = this.options;
+    if (head?.fence.lease !== fence.lease || head.fence.number !== fence.number) throw fenced(head?.fence);
+    this.headSecret = secret;
+    return head;
+  }
+
+  private async put(head: Head): Promise<void> {
+    const name = this.names[0] ?? "";
+    const written = await this.secrets.write(name, this.headSecret, dataOf(head));
+    if (written === "conflict") {
+      // Somebody labelled it, or an answer was lost on the way: what is there is ours, and the next write builds on it.
+      this.head = await this.assertOwn();
+      throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: `the Secret ${name} was changed meanwhile` });
+    }
+    this.headSecret = { ...written, data: new Map() };
+    this.head = head;
+  }
+
+  private failed(error: unknown): "again" | "never" {
+    const fault = asFault(error);
+    if (fault.code === "WF_CHECKPOINT_FENCED") {
+      this.fault = fault;
+      this.options.onLost(fault);
+      return "never";
+    }
+    if (fault.code === "WF_CHECKPOINT_FULL") this.full = fault;
+    this.options.log.warn({ error: fault.message }, "checkpoint not written");
+    return "again";
+  }
+}
+
+const fenced = (by: Fence | undefined): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_FENCED", {
+    what: by ? "a replica that held the Lease later has opened it" : "somebody has emptied it",
+    actual: by?.number,
+  });
+
+const asFault = (error: unknown): WatchfireError =>
+  error instanceof WatchfireError
+    ? error
+    : new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", {
+        what: `the Secrets could not be written: ${error instanceof Error ? error.message : String(error)}`,
+        hint: "it is tried again; handlers go on for 15 s",
+        cause: error,
+      });
