@@ -21,6 +21,7 @@ import { sourceLog } from "./observe/source-log.ts";
 import { eligibleFor } from "./positions.ts";
 import { GrantWatch } from "./rbac/grant-watch.ts";
 import { WatchGrants } from "./rbac/watch-grants.ts";
+import type { Launch } from "./sandbox/link.host.ts";
 import { Sandbox } from "./sandbox/sandbox.host.ts";
 import { Warden } from "./sandbox/warden.host.ts";
 import { Watches } from "./watch/watches.ts";
@@ -52,6 +53,8 @@ export interface RuntimeOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
   readonly executorSocket?: string;
+  /** How executors are started where no socket is given. Default: as children of this process. */
+  readonly launch?: Launch;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -118,7 +121,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
   });
   const warden = options.executorSocket ? await Warden.listen(options.executorSocket, log) : undefined;
   const sandbox = new Sandbox({
-    ...(warden && { launch: warden.launch }),
+    ...(warden ? { launch: warden.launch } : options.launch && { launch: options.launch }),
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: elector ? callsWhileHeld(access, elector) : access,
     output: guestOutput(log, metrics.user, redactor),

@@ -13,6 +13,7 @@ import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
 import type { Runtime } from "../runtime.ts";
+import { launchAhead } from "../sandbox/child-link.host.ts";
 import { guestScript } from "../sandbox/guest-script.host.ts";
 import { command, type Values } from "./command.ts";
 import { readFolder, readPort } from "./operand.ts";
@@ -39,8 +40,9 @@ export const dev = command({
       write: (line) => process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`),
     });
     const stop = stopSignal();
-    // Built by another process while the cluster starts in this one.
+    // Other processes' work, while the cluster starts in this one.
     guestScript().catch(() => undefined); // whoever needs it hears of a failure
+    const launch = launchAhead();
     const cluster = await openCluster(options, environment.variables);
     const { transport, namespace } = cluster;
     try {
@@ -51,6 +53,7 @@ export const dev = command({
           transport,
           namespace,
           listen,
+          launch,
           clock: systemClock,
           random: Math.random,
           log,

@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import type { Duplex } from "node:stream";
-import { executorProgram, executorSurroundings, type Program } from "./executor-program.ts";
+import { executorProgram, type Program, spawnExecutor } from "./executor-program.ts";
 import type { Launch, Link, LinkListener } from "./link.host.ts";
 import { MemoryWatch } from "./resident-memory.ts";
 
@@ -11,7 +11,18 @@ const lastWordsMs = 1000;
 export const launchChild =
   (program: Program = executorProgram()): Launch =>
   (listener) =>
-    new ChildLink(program, listener);
+    new ChildLink(spawnExecutor(program, "pipe"), listener);
+
+/** The same, with the first of them started at once: it gets ready while its starter is still busy with other things. */
+export function launchAhead(program: Program = executorProgram()): Launch {
+  let ahead: ChildProcess | undefined = spawnExecutor(program, "pipe");
+  ahead.on("error", () => undefined);
+  return (listener) => {
+    const ready = ahead?.exitCode === null && ahead.signalCode === null ? ahead : undefined;
+    ahead = undefined;
+    return new ChildLink(ready ?? spawnExecutor(program, "pipe"), listener);
+  };
+}
 
 class ChildLink implements Link {
   private readonly listener: LinkListener;
@@ -21,12 +32,9 @@ class ChildLink implements Link {
   private overMemory: string | undefined;
   private over = false;
 
-  constructor(program: Program, listener: LinkListener) {
+  constructor(child: ChildProcess, listener: LinkListener) {
     this.listener = listener;
-    this.child = spawn(process.execPath, program, {
-      ...executorSurroundings,
-      stdio: ["ignore", "ignore", "ignore", "pipe"],
-    });
+    this.child = child;
     this.stream = this.child.stdio[3] as Duplex;
     this.stream.on("data", (chunk: Buffer) => listener.data(chunk));
     this.stream.on("error", () => this.kill());

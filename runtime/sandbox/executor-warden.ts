@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { type Clock, pause, type Timer } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { memoryKills } from "./container-memory.ts";
-import { executorProgram, executorSurroundings } from "./executor-program.ts";
+import { executorProgram, spawnExecutor } from "./executor-program.ts";
 import { MemoryWatch } from "./resident-memory.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./warden-frames.ts";
 import { encodeFrame, type Frame, FrameReader } from "./wire.ts";
@@ -114,10 +114,7 @@ export class ExecutorWarden {
     );
     stream.on("connect", () => {
       stream.write(Buffer.concat(encodeFrame(wardenFrame.join, { token })), () => {
-        const child = spawn(process.execPath, executorProgram(), {
-          ...executorSurroundings,
-          stdio: ["ignore", "ignore", "ignore", stream],
-        });
+        const child = spawnExecutor(executorProgram(), stream);
         stream.destroy();
         this.keep(id, child);
       });

@@ -3,7 +3,7 @@ import type { Bundle } from "../bundle/bundle.ts";
 import { type Clock, pause } from "../clock.ts";
 import type { Delivery, Outcome, Runner } from "../dispatch/delivery.ts";
 import { describeFault } from "../errors.ts";
-import { launchChild } from "./child-link.host.ts";
+import { launchAhead } from "./child-link.host.ts";
 import type { DeathReason } from "./executor-process.host.ts";
 import { guestScript } from "./guest-script.host.ts";
 import type { GuestOutput, HostCalls } from "./host-calls.ts";
@@ -119,7 +119,7 @@ export class Sandbox implements Runner {
   }
 
   private async open(): Promise<Pool> {
-    const { clock, executors, launch = launchChild(), log, observer } = this.options;
+    const { clock, executors, launch = launchAhead(), log, observer } = this.options;
     const { idleMs = 300_000, recycleEvents = 100_000 } = this.options;
     const settings = { guest: await guestScript(), clock, launch, idleMs, recycleEvents };
     return new Pool(settings, executors, (executor, reason, detail, culprits) => {

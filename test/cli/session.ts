@@ -20,7 +20,10 @@ export class Session {
   private read = 0;
 
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    this.child = spawn(process.execPath, [bin, ...args], { env: { PATH: process.env.PATH, ...env } });
+    this.child = spawn(process.execPath, [bin, ...args], {
+      env: { PATH: process.env.PATH, ...env },
+      detached: true,
+    });
     this.over = once(this.child, "exit");
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => {
@@ -52,8 +55,9 @@ export class Session {
     });
   }
 
+  /** To all its processes, as a terminal does. */
   signal(name: NodeJS.Signals): void {
-    this.child.kill(name);
+    if (!this.hasEnded) process.kill(-this.pid, name);
   }
 
   get hasEnded(): boolean {

@@ -65,8 +65,7 @@ test("a second Ctrl-C ends it at once, with one line and status 2, and leaves no
     return dev.hasEnded;
   });
   expect(await dev.end()).toBe(2);
-  expect(dev.output.slice(dev.output.indexOf("draining")).trim().split("\n").slice(1)).toEqual([
-    "asked twice: ended at once; what handlers were doing comes again at the next start",
-  ]);
+  expect(dev.output.match(/asked twice/g)).toHaveLength(1);
+  expect(dev.output).toMatch(/\nasked twice: ended at once; what handlers were doing comes again at the next start\n$/);
   expect(existsSync(join(data, "cluster.state.lock"))).toBe(false);
 });

@@ -14,7 +14,7 @@ function hostileFirst(misdeed: string, seen: { endedAt?: number }): Launch {
   return (listener) => {
     if (!first) return honest(listener);
     first = false;
-    return launchChild([program, misdeed])({
+    return launchChild({ args: [program, misdeed] })({
       ...listener,
       opened: () => listener.opened(),
       data: (chunk) => listener.data(chunk),

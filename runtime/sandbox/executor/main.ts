@@ -1,4 +1,5 @@
 // The executor process: started by the parent with an empty environment, no file but descriptor 3, and no rights.
+import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import { encodeFrame, frameType } from "../wire.ts";
 import { installedIsolatedVm, refusal } from "./requirements.ts";
@@ -8,6 +9,9 @@ const descriptor = 3;
 
 // Ctrl-C reaches the parent's whole group: it lets handlers finish, and this process ends when its stream does.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+
+// This program may have come by the standard input; Node would keep it open for ever.
+closeSync(0);
 
 const stream = new Socket({ fd: descriptor });
 const isolatedVm = installedIsolatedVm();
