@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Outcome } from "../../runtime/dispatch/delivery.ts";
 import { residentBytes } from "../../runtime/sandbox/resident-memory.ts";
 import { Stage } from "../sandbox/stage.ts";
+import { until } from "../tools/until.ts";
 import { Innocents } from "./innocents.ts";
 
 /** A program's first lines say how it has to end (a code, or an error's name, or `ok`) and how soon. */
@@ -63,13 +64,16 @@ function cpuMs(pids: readonly (number | undefined)[]): number {
   return sum;
 }
 
-/** Resolves once what nobody could interrupt has ended, or has taken its executor with it. */
+/** Resolves once what nobody could interrupt has ended, or has taken its executor with it: half a core is free again. */
 async function quiet(pids: readonly (number | undefined)[]): Promise<void> {
-  let before: number;
-  do {
-    before = cpuMs(pids);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  } while (cpuMs(pids) - before > 50);
+  let last = { at: performance.now(), cpu: cpuMs(pids) };
+  await until("the executors are quiet", 20_000, async () => {
+    const now = { at: performance.now(), cpu: cpuMs(pids) };
+    if (now.at - last.at < 100) return false;
+    const isQuiet = now.cpu - last.cpu < (now.at - last.at) / 2;
+    last = now;
+    return isQuiet;
+  });
 }
 
 describe("a hostile handler harms only its own attempts:", () => {

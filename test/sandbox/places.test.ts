@@ -16,17 +16,17 @@ describe("an attempt that a limit ended", () => {
     const stage = stageForTest();
     stage.answer = () => new Promise(() => {});
     await stage.load("f", `const a = 1;\nexport default async (event, ctx) => {\n  await ${get};\n};`);
-    const error = await errorOf(stage, { timeoutMs: 100 });
+    const error = await errorOf(stage, { timeoutMs: 1000 });
     expect(error.code).toBe("WF_SANDBOX_DEADLINE");
-    expect(error.message).toContain("was not done after 100 ms; it was waiting for kube.get;");
+    expect(error.message).toContain("was not done after 1000 ms; it was waiting for kube.get;");
     expect(error.stack).toMatch(/^\s+at .*f\.ts:3:18\)$/m);
   });
 
   it("at its deadline without a call says that no call held it up, and claims no place", async () => {
     const stage = stageForTest();
     await stage.load("f", "export default () => new Promise(() => {});");
-    const error = await errorOf(stage, { timeoutMs: 100 });
-    expect(error.message).toContain("was not done after 100 ms; it was waiting for none of its calls;");
+    const error = await errorOf(stage, { timeoutMs: 1000 });
+    expect(error.message).toContain("was not done after 1000 ms; it was waiting for none of its calls;");
     expect(error.stack).toMatch(/\n {4}its place is not known; the handler begins at .*f\.ts:1:1$/);
     expect(error.stack).not.toMatch(/^\s+at /m);
   });

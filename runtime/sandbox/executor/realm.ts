@@ -21,9 +21,11 @@ const realShare = 0.8;
 const unstoppableMs = 1000;
 /** Time that an event's own entry may overrun the event's deadline, before it is cut off. Milliseconds. */
 const deadlineGraceMs = 20;
-/** Milliseconds between two keys for the guest's random numbers, and between two looks at its heap. */
+/** Milliseconds between two keys for the guest's random numbers. */
 const reseedMs = 1000;
+/** Between two looks at the guest's heap: milliseconds, or events. A look takes its thread 2 us. */
 const weighMs = 1000;
+const weighEvents = 64;
 /** Share of the memory limit from which an isolate is replaced before an event is charged with its predecessors' leavings. */
 const wornShare = 0.75;
 
@@ -87,6 +89,7 @@ export class Realm implements Watched {
   private compiled: GuestScript | undefined;
   private taken = 0;
   private weighedAt = performance.now();
+  private weighedTaken = 0;
   private isHeavy = false;
   private over = false;
 
@@ -256,7 +259,7 @@ export class Realm implements Watched {
         if (this.doors.isolate.isDisposed) throw error;
         return drain.apply(undefined, [true]);
       });
-      if (now - this.weighedAt >= weighMs) this.weigh(now);
+      if (now - this.weighedAt >= weighMs || this.taken - this.weighedTaken >= weighEvents) this.weigh(now);
       return Promise.all([this.unheard(pumped, timeout), drained]).then(([rejected, text]) =>
         rejected ? this.blamed(rejected, text as string) : (text as string),
       );
@@ -296,6 +299,7 @@ export class Realm implements Watched {
   /** Asks for the heap's size behind what runs; the next drain's owner gets to know. */
   private weigh(now: number): void {
     this.weighedAt = now;
+    this.weighedTaken = this.taken;
     const { isolate } = this.doors;
     isolate.getHeapStatistics().then(
       ({ used_heap_size: used, heap_size_limit: limit }) => (this.isHeavy = used > wornShare * limit),

@@ -1,6 +1,5 @@
 import { PermanentError, RetryAfter } from "../../../sdk/errors.ts";
-import { quote } from "./outbox.guest.ts";
-import { captureStack, indexOf, isFiniteNumber, PrimordialError, slice, stringOf } from "./primordials.guest.ts";
+import { captureStack, indexOf, isFiniteNumber, PrimordialError, quote, slice, stringOf } from "./primordials.guest.ts";
 
 /** Characters of an error that leave the isolate. */
 const maxName = 200;

@@ -1,6 +1,6 @@
 import type { Log, Metrics } from "../../../sdk/index.ts";
-import { fitsWord, noteLog, noteMetric, quote } from "./outbox.guest.ts";
-import { define, isFiniteNumber, jsonStringify, slice, stringOf } from "./primordials.guest.ts";
+import { fitsWord, noteLog, noteMetric } from "./outbox.guest.ts";
+import { define, isFiniteNumber, jsonStringify, quote, slice, stringOf } from "./primordials.guest.ts";
 import { likelyRun, type Run } from "./run.guest.ts";
 
 type Level = "debug" | "info" | "warn" | "error";

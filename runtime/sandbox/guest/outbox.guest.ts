@@ -1,5 +1,5 @@
 import type { ErrorText } from "./failure.guest.ts";
-import { jsonStringify } from "./primordials.guest.ts";
+import { quote } from "./primordials.guest.ts";
 
 /** At most so many log lines, metrics and calls leave with one drain; the rest of the lines are dropped. */
 const maxMessages = 1000;
@@ -21,9 +21,6 @@ const logs = list();
 const metrics = list();
 const strays = list();
 let messages = 0;
-
-/** A JSON string literal. */
-export const quote = (text: string): string => jsonStringify(text) as string;
 
 function append(to: List, head: string, text: string): void {
   to.heads = to.heads === "" ? head : `${to.heads},${head}`;

@@ -14,6 +14,8 @@ export const apply = Reflect.apply;
 export const setPrototypeOf = Reflect.setPrototypeOf;
 export const jsonParse: (text: string) => unknown = JSON.parse;
 export const jsonStringify: (value: unknown) => string | undefined = JSON.stringify;
+/** A JSON string literal. */
+export const quote = (text: string): string => jsonStringify(text) as string;
 export const stringOf = String;
 export const isFiniteNumber = Number.isFinite;
 export const dateNow = Date.now;
