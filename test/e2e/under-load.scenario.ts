@@ -24,7 +24,10 @@ describe("a release under load", () => {
     await release.helm("install", "recorder");
     await until("the recorder watches", 60_000, () => watches(release));
   });
-  afterAll(() => ledger?.close());
+  afterAll(async () => {
+    ledger?.close();
+    await release?.uninstall();
+  });
 
   /** Lets the writer write a turn's load, `disturb` in its middle, and judges all that has happened so far. */
   async function amidWriting(what: string, disturb: () => Promise<unknown>): Promise<void> {
