@@ -3,6 +3,7 @@ import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { suggest } from "../manifest/suggest.ts";
 import { type Command, help, parse } from "./command.ts";
+import { version } from "./version.ts";
 
 /** Each command is imported when it is asked for, so that none pays for another's libraries. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
@@ -34,7 +35,7 @@ async function run(args: readonly string[]): Promise<number> {
       return name === undefined ? 1 : 0;
     }
     if (name === "--version" || name === "-v" || name === "version") {
-      process.stdout.write(`${(await import("./version.ts")).version}\n`);
+      process.stdout.write(`${version}\n`);
       return 0;
     }
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;

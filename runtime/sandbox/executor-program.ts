@@ -21,10 +21,12 @@ export interface Program {
  */
 export function executorProgram(): Program {
   const flags = [...requiredFlags, "--permission", "--allow-addons"];
-  if (extname(import.meta.url) === ".ts") {
-    return { args: [...flags, ...readable(nativeParts()), "--input-type=module", "-"], input: executorScript };
+  const type = extname(import.meta.url);
+  const main = fileURLToPath(new URL(`./executor/main${type}`, import.meta.url));
+  if (type === ".ts") {
+    const args = [...flags, ...readable(nativeParts()), "--input-type=module", "-"];
+    return { args, input: () => executorScript(main) };
   }
-  const main = fileURLToPath(new URL("./executor/main.js", import.meta.url));
   const own = resolve(dirname(main), "..");
   return { args: [...flags, ...readable([own, resolve(own, "../package.json"), ...nativeParts()]), main] };
 }

@@ -1,21 +1,21 @@
-import { fileURLToPath } from "node:url";
+import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
 
 let script: Promise<string> | undefined;
 
 /**
- * The executor's program as one script in JavaScript, built once per process. To strip the types of its files anew would
+ * The executor's program, whose file is `main`, as one script in JavaScript, built once per process. To strip the types of its files anew would
  * take each executor 85 ms of CPU, half of its start: Node's compile cache is closed to a process without write access.
  */
-export function executorScript(): Promise<string> {
-  script ??= bundle(new URL("./executor/main.ts", import.meta.url));
+export function executorScript(main: string): Promise<string> {
+  script ??= bundle(main);
   return script;
 }
 
-async function bundle(main: URL): Promise<string> {
+async function bundle(main: string): Promise<string> {
   const { build } = await import("esbuild");
   const result = await build({
-    entryPoints: [fileURLToPath(main)],
+    entryPoints: [main],
     bundle: true,
     write: false,
     format: "esm",
@@ -29,7 +29,7 @@ async function bundle(main: URL): Promise<string> {
     define: { "import.meta.url": "programUrl" },
     banner: {
       js: `import { createRequire as requireFrom } from "node:module";
-const programUrl = ${JSON.stringify(main.href)}, require = requireFrom(programUrl);`,
+const programUrl = ${JSON.stringify(pathToFileURL(main).href)}, require = requireFrom(programUrl);`,
     },
   });
   return result.outputFiles[0]?.text ?? "";
