@@ -1,10 +1,17 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=8
 // Runs the command on Node 24 or newer, wherever it was started from. The runtime is TypeScript that Node 24 runs
 // as it is; an older `node` on the PATH hands over to the one that npm installed beside this package.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
+
+// With memory to spare V8 lets garbage grow to three times what is in use, and to 64 MB of young objects alone. With these
+// 20 sources of 10,000 objects take 290 MB instead of 390, and 350 instead of 700 where all are delivered at once, which
+// then costs a quarter more CPU; at a steady pace an event costs the same.
+const youngMegabytes = "--max-semi-space-size=8"; // as in the first line: it counts only when Node starts
+setFlagsFromString("--heap-growing-percent=50");
 
 const oldest = 24; // isolated-vm 7 and the SQLite module ask for it
 const major = Number(process.versions.node.split(".")[0]);
@@ -28,7 +35,7 @@ function handOver() {
     process.exit(1);
   }
   // The fourth descriptor is a pipe that closes when this process dies, even by SIGKILL, and the command with it.
-  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  const child = spawn(node, [youngMegabytes, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: ["inherit", "inherit", "inherit", "pipe"],
     env: { ...process.env, WATCHFIRE_LAUNCHER_FD: "3" },
   });

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -7,6 +7,8 @@ import type { Status } from "../../runtime/status.ts";
 import { Hopeless, until } from "../tools/until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+/** What its first line gives Node where it is run by its name. */
+const usersFlags = readFileSync(bin, "utf8").split("\n", 1)[0]?.match(/--\S+/g) ?? [];
 
 /** What one trigger of the function under measure watches. */
 export interface Watched {
@@ -44,7 +46,9 @@ export class MeasuredRuntime {
     const address = `127.0.0.1:${await freePort()}`;
     const folders = ["--functions", join(folder, "functions"), "--data", join(folder, "data")];
     const args = [bin, "start", ...folders, "--kubeconfig", kubeconfig, "--listen", address];
-    const child = spawn(process.execPath, [...nodeFlags, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [...usersFlags, ...nodeFlags, ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const log = createWriteStream(join(folder, "runtime.log"));
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });

@@ -132,8 +132,8 @@ async function handled(runtime: MeasuredRuntime): Promise<number> {
 }
 
 function reportMemory(runtime: MeasuredRuntime): void {
-  const all = usageOf(runtime.pid).peakRssBytes;
-  print(`  at the end ${memory(runtime)} (< ${megabytes(limits.rssBytes)}: ${verdict(all, limits.rssBytes)})`);
+  const limit = limits.rssBytes;
+  print(`  at the end ${memory(runtime)} (parent < ${megabytes(limit)}: ${verdict(peakRssOf(runtime.pid), limit)})`);
 }
 
 function memory(runtime: MeasuredRuntime): string {
