@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import type { Body } from "../cluster/client.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
 import { configMaps, home, Site } from "./site.ts";
 
@@ -176,8 +177,10 @@ test("rights that a new version does without are there until it has taken over",
   });
   await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "patch") });
   await site.deploy();
-  const verbs = (object: { rules?: { resources: string[]; verbs: string[] }[] }) =>
-    (object.rules ?? []).filter(({ resources }) => resources.includes("configmaps")).flatMap((rule) => rule.verbs);
+  const verbs = ({ rules }: Body): string[] =>
+    rules
+      .filter(({ resources }: { resources: string[] }) => resources.includes("configmaps"))
+      .flatMap((rule: { verbs: string[] }) => rule.verbs);
   const wide = await roles.next();
   const narrow = await roles.next();
   const index = await sets.next();

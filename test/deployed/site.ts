@@ -1,28 +1,20 @@
 // A folder that is deployed by the command line, and a runtime that takes up what was deployed.
-import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { RuntimeOptions } from "../../runtime/rooms.ts";
+import { type Result, watchfire } from "../cli/run.ts";
 import type { Access, Body } from "../cluster/client.ts";
 import { kubeconfigOf } from "../cluster/kubeconfig.ts";
 import { admin, cluster } from "../scenarios/cluster.ts";
 import { type FunctionFiles, Installation, writeFunction } from "../tools/installation.ts";
 
-const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
-
 /** The namespace that an `Installation` takes for its own. */
 export const home = "default";
 
-/** How a command ended. */
-export interface Run {
-  readonly status: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
+/** A functions folder that is deployed for a runtime of its own account. */
 export class Site {
   /** The runtime's account: of this test alone. */
   readonly account = `wf-${randomBytes(4).toString("hex")}`;
@@ -37,14 +29,9 @@ export class Site {
   static async create(): Promise<Site> {
     const site = new Site(await mkdtemp(join(tmpdir(), "watchfire-site-")));
     onTestFinished(() => rm(site.folder, { recursive: true, force: true }));
-    await site.accessAs(cluster.adminToken);
+    const access: Access = { url: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken };
+    await writeFile(join(site.folder, "kubeconfig"), kubeconfigOf(access, home));
     return site;
-  }
-
-  /** From now on, deploying is done with this token. */
-  async accessAs(token: string): Promise<void> {
-    const access: Access = { url: cluster.url, ca: cluster.caCertificate, token };
-    await writeFile(join(this.folder, "kubeconfig"), kubeconfigOf(access, home));
   }
 
   define(name: string, files: FunctionFiles): Promise<void> {
@@ -56,14 +43,10 @@ export class Site {
   }
 
   /** `watchfire deploy` as a process. */
-  tryDeploy(...more: string[]): Promise<Run> {
+  tryDeploy(...more: string[]): Promise<Result> {
     const kubeconfig = ["--kubeconfig", join(this.folder, "kubeconfig")];
-    const args = ["deploy", "--functions", this.functions, "--service-account", this.account, ...kubeconfig, ...more];
-    return new Promise((resolve) => {
-      execFile(process.execPath, [bin, ...args], (error, stdout, stderr) => {
-        resolve({ status: error ? Number(error.code ?? -1) : 0, stdout, stderr });
-      });
-    });
+    const args = ["--functions", this.functions, "--service-account", this.account, ...kubeconfig, ...more];
+    return watchfire(["deploy", ...args]);
   }
 
   /** The same where it must succeed; gives what it says of each function. */
@@ -77,8 +60,8 @@ export class Site {
   }
 
   /** A runtime that takes up what was deployed; it ends with the test. */
-  async install(more: Partial<RuntimeOptions> = {}, token: string = cluster.adminToken): Promise<Installation> {
-    const connection = { server: cluster.url, ca: cluster.caCertificate, token };
+  async install(more: Partial<RuntimeOptions> = {}): Promise<Installation> {
+    const connection = { server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken };
     const made = await Installation.on(connection, undefined, { account: this.account, deployed: true, ...more });
     onTestFinished(() => made[Symbol.asyncDispose]());
     return made;

@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+import { type Condition, statusOf } from "../../runtime/function-status/function-object.ts";
+import type { FunctionReport } from "../../runtime/status.ts";
+
+const noon = Date.parse("2026-11-21T12:00:00.250Z");
+const trigger = { name: "settings", apiVersion: "v1", kind: "ConfigMap", state: "watching" };
+
+const report = (more: Partial<FunctionReport> = {}): FunctionReport => ({
+  name: "greet",
+  ready: true,
+  deadLetters: 0,
+  lagSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  blockedLanes: 0,
+  failures: 0,
+  triggers: [trigger],
+  ...more,
+});
+
+/** `Ready=False/KindMissing …`. */
+const said = (of: FunctionReport) =>
+  statusOf(of, [], noon).conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+
+test("a function that runs says so in every condition", () => {
+  expect(said(report())).toEqual([
+    "Ready=True/Running",
+    "Built=True/Built",
+    "Permitted=True/Granted",
+    "Watching=True/Watching",
+  ]);
+});
+
+const stopped = { ready: false, message: "why" };
+
+test.each([
+  [
+    "a kind that is not installed",
+    { ...stopped, reason: "missing", triggers: [{ ...trigger, state: "missing" }] },
+    "Ready=False/KindMissing Watching=False/KindMissing",
+  ],
+  [
+    "a watch that is not allowed",
+    { ...stopped, reason: "Forbidden", triggers: [{ ...trigger, state: "forbidden" }] },
+    "Ready=False/Forbidden Permitted=False/Forbidden Watching=False/Forbidden",
+  ],
+  [
+    "rights that its account lacks",
+    { ...stopped, reason: "Forbidden" },
+    "Ready=False/Forbidden Permitted=False/Forbidden",
+  ],
+  [
+    "code that cannot be built",
+    { ...stopped, reason: "WF_BUNDLE_SYNTAX" },
+    "Ready=False/BuildFailed Built=False/BuildFailed",
+  ],
+  [
+    "code that fails as it is loaded",
+    { ready: true, message: "why", reason: "LoadFailed" },
+    "Ready=False/BuildFailed Built=False/BuildFailed",
+  ],
+  [
+    "a change that is refused while the version before runs on",
+    { ready: true, message: "why", reason: "WF_BUNDLE_SYNTAX" },
+    "Built=False/BuildFailed",
+  ],
+  [
+    "a manifest that is refused",
+    { ...stopped, reason: "WF_MANIFEST_SYNTAX" },
+    "Ready=False/ManifestRefused Built=False/ManifestRefused",
+  ],
+  [
+    "a deployment that is damaged",
+    { ...stopped, reason: "WF_DEPLOYED_DAMAGED" },
+    "Ready=False/DeploymentDamaged Built=False/DeploymentDamaged",
+  ],
+  ["a function in quarantine", { ready: true, message: "why", reason: "Quarantined" }, "Ready=False/Quarantined"],
+  [
+    "an API server that does not answer for a moment",
+    { ready: true, message: "why", reason: "backoff", triggers: [{ ...trigger, state: "backoff" }] },
+    "Watching=False/Unreachable",
+  ],
+])("%s is named in the conditions it concerns, and in no other", (_, state, wrong) => {
+  expect(said(report(state)).filter((condition) => !condition.includes("=True/"))).toEqual(wrong.split(" "));
+});
+
+test("a condition's time is when its status changed, not when it was last written", () => {
+  const first = statusOf(report(), [], noon);
+  const later = statusOf(
+    report({ ready: false, reason: "WF_BUNDLE_SYNTAX", message: "why" }),
+    first.conditions,
+    noon + 60_000,
+  );
+  const times = ({ conditions }: { conditions: readonly Condition[] }) =>
+    conditions.map((each) => each.lastTransitionTime);
+  expect(times(first)).toEqual(Array(4).fill("2026-11-21T12:00:00Z"));
+  expect(times(later)).toEqual([
+    "2026-11-21T12:01:00Z",
+    "2026-11-21T12:01:00Z",
+    "2026-11-21T12:00:00Z",
+    "2026-11-21T12:00:00Z",
+  ]);
+});
+
+test("what is longer than a page is cut, and what is no more is taken away", () => {
+  const long = statusOf(report({ ready: false, reason: "Starting", message: "x".repeat(100_000) }), [], noon);
+  expect(long.message?.length).toBeLessThan(4096);
+  expect(statusOf(report(), [], noon)).toMatchObject({ reason: null, message: null, lastEvent: null });
+});
