@@ -2,7 +2,7 @@ import type { StateChange, WatchObserver } from "../watch/observer.ts";
 import { sourceKey } from "../watch/source-spec.ts";
 import type { Logger } from "./log.ts";
 
-/** States that need a person, or time; each is closed by a line of its own once it is over. */
+/** States that need a person, or time; each, and resourceVersions that went back, is closed by a line of its own once it is over. */
 const trouble: ReadonlySet<StateChange["to"]> = new Set(["backoff", "forbidden", "missing", "degraded"]);
 
 /** One structured line for each change of a source's state: a warning where something is wrong, and word of its end. */
@@ -19,7 +19,7 @@ export function sourceLog(log: Logger): WatchObserver["stateChanged"] {
       ...(change.delayMs !== undefined && { delayMs: Math.round(change.delayMs) }),
     };
     const key = sourceKey(spec);
-    if (trouble.has(change.to)) {
+    if (trouble.has(change.to) || change.cause === "rewind") {
       troubled.add(key);
       log.warn(line, "source state");
       return;

@@ -71,6 +71,12 @@ export function causeOf(ending: Ending): string {
   return ending.type === "closed" ? ending.by : ending.type;
 }
 
+const closings = {
+  doubt: "most of what is known is missing from the list",
+  rewind:
+    "the server's resourceVersions went back, as they do when a cluster is restored from a backup; all is listed anew",
+};
+
 /** In words, for the status page. */
 export function messageOf(ending: Ending): string {
   switch (ending.type) {
@@ -89,7 +95,7 @@ export function messageOf(ending: Ending): string {
     case "idle":
       return "nothing was received for too long";
     case "closed":
-      return ending.by === "doubt" ? "most of what is known is missing from the list" : ending.by;
+      return ending.by === "doubt" || ending.by === "rewind" ? closings[ending.by] : ending.by;
     default:
       return causeOf(ending);
   }

@@ -237,6 +237,7 @@ export class Source {
         return verdict.wait === "none" ? undefined : this.backOff(reason);
       case "rewind":
         this.intake.relist = "rv-rewind";
+        this.standing.enter("listing", reason);
         return undefined;
       case "second-opinion":
         this.intake.relist ??= "relist";

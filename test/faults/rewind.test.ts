@@ -16,6 +16,9 @@ test("a rewind whose list is doubted is still a rewind at the second opinion", a
   await fixture.clock.advance(30_000);
   (await fixture.server.request(isWatchList, 2)).stream().lines(bookmark(42, true));
   await subscriber.saw("end 42");
+  const said = fixture.observer.states.filter(({ cause }) => cause === "rewind");
+  expect(said.map(({ to, resourceVersion }) => [to, resourceVersion])).toEqual([["listing", "900"]]);
+  expect(said[0]?.message).toMatch(/went back/);
   expect(subscriber.log.filter((line) => line.startsWith("list"))).toEqual([
     "list rv-rewind from 900",
     "list rv-rewind from 900",

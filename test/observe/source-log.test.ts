@@ -23,6 +23,17 @@ test("what is wrong with a source is a warning, and its end is told once", () =>
   ]);
 });
 
+test("that resourceVersions went back is a warning, although the source goes on at once", () => {
+  const lines: Record<string, unknown>[] = [];
+  const changed = sourceLog(createLog("info", { write: (line: string) => void lines.push(JSON.parse(line)) }));
+  const message = "the server's resourceVersions went back";
+  changed(spec, { from: "watching", to: "listing", attempt: 0, cause: "rewind", message, resourceVersion: "900" });
+  changed(spec, { from: "listing", to: "listing", attempt: 0 });
+  expect(lines).toEqual([
+    expect.objectContaining({ level: "warn", cause: "rewind", message, resourceVersion: "900", msg: "source state" }),
+  ]);
+});
+
 test("a source that is well is nothing to tell of, nor one that is given up", () => {
   expect(told("discovering", "listing", "watching", "stopped")).toEqual([]);
   expect(told("forbidden", "stopped", "discovering", "watching").map(({ msg }) => msg)).toEqual(["source state"]);
