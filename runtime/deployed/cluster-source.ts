@@ -91,10 +91,13 @@ export class ClusterSource implements FunctionSource, Subscriber {
   list(): ListReceiver {
     const found = new Map<string, ObjectMeta>();
     const bodies = new Map<string, Buffer>();
+    let bytes = 0;
     return {
       item: ({ meta, body }) => {
         found.set(meta.name, meta);
-        if (!this.has(meta)) bodies.set(meta.name, Buffer.from(body));
+        if (this.has(meta)) return;
+        bytes += body.length;
+        bodies.set(meta.name, bytes <= heldLimit ? Buffer.from(body) : Buffer.alloc(0));
       },
       end: () => {
         // A server whose cache is empty says that nothing is there: that is believed when it is said twice.
@@ -112,10 +115,6 @@ export class ClusterSource implements FunctionSource, Subscriber {
       },
       abort: () => {},
     };
-  }
-
-  async close(): Promise<void> {
-    await this.watch?.close();
   }
 
   private get state(): SourceState {

@@ -4,9 +4,7 @@ import { z } from "zod";
 const schema = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),
-    uid: z.string().default(""),
     resourceVersion: z.string().default(""),
-    labels: z.record(z.string(), z.string()).default({}),
   }),
   data: z.record(z.string(), z.string()).default({}),
   binaryData: z.record(z.string(), z.string()).default({}),
