@@ -22,6 +22,9 @@ import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 import { version } from "./version.ts";
 
+/** What the pool starts with several functions, and where there is one, its spare. */
+const executorsAhead = 2;
+
 export const dev = command({
   name: "dev",
   summary: "runs the functions on an embedded cluster, or on one that is named, and takes up changes as they are saved",
@@ -42,7 +45,7 @@ export const dev = command({
     const stop = stopSignal();
     // Other processes' work, while the cluster starts in this one.
     guestScript().catch(() => undefined); // whoever needs it hears of a failure
-    const launch = launchAhead();
+    const launch = launchAhead(executorsAhead);
     const cluster = await openCluster(options, environment.variables);
     const { transport, namespace } = cluster;
     try {

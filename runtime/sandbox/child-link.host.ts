@@ -13,14 +13,14 @@ export const launchChild =
   (listener) =>
     new ChildLink(spawnExecutor(program, "pipe"), listener);
 
-/** The same, with the first of them started at once: it gets ready while its starter is still busy with other things. */
-export function launchAhead(program: Program = executorProgram()): Launch {
-  let ahead: ChildProcess | undefined = spawnExecutor(program, "pipe");
-  ahead.on("error", () => undefined);
+/** The same, with the first `count` of them started at once: they get ready while their starter is busy with other things. */
+export function launchAhead(count = 1, program: Program = executorProgram()): Launch {
+  const ahead = Array.from({ length: count }, () => spawnExecutor(program, "pipe"));
+  for (const child of ahead) child.on("error", () => undefined);
   return (listener) => {
-    const ready = ahead?.exitCode === null && ahead.signalCode === null ? ahead : undefined;
-    ahead = undefined;
-    return new ChildLink(ready ?? spawnExecutor(program, "pipe"), listener);
+    let child = ahead.shift();
+    while (child && (child.exitCode !== null || child.signalCode !== null)) child = ahead.shift();
+    return new ChildLink(child ?? spawnExecutor(program, "pipe"), listener);
   };
 }
 
