@@ -14,7 +14,7 @@ import { defaultMemoryLimit, type MemoryLimit } from "./spill.ts";
 import { StartedBefore } from "./started-before.ts";
 
 /** How long a drain waits for its last commit, in milliseconds. */
-const saveMs = 2_000;
+const saveMs = 3_000;
 
 export interface DispatcherOptions {
   readonly store: CheckpointStore;
@@ -153,13 +153,13 @@ export class Dispatcher implements Replayer {
   }
 
   /**
-   * Takes nothing any more, waits at most `graceMs` for what runs, and commits, for which a disk that fails gets two
+   * Takes nothing any more, waits at most `graceMs` for what runs, and commits, for which a store that fails gets three
    * seconds more. Gives whether all of it ended and was saved: the store may then be closed as clean.
    */
   async drain(graceMs: number): Promise<boolean> {
     this.draining = true;
     const ended = await this.within(graceMs, Promise.all([...this.functions.values()].map((it) => it.stop())));
-    const saved = await this.within(saveMs, this.commits.flush());
+    const saved = await this.within(saveMs, this.commits.sync());
     this.commits.halt();
     return ended && saved && !(await this.isSuspect());
   }

@@ -48,6 +48,8 @@ export class Subscription implements Subscriber, MarkOwner {
   /** What the first list brought is on disk: a process that is killed from now on does not take itself for new. */
   private recorded: boolean;
   private suspect: boolean;
+  /** Nothing newer than this can have been handled by a process before this one; undefined where that is not known. */
+  private suspectUpTo: string | undefined;
   /** The last complete list. */
   private listedAt: string | undefined;
   /** ResourceVersions went back, and the mark has not yet. */
@@ -107,6 +109,7 @@ export class Subscription implements Subscriber, MarkOwner {
 
   private take(given: Change): void {
     if (this.closed) return;
+    if (this.suspectUpTo !== undefined && isAfter(given.meta.resourceVersion, this.suspectUpTo)) this.suspect = false;
     const { view, observer } = this.parts;
     const change = withUid(given, view.resource);
     const { meta } = change;
@@ -145,6 +148,10 @@ export class Subscription implements Subscriber, MarkOwner {
     this.suspect = false;
     this.mark.push({ resourceVersion, outstanding: 0, firm: true });
     this.moved();
+  }
+
+  serverIsAt(resourceVersion: string): void {
+    this.suspectUpTo ??= resourceVersion;
   }
 
   list(reason: ListReason, gapFrom: string | undefined): ListReceiver {
@@ -201,7 +208,9 @@ export class Subscription implements Subscriber, MarkOwner {
 
   /** Takes nothing any more, and gives the cursor up, as it is now. */
   leave(): Cursor | undefined {
-    const cursor = this.cursor();
+    const saved = this.cursor();
+    // Events of the epoch that is not saved yet may have been told.
+    const cursor = saved && { ...saved, epoch: Math.max(saved.epoch, this.epoch) };
     this.close();
     this.gone = true;
     return cursor;
@@ -344,6 +353,9 @@ function isStale(standing: Standing, { type, meta }: Change): boolean {
   if (order === undefined || order > 0) return standing.deleted && standing.uid === meta.uid && type === "Deleted";
   return order < 0 || type !== "Deleted" || standing.deleted;
 }
+
+const isAfter = (resourceVersion: string, limit: string): boolean =>
+  (compareResourceVersions(resourceVersion, limit) ?? 0) > 0;
 
 function isUpTo(resourceVersion: string, limit: string | undefined): boolean {
   return limit !== undefined && (compareResourceVersions(resourceVersion, limit) ?? 1) <= 0;

@@ -60,6 +60,11 @@ export class Audience {
     return newest;
   }
 
+  /** Tells everybody the server's newest resourceVersion. */
+  serverIsAt(resourceVersion: string): void {
+    for (const { subscriber } of this.members) subscriber.serverIsAt?.(resourceVersion);
+  }
+
   /** @param received up to where those who are settled have received everything. */
   start(received: string | undefined): Start {
     let from: string | undefined;

@@ -14,6 +14,8 @@ export interface RewindParts {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly intake: Intake;
+  /** Told what the server's newest resourceVersion is, where none went back. */
+  readonly answered: (resourceVersion: string) => void;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
 }
@@ -76,7 +78,10 @@ export class RewindCheck {
     const path = resourcePath(resource, spec.namespace);
     const current = await currentVersion({ transport, clock, path, identity: new ObjectIdentity(resource), signal });
     if (current === undefined) return false;
-    if (newest === undefined || (compareResourceVersions(current, newest) ?? 0) >= 0) return true;
+    if (newest === undefined || (compareResourceVersions(current, newest) ?? 0) >= 0) {
+      this.parts.answered(current);
+      return true;
+    }
     // A list that was completed meanwhile, or is being read for this reason, knows better than this answer.
     if (intake.lists !== lists || intake.relist === "rv-rewind") return true;
     intake.relist = "rv-rewind";

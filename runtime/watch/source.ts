@@ -93,7 +93,13 @@ export class Source {
         if (why === "older-bookmark" || this.rewind.due) this.rewind.ask(resource);
       },
     });
-    this.rewind = new RewindCheck({ ...context, spec, intake: this.intake, signal: this.stopping.signal });
+    this.rewind = new RewindCheck({
+      ...context,
+      spec,
+      intake: this.intake,
+      answered: (newest) => this.audience.serverIsAt(newest),
+      signal: this.stopping.signal,
+    });
   }
 
   /** Adds a listener; the first one starts the source. One that needs more than the stream holds makes it reconnect. */

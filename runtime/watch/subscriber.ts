@@ -32,6 +32,8 @@ export interface Subscriber {
   bookmark(resourceVersion: string): void;
   /** `gapFrom` is the resourceVersion up to which the source had received everything, where it knows one. */
   list(reason: ListReason, gapFrom: string | undefined): ListReceiver;
+  /** The server's newest resourceVersion, read consistently since this process began; asked when a position is resumed. */
+  serverIsAt?(resourceVersion: string): void;
   /** A promise while this subscriber can take no more; the source reads on when it resolves. Undefined: go on. */
   readonly congested: Promise<void> | undefined;
 }

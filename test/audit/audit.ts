@@ -139,7 +139,7 @@ const quietMs = 1000;
 const patienceMs = 15_000;
 
 /** The verdict once nothing is missing any more, or once the runtime delivers nothing any more. */
-async function settled(client: Client, facts: readonly Fact[], gaps: readonly Gap[]): Promise<Verdict> {
+export async function settled(client: Client, facts: readonly Fact[], gaps: readonly Gap[]): Promise<Verdict> {
   let count = -1;
   let changedAt = performance.now();
   return until("the runtime catches up", 300_000, async () => {
@@ -157,7 +157,7 @@ async function settled(client: Client, facts: readonly Fact[], gaps: readonly Ga
 }
 
 /** The verdict in a line, and the first faults of each kind below it. */
-function describe(verdict: Verdict): string {
+export function describe(verdict: Verdict): string {
   const { missed, unflagged, disordered, invented } = verdict;
   const faults = Object.entries({ missed, "not flagged": unflagged, "out of order": disordered, invented });
   const counts = faults.map(([kind, list]) => `${list.length} ${kind}`).join(", ");
@@ -167,7 +167,7 @@ function describe(verdict: Verdict): string {
 }
 
 /** How many deliveries are written down. */
-async function written(client: Client): Promise<number> {
+export async function written(client: Client): Promise<number> {
   const page = await client.get(`/api/v1/namespaces/${namespaces.records}/configmaps`, { limit: 1 });
   return page.items.length + Number(page.metadata.remainingItemCount ?? 0);
 }

@@ -81,7 +81,7 @@ export class RuntimeProcess {
   }
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   const server = createServer();
   return new Promise((resolve, reject) => {
     server.once("error", reject).listen(0, "127.0.0.1", () => {

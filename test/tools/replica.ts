@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Status } from "../../runtime/status.ts";
+import { Hopeless, until } from "./until.ts";
+import { freePort } from "./watchfire-process.ts";
+
+const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+
+export interface ReplicaOptions {
+  readonly kubeconfig: string;
+  /** Where the Lease and the Secrets are. */
+  readonly namespace: string;
+  readonly functions: string;
+  /** The data folder. */
+  readonly data: string;
+  readonly pod: string;
+  readonly uid: string;
+  readonly store: "sqlite" | "kubernetes";
+  readonly logFile: string;
+}
+
+/** `watchfire start --leader-elect` as a process of its own, as in a pod. It ends with this process. */
+export class Replica {
+  readonly options: ReplicaOptions;
+  readonly name: string;
+  private readonly child: ChildProcess;
+  private readonly url: string;
+
+  private constructor(options: ReplicaOptions, child: ChildProcess, url: string) {
+    this.options = options;
+    this.name = `${options.pod}_${options.uid}`;
+    this.child = child;
+    this.url = url;
+  }
+
+  /** Resolves when its endpoints are up. */
+  static async start(options: ReplicaOptions): Promise<Replica> {
+    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile } = options;
+    const address = `127.0.0.1:${await freePort()}`;
+    const args = ["start", "--leader-elect", "--store", store, "--functions", functions, "--data", data];
+    const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+      // The descriptor closes with this process, and that ends it.
+      env: { ...process.env, POD_NAMESPACE: namespace, POD_NAME: pod, POD_UID: uid, WATCHFIRE_LAUNCHER_FD: "3" },
+    });
+    const log = createWriteStream(logFile, { flags: "a" });
+    child.stdout?.pipe(log, { end: false });
+    child.stderr?.pipe(log, { end: false });
+    const replica = new Replica(options, child, `http://${address}`);
+    await until(`${replica.name} answers`, 60_000, async () => {
+      if (child.exitCode !== null) throw new Hopeless(`${replica.name} ended: ${await readFile(logFile, "utf8")}`);
+      return (await replica.read("/livez")).ok;
+    });
+    return replica;
+  }
+
+  read(path: "/livez" | "/readyz" | "/metrics"): Promise<Response> {
+    return fetch(`${this.url}${path}`, { signal: AbortSignal.timeout(2_000) });
+  }
+
+  async status(): Promise<Status> {
+    const answer = await fetch(`${this.url}/status`, { signal: AbortSignal.timeout(2_000) });
+    return answer.json() as Promise<Status>;
+  }
+
+  async isActive(): Promise<boolean> {
+    return (await this.status()).role === "active";
+  }
+
+  /** Its exit status, or null while it runs or where a signal ended it. */
+  get exitStatus(): number | null {
+    return this.child.exitCode;
+  }
+
+  signal(name: "SIGSTOP" | "SIGCONT" | "SIGTERM"): void {
+    this.child.kill(name);
+  }
+
+  async ended(): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, "exit");
+    return this.child.exitCode;
+  }
+
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.ended();
+  }
+
+  /** What it has logged so far, and those before it in this file. */
+  log(): Promise<string> {
+    return readFile(this.options.logFile, "utf8");
+  }
+}
