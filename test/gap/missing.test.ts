@@ -134,7 +134,7 @@ test("a right that is missing, granted, revoked and granted again: said by name,
   const said = async () => (await runtime.function("follower"))?.message ?? "";
 
   await runtime.start();
-  await runtime.sees("it is forbidden", async () => (await runtime.function("follower"))?.reason === "forbidden");
+  await runtime.sees("it is forbidden", async () => (await runtime.function("follower"))?.reason === "Forbidden");
   expect(await said()).toMatch(/cannot (list|watch) resource "configmaps" in API group "" in the namespace "team-/);
   expect(await said()).toContain(`system:serviceaccount:${team.name}:watcher`);
   expect(await runtime.metric("watchfire_source_state", { kind: "ConfigMap", state: "forbidden" })).toBe(1);
@@ -150,7 +150,7 @@ test("a right that is missing, granted, revoked and granted again: said by name,
   await runtime.kill();
   await team.remove("b");
   await runtime.start();
-  await runtime.sees("it is forbidden", async () => (await runtime.function("follower"))?.reason === "forbidden");
+  await runtime.sees("it is forbidden", async () => (await runtime.function("follower"))?.reason === "Forbidden");
   await askAgain();
   const refusals = () => runtime.metric("watchfire_watch_reconnects_total", { cause: "http_403" });
   await runtime.sees("it is refused again", async () => (await refusals()) >= 2);
