@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { systemClock } from "../../runtime/clock.ts";
+import { connectDirect } from "../../runtime/kube/direct.ts";
+import { Elector, leaseMs } from "../../runtime/lease/elector.ts";
+import { leaseApi } from "../../runtime/lease/lease-api.ts";
+import { until } from "../tools/until.ts";
+import { admin, createNamespace, unique } from "./fixture.ts";
+
+const transport = connectDirect({ server: admin.access.url, ...admin.access });
+afterAll(() => transport.close());
+let namespace: string;
+beforeAll(async () => {
+  namespace = await createNamespace();
+});
+
+const silent = { info: () => {}, warn: () => {} };
+
+/** A candidate for a Lease of the test's own. */
+class Candidate extends Elector {
+  private readonly stop = new AbortController();
+
+  constructor(lease: string, identity: string) {
+    const api = leaseApi(transport, namespace, lease);
+    super({ api, identity, clock: systemClock, random: Math.random, log: silent });
+  }
+
+  run(): this {
+    this.campaign(this.stop.signal).catch(() => undefined);
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop.abort();
+    await this.release();
+  }
+}
+
+const path = (lease: string) => `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${lease}`;
+
+describe("an election on a Lease", () => {
+  test("has one winner, and the next one when that lets go, under a higher number", async () => {
+    const lease = unique("lease");
+    await using a = new Candidate(lease, "a").run();
+    await using b = new Candidate(lease, "b").run();
+    await until("one holds it", 10_000, async () => a.holds || b.holds);
+    const [winner, other] = a.holds ? [a, b] : [b, a];
+    expect([winner.holds, other.holds]).toEqual([true, false]);
+    expect((await admin.get(path(lease))).spec).toMatchObject({
+      holderIdentity: winner === a ? "a" : "b",
+      leaseDurationSeconds: leaseMs / 1000,
+      leaseTransitions: 1,
+    });
+    const fence = winner.fence;
+    await winner.release();
+    await until("the other holds it", 10_000, async () => other.holds);
+    expect(other.fence).toEqual({ lease: fence?.lease, number: 2 });
+  });
+
+  test("keeps what others wrote on the Lease, and its own annotations", async () => {
+    const lease = unique("lease");
+    await using a = new Candidate(lease, "a").run();
+    await until("it is held", 10_000, async () => a.holds);
+    await admin.patch(path(lease), { metadata: { labels: { team: "x" }, annotations: { note: "mine" } } });
+    await a.annotate({ "watchfire.dev/positions": "kubernetes" });
+    const { metadata } = await admin.get(path(lease));
+    expect([metadata.labels, metadata.annotations]).toEqual([
+      { team: "x" },
+      { note: "mine", "watchfire.dev/positions": "kubernetes" },
+    ]);
+    expect(a.holds).toBe(true);
+  });
+
+  test("is lost at once when the Lease is taken away", async () => {
+    const lease = unique("lease");
+    await using a = new Candidate(lease, "a").run();
+    await until("it is held", 10_000, async () => a.holds);
+    await admin.delete(path(lease));
+    expect((await a.lost).code).toBe("WF_LEASE_LOST");
+    expect(a.holds).toBe(false);
+  });
+});
