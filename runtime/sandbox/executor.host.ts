@@ -45,6 +45,8 @@ const maxInside = 64;
 interface Inside {
   readonly since: number;
   readonly events: readonly number[];
+  /** It broke a limit and is told already, but its thread has not stopped. */
+  readonly isOver: boolean;
 }
 
 /** An executor process and the tenants on it, with the knowledge of who is running right now. */
@@ -110,7 +112,6 @@ export class Executor {
 
   remove(id: number): void {
     this.tenants.delete(id);
-    this.inside.delete(id);
     this.send({ type: frameType.unload, header: { tenant: id } });
     this.capMemory();
   }
@@ -143,33 +144,43 @@ export class Executor {
       this.doom(id);
       return;
     }
-    const tenant = this.tenants.get(id);
-    if (!tenant) return;
+    const wrong = this.follow(id, frame);
+    if (wrong) this.process.kill("breach", wrong);
+    else this.tenants.get(id)?.frame(frame);
+  }
+
+  /**
+   * Keeps account of who is inside, also of a function that was unloaded meanwhile: its thread may still bring the
+   * executor down. Gives what an honest executor would not have said.
+   */
+  private follow(id: number, frame: UpFrame): string | undefined {
+    const realms = this.inside.get(id) ?? new Map<number, Inside>();
     switch (frame.type) {
-      case frameType.entering: {
-        const realms = this.inside.get(id) ?? new Map<number, Inside>();
-        if (realms.size >= maxInside) {
-          this.process.kill("breach", `it is inside more than ${maxInside} isolates of one function`);
-          return;
-        }
-        realms.set(frame.realm, { since: this.clock.monotonic(), events: frame.events });
-        this.inside.set(id, realms);
+      case frameType.entering:
+        if (realms.size >= maxInside) return `it is inside more than ${maxInside} isolates of one function`;
+        realms.set(frame.realm, { since: this.clock.monotonic(), events: frame.events, isOver: false });
+        break;
+      case frameType.drained:
+        if (!realms.delete(frame.realm)) return "it left an isolate that it had not entered";
+        break;
+      case frameType.ended: {
+        const entry = realms.get(frame.realm);
+        if (entry && frame.running) realms.set(frame.realm, { since: entry.since, events: [], isOver: true });
+        else realms.delete(frame.realm);
         break;
       }
-      case frameType.drained:
-        if (!this.inside.get(id)?.delete(frame.realm)) {
-          this.process.kill("breach", "it left an isolate that it had not entered");
-          return;
-        }
-        break;
-      case frameType.ended:
-        this.inside.get(id)?.delete(frame.realm);
+      case frameType.left:
+        realms.delete(frame.realm);
         break;
       case frameType.loaded:
-        this.inside.delete(id);
+        realms.clear();
         break;
+      default:
+        return undefined;
     }
-    tenant.frame(frame);
+    if (realms.size > 0) this.inside.set(id, realms);
+    else this.inside.delete(id);
+    return undefined;
   }
 
   /** It said itself who cannot be stopped. Everybody leaves now; what runs may finish until it ends itself. */
@@ -201,12 +212,18 @@ export class Executor {
     this.tenants.get(id)?.lost(verdict, reason, inside);
   }
 
-  /** Who was inside an entry when it died; of several, those that had been for long. */
+  /**
+   * Who was inside an entry when it died: those that had broken a limit and did not stop, or else those that had been
+   * there for long.
+   */
   private culprits(reason: DeathReason): number[] {
     if (reason === "closed" || this.doomers.size > 0) return [];
     const now = this.clock.monotonic();
-    const all = [...this.inside].filter(([, realms]) => realms.size > 0);
-    const long = all.filter(([, realms]) => [...realms.values()].some((entry) => now - entry.since >= suspectMs));
-    return (long.length > 0 ? long : all).map(([id]) => id);
+    const having = (which: (entry: Inside) => boolean) =>
+      [...this.inside].filter(([, realms]) => [...realms.values()].some(which)).map(([id]) => id);
+    const over = having((entry) => entry.isOver);
+    if (over.length > 0) return over;
+    const long = having((entry) => now - entry.since >= suspectMs);
+    return long.length > 0 ? long : [...this.inside.keys()];
   }
 }

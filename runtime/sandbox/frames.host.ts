@@ -1,5 +1,17 @@
 import { z } from "zod";
-import type { Doomed, Drained, Ended, Entering, Events, Hello, Load, Loaded, Replies, Unload } from "./messages.ts";
+import type {
+  Doomed,
+  Drained,
+  Ended,
+  Entering,
+  Events,
+  Hello,
+  Left,
+  Load,
+  Loaded,
+  Replies,
+  Unload,
+} from "./messages.ts";
 import { type Outbox, readOutbox } from "./outbox.host.ts";
 import { type Frame, frameType } from "./wire.ts";
 
@@ -20,6 +32,7 @@ export type UpFrame =
   | ({ readonly type: typeof frameType.drained; readonly outbox: Outbox } & Drained)
   | ({ readonly type: typeof frameType.loaded } & Loaded)
   | ({ readonly type: typeof frameType.ended } & Ended)
+  | ({ readonly type: typeof frameType.left } & Left)
   | ({ readonly type: typeof frameType.doomed } & Doomed)
   | { readonly type: typeof frameType.refused; readonly reason: string };
 
@@ -50,7 +63,9 @@ const schemas = {
     charged: numbers,
     interrupted: numbers,
     stack,
+    running: z.boolean(),
   }),
+  [frameType.left]: z.strictObject({ tenant: index, realm: index }),
   [frameType.doomed]: z.strictObject({ tenant: index, reason: z.enum(["poisoned", "catastrophic"]) }),
   [frameType.refused]: z.strictObject({ reason: z.string().max(1000) }),
   [frameType.ready]: z.looseObject({}),

@@ -81,6 +81,14 @@ export interface Ended {
   readonly interrupted: readonly number[];
   /** Where the code was, as a stack's lines; empty where unknown. */
   readonly stack: string;
+  /** Its thread has not stopped yet: `Left` follows once it has. */
+  readonly running: boolean;
+}
+
+/** The thread of an isolate that was ended has stopped. */
+export interface Left {
+  readonly tenant: number;
+  readonly realm: number;
 }
 
 /** The executor will kill itself: an isolate can no longer be stopped. */

@@ -17,6 +17,7 @@ export const frameType = {
   ended: 21,
   doomed: 22,
   refused: 23,
+  left: 24,
 } as const;
 
 /** Bytes of a frame to an executor: 64 objects of etcd's limit. */

@@ -39,6 +39,23 @@ const busy = "export default () => { const until = Date.now() + 1500; while (Dat
 const limits = { cpuMs: 20_000 };
 
 describe("when an executor dies with several functions inside", () => {
+  it("the one whose broken limit its thread has not heeded yet is charged, whoever else has been inside for long", async () => {
+    const { stage, inside } = watchedStage();
+    await stage.load("hog", 'export default () => [...".".repeat(5e8)].length;', { cpuMs: 50 });
+    await stage.load("innocent", busy, limits);
+    const [executor] = await stage.sandbox.executors();
+    const innocent = stage.run("innocent", { timeoutMs: 30_000 });
+    const hog = stage.run("hog", { timeoutMs: 30_000 });
+    await inside(2);
+    expect(await hog).toMatchObject({ type: "failed" });
+    stage.sandbox.unload("hog");
+    process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
+    expect(await innocent).toEqual({ type: "interrupted" });
+    await expect.poll(() => stage.sandbox.status("innocent")?.state).not.toBe("loading");
+    expect(stage.sandbox.status("innocent")).toMatchObject({ state: "ready", kills: 0 });
+    expect(stage.deaths.flatMap(({ culprits }) => culprits)).not.toContain("innocent");
+  });
+
   it("none is charged; each runs alone until it has earned trust, and then joins the others again", async () => {
     const { stage, inside } = watchedStage();
     for (const name of ["a", "b"])

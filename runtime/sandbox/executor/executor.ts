@@ -69,8 +69,9 @@ export class Executor {
     const tenant = new Tenant(this.ground, options, body.toString("utf8"), {
       entering: (realm, events) => this.send(frameType.entering, { tenant: id, realm, events }),
       drained: (realm, outbox) => this.send(frameType.drained, { tenant: id, realm }, Buffer.from(outbox)),
-      ended: (realm, reason, charged, interrupted, stack) =>
-        this.send(frameType.ended, { tenant: id, realm, reason, charged, interrupted, stack }),
+      ended: (realm, reason, charged, interrupted, stack, running) =>
+        this.send(frameType.ended, { tenant: id, realm, reason, charged, interrupted, stack, running }),
+      left: (realm) => this.send(frameType.left, { tenant: id, realm }),
       doomed: (reason) => this.doom(id, reason),
     });
     this.tenants.set(id, tenant);

@@ -41,8 +41,16 @@ export interface QueuedEvent {
 export interface RealmReports {
   entering(events: readonly number[]): void;
   drained(outbox: string, summary: OutboxSummary): void;
-  /** The isolate is gone. */
-  ended(reason: EndReason, charged: readonly number[], interrupted: readonly number[], stack: string): void;
+  /** The isolate is given up; `running`: its thread has not stopped yet. */
+  ended(
+    reason: EndReason,
+    charged: readonly number[],
+    interrupted: readonly number[],
+    stack: string,
+    running: boolean,
+  ): void;
+  /** Its thread has stopped, which was still running when it ended. */
+  left(): void;
   /** Disposed of, and still running. */
   unstoppable(): void;
 }
@@ -177,7 +185,7 @@ export class Realm implements Watched {
     const charged = culprits ?? (inside.length === 1 ? inside : []);
     const interrupted = [...this.pending.keys()].filter((no) => !charged.includes(no));
     this.close();
-    this.reports.ended(reason, charged, interrupted, stack);
+    this.reports.ended(reason, charged, interrupted, stack, this.entry !== undefined);
   }
 
   /** Lets go of the isolate without a word; nothing may be pending. */
@@ -358,6 +366,7 @@ export class Realm implements Watched {
     } finally {
       this.entry = undefined;
       this.slots.give();
+      if (this.over) this.reports.left();
     }
   }
 

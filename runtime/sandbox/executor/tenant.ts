@@ -22,7 +22,9 @@ export interface TenantReports {
     charged: readonly number[],
     interrupted: readonly number[],
     stack: string,
+    running: boolean,
   ): void;
+  left(realm: number): void;
   doomed(reason: "poisoned" | "catastrophic"): void;
 }
 
@@ -132,7 +134,7 @@ export class Tenant {
       // It loaded before, and not this time: what waits is charged one by one, and the next event tries again.
       const waiting = this.queue.splice(0).map((event) => event.no);
       const reason = isEndReason(failure.reason) ? failure.reason : "killed";
-      this.reports.ended(id, reason, waiting.slice(0, 1), waiting.slice(1), failure.stack);
+      this.reports.ended(id, reason, waiting.slice(0, 1), waiting.slice(1), failure.stack, false);
     } else this.feed();
   }
 
@@ -153,10 +155,15 @@ export class Tenant {
     const realm = new Realm(id, doors, cpuPerEventMs, this.ground.watchdog, this.ground.slots, this.lastStack === "", {
       entering: (events) => this.reports.entering(realm.id, events),
       drained: (outbox, summary) => this.drained(realm, outbox, summary),
-      ended: (reason, charged, interrupted, stack) => {
+      ended: (reason, charged, interrupted, stack, running) => {
         if (loading) failure = { reason, name: "Error", message: "", stack };
-        this.ended(realm, reason, charged, interrupted, stack, loading);
+        this.forget(realm, charged, interrupted);
+        // Of a load that fails, whoever asked for it tells.
+        if (!loading) this.reports.ended(realm.id, reason, charged, interrupted, stack || this.lastStack, running);
+        this.lastStack = charged.length === 0 ? stack : "";
+        this.feed();
       },
+      left: () => this.reports.left(realm.id),
       unstoppable: () => {
         this.stuck = true;
         this.reports.doomed("poisoned");
@@ -206,7 +213,7 @@ export class Tenant {
     else if (word !== undefined) {
       this.realms.delete(realm.id);
       realm.dispose();
-      this.reports.ended(realm.id, "killed", [], [], "");
+      this.reports.ended(realm.id, "killed", [], [], "", false);
     }
     this.feed();
   }
@@ -217,21 +224,10 @@ export class Tenant {
     this.realms.delete(realm.id);
   }
 
-  private ended(
-    realm: Realm,
-    reason: EndReason,
-    charged: readonly number[],
-    interrupted: readonly number[],
-    stack: string,
-    loading: boolean,
-  ): void {
+  private forget(realm: Realm, charged: readonly number[], interrupted: readonly number[]): void {
     this.realms.delete(realm.id);
     this.takers.delete(realm);
     if (charged.length === 0) this.solo = Math.max(this.solo, 2 * interrupted.length);
-    // Of a load that fails, whoever asked for it tells.
-    if (!loading) this.reports.ended(realm.id, reason, charged, interrupted, stack || this.lastStack);
-    this.lastStack = charged.length === 0 ? stack : "";
-    this.feed();
   }
 }
 
