@@ -13,6 +13,8 @@ const healthyMs = 120_000;
 export class Backoff {
   private readonly random: Random;
   private failures = 0;
+  /** How long sessions have lasted since the last failure. */
+  private healthyForMs = 0;
 
   constructor(random: Random) {
     this.random = random;
@@ -27,11 +29,13 @@ export class Backoff {
   next(): number {
     const base = Math.min(firstMs * 2 ** this.failures, capMs);
     this.failures++;
+    this.healthyForMs = 0;
     return base * (1 + this.random());
   }
 
-  /** A session lasted `ms`: two minutes without a failure and the past is forgotten. */
+  /** A session lasted `ms`: two minutes without a failure, in however many sessions, and the past is forgotten. */
   worked(ms: number): void {
-    if (ms >= healthyMs) this.failures = 0;
+    this.healthyForMs += ms;
+    if (this.healthyForMs >= healthyMs) this.failures = 0;
   }
 }

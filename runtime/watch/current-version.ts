@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { ApiError } from "../kube/api-error.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { Session } from "./session.ts";
 import type { ObjectIdentity } from "./source-spec.ts";
@@ -16,16 +17,23 @@ export interface Collection {
   readonly signal: AbortSignal;
 }
 
-/**
- * The newest resourceVersion of a collection, read consistently, or undefined where it could not be learnt. A WatchList
- * of nothing says it without listing anything; a server that has none is asked for a list of one item.
- */
-export async function currentVersion(collection: Collection): Promise<string | undefined> {
-  const version = await byWatchList(collection);
-  return version !== undefined || collection.signal.aborted ? version : byList(collection);
+/** What was answered; without a version it could not be learnt now, and is not to be asked before `retryAfterMs`. */
+export interface Answer {
+  readonly version?: string | undefined;
+  /** Milliseconds. */
+  readonly retryAfterMs?: number | undefined;
 }
 
-async function byWatchList({ transport, clock, path, identity, signal }: Collection): Promise<string | undefined> {
+/**
+ * The newest resourceVersion of a collection, read consistently. A WatchList of nothing says it without listing
+ * anything; a server that has none is asked for a list of one item, but not one that is too busy for either.
+ */
+export async function currentVersion(collection: Collection): Promise<Answer> {
+  return (await byWatchList(collection)) ?? byList(collection);
+}
+
+/** Undefined where a list may know more. */
+async function byWatchList({ transport, clock, path, identity, signal }: Collection): Promise<Answer | undefined> {
   let version: string | undefined;
   const session = new Session({
     transport,
@@ -55,12 +63,15 @@ async function byWatchList({ transport, clock, path, identity, signal }: Collect
   const stop = () => session.end({ type: "closed", by: "stop" });
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
-  await session.run();
+  const ending = await session.run();
   signal.removeEventListener("abort", stop);
-  return version;
+  if (version !== undefined || signal.aborted) return { version };
+  return ending.type === "refused" && isBusy(ending.error) ? { retryAfterMs: ending.error.retryAfterMs } : undefined;
 }
 
-async function byList({ transport, path, signal }: Collection): Promise<string | undefined> {
+const isBusy = ({ status }: ApiError): boolean => status === 429 || status >= 500;
+
+async function byList({ transport, path, signal }: Collection): Promise<Answer> {
   try {
     const list = await transport.json<{ metadata?: { resourceVersion?: unknown } }>({
       method: "GET",
@@ -69,9 +80,9 @@ async function byList({ transport, path, signal }: Collection): Promise<string |
       signal,
     });
     const version = list.metadata?.resourceVersion;
-    return typeof version === "string" && version !== "" ? version : undefined;
-  } catch {
+    return typeof version === "string" && version !== "" ? { version } : {};
+  } catch (error) {
     // What fails here, the source's own requests will run into and report.
-    return undefined;
+    return error instanceof ApiError ? { retryAfterMs: error.retryAfterMs } : {};
   }
 }

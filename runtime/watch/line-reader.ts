@@ -15,7 +15,7 @@ export class OversizeLine extends Error {
 export const lineLimit = 16 * 1024 * 1024;
 
 /** A stream that trickles must not make us hold an object per byte; at a socket's usual 64 KiB the line limit comes first. */
-const piecesLimit = 256;
+export const piecesLimit = 256;
 
 /**
  * Cuts a byte stream into lines at 0x0A alone: U+2028 and U+2029 stand inside JSON strings, where `readline` would

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { lineLimit, OversizeLine } from "./line-reader.ts";
+import { lineLimit, OversizeLine, piecesLimit } from "./line-reader.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -155,6 +155,7 @@ export class ListSplitter {
     this.piecesLength += chunk.length - from;
     if (this.piecesLength > lineLimit) throw new OversizeLine(lineLimit);
     this.pieces.push(chunk.subarray(from));
+    if (this.pieces.length >= piecesLimit) this.pieces = [Buffer.concat(this.pieces, this.piecesLength)];
     return at;
   }
 

@@ -42,15 +42,14 @@ export class ListExpired extends ApiError {}
  * which is the first page's. Throws ApiError, ListExpired, BadList, OversizeLine, Ended, or what the transport throws.
  */
 export async function listCollection(options: ListOptions): Promise<string> {
-  let resourceVersion = "";
-  let continueToken = "";
-  do {
-    const page = await listPage(options, pageQuery(options, continueToken), continueToken !== "");
-    resourceVersion ||= page.resourceVersion;
-    continueToken = page.continueToken;
-  } while (continueToken !== "");
+  const first = await listPage(options, pageQuery(options, ""), false);
+  const { resourceVersion } = first;
   if (resourceVersion === "") {
     throw new Ended({ type: "unsupported", message: "the list has no resourceVersion, so it cannot be watched from" });
+  }
+  for (let token = first.continueToken; token !== ""; ) {
+    const page = await listPage(options, pageQuery(options, token), true);
+    token = page.continueToken;
   }
   return resourceVersion;
 }

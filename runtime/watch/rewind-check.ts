@@ -1,12 +1,12 @@
 import type { Clock, Timer } from "../clock.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { currentVersion } from "./current-version.ts";
+import { type Answer, currentVersion } from "./current-version.ts";
 import type { Intake } from "./intake.ts";
 import { compareResourceVersions } from "./resource-version.ts";
 import { ObjectIdentity, type SourceSpec } from "./source-spec.ts";
 
-/** Where the server could not say it is asked twice more, within 30 s; then when the next connection is made. */
+/** Where the server could not say it is asked twice more, within 30 s unless it wants longer; then when the next connection is made. */
 const askAgainMs = [5000, 10_000];
 
 export interface RewindParts {
@@ -54,38 +54,45 @@ export class RewindCheck {
   /** Never rejects. */
   private async run(resource: Resource): Promise<void> {
     const { signal } = this.parts;
-    let answered = true;
+    let answer: Answer = {};
     do {
       this.due = false;
-      answered = await this.answered(resource);
-    } while (answered && this.due && !signal.aborted);
+      answer = await this.answer(resource);
+    } while (answer.version !== undefined && this.due && !signal.aborted);
     this.running = undefined;
-    if (answered) this.unanswered = 0;
-    else this.later(resource);
+    if (answer.version !== undefined) this.unanswered = 0;
+    else this.later(resource, answer.retryAfterMs ?? 0);
   }
 
-  private later(resource: Resource): void {
+  private later(resource: Resource, atLeastMs: number): void {
     const { clock, signal } = this.parts;
     this.due = true;
     const delayMs = askAgainMs[this.unanswered++];
     if (delayMs === undefined) this.unanswered = 0;
-    else if (!signal.aborted) this.again = clock.after(delayMs, () => this.ask(resource), { unref: true });
+    else if (!signal.aborted) {
+      this.again = clock.after(Math.max(delayMs, atLeastMs), () => this.ask(resource), { unref: true });
+    }
   }
 
-  private async answered(resource: Resource): Promise<boolean> {
-    const { spec, transport, clock, intake, signal } = this.parts;
-    const { lists, newest } = intake;
+  private async answer(resource: Resource): Promise<Answer> {
+    const { spec, transport, clock, signal } = this.parts;
+    const { lists, newest } = this.parts.intake;
     const path = resourcePath(resource, spec.namespace);
-    const current = await currentVersion({ transport, clock, path, identity: new ObjectIdentity(resource), signal });
-    if (current === undefined) return false;
+    const answer = await currentVersion({ transport, clock, path, identity: new ObjectIdentity(resource), signal });
+    if (answer.version !== undefined) this.judge(answer.version, newest, lists);
+    return answer;
+  }
+
+  /** `newest`, and how many lists had been read, when the question was asked. */
+  private judge(current: string, newest: string | undefined, lists: number): void {
+    const { intake } = this.parts;
     if (newest === undefined || (compareResourceVersions(current, newest) ?? 0) >= 0) {
       this.parts.answered(current);
-      return true;
+      return;
     }
     // A list that was completed meanwhile, or is being read for this reason, knows better than this answer.
-    if (intake.lists !== lists || intake.relist === "rv-rewind") return true;
+    if (intake.lists !== lists || intake.relist === "rv-rewind") return;
     intake.relist = "rv-rewind";
     intake.session?.end({ type: "closed", by: "rewind" });
-    return true;
   }
 }

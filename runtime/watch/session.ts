@@ -143,6 +143,7 @@ export class Session {
       return this.stop({ type: "refused", error, inStream: true });
     }
     if (scanner.type !== "BOOKMARK") return this.poison(`a line has the unknown type ${scanner.type.slice(0, 32)}`);
+    if (scanner.objectEnd === 0) return this.poison("a bookmark has no object");
     const { resourceVersion } = scanner.object;
     if (resourceVersion === "") return this.unsupported("a bookmark has no resourceVersion");
     this.options.bookmark(resourceVersion, scanner.endsInitialEvents(bytes));

@@ -18,7 +18,7 @@ import { RewindCheck } from "./rewind-check.ts";
 import type { SourceSpec } from "./source-spec.ts";
 import { Standing } from "./standing.ts";
 import type { Subscriber } from "./subscriber.ts";
-import { judge, type Verdict } from "./verdict.ts";
+import { isOdd, judge, type Verdict } from "./verdict.ts";
 
 /** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
 const missingPollMs = { from: 3000, to: 4000 };
@@ -302,7 +302,7 @@ export class Source {
       this.poison.count = this.poison.after === after ? this.poison.count + 1 : 1;
       this.poison.after = after;
     }
-    this.oddErrors = ending.type === "refused" && ending.inStream ? this.oddErrors + 1 : 0;
+    this.oddErrors = ending.type === "refused" && ending.inStream && isOdd(ending.error) ? this.oddErrors + 1 : 0;
     const accepted = ending.type === "eof" || (ending.type === "network" && lines > 0);
     if (this.intake.phase === "live") this.brokenInitials = 0;
     else if (this.intake.phase === "initial" && accepted) this.brokenInitials++;

@@ -1,3 +1,4 @@
+import type { ApiError } from "../kube/api-error.ts";
 import type { Ending } from "./failure.ts";
 
 /** What follows from an ending. */
@@ -85,6 +86,12 @@ function judgeBroken({ phase, brokenInitials }: History): Verdict {
   return { next: "resume", wait: "backoff" };
 }
 
+/** What servers answer in their ordinary troubles: it passes, and says nothing of the resourceVersion. */
+const passing: ReadonlySet<number> = new Set([401, 429, 500, 502, 503, 504]);
+
+/** Whether an ERROR event is of no kind that is known to pass. */
+export const isOdd = ({ status }: ApiError): boolean => !passing.has(status);
+
 function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: History): Verdict {
   if (error.expired) {
     const fresh = history.phase !== "live" || history.sinceListMs < soonAfterListMs;
@@ -107,14 +114,7 @@ function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>,
       return { next: "missing" };
     case 405:
       return { next: "degraded" };
-    case 401:
-    case 429:
-    case 500:
-    case 502:
-    case 503:
-    case 504:
-      return retry;
   }
-  if (inStream && history.oddErrors >= oddErrorsToRelist) return { next: "relist", wait: "backoff" };
+  if (inStream && isOdd(error) && history.oddErrors >= oddErrorsToRelist) return { next: "relist", wait: "backoff" };
   return retry;
 }

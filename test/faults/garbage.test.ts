@@ -42,6 +42,7 @@ test.each([
   ["is no JSON", '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"7"}'],
   ["has an unknown type", JSON.stringify({ type: "RENAMED", object: configMap("a", 7) })],
   ["has no object", JSON.stringify({ type: "ADDED" })],
+  ["is a bookmark without an object", JSON.stringify({ type: "BOOKMARK" })],
   ["has no resourceVersion", JSON.stringify({ type: "ADDED", object: configMap("a", "") })],
 ])("a line that %s is never skipped: twice it is read again, then everything is listed", async (_what, line) => {
   const { fixture, subscriber, request } = await resuming();

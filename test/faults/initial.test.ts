@@ -98,6 +98,15 @@ test("later pages carry the token alone, and the first page's resourceVersion co
   expect(subscriber.log.slice(-3)).toEqual(["item a 3", "item b 4", "end 10"]);
 });
 
+test("a first page without a resourceVersion is not followed from that of a later one", async () => {
+  const { fixture, subscriber, page } = await listing();
+  await using _ = fixture;
+  page.reply(200, configMapList("", [configMap("a", 3)], { continue: "t1" }));
+  const { message } = await fixture.observer.entered("degraded");
+  expect(message).toContain("no resourceVersion");
+  expect(subscriber.log.slice(-1)).toEqual(["abort"]);
+});
+
 test("a continue token that expires restarts the list, the second time in one piece", async () => {
   const { fixture, subscriber, page } = await listing();
   await using _ = fixture;

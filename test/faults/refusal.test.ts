@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
-import { bookmark, configMap, event, statusObject } from "./api-server.ts";
+import { bookmark, configMap, type Exchange, event, statusObject } from "./api-server.ts";
 import { collection, configMaps, FaultFixture, isList, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
 
 /** A source that resumes from 5, whose next watches the test answers. */
@@ -71,6 +71,20 @@ test("five odd ERROR events in a row lead to a relist", async () => {
   expect(fixture.server.count(isPlainWatch)).toBe(5);
 });
 
+test("an odd ERROR event after four of the server's own troubles is the first of its kind, and no reason to list", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  const ends = (code: number) => (each: Exchange) => each.stream().lines(event("ERROR", statusObject(code, "Trouble")));
+  fixture.server.script(isPlainWatch, ends(500), ends(500), ends(500), ends(499), (each) => each.stream());
+  ends(500)(request);
+  for (let failure = 1; failure <= 5; failure++) {
+    await fixture.observer.ended(failure < 5 ? "error_500" : "error_499", failure < 5 ? failure : 1);
+    await fixture.clock.advance(30_000);
+  }
+  await fixture.server.request(isPlainWatch, 6);
+  expect(fixture.server.count(isWatchList)).toBe(0);
+});
+
 const now = Date.UTC(2026, 0, 1);
 test.each<[string, Record<string, string>, number]>([
   ["seconds", { "retry-after": "7" }, 7000],
@@ -128,6 +142,25 @@ test("a stream that ends at once and empty is a failure, and waits grow", async 
     await fixture.server.request(isPlainWatch, waited + 1);
   }
   expect(fixture.server.count(isWatchList)).toBe(0);
+});
+
+test("after two minutes without a failure the next one is the first again, however short the server keeps its streams", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  request.status(500, "InternalError");
+  await fixture.observer.entered("backoff");
+  await fixture.clock.advance(800);
+  (await fixture.server.request(isPlainWatch, 2)).status(503, "ServiceUnavailable");
+  expect((await fixture.observer.entered("backoff", 2)).delayMs).toBe(1600);
+  await fixture.clock.advance(1600);
+  for (let session = 1; session <= 3; session++) {
+    const stream = (await fixture.server.request(isPlainWatch, 2 + session)).stream();
+    stream.lines(bookmark(5 + session));
+    await fixture.pass(50);
+    stream.end();
+  }
+  (await fixture.server.request(isPlainWatch, 6)).status(500, "InternalError");
+  expect((await fixture.observer.entered("backoff", 3)).delayMs).toBe(800);
 });
 
 test("a refusal for want of rights deletes nothing and is tried again within a minute", async () => {

@@ -95,6 +95,26 @@ test("what the server could not say of its resourceVersions is asked again withi
   expect(subscriber.log[0]).toBe("list rv-rewind from 900");
 });
 
+test("a server that has no time to say how new it is is asked again when it asks to be, and never in another way at once", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(
+    isProbe,
+    (each) => each.status(429, "TooManyRequests", {}, { "retry-after": "20" }),
+    (each) => each.stream().lines(bookmark(40, true)),
+  );
+  const subscriber = new RecordingSubscriber("900");
+  fixture.watches.subscribe(configMaps, subscriber);
+  (await fixture.server.request(isPlainWatch)).stream();
+  await fixture.server.request(isProbe);
+  await fixture.pass(19);
+  expect([fixture.server.count(isProbe), fixture.server.count(isListProbe)]).toEqual([1, 0]);
+  await fixture.pass(2);
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(41, true));
+  await subscriber.saw("end 41");
+  expect(subscriber.log[0]).toBe("list rv-rewind from 900");
+  expect(fixture.server.count(isListProbe)).toBe(0);
+});
+
 test("after a broken connection the source asks whether the cluster was restored meanwhile", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isListProbe, (each) => each.reply(200, configMapList(60, [])));

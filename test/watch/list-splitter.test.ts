@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { BadList, ListSplitter } from "../../runtime/watch/list-splitter.ts";
 import { objectText } from "./json-text.ts";
 import { splitAnywhere } from "./split.ts";
@@ -37,6 +37,18 @@ test("a list's items and envelope are the same however its bytes are cut", () =>
       },
     ),
   );
+});
+
+test("an item that trickles byte by byte is held in few pieces", () => {
+  const splitter = new ListSplitter();
+  const text = `{"items":[{"a":"${"x".repeat(20_000)}"}]}`;
+  const concat = vi.spyOn(Buffer, "concat");
+  const items: number[] = [];
+  for (const byte of Buffer.from(text)) splitter.push(Buffer.from([byte]), (_, start, end) => items.push(end - start));
+  const pieces = concat.mock.calls.map(([list]) => list.length);
+  concat.mockRestore();
+  expect(items).toEqual([20_008]);
+  expect(Math.max(...pieces)).toBeLessThanOrEqual(257);
 });
 
 test("a list that is cut short is no list", () => {
