@@ -3,7 +3,7 @@ import type { Clock } from "../clock.ts";
 import type { Trigger } from "../manifest/function.ts";
 import { type Change, objectKey } from "../watch/change.ts";
 import { type Difference, GapDiff, type KnownObject, MassDeletionGuard } from "../watch/diff.ts";
-import { compareResourceVersions, isOrdered } from "../watch/resource-version.ts";
+import { compareResourceVersions, isOrdered, newerResourceVersion } from "../watch/resource-version.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
 import type { Commits } from "./commits.ts";
 import type { EventFlags } from "./delivery.ts";
@@ -54,6 +54,8 @@ export class Subscription implements Subscriber, MarkOwner {
   private listedAt: string | undefined;
   /** ResourceVersions went back, and the mark has not yet. */
   private rewinding = false;
+  /** The newest resourceVersion received since they went back; undefined where they never did while this process ran. */
+  private sinceRewind: string | undefined;
   private closed = false;
   private gone = false;
   /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
@@ -115,7 +117,9 @@ export class Subscription implements Subscriber, MarkOwner {
     const { meta } = change;
     const key = objectKey(meta);
     const standing = view.standing(key);
-    if (this.isPassed(meta.resourceVersion) || (standing && isStale(standing, change))) {
+    const buried = standing?.deleted === true && this.isOutlived(standing.resourceVersion);
+    if (this.sinceRewind !== undefined) this.sinceRewind = newerResourceVersion(this.sinceRewind, meta.resourceVersion);
+    if (this.isPassed(meta.resourceVersion) || (standing && !buried && isStale(standing, change))) {
       observer.stale?.(view.functionName, view.trigger.name);
       this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
       this.moved();
@@ -242,6 +246,7 @@ export class Subscription implements Subscriber, MarkOwner {
       this.rewinding = true;
     }
     this.listedAt = gap.to;
+    if (entry.rewinds || this.sinceRewind !== undefined) this.sinceRewind = gap.to;
     if (entry.rewinds || reselected) this.epoch = this.saved.epoch + 1;
     entry.resourceVersion = gap.to;
     entry.reached = () => {
@@ -293,6 +298,11 @@ export class Subscription implements Subscriber, MarkOwner {
   /** Whether it must have come before: the last list covers it, or the mark is past it. */
   private isPassed(resourceVersion: string): boolean {
     return isUpTo(resourceVersion, this.listedAt) || (!this.rewinding && isUpTo(resourceVersion, this.mark.value));
+  }
+
+  /** Whether it is of the time before resourceVersions went back: a deletion that was still to be told of then. */
+  private isOutlived(resourceVersion: string): boolean {
+    return this.sinceRewind !== undefined && isAfter(resourceVersion, this.sinceRewind);
   }
 
   private emitDeleted(key: string, known: KnownObject, more: Partial<EventSource>): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
-import { change, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, done, Harness, manifest, quiet, trigger } from "./harness.ts";
 
 describe("a subscription", () => {
   it("with initialEvents Skip only learns what is there, and tells what happens after", async () => {
@@ -49,6 +49,27 @@ describe("a subscription", () => {
     it.subscription.change(change("Modified", "same", 250));
     await quiet(it.runner);
     expect(it.runner.deliveries.at(-1)?.id).toBe("uid-same/250/Modified@1");
+  });
+
+  it("after a rewind tells of a name made anew whose deletion, from before it, has not been handled yet", async () => {
+    const it = await Harness.open();
+    await it.list(9, [change("Added", "a", 5)]);
+    it.runner.answer = () => undefined;
+    it.subscription.change(change("Deleted", "a", 900));
+    await quiet(it.runner);
+    await it.list(41, [], "rv-rewind");
+    it.subscription.change(change("Added", "a", 50, { uid: "another" }));
+    await it.runner.end("a");
+    it.subscription.change(change("Modified", "a", 52, { uid: "another" }));
+    it.subscription.change(change("Modified", "a", 51, { uid: "another" }));
+    it.runner.answer = () => done;
+    await it.runner.end("a");
+    expect(it.runner.told.slice(1)).toEqual(["Deleted a@900", "Added a@50", "Modified a@52"]);
+    it.subscription.change(change("Deleted", "a", 60, { uid: "another" }));
+    it.subscription.bookmark("70");
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    expect([it.runner.told.at(-1), it.subscription.lowWaterMark]).toEqual(["Deleted a@60", "70"]);
   });
 
   it("tells of objects that went with their definition, and why", async () => {
