@@ -43,7 +43,7 @@ export class MemoryStore implements CheckpointStore {
   constructor(disk: MemoryDisk = new MemoryDisk()) {
     this.disk = disk;
     this.before = disk.end;
-    disk.end = "killed";
+    disk.end = disk.end === "power-loss" ? disk.end : "killed";
   }
 
   get previousEnd(): PreviousEnd {

@@ -102,7 +102,10 @@ export function takeOver(
   const meta = db.prepare("SELECT boot, clean, fence FROM meta").get();
   if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });
   const fence = Number(meta.fence) + 1;
+  const previousEnd = meta.clean === 1 ? "clean" : meta.boot === boot ? "killed" : "power-loss";
+  // After a power loss no boot is noted, so that whatever end comes next counts as one as well, unless it is clean.
+  const noted = previousEnd === "power-loss" ? "" : (boot ?? "");
   if (boot === undefined) db.prepare("UPDATE meta SET fence = ?").run(fence);
-  else db.prepare("UPDATE meta SET boot = ?, clean = 0, fence = ?").run(boot, fence);
-  return { previousEnd: meta.clean === 1 ? "clean" : meta.boot === boot ? "killed" : "power-loss", fence };
+  else db.prepare("UPDATE meta SET boot = ?, clean = 0, fence = ?").run(noted, fence);
+  return { previousEnd, fence };
 }

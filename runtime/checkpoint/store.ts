@@ -11,7 +11,8 @@ import type {
 
 /**
  * How the runtime that used the store last ended: `new` there was none; `clean` it drained; `killed` it did not, but
- * every write had reached the kernel; `power-loss` the machine went down too, so the last writes may be missing.
+ * every write had reached the kernel; `power-loss` the machine went down too, so the last writes may be missing. It
+ * stays so until an end is clean, as what may have been handled without a record is flagged only while it is known to be.
  */
 export type PreviousEnd = "new" | "clean" | "killed" | "power-loss";
 

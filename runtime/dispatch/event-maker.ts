@@ -31,8 +31,9 @@ const noFlags: EventFlags = {};
 export class EventMaker {
   private readonly clock: Clock;
   private readonly startedBefore: StartedBefore;
+  /** The first that is given; lower ones are of a process before. */
+  readonly firstSequence: number;
   private readonly suspect: boolean;
-  private readonly firstSequence: number;
   private sequence: number;
 
   /** `sequence`: the highest that was used. `suspect`: the last writes before the start may be missing. */
@@ -82,6 +83,7 @@ export class EventMaker {
         source.redelivered === true ||
         this.startedBefore.isOvertaken(view.id, key, deletedBy) ||
         (type === "Deleted" && this.startedBefore.deletionBegan(view.id, uid)),
+      doubted: source.redelivered === true,
       verdict: undefined,
       journalRow: undefined,
     };
@@ -92,6 +94,8 @@ export class EventMaker {
     const { type, namespace, name, uid, resourceVersion, flags, body, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
     const attempts = replayed ? 0 : this.startedBefore.attemptsAt(view.id, stored.id);
+    // Its end may be what is missing.
+    const doubted = this.suspect && sequence < this.firstSequence && !stored.redelivered;
     return {
       view,
       sequence,
@@ -115,11 +119,8 @@ export class EventMaker {
       attempts,
       interruptions: 0,
       redelivered:
-        stored.redelivered ||
-        attempts > 0 ||
-        // Its end may be what is missing.
-        (this.suspect && sequence < this.firstSequence) ||
-        this.startedBefore.isOvertaken(view.id, key, stored.deletedBy),
+        stored.redelivered || attempts > 0 || doubted || this.startedBefore.isOvertaken(view.id, key, stored.deletedBy),
+      doubted,
       verdict: undefined,
       journalRow: undefined,
     };

@@ -40,6 +40,8 @@ export interface LaneEvent extends ViewEvent {
   attempts: number;
   interruptions: number;
   redelivered: boolean;
+  /** A process before this one may have handled it without a record: only its flag here says so, nothing on disk. */
+  doubted: boolean;
   verdict: Verdict | undefined;
   /** The journal's row of the last attempt that began. */
   journalRow: number | undefined;

@@ -151,10 +151,16 @@ export class FunctionDispatch {
     this.parts.queue.release();
   }
 
-  /** Whether what comes next may have been handled without a record of it. */
+  /** Whether something that may have been handled without a record of it is still to come, or waits for its turn. */
   get isSuspect(): boolean {
+    const { suspect, queue, maker, manifest } = this.parts;
+    if (!suspect) return false;
     const subscriptions = [...this.subscriptions.values()];
-    return this.parts.suspect && (subscriptions.length === 0 || subscriptions.some(({ isSuspect }) => isSuspect));
+    if (subscriptions.length === 0 || subscriptions.some(({ isSuspect }) => isSuspect)) return true;
+    // Of a choice of namespaces that is not known yet, nothing has come.
+    if (manifest.triggers.some(({ name, namespaces: { type } }) => type === "labels" && !this.retained.has(name)))
+      return true;
+    return queue.holdsDoubted(maker.firstSequence);
   }
 
   /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */

@@ -83,6 +83,16 @@ export class FunctionQueue {
     return this.parts.backpressure.congested;
   }
 
+  /**
+   * Whether something waits that a process before this one may have handled, and nothing on disk says so; on disk itself
+   * that is what is older than `firstSequence`.
+   */
+  holdsDoubted(firstSequence: number): boolean {
+    if (this.parts.spill.hasBefore(firstSequence)) return true;
+    for (const lane of this.lanes.values()) for (const { doubted } of lane) if (doubted) return true;
+    return false;
+  }
+
   /** Takes an event; synchronous, never refuses. */
   accept(event: LaneEvent): void {
     const { view, key, body } = event;
@@ -256,6 +266,7 @@ export class FunctionQueue {
     }
     if (event.journalRow !== undefined) commits.settle(event.journalRow);
     event.journalRow = row;
+    event.doubted = false;
     event.attempts++;
     observer.attempt?.(view.functionName, view.trigger.name, clock.monotonic() - event.receivedAt);
     const delivery = deliveryOf(event, body, oldBody, timeoutMs);

@@ -71,6 +71,11 @@ export class Spill {
     return this.overflow;
   }
 
+  /** Whether an event of a lower sequence is on disk alone. */
+  hasBefore(sequence: number): boolean {
+    return this.overflow > 0 && this.loaded + 1 < sequence;
+  }
+
   /** How much of the function's memory is in use, as a share; 1 and more where something waits on disk. */
   get fill(): number {
     const share = Math.max(this.fresh / this.limit.events, this.bytes / this.limit.bytes);
@@ -134,6 +139,7 @@ export class Spill {
     this.stored += event.size;
     this.commits.putSpilled(spilledEvent(event));
     event.stored = true;
+    event.doubted = false;
     event.mark?.owner.settle(event.mark.entry);
     event.mark = undefined;
   }

@@ -79,6 +79,18 @@ describe("the store in SQLite", () => {
     expect(open(at, "boot-3").previousEnd).toBe("clean");
   });
 
+  it("a power loss is over at the next clean end, not at a kill", async () => {
+    const at = folder();
+    await open(at, "boot-1").close(false);
+    const ends: string[] = [];
+    for (const clean of [false, false, true, false, true]) {
+      const store = open(at, "boot-2");
+      ends.push(store.previousEnd);
+      await store.close(clean);
+    }
+    expect(ends).toEqual(["power-loss", "power-loss", "power-loss", "clean", "killed"]);
+  });
+
   it("a command between two runs needs a store, and leaves the note of how the last run ended", async () => {
     const at = folder();
     expect(failure(() => new SqliteStore({ folder: at, maintenance: true }))).toMatchObject({

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
+import { change, done, Harness, type HarnessOptions, manifest, quiet, trigger } from "./harness.ts";
+
+const three = [change("Added", "a", 11), change("Added", "b", 12), change("Added", "c", 13)];
+
+/** The machine goes down, and another process goes on from what the disk has. */
+async function powerLoss(it: Harness, options: HarnessOptions = {}): Promise<Harness> {
+  it.disk.end = "power-loss";
+  return it.restart(options);
+}
+
+/** A function that had listed before a power loss, and whose handlers now run until they are ended. */
+async function restored(options: HarnessOptions = {}): Promise<Harness> {
+  const it = await powerLoss(await (await Harness.open()).listed(), options);
+  it.runner.answer = () => undefined;
+  return it;
+}
+
+/** Ends it in good order, which frees what runs, and starts the next. */
+async function drained(it: Harness, options: HarnessOptions = {}): Promise<Harness> {
+  const drain = it.drain();
+  for (const end of it.runner.open.values()) end(done);
+  await it.store.close(await drain);
+  const next = await it.restart(options);
+  next.runner.answer = () => done;
+  return next;
+}
+
+describe("after a power loss", () => {
+  const one = { manifest: manifest({ concurrency: 1 }) };
+
+  it("flags what comes until something newer than the server had at the start, and no more", async () => {
+    const it = await restored();
+    it.subscription.serverIsAt("12");
+    for (const each of three) it.subscription.change(each);
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11 !", "Added b@12 !", "Added c@13"]);
+  });
+
+  it("what was received flagged and not handled is flagged after a drain, too", async () => {
+    const it = await restored(one);
+    it.subscription.serverIsAt("12");
+    for (const each of three) it.subscription.change(each);
+    await quiet(it.runner);
+    const next = await drained(it, one);
+    next.subscription.serverIsAt("13");
+    for (const each of three) next.subscription.change(each);
+    await quiet(next.runner);
+    expect(next.runner.told.slice(0, 2)).toEqual(["Added a@11 !", "Added b@12 !"]);
+    expect(next.runner.told).toHaveLength(3);
+  });
+
+  it("a drain that left nothing flagged behind is a clean end", async () => {
+    const it = await restored(one);
+    it.subscription.serverIsAt("11");
+    for (const each of three) it.subscription.change(each);
+    await quiet(it.runner);
+    await it.runner.end("a");
+    const next = await drained(it, one);
+    next.subscription.change(change("Added", "c", 13));
+    await quiet(next.runner);
+    expect(next.runner.told).toEqual(["Added a@11 !", "Added b@12", "Added c@13"]);
+  });
+
+  it("a kill before all of it was told again leaves it flagged", async () => {
+    const it = await restored(one);
+    it.subscription.serverIsAt("12");
+    for (const each of three.slice(0, 2)) it.subscription.change(each);
+    await quiet(it.runner);
+    const next = await it.restart(one);
+    next.runner.answer = () => done;
+    for (const each of three.slice(0, 2)) next.subscription.change(each);
+    await quiet(next.runner);
+    expect(next.runner.told).toEqual(["Added a@11 !", "Added a@11 #2 !", "Added b@12 !"]);
+  });
+
+  it("what waited on disk is flagged, and after a drain before its turn still is", async () => {
+    const first = await (await Harness.open(one)).listed();
+    const [view] = await first.store.views();
+    const waiting = (sequence: number, name: string): SpilledEvent => {
+      const { meta, body, type } = change("Added", name, 10 + sequence);
+      const { resourceVersion } = meta;
+      const id = `${meta.uid}/${resourceVersion}/${type}`;
+      const of = { view: view?.id ?? 0, function: "copy", trigger: "settings", sequence, type, id, body };
+      const rest = { flags: {}, deletedBy: resourceVersion, oldBody: undefined, receivedAt: 0, replayed: false };
+      return { ...meta, ...of, ...rest, redelivered: false };
+    };
+    for (const event of [waiting(1, "a"), waiting(2, "b")]) first.disk.spill.set(`copy/${event.sequence}`, event);
+    first.runner.answer = () => undefined;
+    const second = await powerLoss(first, one);
+    second.subscription.bookmark("20");
+    await quiet(second.runner);
+    const third = await drained(second, one);
+    await quiet(third.runner);
+    expect(third.runner.told).toEqual(["Added a@11 !", "Added b@12 !"]);
+  });
+
+  it("the farewell to a namespace that was left is flagged, and after a drain before its turn still is", async () => {
+    const first = await Harness.open();
+    const left = ["b", "c"].map((name) => change("Added", name, 6, { namespace: "team-b" }));
+    await first.list(9, [change("Added", "a", 5), ...left]);
+    await first.clock.advance(1_000);
+    first.runner.deliveries.length = 0;
+    first.runner.answer = () => undefined;
+    const names = { type: "names", names: ["team-a"] } as const;
+    const narrow = { manifest: manifest({ concurrency: 1 }, [trigger({ namespaces: names })]), namespace: "team-a" };
+    const second = await powerLoss(first, narrow);
+    await second.list(20, [change("Added", "a", 7)]);
+    second.subscription.serverIsAt("20");
+    second.subscription.change(change("Modified", "a", 21));
+    const third = await drained(second, narrow);
+    await quiet(third.runner);
+    const farewells = third.runner.told.filter((each) => each.startsWith("Deleted"));
+    expect(farewells).toEqual(["Deleted b@6 !", "Deleted c@6 !"]);
+  });
+
+  it("an end before the namespaces of a trigger are known is no clean one", async () => {
+    const labels = { type: "labels", labelSelector: "team" } as const;
+    const both = { manifest: manifest({}, [trigger(), trigger({ name: "chosen", namespaces: labels })]) };
+    const first = await (await Harness.open(both)).listed();
+    first.function.retain("chosen", []);
+    const second = await powerLoss(first, both);
+    second.subscription.bookmark("20");
+    expect(await second.drain()).toBe(false);
+    const third = await powerLoss(second, both);
+    third.function.retain("chosen", []);
+    third.subscription.bookmark("20");
+    expect(await third.drain()).toBe(true);
+  });
+});
