@@ -3,6 +3,7 @@ import type { CheckpointStore } from "./store.ts";
 
 /** Rows of one commit: few enough to hold, many enough that a commit costs nothing. */
 const chunk = 1_000;
+const chunkBytes = 16 * 1024 * 1024;
 
 /**
  * Copies what one store has into another that is empty: positions, known objects, what had begun, waiting events and dead
@@ -39,7 +40,7 @@ export async function carryOver(from: CheckpointStore, to: CheckpointStore): Pro
   await to.commit({ ...emptyBatch, journal });
   for (const name of functions) {
     for (let after = Number.NEGATIVE_INFINITY; ; ) {
-      const spill = await from.spilled(name, after, chunk);
+      const spill = await from.spilled(name, after, chunk, chunkBytes);
       if (spill.length === 0) break;
       after = spill.at(-1)?.sequence ?? after;
       await to.commit({ ...emptyBatch, spill: spill.flatMap(moved) });

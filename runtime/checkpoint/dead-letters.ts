@@ -1,6 +1,6 @@
 import { WatchfireError } from "../errors.ts";
 import { type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
-import type { CheckpointStore, DeadLetterPage } from "./store.ts";
+import { type CheckpointStore, type DeadLetterPage, resourceOf, type StoredView } from "./store.ts";
 
 /** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
 export interface Replayer {
@@ -42,13 +42,9 @@ export class DeadLetters {
   replay(letters: readonly string[]): Promise<void> {
     return this.next(async () => {
       const found = await this.all(letters);
-      const homes = new Set((await this.store.views()).map(({ id }) => id));
-      for (const { letter, view, function: name, trigger } of found) {
-        if (homes.has(view)) continue;
-        const what = `function ${name} has no trigger ${trigger} any more that could take it`;
-        throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: letter });
-      }
-      for (const letter of found) await this.replayer.replay(letter);
+      const views = await this.store.views();
+      const atHome = found.map((letter) => ({ ...letter, view: homeOf(letter, views).id }));
+      for (const letter of atHome) await this.replayer.replay(letter);
     });
   }
 
@@ -70,6 +66,15 @@ export class DeadLetters {
   }
 }
 
+/** The view that takes it: the one it was of, or the one that its trigger has now. */
+function homeOf({ letter, function: name, trigger, ...of }: DeadLetter, views: readonly StoredView[]): StoredView {
+  const resource = resourceOf(of);
+  const home = views.find((it) => it.function === name && it.trigger === trigger && it.resource === resource);
+  if (home) return home;
+  const what = `function ${name} has no trigger ${trigger} any more that could take it`;
+  throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: letter });
+}
+
 /** A dead letter as the spilled event that replays it. */
 export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
   const { letter: _, attempts: __, error: ___, failedAt: ____, apiVersion: _____, kind: ______, ...event } = letter;
@@ -85,8 +90,9 @@ export class OfflineReplayer implements Replayer {
   }
 
   async replay(letter: DeadLetter): Promise<void> {
-    const headers = await this.store.spillHeaders(letter.function);
-    const event = replayedEvent(letter, (headers.at(-1)?.sequence ?? 0) + 1);
+    let last = 0;
+    for (const { sequence } of await this.store.spillHeaders(letter.function)) last = sequence;
+    const event = replayedEvent(letter, last + 1);
     await this.store.commit({ ...emptyBatch, spill: [event], droppedDeadLetters: [letter.letter] });
   }
 

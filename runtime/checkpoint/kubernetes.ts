@@ -150,10 +150,13 @@ export class KubernetesStore extends MemoryStore {
   }
 
   override purge(before: number): Promise<number> {
-    const ids = [...this.disk.views.keys()];
+    const views = [...this.disk.views.values()];
     const purged = super.purge(before);
-    const gone = ids.filter((id) => !this.disk.views.has(id));
-    for (const id of gone) this.changes.views.add(id);
+    const gone = views.filter(({ id }) => !this.disk.views.has(id));
+    for (const { id, known } of gone) {
+      this.changes.views.add(id);
+      for (const { body } of known.values()) this.bodies -= body?.length ?? 0;
+    }
     if (gone.length > 0) this.behind.touch();
     return purged;
   }

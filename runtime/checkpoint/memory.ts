@@ -28,10 +28,15 @@ export class MemoryDisk {
   readonly spill = new Map<string, SpilledEvent>();
   readonly letters = new Map<string, DeadLetter>();
 
-  /** Deletes a view with all it holds. */
+  /** Deletes a view with all it holds, and what of it had begun. */
   forgetView(id: number): void {
     this.views.delete(id);
     for (const [key, event] of this.spill) if (event.view === id) this.spill.delete(key);
+    for (const [row, { started }] of this.journal) {
+      const others = started.filter(({ view }) => view !== id);
+      if (others.length === 0) this.journal.delete(row);
+      else if (others.length < started.length) this.journal.set(row, { id: row, started: others });
+    }
   }
 }
 
@@ -119,11 +124,11 @@ export class MemoryStore implements CheckpointStore {
     return this.spilled(functionName, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
   }
 
-  async spilled(functionName: string, after: number, limit: number): Promise<SpilledEvent[]> {
-    return [...this.disk.spill.values()]
+  async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]> {
+    const waiting = [...this.disk.spill.values()]
       .filter((event) => event.function === functionName && event.sequence > after)
-      .sort((a, b) => a.sequence - b.sequence)
-      .slice(0, limit);
+      .sort((a, b) => a.sequence - b.sequence);
+    return takeSpilled(waiting, limit, bytes);
   }
 
   async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetter[]> {
@@ -165,6 +170,22 @@ export class MemoryStore implements CheckpointStore {
   async close(clean: boolean): Promise<void> {
     if (clean) this.disk.end = "clean";
   }
+}
+
+/** The first `limit` of them, and none after `bytes` of bodies. */
+export function takeSpilled(
+  events: Iterable<SpilledEvent>,
+  limit: number,
+  bytes = Number.POSITIVE_INFINITY,
+): SpilledEvent[] {
+  const taken: SpilledEvent[] = [];
+  let size = 0;
+  for (const event of events) {
+    if (taken.length >= limit || size >= bytes) break;
+    taken.push(event);
+    size += event.body.length + (event.oldBody?.length ?? 0);
+  }
+  return taken;
 }
 
 const describe = ({ id, function: name, trigger, resource, cursors }: View): StoredView => ({

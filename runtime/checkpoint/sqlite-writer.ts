@@ -34,6 +34,15 @@ export class SqliteWriter {
     });
   }
 
+  /** Deletes views that were retired before `before`; what else they hold goes with them. Gives their number. */
+  purge(before: number): number {
+    return this.transaction(() => {
+      const { changes } = this.db.prepare("DELETE FROM view WHERE retired_at < ?").run(before);
+      if (changes > 0) this.db.exec(dropBegun);
+      return Number(changes);
+    });
+  }
+
   /** Runs `work` in a transaction that holds the write lock from its start. */
   transaction<T>(work: () => T): T {
     this.db.exec("BEGIN IMMEDIATE");
@@ -79,6 +88,14 @@ export class SqliteWriter {
     this.statements.putKnown.run(view, key, state.uid, state.resourceVersion, state.hash, flags, state.body ?? null);
   }
 }
+
+/** Takes out of the journal what is of no view any more. */
+const dropBegun = `
+UPDATE journal SET started =
+  (SELECT json_group_array(json(value)) FROM json_each(started) WHERE value ->> 0 IN (SELECT id FROM view))
+WHERE EXISTS (SELECT 1 FROM json_each(started) WHERE value ->> 0 NOT IN (SELECT id FROM view));
+DELETE FROM journal WHERE started = '[]';
+`;
 
 const prepare = (db: DatabaseSync) =>
   ({

@@ -12,6 +12,7 @@ import type {
   SpilledEvent,
   SpillHeader,
 } from "./batch.ts";
+import { takeSpilled } from "./memory.ts";
 import { checkpointFault } from "./sqlite-fault.ts";
 import {
   bytes,
@@ -124,7 +125,7 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async purge(before: number): Promise<number> {
-    return this.change("DELETE FROM view WHERE retired_at < ?", before);
+    return this.guard(() => this.writer.purge(before));
   }
 
   async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
@@ -154,13 +155,13 @@ export class SqliteStore implements CheckpointStore {
     }));
   }
 
-  async spillHeaders(functionName: string): Promise<SpillHeader[]> {
-    return this.all("SELECT header FROM spill WHERE function = ? ORDER BY sequence", functionName).map(readSpillHeader);
+  async spillHeaders(functionName: string): Promise<Iterable<SpillHeader>> {
+    return this.each("SELECT header FROM spill WHERE function = ? ORDER BY sequence", readSpillHeader, functionName);
   }
 
-  async spilled(functionName: string, after: number, limit: number): Promise<SpilledEvent[]> {
-    const query = "SELECT * FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence LIMIT ?";
-    return this.all(query, functionName, after, limit).map(readSpilled);
+  async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]> {
+    const query = "SELECT * FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence";
+    return takeSpilled(this.each(query, readSpilled, functionName, after), limit, bytes);
   }
 
   async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
@@ -227,6 +228,15 @@ export class SqliteStore implements CheckpointStore {
 
   private all(sql: string, ...values: (string | number)[]): Row[] {
     return this.guard(() => this.db.prepare(sql).all(...values));
+  }
+
+  /** Row by row, none of which is held. */
+  private *each<T>(sql: string, read: (row: Row) => T, ...values: (string | number)[]): Generator<T> {
+    try {
+      for (const row of this.db.prepare(sql).iterate(...values)) yield read(row);
+    } catch (error) {
+      throw checkpointFault(error, this.file);
+    }
   }
 
   /** Gives how many rows changed. */

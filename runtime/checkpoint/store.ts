@@ -46,7 +46,10 @@ export interface CheckpointStore {
   openView(functionName: string, trigger: string, resource: string): Promise<StoredView>;
   /** Marks views as no longer used, from `at` (epoch milliseconds) on. `purge` deletes them. */
   retire(views: readonly number[], at: number): Promise<void>;
-  /** Deletes, with all they hold, the views that were retired before `before` (epoch milliseconds). Gives their number. */
+  /**
+   * Deletes, with all they hold and what of them had begun, the views that were retired before `before` (epoch
+   * milliseconds). Gives their number. No other view is given the id of one of them.
+   */
   purge(before: number): Promise<number>;
 
   /** Calls `visit` for each known object of a view. */
@@ -56,10 +59,10 @@ export interface CheckpointStore {
 
   journal(): Promise<JournalRow[]>;
 
-  /** What a function has in its spill, by sequence, without bodies. */
-  spillHeaders(functionName: string): Promise<SpillHeader[]>;
-  /** The next spilled events after `sequence`, by sequence; at most `limit`. */
-  spilled(functionName: string, after: number, limit: number): Promise<SpilledEvent[]>;
+  /** What a function has in its spill, by sequence, without bodies. Read as it is iterated, in one turn of the event loop. */
+  spillHeaders(functionName: string): Promise<Iterable<SpillHeader>>;
+  /** The next spilled events after `sequence`, by sequence; at most `limit`, and none after `bytes` of bodies. Default: however many. */
+  spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]>;
 
   /** Oldest first, a page at a time. */
   deadLetters(page?: DeadLetterPage): Promise<DeadLetterSummary[]>;
@@ -74,6 +77,12 @@ export interface CheckpointStore {
 
   /** `clean`: everything known was committed, and nothing was in flight. */
   close(clean: boolean): Promise<void>;
+}
+
+/** `group/Kind`: what stays the same when a manifest names another version. */
+export function resourceOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {
+  const slash = apiVersion.indexOf("/");
+  return `${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`;
 }
 
 /** Which dead letters to list. */

@@ -1,6 +1,6 @@
-import type { SpilledEvent } from "../checkpoint/batch.ts";
+import type { SpilledEvent, SpillHeader } from "../checkpoint/batch.ts";
 import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
-import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
+import { type CheckpointStore, resourceOf, type StoredView } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import { Filter } from "../filter/filter.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
@@ -56,20 +56,15 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     byId.set(found.id, view);
   }
   await retireUnused(parts, byId);
-  const headers = await store.spillHeaders(manifest.name);
+  const { last, waiting } = expectSpilled(await store.spillHeaders(manifest.name), byId);
   const suspect = store.previousEnd === "power-loss";
-  const maker = new EventMaker(clock, parts.startedBefore, headers.at(-1)?.sequence ?? 0, suspect);
-  const live = headers.filter(({ view }) => byId.has(view));
-  for (const { view, namespace, name, uid, resourceVersion, deletedBy, type, replayed } of live) {
-    const deleted = type === "Deleted";
-    if (!replayed) byId.get(view)?.expect(`${namespace}/${name}`, uid, deleted ? deletedBy : resourceVersion, deleted);
-  }
+  const maker = new EventMaker(clock, parts.startedBefore, last, suspect);
   const spill = new Spill(
     manifest.name,
     store,
     commits,
     new Set(byId.keys()),
-    live,
+    waiting,
     parts.memoryLimit,
     parts.memoryBudget,
   );
@@ -102,10 +97,19 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   });
 }
 
-/** `group/Kind`: what stays the same when a manifest names another version. */
-export function resourceOf({ apiVersion, kind }: Pick<Trigger, "apiVersion" | "kind">): string {
-  const slash = apiVersion.indexOf("/");
-  return `${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`;
+/** Tells the views what of theirs waits on disk. Gives how many these events are, and the last sequence of all. */
+function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>) {
+  let last = 0;
+  let waiting = 0;
+  for (const { sequence, view: id, namespace, name, uid, resourceVersion, deletedBy, type, replayed } of headers) {
+    last = sequence;
+    const view = views.get(id);
+    if (!view) continue;
+    waiting++;
+    const deleted = type === "Deleted";
+    if (!replayed) view.expect(`${namespace}/${name}`, uid, deleted ? deletedBy : resourceVersion, deleted);
+  }
+  return { last, waiting };
 }
 
 /** Bodies are kept only where something will read them: a Deleted that is found, or the previous object. */

@@ -1,4 +1,4 @@
-import type { SpilledEvent, SpillHeader } from "../checkpoint/batch.ts";
+import type { SpilledEvent } from "../checkpoint/batch.ts";
 import type { CheckpointStore } from "../checkpoint/store.ts";
 import { apart } from "../watch/change.ts";
 import type { Commits } from "./commits.ts";
@@ -46,13 +46,13 @@ export class Spill {
   /** Bytes that it wrote into a store with little room, where what is full waits in memory and holds its sources up. */
   private stored = 0;
 
-  /** `headers`: what the store holds of the function's live views. */
+  /** `waiting`: how many events of the function's live views the store holds. */
   constructor(
     functionName: string,
     store: CheckpointStore,
     commits: Commits,
     views: ReadonlySet<number>,
-    headers: readonly SpillHeader[],
+    waiting: number,
     limit: MemoryLimit,
     budget: MemoryBudget,
   ) {
@@ -63,7 +63,7 @@ export class Spill {
     this.store = store;
     this.commits = commits;
     this.views = views;
-    this.overflow = headers.length;
+    this.overflow = waiting;
   }
 
   /** Events that are on disk alone. */
@@ -170,7 +170,8 @@ export class Spill {
     try {
       while (this.overflow > 0 && this.hasRoom) {
         await this.commits.flush();
-        const events = await this.store.spilled(this.functionName, this.loaded, this.limit.events / 2);
+        const { events: most, bytes } = this.limit;
+        const events = await this.store.spilled(this.functionName, this.loaded, most / 2, bytes / 2);
         if (events.length === 0) return;
         for (const event of events) {
           if (this.bytes >= this.limit.bytes || this.budget.isSpent(this.bytes)) break;

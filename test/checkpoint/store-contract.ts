@@ -156,7 +156,16 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     await commit(store, { spill: [spilledEvent(id, 3), spilledEvent(id, 1, { function: "other" })] });
     expect((await store.spilled("copy", 2, 2)).map((event) => event.sequence)).toEqual([3, 5]);
     await commit(store, { unspill: [{ function: "copy", sequence: 5 }] });
-    expect((await store.spillHeaders("copy")).map((event) => event.sequence)).toEqual([2, 3, 9]);
+    expect([...(await store.spillHeaders("copy"))].map((event) => event.sequence)).toEqual([2, 3, 9]);
+  });
+
+  it("spilled events are read no further than their bodies may take room, but one at least", async () => {
+    const store = await (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const body = Buffer.alloc(1_000, "x");
+    await commit(store, { spill: [1, 2, 3, 4].map((sequence) => spilledEvent(id, sequence, { body, oldBody: body })) });
+    const read = async (bytes: number) => (await store.spilled("copy", 0, 10, bytes)).map(({ sequence }) => sequence);
+    expect([await read(1), await read(4_500), await read(1_000_000)]).toEqual([[1], [1, 2, 3], [1, 2, 3, 4]]);
   });
 
   it("a retired view is hidden, comes back as it was within its time, and is purged after it", async () => {
@@ -172,9 +181,44 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     expect(await store.purge(9_999)).toBe(0);
     await store.retire([id], 2_000);
     expect(await store.purge(2_001)).toBe(1);
-    expect([await knownOf(store, id), await store.spillHeaders("copy")]).toEqual([{}, []]);
+    expect([await knownOf(store, id), [...(await store.spillHeaders("copy"))]]).toEqual([{}, []]);
     const fresh = await store.openView("copy", "settings", "/ConfigMap");
     expect([fresh.cursors, await knownOf(store, fresh.id)]).toEqual([[], {}]);
+  });
+
+  it("what had begun goes with the view it was of, and no other view ever has its number", async () => {
+    const store = await (await place()).open();
+    const stays = await store.openView("other", "settings", "/ConfigMap");
+    const goes = await store.openView("copy", "settings", "/ConfigMap");
+    const started = (view: number) => ({ view, key: "a/x", id: "u1/6/Added", resourceVersion: "6", attempt: 1 });
+    const row = (id: number, ...views: number[]) => ({
+      id,
+      started: views.map((view) => ({ ...started(view), type: "Added" as const })),
+    });
+    await commit(store, { journal: [row(1, goes.id), row(2, goes.id, stays.id), row(3, stays.id)] });
+    await store.retire([goes.id], 1_000);
+    await store.purge(1_001);
+    const left = (await store.journal()).map(({ id, started: each }) => [id, each.map(({ view }) => view)]);
+    expect(left).toEqual([
+      [2, [stays.id]],
+      [3, [stays.id]],
+    ]);
+    expect((await store.openView("third", "settings", "/ConfigMap")).id).not.toBe(goes.id);
+  });
+
+  it("a dead letter goes home to its trigger, even if that was gone for longer than positions are kept", async () => {
+    const store = await (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { deadLetters: [letter(id)] });
+    await store.retire([id], 1_000);
+    await store.purge(1_001);
+    const letters = new DeadLetters(store);
+    await store.openView("other", "settings", "/ConfigMap");
+    await store.openView("copy", "settings", "apps/Deployment");
+    await expect(letters.replay(["1"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_LETTER_HOMELESS" });
+    const back = await store.openView("copy", "settings", "/ConfigMap");
+    await letters.replay(["1"]);
+    expect((await store.spilled("copy", 0, 9)).map(({ view }) => view)).toEqual([back.id]);
   });
 
   it("a replayed dead letter stands at the end of the spill, whole and flagged, and is no letter any more", async () => {

@@ -189,6 +189,28 @@ describe("the store in Secrets", () => {
     await expect(place.open()).rejects.toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
   });
 
+  test("bodies that went with their view make room for others", async () => {
+    const store = await (await Place.make()).open();
+    const body = Buffer.alloc(1024 * 1024, "x");
+    const fill = (view: number, count: number) =>
+      commit(store, {
+        known: Array.from({ length: count }, (_, index) => ({
+          view,
+          key: `a/${index}`,
+          state: { uid: "u", resourceVersion: "5", hash: "", deleted: false, matched: true, body },
+        })),
+      });
+    const gone = await store.openView("copy", "settings", "/ConfigMap");
+    await fill(gone.id, 64);
+    const next = await store.openView("other", "settings", "/ConfigMap");
+    await fill(next.id, 1);
+    expect(await store.body(next.id, "a/0")).toBeUndefined();
+    await store.retire([gone.id], 1_000);
+    await store.purge(1_001);
+    await fill(next.id, 1);
+    expect(await store.body(next.id, "a/0")).toHaveLength(body.length);
+  });
+
   test("it has spilled events with their bodies after a clean end", async () => {
     const place = await Place.make();
     const store = await place.open();
