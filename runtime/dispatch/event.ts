@@ -10,6 +10,8 @@ import type { View, ViewEvent } from "./view.ts";
 /** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
 export interface MarkOwner {
   settle(entry: MarkEntry): void;
+  /** Whether the history that holds it may be gone any moment: it had happened when the source connected, who knows when. */
+  isBacklog(entry: MarkEntry): boolean;
 }
 
 /** An event on its way through a lane. */

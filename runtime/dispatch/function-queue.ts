@@ -401,10 +401,12 @@ export class FunctionQueue {
     );
   }
 
-  /** Pins a lane's events up to the last one that was received by `limit`, so that their order on disk has no holes. */
+  /** Pins a lane's events up to the last one that was received by `limit`, or is old anyway, so that their order on disk has no holes. */
   private pinUpTo(lane: Lane, limit: number): void {
     const events = [...lane];
-    const last = events.findLastIndex((event) => event.receivedAt <= limit);
+    const last = events.findLastIndex(
+      ({ receivedAt, mark }) => receivedAt <= limit || mark?.owner.isBacklog(mark.entry),
+    );
     for (const event of events.slice(0, last + 1)) {
       this.parts.spill.pin(event);
       if (!(lane.running && lane.head === event)) this.parts.spill.release(event);

@@ -19,7 +19,10 @@ const stubLimit = 10_000;
 /** So many events may keep the 64 KiB chunk that their body is a part of, because they will soon be gone. */
 const chunkLimit = 64;
 
-/** An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it. */
+/**
+ * An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it: an API server
+ * keeps 75 s of history (`watch_cache_history.go`).
+ */
 export const pinnedMs = 60_000;
 
 /**

@@ -50,6 +50,8 @@ export class Subscription implements Subscriber, MarkOwner {
   private suspect: boolean;
   /** Nothing newer than this can have been handled by a process before this one; undefined where that is not known. */
   private suspectUpTo: string | undefined;
+  /** What was received up to here had happened before the source connected, perhaps long before. */
+  private backlogUpTo: string | undefined;
   /** The last complete list. */
   private listedAt: string | undefined;
   /** ResourceVersions went back, and the mark has not yet. */
@@ -156,6 +158,7 @@ export class Subscription implements Subscriber, MarkOwner {
 
   serverIsAt(resourceVersion: string): void {
     this.suspectUpTo ??= resourceVersion;
+    this.backlogUpTo = resourceVersion;
   }
 
   list(reason: ListReason, gapFrom: string | undefined): ListReceiver {
@@ -190,6 +193,10 @@ export class Subscription implements Subscriber, MarkOwner {
 
   settle(entry: MarkEntry): void {
     if (this.mark.settle(entry)) this.moved();
+  }
+
+  isBacklog({ resourceVersion, firm }: MarkEntry): boolean {
+    return resourceVersion !== undefined && !firm && isUpTo(resourceVersion, this.backlogUpTo);
   }
 
   cursor(): Cursor | undefined {

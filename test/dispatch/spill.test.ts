@@ -39,6 +39,24 @@ describe("what does not fit in memory", () => {
     expect(second.subscription.resumeFrom).toBe("20");
   });
 
+  it("an event from before the start goes to disk as soon as it is found waiting, since its history may go next", async () => {
+    const first = await (await Harness.open()).listed();
+    const it = await first.restart();
+    it.runner.answer = (delivery) => (delivery.object.name.startsWith("stuck") ? undefined : done);
+    it.subscription.serverIsAt("15");
+    it.subscription.change(change("Added", "stuck", 11));
+    it.subscription.change(change("Added", "quick", 12));
+    it.subscription.bookmark("20");
+    await it.clock.advance(6_000);
+    expect(it.subscription.lowWaterMark).toBe("20");
+    it.subscription.change(change("Added", "stuck-since", 21));
+    it.subscription.bookmark("30");
+    await it.clock.advance(6_000);
+    expect(it.subscription.lowWaterMark).toBe("20");
+    await it.clock.advance(60_000);
+    expect(it.subscription.lowWaterMark).toBe("30");
+  });
+
   it("keeps the order of a lane of which only a part was on disk when the process ended", async () => {
     const it = await (await Harness.open()).listed();
     it.runner.answer = () => undefined;
