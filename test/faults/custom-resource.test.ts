@@ -84,6 +84,18 @@ test("a definition that comes back in time keeps its objects", async () => {
   expect(subscriber.log).toEqual([]);
 });
 
+test("a definition that one look in between cannot tell of has to stay away for a minute from then on", async () => {
+  const { fixture, server, subscriber } = await following();
+  await using _ = fixture;
+  const gone = (each: Exchange) => each.status(404, "NotFound");
+  server.script(at(definition), gone, (each) => each.status(500, "InternalError"), gone);
+  await remove(fixture);
+  await fixture.pass(90);
+  expect(subscriber.log).toEqual([]);
+  await fixture.pass(40);
+  expect(subscriber.log).toEqual(["list crd-removed from 5", "end 5"]);
+});
+
 test("a version that is no longer served deletes nothing while the definition is there", async () => {
   const { fixture, server, subscriber } = await following();
   await using _ = fixture;

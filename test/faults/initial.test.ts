@@ -72,6 +72,9 @@ test("initial events whose end is not marked for 30 s are read by LIST instead, 
   (await fixture.server.request(isPlainWatch, 2)).stream();
   await fixture.observer.entered("watching");
   expect(fixture.server.count(isWatchList)).toBe(1);
+  await fixture.clock.advance(3_600_000);
+  (await fixture.server.request(isPlainWatch, 3)).status(410, "Expired");
+  await fixture.server.request(isWatchList, 2);
 });
 
 test.each([400, 422])("a server that answers WatchList with %i is listed at once", async (status) => {
