@@ -14,6 +14,9 @@ export interface MarkEntry {
   readonly rewinds?: boolean;
 }
 
+/** From so many entries on, those that are done and have no say in where the mark may go are let go of. */
+const roomy = 1_000;
+
 /**
  * A position that is never ahead of unfinished work: the resourceVersion of the newest entry such that it and all that
  * arrived before it are terminal. Entries finish in any order; those behind an unfinished one wait. It passes the
@@ -24,9 +27,13 @@ export class LowWaterMark {
   private held: string | undefined;
   private entries: MarkEntry[] = [];
   private head = 0;
+  /** Entries that are kept before it is looked which of them are needed. */
+  private room: number;
 
-  constructor(mark: string | undefined) {
+  /** @param room for how many entries, at first. */
+  constructor(mark: string | undefined, room = roomy) {
     this.mark = mark;
+    this.room = room;
   }
 
   get value(): string | undefined {
@@ -41,6 +48,7 @@ export class LowWaterMark {
   push(entry: MarkEntry): void {
     this.entries.push(entry);
     if (entry.outstanding === 0) this.advance();
+    if (this.length > this.room) this.condense();
   }
 
   /** One event of the entry has become terminal. Gives whether the mark moved. */
@@ -61,6 +69,19 @@ export class LowWaterMark {
       this.head = 0;
     }
     return this.mark !== before;
+  }
+
+  /** Of entries that are done, one after the other, the last says all; they are many behind one that is stuck. */
+  private condense(): void {
+    const waiting = this.entries.slice(this.head);
+    this.entries = waiting.filter((entry, index) => {
+      const next = waiting[index + 1];
+      const silent = entry.outstanding === 0 && !entry.reached && !entry.rewinds;
+      const said = next?.outstanding === 0 && next.resourceVersion !== undefined && (next.firm || !entry.firm);
+      return !(silent && said);
+    });
+    this.head = 0;
+    this.room = Math.max(this.room, 2 * this.entries.length);
   }
 
   private pass({ resourceVersion, firm, rewinds, reached }: MarkEntry): void {

@@ -111,7 +111,7 @@ export class GapDiff {
 /** Fewer known objects than this are never held back: a small set is often emptied on purpose. */
 const guardedSize = 100;
 
-/** How long after a suspicious list a second one is asked for, in milliseconds. */
+/** How long after a suspicious list a second one is asked for, in milliseconds: an empty cache that answered has filled by then. */
 export const secondOpinionMs = 30_000;
 
 /**

@@ -7,6 +7,7 @@ import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { Audience } from "./audience.ts";
 import { Backoff } from "./backoff.ts";
+import { secondOpinionMs } from "./diff.ts";
 import { causeOf, type Ending, endingOf, messageOf } from "./failure.ts";
 import { Intake } from "./intake.ts";
 import type { ListSlots } from "./list-slots.ts";
@@ -24,8 +25,6 @@ import { isOdd, judge, type Verdict } from "./verdict.ts";
 const missingPollMs = { from: 3000, to: 4000 };
 const forbiddenMs = { from: 30_000, to: 60_000 };
 const degradedMs = 300_000;
-/** An empty cache that answered for the whole has filled by then. */
-const secondOpinionMs = 30_000;
 const soonMs = 1000;
 const listInsteadMs = 3_600_000;
 

@@ -13,8 +13,8 @@ describe("the low-water mark", () => {
     });
     const plan = fc.array(step, { maxLength: 40 });
     fc.assert(
-      fc.property(plan, fc.infiniteStream(fc.nat()), (steps, picks) => {
-        const mark = new LowWaterMark("5");
+      fc.property(plan, fc.infiniteStream(fc.nat()), fc.constantFrom(2, 1_000), (steps, picks, room) => {
+        const mark = new LowWaterMark("5", room);
         const open: MarkEntry[] = [];
         let rv = 9;
         let last = 5;
@@ -49,6 +49,31 @@ describe("the low-water mark", () => {
         expect([mark.value, mark.length]).toEqual([String(rv + 1), 0]);
       }),
     );
+  });
+
+  it("holds little of what was done behind one that is not, and forgets none of what is not done", () => {
+    const mark = new LowWaterMark("5");
+    const stuck = event(10);
+    mark.push(stuck);
+    const later: MarkEntry[] = [];
+    let most = 0;
+    for (let rv = 11; rv < 200_000; rv++) {
+      const entry = event(rv);
+      mark.push(entry);
+      if (rv % 1_000 === 0) later.push(entry);
+      else mark.settle(entry);
+      most = Math.max(most, mark.length);
+    }
+    expect(most).toBeLessThan(3_000);
+    expect(mark.value).toBe("5");
+    mark.settle(stuck);
+    expect(Number(mark.value)).toBeLessThan(1_000);
+    for (const entry of later.splice(0, 100)) mark.settle(entry);
+    expect(Number(mark.value)).toBeGreaterThan(99_000);
+    expect(Number(mark.value)).toBeLessThan(101_000);
+    for (const entry of later) mark.settle(entry);
+    mark.push(bookmark(300_000));
+    expect([mark.value, mark.length]).toEqual(["300000", 0]);
   });
 
   it("passes a resourceVersion that two objects share only when something newer followed", () => {
