@@ -161,6 +161,19 @@ test("a position in the server's future is found out even where another subscrib
   expect(ahead.log).toEqual(["list relist from 900", "abort", "list rv-rewind from 900", "end 41", "bookmark 41"]);
 });
 
+test("one without a position that knows of what lies in the server's future does not wait for it", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const subscriber = Object.assign(new RecordingSubscriber(), { newestKnown: "900" });
+  fixture.watches.subscribe(configMaps, subscriber);
+  const ahead = await fixture.server.request(isWatchList);
+  ahead.stream();
+  const anew = await fixture.server.request(isWatchList, 2);
+  expect([ahead, anew].map(({ query }) => query.get("resourceVersion"))).toEqual(["900", ""]);
+  anew.stream().lines(bookmark(41, true));
+  await subscriber.saw("end 41");
+});
+
 test("a source that stops while it asks for the newest resourceVersion asks nothing more", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, () => {});
