@@ -10,6 +10,10 @@ const maxName = 200;
 const maxMessage = 2000;
 const maxStack = 4000;
 
+/** Of a number with more digits than anybody reads the text takes seconds, in which this thread would serve nobody. */
+const manyBits = 2n ** 1024n;
+const largeNumber = "a large BigInt";
+
 /** What isolated-vm says of a value that it cannot copy, and the guest's word for the same. */
 const uncopied = "An object was thrown from supplied code within isolated-vm";
 const noError = "an object that is no Error";
@@ -19,7 +23,7 @@ const noError = "an object that is no Error";
  * primitive or an Error of this realm, and adds the frames of its own making to the stack.
  */
 export function rejectionOf(error: unknown): Rejection {
-  if (!(error instanceof Error)) return { name: "Error", message: String(error).slice(0, maxMessage), stack: "" };
+  if (!(error instanceof Error)) return { name: "Error", message: textOf(error), stack: "" };
   if (error.message.startsWith(uncopied)) return { name: "Error", message: noError, stack: "" };
   const own = (error.stack ?? "").split("\n    at (<isolated-vm boundary>)")[0] ?? "";
   return {
@@ -27,4 +31,9 @@ export function rejectionOf(error: unknown): Rejection {
     message: error.message.slice(0, maxMessage),
     stack: own.slice(0, maxStack),
   };
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "bigint" && (value > manyBits || value < -manyBits)) return largeNumber;
+  return String(value).slice(0, maxMessage);
 }

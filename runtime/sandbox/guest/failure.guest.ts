@@ -47,6 +47,10 @@ export function errorJson(error: unknown): string {
 /** What is thrown and has no text of its own, as isolated-vm's own words for it would be of no use. */
 const noError = "an object that is no Error";
 
+/** The executor's words for a number whose text would take long: see there. */
+const manyBits = 2n ** 1024n;
+const largeNumber = "a large BigInt";
+
 /** By what an error is known again: as a value, and by the text that left the isolate. */
 export const errorMark = (message: string, stack: string): string => `${message}\n${stack}`;
 export function markOf(error: unknown): string {
@@ -55,6 +59,7 @@ export function markOf(error: unknown): string {
     const stack = textOf(error, "stack", maxStack);
     return message === "" && stack === "" ? errorMark(noError, "") : errorMark(message, stack);
   }
+  if (typeof error === "bigint" && (error > manyBits || error < -manyBits)) return errorMark(largeNumber, "");
   try {
     return errorMark(slice(stringOf(error), 0, maxMessage), "");
   } catch {
