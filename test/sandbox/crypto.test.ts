@@ -41,4 +41,33 @@ describe("crypto.subtle", () => {
     const wanted = createHmac("sha256", "secret").update(text).digest("hex");
     expect(stage.logs[0]?.message).toBe(`${wanted},true,false,false,false,InvalidAccessError,NotSupportedError`);
   });
+
+  it("keeps a key that is not extractable from the handler, by whatever of the key's class it reaches", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      `export default async () => {
+        const key = await crypto.subtle.importKey("raw", new Uint8Array([1, 2, 3]), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+        for (const name of Reflect.ownKeys(CryptoKey)) {
+          let found;
+          try { found = CryptoKey[name](key); } catch {}
+          if (found instanceof Uint8Array) throw new Error("by " + String(name));
+        }
+      };`,
+    );
+    expect(await stage.run("f")).toMatchObject({ type: "ok" });
+  });
+});
+
+describe("an isolate", () => {
+  it("gets its random numbers' key whatever the module did to the language's own functions", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      `const bad = () => { throw new Error("polluted"); };
+      String.prototype.slice = bad; Number.parseInt = bad;
+      export default () => crypto.getRandomValues(new Uint8Array(8));`,
+    );
+    expect(await stage.run("f")).toMatchObject({ type: "ok" });
+  });
 });

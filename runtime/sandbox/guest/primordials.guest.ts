@@ -17,6 +17,7 @@ export const jsonStringify: (value: unknown) => string | undefined = JSON.string
 /** A JSON string literal. */
 export const quote = (text: string): string => jsonStringify(text) as string;
 export const stringOf = String;
+export const parseInteger = Number.parseInt;
 export const isFiniteNumber = Number.isFinite;
 export const dateNow = Date.now;
 export const random = Math.random;

@@ -1,4 +1,5 @@
 import { DOMException } from "./abort.guest.ts";
+import { parseInteger, slice } from "./primordials.guest.ts";
 
 /**
  * Random bytes for `crypto`. The isolate has no source of its own: the executor hands over 32 bytes with the first
@@ -11,7 +12,7 @@ let counter = 0;
 
 /** Mixes 32 bytes, as 64 hex digits, into the key. */
 export function seed(hex: string): void {
-  for (let at = 0; at < 8; at++) key[at] = (key[at] ?? 0) ^ Number.parseInt(hex.slice(8 * at, 8 * at + 8), 16);
+  for (let at = 0; at < 8; at++) key[at] = (key[at] ?? 0) ^ parseInteger(slice(hex, 8 * at, 8 * at + 8), 16);
   seeded = true;
 }
 
