@@ -1,3 +1,4 @@
+import { clean } from "../sandbox/outbox.host.ts";
 import type { ResolvedEnv } from "./env.ts";
 
 /** Shorter secrets cannot be told from ordinary text: to blot out every "on" hides nothing and spoils everything. */
@@ -55,6 +56,8 @@ function formsOf(value: string): string[] {
   const trimmed = value.trim();
   return [value, ...(trimmed.length >= shortestSecret ? [trimmed] : [])].flatMap((text) => [
     text,
+    // As the sandbox writes out what would steer a terminal.
+    clean(text),
     JSON.stringify(text).slice(1, -1),
     encodeURIComponent(text.toWellFormed()),
     Buffer.from(text, "utf8").toString("base64").replace(/=+$/, ""),

@@ -5,7 +5,7 @@ import type { Outcome } from "../dispatch/delivery.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type Attempt, eventSegments } from "./attempt.host.ts";
-import { isTooDeep, tooDeep } from "./call-depth.host.ts";
+import { misshapen, shapeFault } from "./call-shape.host.ts";
 import type { Executor, TenantListener, Verdict } from "./executor.host.ts";
 import type { DeathReason } from "./executor-process.host.ts";
 import { handlerError, limitError, loadError } from "./failure.host.ts";
@@ -41,6 +41,9 @@ const maxLogged = 128 * 1024;
 
 /** Milliseconds beyond every deadline after which an executor is taken for hostile. */
 const overdueMs = 10_000;
+
+/** Bytes of events or of replies that travel in one frame, unless a single one is larger: far below what a frame may have. */
+const frameBytes = 16 * 2 ** 20;
 
 /** Isolates of a function whose every event gets a fresh context: each holds one event. */
 const freshIsolates = 4;
@@ -119,10 +122,16 @@ export class Placement implements TenantListener {
     return false;
   }
 
-  /** Sends attempts, together. */
+  /** Sends attempts, together as far as a frame holds them. */
   run(attempts: readonly Attempt[]): void {
-    const items: EventItem[] = [];
-    const segments: Buffer[] = [];
+    let items: EventItem[] = [];
+    let segments: Buffer[] = [];
+    let bytes = 0;
+    const send = () => {
+      if (items.length > 0)
+        this.executor.send({ type: frameType.events, header: { tenant: this.tenant, items }, segments });
+      [items, segments, bytes] = [[], [], 0];
+    };
     const now = this.services.clock.monotonic();
     for (const attempt of attempts) {
       const no = ++this.lastNo;
@@ -130,11 +139,14 @@ export class Placement implements TenantListener {
       attempt.sentAt = now;
       const event = eventSegments(attempt);
       const { oldBody, timeoutMs } = attempt.delivery;
+      const length = event.length + (oldBody?.length ?? 0);
+      if (bytes + length > frameBytes) send();
+      bytes += length;
       items.push([no, timeoutMs, event.length, oldBody ? oldBody.length : -1]);
       segments.push(...event.segments);
       if (oldBody) segments.push(oldBody);
     }
-    this.executor.send({ type: frameType.events, header: { tenant: this.tenant, items }, segments });
+    send();
   }
 
   /** Leaves the executor once the attempts that are there have ended. */
@@ -282,8 +294,9 @@ export class Placement implements TenantListener {
       this.executor.kill("breach", "more calls than a guest can make");
       return;
     }
-    const reply = isTooDeep(args)
-      ? tooDeep(operation)
+    const fault = shapeFault(args);
+    const reply = fault
+      ? misshapen(operation, fault)
       : await this.services.hostCalls.call(attempt.caller, operation, args, attempt.signal);
     attempt.calls--;
     if (attempt.isDone && !reply.ok) {
@@ -305,8 +318,13 @@ export class Placement implements TenantListener {
   }
 
   private sendReplies(): void {
-    const replies = this.replies;
-    this.replies = [];
+    let count = 1;
+    for (let bytes = this.replies[0]?.text.length ?? 0; count < this.replies.length; count++) {
+      bytes += this.replies[count]?.text.length ?? 0;
+      if (bytes > frameBytes) break;
+    }
+    const replies = this.replies.splice(0, count);
+    if (this.replies.length > 0) setImmediate(() => this.sendReplies());
     this.executor.send({
       type: frameType.replies,
       header: { tenant: this.tenant, items: replies.map((reply) => reply.item) },

@@ -20,7 +20,7 @@ export const frameType = {
   left: 24,
 } as const;
 
-/** Bytes of a frame to an executor: 64 objects of etcd's limit. */
+/** Bytes of a frame to an executor: the largest event or answer, and several times as much room. */
 export const maxFrameDown = 128 * 1024 * 1024;
 /** Bytes of a frame from an executor: what an isolate may say at once (2 Mi characters), in UTF-8. */
 export const maxFrameUp = 8 * 1024 * 1024;

@@ -47,6 +47,25 @@ describe("one event", () => {
     expect(stage.calls.filter((call) => call.caller.function === "beyond").length).toBeLessThanOrEqual(64);
   });
 
+  it("is refused a call of more values than the parent can read beside its other work", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      `export default async (e, ctx) => {
+        const data = Object.fromEntries(Array.from({ length: e.object.fields }, (_, field) => ["k" + field, 1]));
+        await ctx.kube.create({ apiVersion: "v1", kind: "ConfigMap", data });
+      };`,
+    );
+    const run = (fields: number) => stage.run("f", { body: Buffer.from(JSON.stringify({ fields })) });
+    expect((await run(39_000)).type).toBe("ok");
+    expect(stage.calls.length).toBe(1);
+    expect(await run(41_000)).toMatchObject({
+      type: "failed",
+      error: { name: "InvalidError", message: "kube.create: the arguments hold more than 40000 values" },
+    });
+    expect(stage.calls.length).toBe(1);
+  });
+
   it("keeps an error to 200 characters of name, 2000 of message and 4000 of stack", async () => {
     const stage = stageForTest();
     await stage.load(
@@ -60,8 +79,10 @@ describe("one event", () => {
 });
 
 describe("a Secret's value", () => {
-  it("is in no log line, no error and no outcome, whichever way the handler lets it out", async () => {
-    const secret = "xoxb-0123456789-abcdefghij";
+  it.each([
+    ["", "xoxb-0123456789-abcdefghij"],
+    [", with the line breaks of Windows", "-----BEGIN KEY-----\r\nxoxb-0123456789-abcdefghij\r\n-----END KEY-----\r\n"],
+  ])("is in no log line, no error and no outcome, whichever way the handler lets it out%s", async (_, secret) => {
     const lines: string[] = [];
     const log = createLog("debug", { write: (line: string) => lines.push(line) });
     const redactor = new Redactor();
@@ -85,7 +106,7 @@ describe("a Secret's value", () => {
     const outcome = await runner.run(stage.delivery("f"));
     expect(outcome.type).toBe("failed");
     expect(lines.length).toBeGreaterThanOrEqual(3);
-    expect(JSON.stringify(outcome)).not.toContain(secret);
-    expect(lines.join("\n")).not.toContain(secret);
+    expect(JSON.stringify(outcome)).not.toContain("abcdefghij");
+    expect(lines.join("\n")).not.toContain("abcdefghij");
   });
 });
