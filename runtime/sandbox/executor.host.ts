@@ -192,9 +192,9 @@ export class Executor {
 
   private buried(how: DeathReason, detail: string): void {
     const reason = how === "exited" && this.doomers.size > 0 ? "stuck" : how;
-    const culprits = this.culprits(reason);
+    const { culprits, isSure } = this.culprits(reason);
     for (const [id] of [...this.tenants]) {
-      const verdict = culprits.includes(id) ? (culprits.length === 1 ? "culprit" : "suspect") : "bystander";
+      const verdict = culprits.includes(id) ? (isSure ? "culprit" : "suspect") : "bystander";
       this.tellLost(id, verdict, reason);
     }
     const known = culprits.length > 0 ? culprits : [...this.doomers];
@@ -214,16 +214,19 @@ export class Executor {
 
   /**
    * Who was inside an entry when it died: those that had broken a limit and did not stop, or else those that had been
-   * there for long.
+   * there for long. Memory that nobody counts, such as that of formatters, may be another's who left it before: only who was
+   * on the executor alone, or had broken a limit, is sure to have taken it.
    */
-  private culprits(reason: DeathReason): number[] {
-    if (reason === "closed" || this.doomers.size > 0) return [];
+  private culprits(reason: DeathReason): { readonly culprits: readonly number[]; readonly isSure: boolean } {
+    if (reason === "closed" || this.doomers.size > 0) return { culprits: [], isSure: false };
+    if (reason === "memory" && this.tenants.size === 1) return { culprits: [...this.tenants.keys()], isSure: true };
     const now = this.clock.monotonic();
     const having = (which: (entry: Inside) => boolean) =>
       [...this.inside].filter(([, realms]) => [...realms.values()].some(which)).map(([id]) => id);
     const over = having((entry) => entry.isOver);
-    if (over.length > 0) return over;
+    if (over.length > 0) return { culprits: over, isSure: over.length === 1 };
     const long = having((entry) => now - entry.since >= suspectMs);
-    return long.length > 0 ? long : [...this.inside.keys()];
+    const culprits = long.length > 0 ? long : [...this.inside.keys()];
+    return { culprits, isSure: culprits.length === 1 && reason !== "memory" };
   }
 }

@@ -11,6 +11,7 @@ const longMs = 100;
 /** A stage that tells how many events' code executors have entered, on a clock that can be put forward. */
 function watchedStage() {
   let entered = 0;
+  const how: { reason?: "memory" } = {};
   let skewMs = 0;
   const children = launchChild();
   const launch: Launch = (listener) => {
@@ -23,7 +24,7 @@ function watchedStage() {
         }
         listener.data(chunk);
       },
-      ended: (reason, detail) => listener.ended(reason, detail),
+      ended: (reason, detail) => listener.ended(how.reason ?? reason, detail),
     });
   };
   const clock = { ...systemClock, monotonic: () => performance.now() + skewMs };
@@ -31,7 +32,14 @@ function watchedStage() {
     await expect.poll(() => entered, { timeout: 10_000 }).toBe(events);
     skewMs += longMs;
   };
-  return { stage: stageForTest({ launch, clock }), inside };
+  const stage = stageForTest({ launch, clock });
+  /** The executor's memory is over its cap, of all moments now. */
+  const outgrow = async () => {
+    how.reason = "memory";
+    const [executor] = await stage.sandbox.executors();
+    process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
+  };
+  return { stage, inside, outgrow };
 }
 
 /** Holds its isolate's thread for long, in an entry that is allowed to. */
@@ -81,6 +89,30 @@ describe("when an executor dies with several functions inside", () => {
     ]);
     // One that is shared, and the spare.
     await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
+  });
+});
+
+describe("when an executor outgrows its memory", () => {
+  it("who happens to be inside is not charged, since another may have taken it before", async () => {
+    const { stage, inside, outgrow } = watchedStage();
+    await stage.load("hoarder", "export default () => {};");
+    await stage.load("innocent", busy, limits);
+    expect((await stage.run("hoarder")).type).toBe("ok");
+    const running = stage.run("innocent", { timeoutMs: 30_000 });
+    await inside(2);
+    await outgrow();
+    expect(await running).toEqual({ type: "interrupted" });
+    expect(stage.sandbox.status("innocent")).toMatchObject({ state: "quarantined", kills: 0 });
+  });
+
+  it("who was there alone is its culprit, inside or not", async () => {
+    const { stage, inside, outgrow } = watchedStage();
+    await stage.load("hoarder", "export default () => {};");
+    expect((await stage.run("hoarder")).type).toBe("ok");
+    await inside(1);
+    await outgrow();
+    await expect.poll(() => stage.deaths).toEqual([{ reason: "memory", culprits: ["hoarder"] }]);
+    expect(stage.sandbox.status("hoarder")?.kills).toBe(1);
   });
 });
 

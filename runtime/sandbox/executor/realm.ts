@@ -17,6 +17,8 @@ const timedEntryMs = 1000;
 const timeoutLeadMs = 100;
 /** Share of the budget that must really have been used when V8's timeout, which counts wall time, ends an entry. */
 const realShare = 0.8;
+/** An entry that goes on for so long lends its slot to whoever waits for one: most take less than a batch's 25. Milliseconds. */
+const lendMs = 30;
 /** An entry that outlives its isolate by this much cannot be stopped by any means. Milliseconds. */
 const unstoppableMs = 1000;
 /** Time that an event's own entry may overrun the event's deadline, before it is cut off. Milliseconds. */
@@ -69,6 +71,8 @@ interface Entry {
   readonly budgetMs: number;
   /** Milliseconds that V8 has to end it by itself once a limit is reached. */
   readonly leadMs: number;
+  /** Whether it has lent its slot. */
+  lent: boolean;
 }
 
 /** V8's own timeout for an entry, in milliseconds, where it gets one. */
@@ -202,6 +206,7 @@ export class Realm implements Watched {
   }
 
   private checkEntry(entry: Entry, now: number): void {
+    if (!entry.lent && now - entry.startedAt >= lendMs) entry.lent = this.slots.lend();
     const overMs = this.usedMs(entry) - entry.budgetMs;
     const lateMs =
       Math.max(...entry.events.map((no) => now - (this.pending.get(no)?.deadline ?? now))) - deadlineGraceMs;
@@ -353,7 +358,8 @@ export class Realm implements Watched {
     const timeout = this.timeoutOf(events, budgetMs);
     const startedAt = performance.now();
     const leadMs = timeout ? timeoutLeadMs : 0;
-    this.entry = { events, startedAt, startCpuMs, startProcessMs: processMs(), budgetMs, leadMs };
+    const entry = { events, startedAt, startCpuMs, startProcessMs: processMs(), budgetMs, leadMs, lent: false };
+    this.entry = entry;
     this.watchdog.add(this);
     try {
       return await work(timeout);
@@ -365,7 +371,7 @@ export class Realm implements Watched {
       return undefined;
     } finally {
       this.entry = undefined;
-      this.slots.give();
+      this.slots.give(entry.lent);
       if (this.over) this.reports.left();
     }
   }
