@@ -12,6 +12,7 @@ import type { FunctionAccounts } from "./function-accounts.ts";
 import { Gate } from "./gate.ts";
 import { type KindLookup, KubeCalls } from "./kube-calls.ts";
 import type { AccessObserver } from "./observer.ts";
+import { ReadingTurns } from "./reading-turns.ts";
 import type { HostResolver } from "./resolver.ts";
 
 /** What the room needs. */
@@ -47,6 +48,8 @@ export interface AccessLimits {
   readonly callsAtOnce: number;
   /** Calls of one function that wait. Default 1,000; what comes beyond is refused. */
   readonly callsWaiting: number;
+  /** Bytes of their arguments. Default 16 MiB; what comes beyond is refused. */
+  readonly waitingBytes: number;
   /** Milliseconds for one call, once it is under way. Default 30,000. */
   readonly timeoutMs: number;
 }
@@ -57,8 +60,12 @@ const defaults: AccessLimits = {
   callsPerAttempt: 10_000,
   callsAtOnce: 16,
   callsWaiting: 1000,
+  waitingBytes: 16 * 1024 * 1024,
   timeoutMs: 30_000,
 };
+
+/** Bytes of arguments that wait as text: read, they may take ten times as much memory. */
+const largeBytes = 16 * 1024;
 
 /** The parent's half of `ctx.kube`, `ctx.events` and `ctx.fetch`: checks each call against the manifest, then makes it. */
 export class Access implements HostCalls {
@@ -68,6 +75,7 @@ export class Access implements HostCalls {
   private readonly events: EventRecorder;
   private readonly fetcher: Fetcher;
   private readonly gates = new Map<string, Gate>();
+  private readonly turns: ReadingTurns;
   /** Calls made, by the attempt's signal. */
   private readonly calls = new WeakMap<AbortSignal, number>();
 
@@ -76,6 +84,7 @@ export class Access implements HostCalls {
     const { answerBytes: answerLimit, timeoutMs } = limits;
     this.parts = parts;
     this.limits = limits;
+    this.turns = new ReadingTurns(parts.clock);
     const { accounts } = parts;
     const transportOf = (functionName: string) => accounts?.transport(functionName) ?? parts.transport;
     this.kube = new KubeCalls({ ...parts, transportOf, ownAccounts: accounts !== undefined, answerLimit, timeoutMs });
@@ -120,14 +129,21 @@ export class Access implements HostCalls {
     this.calls.set(signal, made);
     if (made > callsPerAttempt) throw tooMany(`an attempt may make ${callsPerAttempt} calls`);
     if (!isOperation(operation)) throw invalid("the runtime knows no such operation");
-    if (Buffer.byteLength(args) > argumentBytes) throw invalid(`${operation}: more than ${argumentBytes} bytes`);
+    const bytes = Buffer.byteLength(args);
+    if (bytes > argumentBytes) throw invalid(`${operation}: more than ${argumentBytes} bytes`);
     const manifest = this.parts.functions.get(caller.function);
     if (!manifest) throw invalid("the function is no longer loaded");
-    // Faulty arguments are refused before they wait for room.
-    const checked = readArguments(operation, args);
+    const read = () => this.turns.run(caller.function, () => readArguments(operation, args));
+    // Faulty arguments are refused before they wait for room, unless they are large.
+    const early = bytes > largeBytes ? undefined : await read();
+    signal.throwIfAborted();
     const gate = this.gateOf(caller.function);
     try {
-      return await gate.pass(signal, () => this.perform(caller, manifest, operation, checked, signal));
+      return await gate.pass(signal, bytes, async () => {
+        const checked = early ?? (await read());
+        signal.throwIfAborted();
+        return await this.perform(caller, manifest, operation, checked, signal);
+      });
     } finally {
       if (gate.idle) this.gates.delete(caller.function);
     }
@@ -155,7 +171,8 @@ export class Access implements HostCalls {
   private gateOf(name: string): Gate {
     let gate = this.gates.get(name);
     if (!gate) {
-      gate = new Gate(this.limits.callsAtOnce, this.limits.callsWaiting);
+      const { callsAtOnce: atOnce, callsWaiting: waiting, waitingBytes } = this.limits;
+      gate = new Gate({ atOnce, waiting, waitingBytes });
       this.gates.set(name, gate);
     }
     return gate;

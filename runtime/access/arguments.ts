@@ -5,7 +5,11 @@ import { collectionShape, objectSchema, refSchema } from "./reference.ts";
 
 /** Longest selector: far above a real one, far below what a URL may hold. */
 const selector = z.string().max(2048).optional();
-const patchObject = z.record(z.string(), z.unknown());
+/** Its fields are not visited, since there may be tens of thousands. */
+const patchObject = z.custom<Record<string, unknown>>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  { error: "is not an object" },
+);
 
 /** What each operation takes. The guest's half is `Operations` of the SDK. */
 export const argumentSchemas = {
@@ -81,7 +85,13 @@ export function readArguments<Name extends OperationName>(operation: Name, text:
     value = { ...value, type: "merge" };
   }
   const checked = argumentSchemas[operation].safeParse(value);
-  if (checked.success) return checked.data as ArgumentsOf<Name>;
+  // Of an object its names are checked; it goes out as it came.
+  if (checked.success) return { ...checked.data, ...objectOf(value) } as ArgumentsOf<Name>;
   const [issue] = checked.error.issues;
   throw invalid(issue ? argumentFault(operation, issue, value) : `${operation}: the arguments are wrong`);
 }
+
+const objectOf = (value: unknown): { object?: unknown } => {
+  const { object } = value as { object?: unknown };
+  return object === undefined ? {} : { object };
+};

@@ -4,19 +4,25 @@ interface Waiter {
   readonly enter: () => void;
 }
 
+/** How many calls of a function may be under way, and how many may wait with how many bytes of arguments. */
+export interface GateLimits {
+  readonly atOnce: number;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+}
+
 /**
  * Lets so many calls of one function be under way at once; the rest wait in order, up to a limit, so that a flood
  * costs its own function patience and nobody else anything.
  */
 export class Gate {
-  private readonly atOnce: number;
-  private readonly mostWaiting: number;
+  private readonly limits: GateLimits;
   private readonly waiting: Waiter[] = [];
+  private waitingBytes = 0;
   private underWay = 0;
 
-  constructor(atOnce: number, mostWaiting: number) {
-    this.atOnce = atOnce;
-    this.mostWaiting = mostWaiting;
+  constructor(limits: GateLimits) {
+    this.limits = limits;
   }
 
   /** True while nothing runs or waits: the gate can be forgotten. */
@@ -24,10 +30,10 @@ export class Gate {
     return this.underWay === 0 && this.waiting.length === 0;
   }
 
-  /** Runs the call when there is room. Rejects with the signal's reason if it aborts while waiting. */
-  async pass<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    if (this.underWay < this.atOnce) this.underWay++;
-    else await this.wait(signal);
+  /** Runs the call, whose arguments are so many bytes, when there is room. Rejects with the signal's reason if it aborts while waiting. */
+  async pass<T>(signal: AbortSignal, bytes: number, call: () => Promise<T>): Promise<T> {
+    if (this.underWay < this.limits.atOnce) this.underWay++;
+    else await this.wait(signal, bytes);
     try {
       signal.throwIfAborted();
       return await call();
@@ -36,19 +42,26 @@ export class Gate {
     }
   }
 
-  private wait(signal: AbortSignal): Promise<void> {
-    if (this.waiting.length >= this.mostWaiting) {
-      throw tooMany(`the function has ${this.atOnce} calls under way and ${this.mostWaiting} waiting`);
+  private wait(signal: AbortSignal, bytes: number): Promise<void> {
+    const { atOnce, waiting, waitingBytes } = this.limits;
+    if (this.waiting.length >= waiting) {
+      throw tooMany(`the function has ${atOnce} calls under way and ${waiting} waiting`);
+    }
+    if (this.waitingBytes + bytes > waitingBytes) {
+      throw tooMany(`the function has ${atOnce} calls under way, and ${waitingBytes} bytes of others waiting`);
     }
     signal.throwIfAborted();
+    this.waitingBytes += bytes;
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         enter: () => {
+          this.waitingBytes -= bytes;
           signal.removeEventListener("abort", onAbort);
           resolve();
         },
       };
       const onAbort = () => {
+        this.waitingBytes -= bytes;
         this.waiting.splice(this.waiting.indexOf(waiter), 1);
         reject(signal.reason);
       };

@@ -112,7 +112,7 @@ export class KubeCalls {
     const { mayCreate, body, target } = plan;
     const metadata = (body as { metadata?: { uid?: string } } | undefined)?.metadata;
     const create: Demand = { ...demand, verb: "create" };
-    if (!mayCreate || metadata?.uid !== undefined || isGranted(manifest.permissions, create)) return body;
+    if (!mayCreate || metadata?.uid || isGranted(manifest.permissions, create)) return body;
     // The function's own account has no right to create either; nor may it read where the manifest says nothing of that.
     if (this.parts.ownAccounts && !isGranted(manifest.permissions, { ...demand, verb: "get" })) return body;
     const path = resourcePath(resource, target.namespace, target.name);

@@ -20,11 +20,14 @@ export const refSchema = z.strictObject({
 /** What names a kind's collection. */
 export const collectionShape = { apiVersion, kind, namespace: namespaceName.optional() };
 
-/** An object to be written: only what makes its path is looked at, the rest is the API server's to judge. */
-export const objectSchema = z.looseObject({
+/**
+ * An object to be written: only what makes its path is looked at, the rest is the API server's to judge. The result lacks the
+ * rest: to visit tens of thousands of fields takes longer than the parent should stand still.
+ */
+export const objectSchema = z.object({
   apiVersion,
   kind,
-  metadata: z.looseObject({
+  metadata: z.object({
     name: objectName.optional(),
     generateName: z.string().max(253).optional(),
     namespace: namespaceName.optional(),

@@ -10,13 +10,13 @@ describe("a gate", () => {
         fc.integer({ min: 1, max: 4 }),
         fc.array(fc.nat(20), { maxLength: 30 }),
         async (atOnce, ends) => {
-          const gate = new Gate(atOnce, 100);
+          const gate = new Gate({ atOnce, waiting: 100, waitingBytes: 100 });
           const signal = new AbortController().signal;
           const open: (() => void)[] = [];
           const started: number[] = [];
           let most = 0;
           const passing = ends.map((_end, index) =>
-            gate.pass(signal, async () => {
+            gate.pass(signal, 1, async () => {
               started.push(index);
               const { promise, resolve } = Promise.withResolvers<void>();
               open.push(resolve);
@@ -39,12 +39,12 @@ describe("a gate", () => {
   });
 
   it("gives the place of a call that is ended while it waits to the next", async () => {
-    const gate = new Gate(1, 2);
+    const gate = new Gate({ atOnce: 1, waiting: 2, waitingBytes: 2 });
     const first = Promise.withResolvers<void>();
     const ended = new AbortController();
-    const running = gate.pass(new AbortController().signal, () => first.promise);
-    const waiting = gate.pass(ended.signal, async () => "never");
-    const next = gate.pass(new AbortController().signal, async () => "next");
+    const running = gate.pass(new AbortController().signal, 1, () => first.promise);
+    const waiting = gate.pass(ended.signal, 1, async () => "never");
+    const next = gate.pass(new AbortController().signal, 1, async () => "next");
     ended.abort(new Error("over"));
     await expect(waiting).rejects.toThrow("over");
     first.resolve();

@@ -189,6 +189,14 @@ describe("a write that could create", () => {
     expect(received.map(({ method }) => method)).toEqual(["GET", "GET"]);
   });
 
+  it("is no less refused where the object carries an empty uid, which the API server takes for none", async () => {
+    const { call, received } = await accessTo({ manifest: mayPatch, script: () => undefined });
+    const bare = { ...object, metadata: { ...object.metadata, uid: "" } };
+    expect(errorOf(await call("kube.apply", { object: bare })).type).toBe("ForbiddenError");
+    expect(errorOf(await call("kube.update", { object: bare })).type).toBe("NotFoundError");
+    expect(received.map(({ method }) => method)).toEqual(["GET", "GET"]);
+  });
+
   it("goes out as it is where the object carries its uid already", async () => {
     const { call, received } = await accessTo({ manifest: mayPatch });
     await call("kube.update", { object: { ...object, metadata: { ...object.metadata, uid: "u1" } } });

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { ReadingTurns } from "../../runtime/access/reading-turns.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { accessTo, caller, errorOf, everything } from "./api-server.ts";
+
+const granted = { permissions: [everything] };
+/** An object of so many fields, each of another name: nothing of its length takes longer to read. */
+const objectOf = (fields: number) => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "settings", namespace: "demo" },
+  data: Object.fromEntries(Array.from({ length: fields }, (_, field) => [`key-${field}`, 1])),
+});
+
+/** The longest that work kept this thread from its event loop, until `stop`; milliseconds of its CPU time. */
+function watchLoop() {
+  const cpuMs = () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  };
+  let worst = 0;
+  let at = cpuMs();
+  let isOver = false;
+  const turn = () => {
+    worst = Math.max(worst, cpuMs() - at);
+    at = cpuMs();
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  return {
+    stop: () => {
+      isOver = true;
+      return worst;
+    },
+  };
+}
+
+describe("a flood of large calls", () => {
+  it("keeps the runtime from its other work no longer than a few of them take", async () => {
+    const { access, attempt, received } = await accessTo({ manifest: granted });
+    const args = JSON.stringify({ object: objectOf(20_000) });
+    const call = () => access.call(caller, "kube.create", args, attempt.signal);
+    for (let warm = 0; warm < 5; warm++) await call();
+    const startedAt = process.threadCpuUsage();
+    await call();
+    const { user, system } = process.threadCpuUsage(startedAt);
+    const loop = watchLoop();
+    const replies = await Promise.all(Array.from({ length: 32 }, call));
+    const worst = loop.stop();
+    expect(replies.every(({ ok }) => ok)).toBe(true);
+    expect(received.length).toBe(38);
+    expect(worst).toBeLessThan(8 * ((user + system) / 1000));
+  });
+
+  it("waits up to a limit of bytes, and is refused beyond it", async () => {
+    const { call } = await accessTo({ manifest: granted, limits: { callsAtOnce: 1, waitingBytes: 1_000_000 } });
+    const text = { ...objectOf(0), data: { text: "x".repeat(300_000) } };
+    const replies = await Promise.all(Array.from({ length: 6 }, () => call("kube.create", { object: text })));
+    expect(replies.filter(({ ok }) => ok).length).toBe(4);
+    for (const reply of replies.filter(({ ok }) => !ok)) expect(errorOf(reply).type).toBe("TooManyRequestsError");
+  });
+});
+
+describe("readings that take long", () => {
+  it("are done by turns of the functions, one in a turn of the event loop", async () => {
+    let now = 0;
+    const turns = new ReadingTurns({ ...systemClock, monotonic: () => now });
+    const order: string[] = [];
+    const read = (name: string) =>
+      turns.run(name, () => {
+        order.push(name);
+        now += 20;
+      });
+    const all = Promise.all([read("f"), read("f"), read("f"), read("f"), read("g"), read("g")]);
+    expect(order).toEqual(["f"]);
+    await all;
+    expect(order).toEqual(["f", "f", "g", "f", "g", "f"]);
+  });
+
+  it("that fail leave the others theirs", async () => {
+    const turns = new ReadingTurns(systemClock);
+    const bad = turns.run("f", () => JSON.parse("{"));
+    await expect(bad).rejects.toThrow(SyntaxError);
+    expect(await turns.run("f", () => 1)).toBe(1);
+  });
+});
