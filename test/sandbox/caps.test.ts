@@ -55,8 +55,9 @@ describe("one event", () => {
         const data = Object.fromEntries(Array.from({ length: e.object.fields }, (_, field) => ["k" + field, 1]));
         await ctx.kube.create({ apiVersion: "v1", kind: "ConfigMap", data });
       };`,
+      { cpuMs: 10_000 },
     );
-    const run = (fields: number) => stage.run("f", { body: Buffer.from(JSON.stringify({ fields })) });
+    const run = (fields: number) => stage.run("f", { body: Buffer.from(JSON.stringify({ fields })), timeoutMs: 15_000 });
     expect((await run(39_000)).type).toBe("ok");
     expect(stage.calls.length).toBe(1);
     expect(await run(41_000)).toMatchObject({

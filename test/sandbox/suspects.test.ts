@@ -43,14 +43,15 @@ function watchedStage() {
 }
 
 /** Holds its isolate's thread for long, in an entry that is allowed to. */
-const busy = "export default () => { const until = Date.now() + 1500; while (Date.now() < until); };";
+const busyFor = (ms: number) => `export default () => { const until = Date.now() + ${ms}; while (Date.now() < until); };`;
+const busy = busyFor(1500);
 const limits = { cpuMs: 20_000 };
 
 describe("when an executor dies with several functions inside", () => {
   it("the one whose broken limit its thread has not heeded yet is charged, whoever else has been inside for long", async () => {
     const { stage, inside } = watchedStage();
     await stage.load("hog", 'export default () => [...".".repeat(5e8)].length;', { cpuMs: 50 });
-    await stage.load("innocent", busy, limits);
+    await stage.load("innocent", busyFor(15_000), limits);
     const [executor] = await stage.sandbox.executors();
     const innocent = stage.run("innocent", { timeoutMs: 30_000 });
     const hog = stage.run("hog", { timeoutMs: 30_000 });
