@@ -57,7 +57,8 @@ describe("one event", () => {
       };`,
       { cpuMs: 10_000 },
     );
-    const run = (fields: number) => stage.run("f", { body: Buffer.from(JSON.stringify({ fields })), timeoutMs: 15_000 });
+    const run = (fields: number) =>
+      stage.run("f", { body: Buffer.from(JSON.stringify({ fields })), timeoutMs: 15_000 });
     expect((await run(39_000)).type).toBe("ok");
     expect(stage.calls.length).toBe(1);
     expect(await run(41_000)).toMatchObject({

@@ -43,7 +43,8 @@ function watchedStage() {
 }
 
 /** Holds its isolate's thread for long, in an entry that is allowed to. */
-const busyFor = (ms: number) => `export default () => { const until = Date.now() + ${ms}; while (Date.now() < until); };`;
+const busyFor = (ms: number) =>
+  `export default () => { const until = Date.now() + ${ms}; while (Date.now() < until); };`;
 const busy = busyFor(1500);
 const limits = { cpuMs: 20_000 };
 
