@@ -11,7 +11,7 @@ const ownerOf = (owner: Body, rest: object = {}) => ({
   ...rest,
 });
 
-describeControllers("a namespace", () => {
+describeControllers("a namespace", { concurrent: true }, () => {
   test("is Active, carries its name as a label, and has the finalizer kubernetes", async () => {
     const name = await createNamespace();
     expect(await admin.get(`/api/v1/namespaces/${name}`)).toMatchObject({
@@ -79,7 +79,7 @@ describeControllers("a namespace", () => {
   });
 });
 
-describeControllers("an owned object", () => {
+describeControllers("an owned object", { concurrent: true }, () => {
   test("goes when its last owner is deleted", async () => {
     const namespace = await createNamespace();
     const owner = await admin.post(at(namespace, "configmaps"), { metadata: { name: "owner" } });

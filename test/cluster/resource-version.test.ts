@@ -94,7 +94,7 @@ describe("a resourceVersion", () => {
     expect(reply.body.message).toContain("soon");
   });
 
-  test("of the future gives a list 504 with a cause that says so", async () => {
+  test.concurrent("of the future gives a list 504 with a cause that says so", async () => {
     const reply = await admin.reply("GET", path, {
       query: { resourceVersion: future, resourceVersionMatch: "NotOlderThan" },
     });
@@ -111,7 +111,7 @@ describe("a resourceVersion", () => {
     expect(reply.body.message).toMatch(/Too large resource version: 9000000000000, current: \d+$/);
   });
 
-  test("of the future gives a get 504 too", async () => {
+  test.concurrent("of the future gives a get 504 too", async () => {
     const reply = await admin.reply("GET", `${path}/one`, { query: { resourceVersion: future } });
     expect(reply.status).toBe(504);
     expect(reply.body.details.causes[0].reason).toBe("ResourceVersionTooLarge");

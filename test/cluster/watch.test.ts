@@ -85,42 +85,45 @@ describe("a watch", () => {
     expect(brief(await watch.next())).toBe("ADDED a");
   });
 
-  test("ends clean when its timeoutSeconds are over", async () => {
-    using watch = await admin.watch(path, { resourceVersion: await start(), timeoutSeconds: 1 });
-    expect(watch.status).toBe(200);
-    expect(await watch.ended()).toBe("clean");
-  });
-
-  test("gets a bookmark before its timeout that passes the changes its selector hides", async () => {
-    const query = { labelSelector: "never=set", allowWatchBookmarks: true, timeoutSeconds: 4 };
-    using watch = await admin.watch(path, { resourceVersion: await start(), ...query });
-    const hidden = await start();
-    const events = await watch.untilEnd();
-    expect(new Set(events.map((event) => event.type))).toEqual(new Set(["BOOKMARK"]));
-    const { object } = events.at(-1) ?? {};
-    expect(object).toMatchObject({ kind: "Secret", apiVersion: "v1" });
-    expect(object?.metadata.name).toBeUndefined();
-    expect(BigInt(object?.metadata.resourceVersion ?? 0)).toBeGreaterThanOrEqual(BigInt(hidden));
-  });
-
-  test("gets no bookmark unless it asks", async () => {
-    using watch = await admin.watch(path, {
-      resourceVersion: await start(),
-      labelSelector: "never=set",
-      timeoutSeconds: 3,
+  // Those that last their whole timeout, at once.
+  describe.concurrent("with a timeout", () => {
+    test("ends clean when it is over", async () => {
+      using watch = await admin.watch(path, { resourceVersion: await start(), timeoutSeconds: 1 });
+      expect(watch.status).toBe(200);
+      expect(await watch.ended()).toBe("clean");
     });
-    expect(await watch.untilEnd()).toEqual([]);
-  });
 
-  test("from a future resourceVersion is accepted and stays silent", async () => {
-    using watch = await admin.watch(path, {
-      resourceVersion: "9000000000000",
-      allowWatchBookmarks: true,
-      timeoutSeconds: 3,
+    test("gets a bookmark before it that passes the changes its selector hides", async () => {
+      const query = { labelSelector: "never=set", allowWatchBookmarks: true, timeoutSeconds: 4 };
+      using watch = await admin.watch(path, { resourceVersion: await start(), ...query });
+      const hidden = await start();
+      const events = await watch.untilEnd();
+      expect(new Set(events.map((event) => event.type))).toEqual(new Set(["BOOKMARK"]));
+      const { object } = events.at(-1) ?? {};
+      expect(object).toMatchObject({ kind: "Secret", apiVersion: "v1" });
+      expect(object?.metadata.name).toBeUndefined();
+      expect(BigInt(object?.metadata.resourceVersion ?? 0)).toBeGreaterThanOrEqual(BigInt(hidden));
     });
-    expect(watch.status).toBe(200);
-    await start();
-    expect(await watch.untilEnd()).toEqual([]);
+
+    test("gets no bookmark unless it asks", async () => {
+      using watch = await admin.watch(path, {
+        resourceVersion: await start(),
+        labelSelector: "never=set",
+        timeoutSeconds: 3,
+      });
+      expect(await watch.untilEnd()).toEqual([]);
+    });
+
+    test("from a future resourceVersion is accepted and stays silent", async () => {
+      using watch = await admin.watch(path, {
+        resourceVersion: "9000000000000",
+        allowWatchBookmarks: true,
+        timeoutSeconds: 3,
+      });
+      expect(watch.status).toBe(200);
+      await start();
+      expect(await watch.untilEnd()).toEqual([]);
+    });
   });
 
   test("from a resourceVersion that is not a number is refused", async () => {

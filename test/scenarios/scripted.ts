@@ -33,6 +33,9 @@ export function item(name: string, resourceVersion: number, v: string | number =
   return { kind: "ConfigMap", apiVersion: "v1", metadata, data: { v: String(v) } };
 }
 
+/** A source's wait after so many failures in a row: 0.8 s, doubled each time, and its jitter's middle. Milliseconds. */
+const backOffMs = (failures: number): number => 800 * 2 ** (failures - 1) * 1.5;
+
 export class Scripted {
   readonly server: ScriptedServer;
   readonly runtime: Installation;
@@ -77,6 +80,12 @@ export class Scripted {
     this.newest = Math.max(this.newest, resourceVersion);
     const stream = (await this.server.request(isInitial, count)).stream();
     return stream.lines(...items.map((each) => event("ADDED", each)), bookmark(resourceVersion, true));
+  }
+
+  /** Resolves once the source waits after `from` to `to` failures in a row; it need not wait to the end. */
+  async backedOff(from = 1, to = 3): Promise<void> {
+    const waits = [backOffMs(from), backOffMs(to) + 1] as const;
+    await this.runtime.sees("it backs off", () => this.runtime.clock.cutShort(...waits) > 0);
   }
 
   /** The `count`th watch that resumes from a position. */
