@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { KubeConfig } from "@kubernetes/client-node";
 import type { Access } from "./client.ts";
 
 /** A kubeconfig (JSON is YAML) with one context, for `kubectl` or any other client. */
@@ -19,6 +18,8 @@ export function kubeconfigOf(access: Access, namespace = "default"): string {
 
 /** The current context of a kubeconfig file; exec plugins and token files are asked once. */
 export async function accessOf(path: string): Promise<Access> {
+  // Here alone, since loading it takes each file that only writes kubeconfigs 450 ms.
+  const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
   config.loadFromString(readFileSync(path, "utf8"));
   const cluster = config.getCurrentCluster();
