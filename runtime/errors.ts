@@ -101,6 +101,10 @@ export const errorCodes = {
     "the kind cannot be listed and watched",
     "name a kind that `kubectl get --watch` can follow",
   ),
+  WF_KUBE_CLUSTER_SCOPED: user(
+    "the kind is not in namespaces, though the trigger chooses some",
+    "leave out the trigger's namespaceSelector",
+  ),
   WF_KUBE_FORBIDDEN: user(
     "an account may not do at the API server what it must",
     "`watchfire doctor` says what is missing, and the command that grants it; nothing need be restarted",

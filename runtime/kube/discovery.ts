@@ -122,6 +122,14 @@ export function assertWatchable(resource: Resource): void {
   });
 }
 
+/** Throws WF_KUBE_CLUSTER_SCOPED for a kind that is in no namespace: a watch of one would be a watch of everything. */
+export function assertIn(namespace: string | undefined, resource: Resource): void {
+  if (namespace === undefined || resource.namespaced) return;
+  throw new WatchfireError("WF_KUBE_CLUSTER_SCOPED", {
+    what: `${apiVersionOf(resource)} ${resource.kind} is not in namespaces, so not in ${namespace}`,
+  });
+}
+
 /** `v1` or `apps/v1`. */
 export function apiVersionOf(of: Pick<Resource, "group" | "version">): string {
   return of.group === "" ? of.version : `${of.group}/${of.version}`;

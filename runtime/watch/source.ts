@@ -2,7 +2,7 @@ import { type Clock, pause, type Random } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { abortable } from "../kube/abortable.ts";
 import type { DefinedKind } from "../kube/cluster-facts.ts";
-import { assertWatchable, type Discovery, splitApiVersion } from "../kube/discovery.ts";
+import { assertIn, assertWatchable, type Discovery, splitApiVersion } from "../kube/discovery.ts";
 import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { Audience } from "./audience.ts";
@@ -135,8 +135,11 @@ export class Source {
   get stream(): Stream | undefined {
     const { session } = this.intake;
     if (!session || !this.resource || this.standing.state !== "watching") return undefined;
-    const namespace = this.resource.namespaced ? this.spec.namespace : undefined;
-    return { resource: this.resource, namespace, reconnect: () => session.end({ type: "closed", by: "revoked" }) };
+    return {
+      resource: this.resource,
+      namespace: this.spec.namespace,
+      reconnect: () => session.end({ type: "closed", by: "revoked" }),
+    };
   }
 
   status(): SourceStatus {
@@ -171,6 +174,7 @@ export class Source {
     }
     try {
       assertWatchable(lookup.resource);
+      assertIn(this.spec.namespace, lookup.resource);
     } catch (error) {
       if (!(error instanceof WatchfireError)) throw error;
       discovery.invalidate(this.spec.apiVersion);

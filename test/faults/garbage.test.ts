@@ -91,6 +91,15 @@ test("a kind that cannot be watched is refused with a code", async () => {
   expect(message).toContain("v1 Binding has no verb list and no verb watch");
 });
 
+test("a kind without namespaces is not watched where some are named, since all of it would be told", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.watches.subscribe({ apiVersion: "v1", kind: "Node", namespace: "team-a" }, new RecordingSubscriber());
+  const { cause, message } = await fixture.observer.entered("degraded");
+  expect(cause).toBe("WF_KUBE_CLUSTER_SCOPED");
+  expect(message).toContain("v1 Node is not in namespaces, so not in team-a");
+  expect(fixture.server.count(({ path }) => path.includes("nodes"))).toBe(0);
+});
+
 test("an object of 1.5 MB arrives whole", async () => {
   const { fixture, subscriber, request } = await resuming();
   await using _ = fixture;
