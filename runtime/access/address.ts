@@ -21,6 +21,7 @@ const special = [
   "224.0.0.0/4",
   "240.0.0.0/4",
   "::/96",
+  "64:ff9b:1::/48",
   "100::/64",
   "2001::/23",
   "2001:db8::/32",
@@ -39,7 +40,6 @@ const inside = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"
 const carriers = [
   { prefix: "::ffff:0:0/96", group: 6 },
   { prefix: "64:ff9b::/96", group: 6 },
-  { prefix: "64:ff9b:1::/48", group: 6 },
   { prefix: "2002::/16", group: 1 },
 ].map(({ prefix, group }) => ({ list: listOf([prefix]), group }));
 

@@ -90,7 +90,7 @@ export class EventRecorder {
     const collection = { group: "", version: "v1", plural: "events", namespaced: true };
     const lastTimestamp = timestamp(clock);
     const counted = { count: series.count, lastTimestamp };
-    const common = { timeoutMs, signal, query: { fieldManager: "watchfire" } };
+    const common = { purpose: "call" as const, timeoutMs, signal, query: { fieldManager: "watchfire" } };
     if (series.name !== undefined) {
       const request: KubeRequest = {
         ...common,

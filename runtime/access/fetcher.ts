@@ -47,10 +47,10 @@ export class Fetcher {
         (error: Error) => callback(error, "", 0),
       );
     };
-    // A connection that stays open goes to an address that was checked when it was made.
+    // A connection that stays open goes to an address that was checked when it was made. There are as many as the functions'
+    // gates let through: with fewer, one function could hold them all, and another would wait for its answers.
     this.agent = new Agent({
       connect: { lookup, timeout: connectTimeoutMs },
-      connections: 16,
       maxHeaderSize: 32 * 1024,
     });
   }

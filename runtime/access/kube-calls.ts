@@ -55,6 +55,7 @@ export class KubeCalls {
     const body = await this.pinned(manifest, plan, resource, demand, signal);
     const { target, subresource, method, contentType } = plan;
     const request: KubeRequest = {
+      purpose: "call",
       method,
       path: resourcePath(resource, target.namespace, target.name, subresource),
       query: { ...plan.query, fieldManager: writes(method) ? fieldManager(manifest.name) : undefined },
@@ -117,7 +118,7 @@ export class KubeCalls {
     if (this.parts.ownAccounts && !isGranted(manifest.permissions, { ...demand, verb: "get" })) return body;
     const path = resourcePath(resource, target.namespace, target.name);
     try {
-      const request: KubeRequest = { method: "GET", path, timeoutMs: this.parts.timeoutMs, signal };
+      const request: KubeRequest = { purpose: "call", method: "GET", path, timeoutMs: this.parts.timeoutMs, signal };
       const transport = this.parts.transportOf(manifest.name);
       const existing = await transport.json<{ metadata: { uid: string } }>(request, this.parts.answerLimit);
       return { ...body, metadata: { ...metadata, uid: existing.metadata.uid } };

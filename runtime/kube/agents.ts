@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import type { Clock, Timer } from "../clock.ts";
 import type { TlsMaterial } from "./identity.ts";
+import type { KubeRequest } from "./transport.ts";
 
 /** A dead peer is found in about 25 s: Node probes ten times, a second apart, after this long without traffic. */
 const keepAliveDelayMs = 15_000;
@@ -11,20 +12,19 @@ const restConnections = 16;
 /** Agents of replaced certificates are closed after the longest watch that may still use them. */
 const retireMs = 600_000;
 
-interface Pair {
-  readonly rest: Dispatcher;
-  readonly watch: Dispatcher;
-}
+type Purpose = NonNullable<KubeRequest["purpose"]>;
+type Agency = Readonly<Record<Purpose, Dispatcher>>;
 
 /**
  * The connections to one server. Requests with the same TLS material share an agent; a rotated certificate gets new
  * ones and the old are closed 10 minutes later. Watches have an agent of their own, on HTTP/1.1, so that each holds
- * one connection: a stalled or slow one cannot hold up another.
+ * one connection: a stalled or slow one cannot hold up another. So have functions' calls, as many connections as are asked
+ * for: their number is bounded where they are made, and one function could hold all of a smaller number.
  */
 export class Agents {
   private readonly proxy: string | undefined;
   private readonly clock: Clock;
-  private readonly pairs = new Map<string, Pair>();
+  private readonly agencies = new Map<string, Agency>();
   private readonly retiring = new Set<Timer>();
   /** What each user of the pool has now: the runtime, and all functions' accounts together. */
   private readonly current = new Map<string, { readonly tls: TlsMaterial; readonly key: string }>();
@@ -36,25 +36,25 @@ export class Agents {
   }
 
   /** The agent for these credentials and this purpose. Only a user's own newer material retires what that user had. */
-  for(tls: TlsMaterial, purpose: "rest" | "watch", user = ""): Dispatcher {
+  for(tls: TlsMaterial, purpose: Purpose, user = ""): Dispatcher {
     const before = this.current.get(user);
     const key = before && tls === before.tls ? before.key : hash(tls);
     this.current.set(user, { tls, key });
-    let pair = this.pairs.get(key);
-    if (!pair) {
-      pair = { rest: this.agent(tls, restConnections), watch: this.agent(tls, undefined) };
-      this.pairs.set(key, pair);
+    let agency = this.agencies.get(key);
+    if (!agency) {
+      agency = { rest: this.agent(tls, restConnections), watch: this.agent(tls), call: this.agent(tls) };
+      this.agencies.set(key, agency);
     }
     if (before && before.key !== key) this.retire(before.key);
-    return pair[purpose];
+    return agency[purpose];
   }
 
   async close(): Promise<void> {
     for (const timer of this.retiring) timer.cancel();
     this.retiring.clear();
-    const pairs = [...this.pairs.values()];
-    this.pairs.clear();
-    await Promise.all(pairs.flatMap((pair) => [pair.rest.destroy(), pair.watch.destroy()]));
+    const agents = [...this.agencies.values()].flatMap((agency) => Object.values(agency));
+    this.agencies.clear();
+    await Promise.all(agents.map((agent) => agent.destroy()));
   }
 
   private retire(key: string): void {
@@ -62,18 +62,17 @@ export class Agents {
       retireMs,
       () => {
         this.retiring.delete(timer);
-        const pair = this.pairs.get(key);
-        if (!pair || [...this.current.values()].some((each) => each.key === key)) return;
-        this.pairs.delete(key);
-        void pair.rest.close();
-        void pair.watch.close();
+        const agency = this.agencies.get(key);
+        if (!agency || [...this.current.values()].some((each) => each.key === key)) return;
+        this.agencies.delete(key);
+        for (const agent of Object.values(agency)) void agent.close();
       },
       { unref: true },
     );
     this.retiring.add(timer);
   }
 
-  private agent(tls: TlsMaterial, connections: number | undefined): Dispatcher {
+  private agent(tls: TlsMaterial, connections?: number): Dispatcher {
     const options = {
       allowH2: false,
       pipelining: 1,

@@ -99,7 +99,7 @@ export class HttpTransport implements SharedTransport {
     const limit = new RequestLimit(this.options.clock, request, watch);
     try {
       const credentials = await abortable(this.credentials(), limit.signal);
-      const response = await this.agents.for(credentials.tls, watch ? "watch" : "rest", this.lent?.user).request({
+      const response = await this.agents.for(credentials.tls, request.purpose ?? "rest", this.lent?.user).request({
         origin: this.origin,
         path: this.prefix + request.path + queryString(request.query),
         method: request.method,

@@ -9,8 +9,11 @@ export interface KubeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
   readonly signal?: AbortSignal;
-  /** `watch`: a connection of its own, no body timeout, identity encoding. Default `rest`. */
-  readonly purpose?: "rest" | "watch";
+  /**
+   * `watch`: a connection of its own, no body timeout, identity encoding. `call`: as `rest`, over other connections, so that
+   * what a function asks for keeps nothing of the runtime's own waiting. Default `rest`.
+   */
+  readonly purpose?: "rest" | "watch" | "call";
   /** Whole-request limit in milliseconds for `rest`; default 30 000. */
   readonly timeoutMs?: number;
 }

@@ -74,14 +74,15 @@ export async function apiServer(script: Script = () => ({ body: {} })) {
     send(answer.status ?? 200, answer.body, answer.headers);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const transport = connectDirect({ server: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = connectDirect({ server: origin });
   onTestFinished(async () => {
     await transport.close();
     server.closeAllConnections();
     server.close();
   });
   /** `received`: all but discovery. `asked`: the path of every request, discovery included. */
-  return { transport, received, asked };
+  return { transport, origin, received, asked };
 }
 
 /** A manifest of which only the powers matter. */

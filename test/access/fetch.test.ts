@@ -133,6 +133,8 @@ describe("fetch", () => {
     "::ffff:127.0.0.1",
     "::ffff:a00:1",
     "64:ff9b::169.254.169.254",
+    // Who translates under this prefix may look for the IPv4 address elsewhere in it.
+    "64:ff9b:1:a00:0:100:808:808",
     "2002:7f00:1::",
     "::127.0.0.1",
   ])("is refused where a declared name leads to %s", async (address) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ReadingTurns } from "../../runtime/access/reading-turns.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { accessTo, caller, errorOf, everything } from "./api-server.ts";
+import { accessTo, apiServer, caller, errorOf, everything, manifestOf } from "./api-server.ts";
 
 const granted = { permissions: [everything] };
 /** An object of so many fields, each of another name: nothing of its length takes longer to read. */
@@ -58,6 +58,43 @@ describe("a flood of large calls", () => {
     const replies = await Promise.all(Array.from({ length: 6 }, () => call("kube.create", { object: text })));
     expect(replies.filter(({ ok }) => ok).length).toBe(4);
     for (const reply of replies.filter(({ ok }) => !ok)) expect(errorOf(reply).type).toBe("TooManyRequestsError");
+  });
+});
+
+describe("a function whose calls are answered slowly", () => {
+  it("keeps neither the runtime nor another function from the API server", async () => {
+    const { access, attempt, functions, transport, received } = await accessTo({
+      manifest: granted,
+      script: ({ path }) => (path.endsWith("/slow") ? "never" : { body: {} }),
+    });
+    functions.set("g", { ...manifestOf(granted), name: "g" });
+    const get = (name: string, object: string) => {
+      const ref = { apiVersion: "v1", kind: "ConfigMap", name: object, namespace: "demo" };
+      return access.call({ ...caller, function: name }, "kube.get", JSON.stringify({ ref }), attempt.signal);
+    };
+    const slow = Promise.all(Array.from({ length: 20 }, () => get("f", "slow")));
+    await expect.poll(() => received.length).toBe(16);
+    expect((await get("g", "settings")).ok).toBe(true);
+    expect(await transport.json({ method: "GET", path: "/api/v1" })).toMatchObject({ kind: "APIResourceList" });
+    attempt.abort(new Error("over"));
+    await slow;
+  });
+
+  it("keeps no other function from the host that it fetches from", async () => {
+    const server = await apiServer(({ path }) => (path === "/slow" ? "never" : { body: {} }));
+    const port = Number(new URL(server.origin).port);
+    const egress = [{ host: "127.0.0.1", ports: [port] }];
+    const { access, attempt, functions } = await accessTo({ manifest: { egress } });
+    functions.set("g", { ...manifestOf({ egress }), name: "g" });
+    const fetch = (name: string, path: string) => {
+      const args = JSON.stringify({ url: `${server.origin}${path}` });
+      return access.call({ ...caller, function: name }, "fetch", args, attempt.signal);
+    };
+    const slow = Promise.all(Array.from({ length: 20 }, () => fetch("f", "/slow")));
+    await expect.poll(() => server.received.length).toBe(16);
+    expect((await fetch("g", "/quick")).ok).toBe(true);
+    attempt.abort(new Error("over"));
+    await slow;
   });
 });
 
