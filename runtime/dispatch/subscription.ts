@@ -151,7 +151,7 @@ export class Subscription implements Subscriber, MarkOwner {
 
   private pass(resourceVersion: string): void {
     if (this.closed) return;
-    this.suspect = false;
+    this.trustFrom(resourceVersion);
     this.mark.push({ resourceVersion, outstanding: 0, firm: true });
     this.moved();
   }
@@ -294,12 +294,21 @@ export class Subscription implements Subscriber, MarkOwner {
       }
       yield;
     }
-    this.suspect = false;
+    if (entry.rewinds) this.suspect = false;
+    else this.trustFrom(gap.to);
     this.settle(entry);
     if (this.recorded) return;
     void commits.sync().then(() => {
       this.recorded = true;
     });
+  }
+
+  /**
+   * All up to here has come. What comes next is news, unless the server that says so lags behind the one that the process
+   * before this one had listened to.
+   */
+  private trustFrom(resourceVersion: string): void {
+    if (this.suspectUpTo === undefined || !isAfter(this.suspectUpTo, resourceVersion)) this.suspect = false;
   }
 
   /** Whether it must have come before: the last list covers it, or the mark is past it. */

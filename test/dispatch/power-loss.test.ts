@@ -38,6 +38,19 @@ describe("after a power loss", () => {
     expect(it.runner.told).toEqual(["Added a@11 !", "Added b@12 !", "Added c@13"]);
   });
 
+  it("a bookmark and a list of a server that lags behind that end no doubt", async () => {
+    const it = await restored();
+    it.subscription.serverIsAt("12");
+    it.subscription.bookmark("10");
+    it.subscription.change(change("Added", "a", 11));
+    await it.list(11, [change("Added", "a", 11)]);
+    it.subscription.change(change("Added", "b", 12));
+    it.subscription.bookmark("12");
+    it.subscription.change(change("Added", "c", 13));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11 !", "Added b@12 !", "Added c@13"]);
+  });
+
   it("what was received flagged and not handled is flagged after a drain, too", async () => {
     const it = await restored(one);
     it.subscription.serverIsAt("12");
