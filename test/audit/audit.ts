@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Client } from "../cluster/client.ts";
 import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
-import { type Fact, namespaces, readDeliveries, readFacts, revision } from "./ledger.ts";
+import { type Fact, namespaces, readDeliveries, readFacts, revision, written } from "./ledger.ts";
 import { type Gap, judge, type Verdict } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
@@ -138,22 +138,35 @@ const quietMs = 1000;
 /** How long the runtime may go without a delivery before the audit takes what is missing as missed, in milliseconds. */
 const patienceMs = 15_000;
 
+/** How often deliveries are read, in milliseconds: there may be thousands. */
+const settlePollMs = 200;
+
 /** The verdict once nothing is missing any more, or once the runtime delivers nothing any more. */
-export async function settled(client: Client, facts: readonly Fact[], gaps: readonly Gap[]): Promise<Verdict> {
+export async function settled(
+  client: Client,
+  facts: readonly Fact[],
+  gaps: readonly Gap[],
+  where = namespaces,
+): Promise<Verdict> {
   let count = -1;
   let changedAt = performance.now();
-  return until("the runtime catches up", 300_000, async () => {
-    const deliveries = await readDeliveries(client);
-    if (deliveries.length !== count) {
-      count = deliveries.length;
-      changedAt = performance.now();
-      return undefined;
-    }
-    const quietFor = performance.now() - changedAt;
-    if (quietFor < quietMs) return undefined;
-    const current = judge(facts, deliveries, gaps);
-    return (current.missed.length === 0 || quietFor > patienceMs) && current;
-  });
+  return until(
+    "the runtime catches up",
+    300_000,
+    async () => {
+      const deliveries = await readDeliveries(client, where);
+      if (deliveries.length !== count) {
+        count = deliveries.length;
+        changedAt = performance.now();
+        return undefined;
+      }
+      const quietFor = performance.now() - changedAt;
+      if (quietFor < quietMs) return undefined;
+      const current = judge(facts, deliveries, gaps);
+      return (current.missed.length === 0 || quietFor > patienceMs) && current;
+    },
+    settlePollMs,
+  );
 }
 
 /** The verdict in a line, and the first faults of each kind below it. */
@@ -164,12 +177,6 @@ export function describe(verdict: Verdict): string {
   const examples = faults.flatMap(([kind, list]) => list.slice(0, 10).map((line) => `\n    ${kind}: ${line}`));
   const { facts, deliveries, flagged, synthetic } = verdict;
   return `${facts} changes, ${deliveries} deliveries, ${flagged} flagged, ${synthetic} synthetic: ${counts}${examples.join("")}`;
-}
-
-/** How many deliveries are written down. */
-export async function written(client: Client): Promise<number> {
-  const page = await client.get(`/api/v1/namespaces/${namespaces.records}/configmaps`, { limit: 1 });
-  return page.items.length + Number(page.metadata.remainingItemCount ?? 0);
 }
 
 export function isFaultless({ missed, unflagged, disordered, invented }: Verdict): boolean {

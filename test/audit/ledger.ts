@@ -24,15 +24,25 @@ export interface Delivery {
   readonly writtenAt: number;
 }
 
-export const namespaces = { objects: "audit", records: "audit-records" } as const;
+/** Where the objects are that the writer works on, and where the handler writes its deliveries down. */
+export interface Namespaces {
+  readonly objects: string;
+  /** The objects' namespace with `-records` after it, which is where the handler looks for it. */
+  readonly records: string;
+}
+
+export const namespacesOf = (objects: string): Namespaces => ({ objects, records: `${objects}-records` });
+
+/** Those that the manifest of the function `recorder` names. */
+export const namespaces = namespacesOf("audit");
 /** The cluster's own ConfigMap in every namespace; the recorder leaves it out as well. */
 const foreign = "kube-root-ca.crt";
 
 const types = { ADDED: "Added", MODIFIED: "Modified", DELETED: "Deleted" } as const;
 
 /** Every change after a resourceVersion, from the history that the cluster still has. */
-export async function readFacts(client: Client, after: number): Promise<Fact[]> {
-  const path = `/api/v1/namespaces/${namespaces.objects}/configmaps`;
+export async function readFacts(client: Client, after: number, { objects } = namespaces): Promise<Fact[]> {
+  const path = `/api/v1/namespaces/${objects}/configmaps`;
   // The server ends the watch after a second: until then it has sent all that there is.
   using watch = await client.watch(path, { resourceVersion: after, timeoutSeconds: 1 });
   if (watch.refusal) throw new Error(`the cluster refuses its history after ${after}: ${watch.refusal.message}`);
@@ -45,11 +55,11 @@ export async function readFacts(client: Client, after: number): Promise<Fact[]> 
 }
 
 /** Everything the handler has written so far, in the order it was written. */
-export async function readDeliveries(client: Client): Promise<Delivery[]> {
+export async function readDeliveries(client: Client, { records } = namespaces): Promise<Delivery[]> {
   const deliveries: Delivery[] = [];
   let next: string | undefined;
   do {
-    const path = `/api/v1/namespaces/${namespaces.records}/configmaps`;
+    const path = `/api/v1/namespaces/${records}/configmaps`;
     const page = await client.get(path, { limit: 500, continue: next });
     for (const { metadata, data } of page.items) {
       if (metadata.name === foreign) continue;
@@ -67,6 +77,12 @@ export async function readDeliveries(client: Client): Promise<Delivery[]> {
     next = page.metadata.continue;
   } while (next);
   return deliveries.sort((a, b) => a.writtenAt - b.writtenAt);
+}
+
+/** How many deliveries are written down. */
+export async function written(client: Client, { records } = namespaces): Promise<number> {
+  const page = await client.get(`/api/v1/namespaces/${records}/configmaps`, { limit: 1 });
+  return page.items.length + Number(page.metadata.remainingItemCount ?? 0);
 }
 
 /** The cluster's revision now. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
 import { Hopeless, until } from "../tools/until.ts";
+import { namespaces } from "./ledger.ts";
 import type { FromWriter, ToWriter } from "./writer.ts";
 
 /** The process that writes; it does as many operations as it is allowed. */
@@ -9,8 +10,9 @@ export class Writer {
   private done = 0;
   private allowed = 0;
 
-  constructor(kubeconfig: string, objects: number, seed: number) {
-    this.child = fork(join(import.meta.dirname, "writer.ts"), [kubeconfig, String(objects), String(seed)]);
+  constructor(kubeconfig: string, objects: number, seed: number, where = namespaces) {
+    const args = [kubeconfig, String(objects), String(seed), where.objects];
+    this.child = fork(join(import.meta.dirname, "writer.ts"), args);
     this.child.on("message", (message: FromWriter) => {
       this.done = message.done;
     });
@@ -25,9 +27,14 @@ export class Writer {
   /** Resolves when at most so many of the allowed operations are left. */
   async left(operations: number): Promise<void> {
     await until("the writer writes", 120_000, async () => {
-      if (this.child.exitCode !== null) throw new Hopeless("the writer ended");
+      this.assertRunning();
       return this.allowed - this.done <= operations;
     });
+  }
+
+  /** @throws Hopeless where it ended by itself; it has said why */
+  assertRunning(): void {
+    if (this.child.exitCode !== null) throw new Hopeless("the writer ended");
   }
 
   stop(): void {

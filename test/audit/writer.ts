@@ -1,7 +1,6 @@
 // Creates, changes, deletes and creates again, as far as it is told to go on; a process of its own.
 import { Client } from "../cluster/client.ts";
 import { accessOf } from "../cluster/kubeconfig.ts";
-import { namespaces } from "./ledger.ts";
 
 /** What the audit tells the writer: how many operations it may have done in all. */
 export interface ToWriter {
@@ -12,9 +11,9 @@ export interface FromWriter {
   readonly done: number;
 }
 
-const [kubeconfig = "", objects, seed] = process.argv.slice(2);
+const [kubeconfig = "", objects, seed, namespace] = process.argv.slice(2);
 const client = new Client(await accessOf(kubeconfig));
-const collection = `/api/v1/namespaces/${namespaces.objects}/configmaps`;
+const collection = `/api/v1/namespaces/${namespace}/configmaps`;
 const random = randomFrom(Number(seed));
 
 /** Requests under way; each for another object, so that the order of one object's changes is the writer's. */

@@ -1,231 +1,146 @@
-// Two runtimes as processes of their own, killed, stopped and started again, while another process writes; the auditor
-// then compares the cluster's history with what handlers wrote down.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
-import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
-import { describe as inWords, settled, written } from "../audit/audit.ts";
-import { namespaces, readDeliveries, readFacts, revision } from "../audit/ledger.ts";
+// Runtimes as processes of their own, killed, stopped and started again, while another process writes; the auditor
+// then compares the cluster's history with what handlers wrote down. `npm run audit:replicas` does it for longer.
+import { describe, expect, inject, test } from "vitest";
+import { describe as inWords } from "../audit/audit.ts";
+import { revision } from "../audit/ledger.ts";
+import { ReplicaStage } from "../audit/replica-stage.ts";
 import type { Verdict } from "../audit/verdict.ts";
-import { Writer } from "../audit/writer-process.ts";
-import { Replica, type ReplicaOptions } from "../tools/replica.ts";
 import { until } from "../tools/until.ts";
-import { admin, createNamespace, gone } from "./fixture.ts";
-import { kubeconfigOf } from "./kubeconfig.ts";
+import { admin, unique } from "./fixture.ts";
 
 const { access } = inject("shared");
-const functions = join(import.meta.dirname, "../audit/functions");
 const noFault = { missed: [], unflagged: [], disordered: [], invented: [] };
 /** What takeover may take in all, in milliseconds. */
 const takeoverMs = 15_000;
 /** How often the store in Secrets writes, in milliseconds. */
 const writtenEveryMs = 5_000;
 
-let folder: string;
-let namespace: string;
-let kubeconfig: string;
-let writer: Writer;
-let began: number;
-const replicas: Replica[] = [];
+const stage = () => ReplicaStage.set(admin, access, unique("replicas"));
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "watchfire-replicas-"));
-  kubeconfig = join(folder, "kubeconfig");
-  await writeFile(kubeconfig, kubeconfigOf(access), { mode: 0o600 });
-  namespace = await createNamespace();
-  for (const name of checkpointSecrets("watchfire")) {
-    await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
-  }
-  for (const name of Object.values(namespaces)) await admin.post("/api/v1/namespaces", { metadata: { name } });
-  began = await revision(admin);
-  writer = new Writer(kubeconfig, 60, 20261121);
-}, 60_000);
-
-afterEach(async () => {
-  writer.stop();
-  await Promise.all(replicas.splice(0).map((each) => each.kill()));
-  for (const name of Object.values(namespaces)) {
-    await admin.reply("DELETE", `/api/v1/namespaces/${name}`);
-    await gone(`/api/v1/namespaces/${name}`);
-  }
-  await rm(folder, { recursive: true, force: true });
-}, 120_000);
-
-let uids = 0;
-async function start(
-  pod: string,
-  store: "sqlite" | "kubernetes",
-  over: Partial<ReplicaOptions> = {},
-): Promise<Replica> {
-  const replica = await Replica.start({
-    kubeconfig,
-    namespace,
-    functions,
-    data: join(folder, pod),
-    pod,
-    uid: `uid-${++uids}`,
-    store,
-    logFile: join(folder, `${pod}.log`),
-    ...over,
-  });
-  replicas.push(replica);
-  return replica;
-}
-
-/** Milliseconds until it says that it is active. */
-async function takesOver(replica: Replica): Promise<number> {
-  const from = performance.now();
-  await until(`${replica.name} is active`, 40_000, () => replica.isActive());
-  return performance.now() - from;
-}
-
-/** Lets the writer do so many operations, and waits until half of what they bring is delivered. */
-async function load(operations: number): Promise<void> {
-  const before = await written(admin);
-  writer.allow(operations);
-  await until("handlers record", 60_000, async () => (await written(admin)) > before + operations / 2);
-}
-
-/** What there is so far, for the record. */
-async function note(what: string): Promise<void> {
-  const all = await readDeliveries(admin);
-  process.stdout.write(`${what}: ${all.length} deliveries, ${all.filter(({ flagged }) => flagged).length} flagged\n`);
-}
-
-async function verdict(): Promise<Verdict> {
-  await writer.left(0);
-  const facts = await readFacts(admin, began);
-  const found = await settled(admin, facts, []);
+async function faultless(on: ReplicaStage, what: string): Promise<Verdict> {
+  const found = await on.verdict();
   expect(found, inWords(found)).toMatchObject(noFault);
+  process.stdout.write(`${what}: ${inWords(found)}\n`);
   return found;
 }
 
-describe("two replicas on one store", () => {
-  test("miss nothing and repeat nothing unflagged when the active one is killed, stopped and told to end", async () => {
-    const [first, second] = [await start("watchfire-0", "kubernetes"), await start("watchfire-1", "kubernetes")];
-    await takesOver(first);
-    await until("the standby is ready", 20_000, async () => (await second.read("/readyz")).ok);
-    const standby = await second.status();
-    expect(standby).toMatchObject({ role: "standby", lease: { holder: first.name } });
+// Most of each is waiting for a Lease to lapse.
+describe.concurrent("replicas on one store", () => {
+  test("miss nothing and repeat nothing unflagged when the active one is killed, and the next told to end at once", async () => {
+    await using on = await stage();
+    const [first, second, third] = await Promise.all([
+      on.start("kubernetes"),
+      on.start("kubernetes"),
+      on.start("kubernetes"),
+    ]);
+    const killed = await on.begins(first, second, third);
+    const [one = first, other = first] = [first, second, third].filter((each) => each !== killed);
+    for (const each of [one, other]) {
+      await until("the standby is ready", 20_000, async () => (await each.read("/readyz")).ok);
+    }
+    const standby = await one.status();
+    expect(standby).toMatchObject({ role: "standby", lease: { holder: killed.name } });
     expect(standby.functions.map(({ reason }) => reason)).toEqual(["Standby"]);
     expect(standby.sources.map(({ state }) => state)).toEqual(["standby"]);
-    expect((await second.read("/livez")).ok).toBe(true);
-    expect(await (await second.read("/metrics")).text()).toContain("watchfire_leader 0");
-    expect(await (await first.read("/metrics")).text()).toContain("watchfire_leader 1");
+    expect((await one.read("/livez")).ok).toBe(true);
+    expect(await (await one.read("/metrics")).text()).toContain("watchfire_leader 0");
+    expect(await (await killed.read("/metrics")).text()).toContain("watchfire_leader 1");
 
-    await load(300);
-    await note("before the kill");
-    writer.allow(100);
-    await first.kill();
-    const takeover = await takesOver(second);
-    expect(takeover).toBeLessThan(takeoverMs);
-    await load(100);
+    await on.load(200);
+    on.write(150);
+    await killed.kill();
+    const { active, ms } = await on.takesOver(one, other);
+    expect(ms).toBeLessThan(takeoverMs);
+    const before = await on.written();
+    await until("it tells what was lost", 20_000, async () => (await on.written()) > before);
+    active.signal("SIGTERM");
+    expect(await active.ended()).toBe(0);
+    expect((await on.takesOver(active === one ? other : one)).ms).toBeLessThan(3_000);
+    await on.load(50);
+    await faultless(on, `takeover after kill -9 in ${Math.round(ms)} ms`);
+  }, 120_000);
 
-    await note("before the stop");
-    const third = await start("watchfire-0", "kubernetes");
-    await until("it stands by", 20_000, async () => (await third.status()).lease?.holder === second.name);
-    writer.allow(100);
-    second.signal("SIGSTOP");
-    const afterStop = await takesOver(third);
-    expect(afterStop).toBeLessThan(takeoverMs);
-    await load(200);
-    second.signal("SIGCONT");
-    expect(await second.ended()).toBe(2);
-    expect(await second.log()).toContain("WF_LEASE_LOST");
-
-    await note("before the end");
-    const fourth = await start("watchfire-1", "kubernetes");
-    await until("it stands by", 20_000, async () => (await fourth.status()).lease?.holder === third.name);
-    writer.allow(100);
-    third.signal("SIGTERM");
-    expect(await third.ended()).toBe(0);
-    expect(await takesOver(fourth)).toBeLessThan(3_000);
-    await load(100);
-    const { facts, flagged } = await verdict();
-    const timing = `takeover after kill -9 ${Math.round(takeover)} ms, after SIGSTOP ${Math.round(afterStop)} ms`;
-    process.stdout.write(`${timing}; ${facts} changes, ${flagged} deliveries flagged\n`);
-  }, 240_000);
-
-  test("a kill repeats nothing that was on record", async () => {
-    const secret = `/api/v1/namespaces/${namespace}/secrets/watchfire-checkpoint-0`;
+  test("miss nothing, repeat nothing that was on record and nothing unflagged when the active one is stopped, and goes on too late", async () => {
+    await using on = await stage();
+    const secret = `/api/v1/namespaces/${on.namespace}/secrets/watchfire-checkpoint-0`;
     const recorded = async () => (await admin.get(secret)).metadata.resourceVersion;
-    const first = await start("watchfire-0", "kubernetes");
-    await takesOver(first);
-    await load(200);
-    await writer.left(0);
-    await until("all is handled", 60_000, async () => {
-      const { functions } = await first.status();
-      return (await written(admin)) >= 200 && functions.every(({ queued, inFlight }) => queued + inFlight === 0);
-    });
+    const first = await on.start("kubernetes");
+    await on.begins(first);
+    const second = await on.start("kubernetes");
+    await until("it stands by", 20_000, async () => (await second.status()).lease?.holder === first.name);
+    await on.load(150);
+    await on.allHandledBy(first);
     let [version, since] = [await recorded(), performance.now()];
-    await until("nothing is left to be put on record", 30_000, async () => {
+    const onRecordFor = async (ms: number) => {
       const now = await recorded();
       if (now !== version) [version, since] = [now, performance.now()];
-      return performance.now() - since > writtenEveryMs + 1_000;
-    });
+      return performance.now() - since > ms;
+    };
+    await until("all is on record", 30_000, () => onRecordFor(writtenEveryMs + 1_000), 100);
     const onRecord = await revision(admin);
-    await first.kill();
-    const second = await start("watchfire-1", "kubernetes");
-    await takesOver(second);
-    await load(50);
-    await verdict();
-    const repeated = (await readDeliveries(admin)).filter((each) => each.flagged && each.resourceVersion <= onRecord);
+
+    await on.load(50);
+    on.write(100);
+    first.signal("SIGSTOP");
+    const { ms } = await on.takesOver(second);
+    expect(ms).toBeLessThan(takeoverMs);
+    await on.load(100);
+    first.signal("SIGCONT");
+    expect(await first.ended()).toBe(2);
+    expect(await first.log()).toContain("WF_LEASE_LOST");
+    await on.load(50);
+    await faultless(on, `takeover after SIGSTOP in ${Math.round(ms)} ms`);
+    const repeated = (await on.deliveries()).filter((each) => each.flagged && each.resourceVersion <= onRecord);
     expect(repeated).toEqual([]);
   }, 120_000);
 
-  test("a pod that is made again waits for the volume while the process before it still holds it", async () => {
-    const data = join(folder, "volume");
-    const first = await start("watchfire-0", "sqlite", { data });
-    await takesOver(first);
-    await load(150);
-    first.signal("SIGSTOP");
-    const second = await start("watchfire-0", "sqlite", { data });
-    await until("it waits for the folder", 40_000, async () => (await second.log()).includes("WF_CHECKPOINT_LOCKED"));
-    expect((await second.status()).role).toBe("standby");
-    writer.allow(50);
-    await first.kill();
-    await takesOver(second);
-    await load(100);
-    await verdict();
-  }, 120_000);
-
-  test("carry positions over from a volume to Secrets and back, and nothing comes twice", async () => {
-    const lease = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/watchfire`;
+  test("wait for a volume that a process still holds, and carry positions from it to Secrets and back: nothing comes twice", async () => {
+    await using on = await stage();
+    const lease = `/apis/coordination.k8s.io/v1/namespaces/${on.namespace}/leases/watchfire`;
     const place = async () => (await admin.get(lease)).metadata.annotations?.["watchfire.dev/positions"];
-    const alone = await start("watchfire-0", "sqlite");
-    await takesOver(alone);
-    await load(150);
-    await writer.left(0);
-    expect(await place()).toBe("sqlite/watchfire-0");
+    const first = await on.start("sqlite", { pod: "watchfire-a" });
+    await on.begins(first);
+    expect(await place()).toBe("sqlite/watchfire-a");
+    await on.load(100);
+    first.signal("SIGSTOP");
+    // The same pod's next container takes the Lease at once, and the process before it has the volume.
+    const alone = await on.start("sqlite", { pod: "watchfire-a", uid: first.options.uid });
+    await until("it waits for the folder", 40_000, async () => (await alone.log()).includes("WF_CHECKPOINT_LOCKED"));
+    expect((await alone.status()).role).toBe("standby");
+    on.write(50);
+    await first.kill();
+    await on.takesOver(alone);
+    await on.load(50);
+    await on.allHandledBy(alone);
+    const flagged = (await faultless(on, "a volume that was held")).flagged;
 
-    const other = await start("watchfire-1", "kubernetes");
+    const other = await on.start("kubernetes", { pod: "watchfire-b" });
     alone.signal("SIGTERM");
     expect(await alone.ended()).toBe(0);
     await until("it says what it waits for", 20_000, async () =>
-      (await other.status()).lease?.obstacle?.includes("watchfire-0"),
+      (await other.status()).lease?.obstacle?.includes("watchfire-a"),
     );
-    const upgraded = await start("watchfire-0", "kubernetes");
-    await takesOver(upgraded);
+    const upgraded = await on.start("kubernetes", { pod: "watchfire-a" });
+    await on.takesOver(upgraded);
     expect([await place(), (await other.status()).role]).toEqual(["kubernetes", "standby"]);
-    await load(100);
-    await writer.left(0);
+    await on.load(100);
+    await on.allWritten();
 
     for (const each of [other, upgraded]) {
       each.signal("SIGTERM");
       expect(await each.ended()).toBe(0);
     }
-    const back = await start("watchfire-0", "sqlite");
-    await takesOver(back);
-    expect(await place()).toBe("sqlite/watchfire-0");
-    await load(100);
-    expect((await verdict()).flagged).toBe(0);
+    const back = await on.start("sqlite", { pod: "watchfire-a" });
+    await on.takesOver(back);
+    expect(await place()).toBe("sqlite/watchfire-a");
+    await on.load(100);
+    expect((await faultless(on, "from a volume to Secrets and back")).flagged).toBe(flagged);
 
     back.signal("SIGTERM");
     await back.ended();
     await admin.patch(lease, { metadata: { annotations: { "watchfire.dev/positions": null } } });
-    const astray = await start("watchfire-1", "kubernetes");
+    const astray = await on.start("kubernetes", { pod: "watchfire-b" });
     expect(await astray.ended()).toBe(1);
     expect(await astray.log()).toContain("WF_CHECKPOINT_ELSEWHERE");
-  }, 180_000);
+  }, 120_000);
 });

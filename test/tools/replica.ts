@@ -7,6 +7,9 @@ import type { Status } from "../../runtime/status.ts";
 import { Hopeless, until } from "./until.ts";
 import { freePort } from "./watchfire-process.ts";
 
+/** How often a replica that starts is asked, in milliseconds. */
+const pollMs = 50;
+
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
 export interface ReplicaOptions {
@@ -50,10 +53,15 @@ export class Replica {
     child.stdout?.pipe(log, { end: false });
     child.stderr?.pipe(log, { end: false });
     const replica = new Replica(options, child, `http://${address}`);
-    await until(`${replica.name} answers`, 60_000, async () => {
-      if (child.exitCode !== null) throw new Hopeless(`${replica.name} ended: ${await readFile(logFile, "utf8")}`);
-      return (await replica.read("/livez")).ok;
-    });
+    await until(
+      `${replica.name} answers`,
+      60_000,
+      async () => {
+        if (child.exitCode !== null) throw new Hopeless(`${replica.name} ended: ${await readFile(logFile, "utf8")}`);
+        return (await replica.read("/livez")).ok;
+      },
+      pollMs,
+    );
     return replica;
   }
 

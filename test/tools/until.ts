@@ -1,8 +1,8 @@
 /** A condition that can no longer come true: waiting on is of no use. */
 export class Hopeless extends Error {}
 
-/** How often a condition is looked at, in milliseconds. */
-const pollMs = 10;
+/** How often a condition is looked at unless the caller says how often, in milliseconds. */
+const usualPollMs = 10;
 
 /**
  * Waits until `condition` gives something other than undefined or false, and gives that. What it throws counts as not yet,
@@ -12,6 +12,7 @@ export async function until<T>(
   what: string,
   limitMs: number,
   condition: () => Promise<T | undefined | false>,
+  pollMs = usualPollMs,
 ): Promise<T> {
   const deadline = performance.now() + limitMs;
   for (let cause: unknown; ; ) {

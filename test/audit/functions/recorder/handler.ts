@@ -1,11 +1,10 @@
 import { defineHandler } from "@watchfire/sdk";
 import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
 
-const namespace = "audit-records";
-
-/** Writes down each delivery as a ConfigMap, so that whoever reads the cluster knows what the handler saw. */
+/** Writes down each delivery as a ConfigMap beside its namespace, so that whoever reads the cluster knows what the handler saw. */
 export default defineHandler<V1ConfigMap>(async (event, ctx) => {
   const { uid = "", name = "" } = event.object.metadata ?? {};
+  const namespace = `${event.object.metadata?.namespace}-records`;
   const run = Math.random().toString(36).slice(2, 12);
   const id = event.id.toLowerCase().replace(/[^a-z0-9]+/g, "-");
   const record = {
