@@ -7,6 +7,7 @@ const root = resolve(import.meta.dirname, "..");
 
 /** Rooms in pipeline order; a file may import from its own room and from rooms before it. */
 const order = [
+  "version.ts",
   "wording.ts",
   "errors.ts",
   "clock.ts",

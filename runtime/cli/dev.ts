@@ -15,12 +15,12 @@ import { createLog, type Logger } from "../observe/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { launchAhead } from "../sandbox/child-link.host.ts";
 import { guestScript } from "../sandbox/guest-script.host.ts";
+import { version } from "../version.ts";
 import { command, type Values } from "./command.ts";
 import { readFolder, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
-import { version } from "./version.ts";
 
 /** What the pool starts with several functions, and where there is one, its spare. */
 const executorsAhead = 2;

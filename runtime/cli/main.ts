@@ -2,8 +2,8 @@ import { Socket } from "node:net";
 import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { suggest } from "../manifest/suggest.ts";
+import { version } from "../version.ts";
 import { type Command, help, parse } from "./command.ts";
-import { version } from "./version.ts";
 
 /** Each command is imported when it is asked for, so that none pays for another's libraries. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../clock.ts";
+import { version } from "../version.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { bearer, fixedIdentity } from "./identity.ts";
 import type { SharedTransport } from "./transport.ts";
@@ -9,17 +10,16 @@ export interface DirectConnection {
   /** PEM of the authority that signed the server's certificate; the system's where absent. */
   readonly ca?: string | Buffer | undefined;
   readonly token?: string | undefined;
-  readonly userAgent?: string;
   readonly description?: string;
   readonly clock?: Clock;
 }
 
 /** Connects to a server whose address, authority and token are at hand, without loading a kubeconfig or its library. */
 export function connectDirect(connection: DirectConnection): SharedTransport {
-  const { server, ca, token, clock = systemClock, userAgent = "watchfire", description = server } = connection;
+  const { server, ca, token, clock = systemClock, description = server } = connection;
   const identity = fixedIdentity({
     headers: token === undefined ? {} : { authorization: bearer(token) },
     tls: ca === undefined ? {} : { ca },
   });
-  return new HttpTransport({ server, identity, clock, userAgent, description });
+  return new HttpTransport({ server, identity, clock, userAgent: `watchfire/${version}`, description });
 }

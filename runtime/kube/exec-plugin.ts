@@ -110,19 +110,22 @@ export class ExecPlugin {
       kind: "ExecCredential",
       spec: { interactive: false, ...(provideClusterInfo ? { cluster: this.cluster } : {}) },
     };
+    const limit = new AbortController();
+    const timer = this.clock.after(runLimitMs, () => limit.abort());
     const options = {
       env: {
         ...this.environment,
         ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
         KUBERNETES_EXEC_INFO: JSON.stringify(info),
       },
-      timeout: runLimitMs,
+      signal: limit.signal,
       killSignal: "SIGKILL",
       maxBuffer: outputLimit,
       encoding: "utf8",
     } as const;
     return new Promise((resolve, reject) => {
       const child = execFile(command, args, options, (error, stdout, stderr) => {
+        timer.cancel();
         // The error's own message repeats the arguments, which may hold a secret.
         if (error) return reject(this.fault(`failed (${ending(error)}): ${stderr.trim().slice(0, 256)}`));
         try {
@@ -146,6 +149,6 @@ export class ExecPlugin {
 }
 
 function ending(error: ExecFileException): string {
-  if (error.killed) return `killed after ${runLimitMs / 1000} s`;
+  if (error.code === "ABORT_ERR") return `killed after ${runLimitMs / 1000} s`;
   return typeof error.code === "number" ? `exit status ${error.code}` : (error.code ?? "signal");
 }

@@ -4,6 +4,7 @@ import { delimiter, dirname, join, resolve } from "node:path";
 import type { Cluster, KubeConfig, User } from "@kubernetes/client-node";
 import { type Clock, systemClock } from "../clock.ts";
 import { showPath } from "../manifest/path.ts";
+import { version } from "../version.ts";
 import { lowerFirst } from "../wording.ts";
 import { ExecPlugin, execSchema } from "./exec-plugin.ts";
 import { HttpTransport } from "./http-transport.ts";
@@ -24,7 +25,6 @@ export interface KubeconfigOptions {
   readonly context?: string | undefined;
   /** KUBECONFIG, the proxies' variables, and what exec plugins are started with. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly userAgent?: string;
   readonly clock?: Clock;
 }
 
@@ -63,7 +63,7 @@ export async function connectKubeconfig(options: KubeconfigOptions): Promise<Kub
     server: cluster.server,
     identity: new KubeconfigIdentity(config, ownCredentials(cluster, user, options, files, clock), impersonation),
     clock,
-    userAgent: options.userAgent ?? "watchfire",
+    userAgent: `watchfire/${version}`,
     description: `${cluster.server} (context ${context})`,
     proxy,
   });

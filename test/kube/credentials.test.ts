@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { connectDirect } from "../../runtime/kube/direct.ts";
 import { ExecPlugin, type ExecSpec } from "../../runtime/kube/exec-plugin.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
 import { TokenFile } from "../../runtime/kube/token-file.ts";
@@ -82,6 +83,28 @@ test("a plugin runs again a minute before its credentials end, or when they were
   expect(runs("renew")).toBe(3);
 });
 
+test("a plugin that hangs, and what it started with it, is given up after 30 s", async () => {
+  const clock = new VirtualClock();
+  const spec = plugin(
+    "hangs",
+    'require("child_process").spawnSync(process.execPath, ["-e", "setTimeout(() => {}, 5000)"], { stdio: "inherit" });',
+  );
+  const waiting = new ExecPlugin(spec, cluster, {}, clock).credential().catch((each: Error) => each);
+  while (!existsSync(join(folder, "hangs.runs"))) await clock.advance(0);
+  await clock.advance(29_999);
+  const began = performance.now();
+  await clock.advance(1);
+  expect(String(await waiting)).toMatch(/WF_KUBE_EXEC_PLUGIN.*killed after 30 s/);
+  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(clock.timers).toBe(0);
+});
+
+test("a plugin that prints without end is told from one that hangs", async () => {
+  const spec = plugin("floods", 'for (;;) require("fs").writeSync(1, "x".repeat(65536));');
+  const error = await new ExecPlugin(spec, cluster, {}, new VirtualClock()).credential().catch((each: Error) => each);
+  expect(String(error)).toContain("MAXBUFFER");
+});
+
 test("a plugin that fails says so with its own words, and never with its output", async () => {
   const fails = new ExecPlugin(
     plugin("fails", 'console.log("secret"); console.error("not signed in"); process.exit(3);'),
@@ -135,6 +158,27 @@ test.each<[string, () => object, string]>([
   ["an exec plugin", () => ({ exec: plugin("config", print('{token:"made\\n"}')) }), "Bearer made"],
 ])("a kubeconfig with %s signs requests with it", async (_what, user, expected) => {
   expect(await authorizationOf(user())).toBe(expected);
+});
+
+test("every request says which program and version sends it", async () => {
+  const server = await ScriptedServer.start();
+  const kubeconfig = {
+    clusters: [{ name: "c", cluster: { server: server.url } }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "" } }],
+    "current-context": "x",
+  };
+  const { transport } = await connectKubeconfig({ file: file("agent", JSON.stringify(kubeconfig)), environment: {} });
+  for (const each of [transport, connectDirect({ server: server.url })]) {
+    server.script(
+      () => true,
+      (exchange) => exchange.reply(200, "{}"),
+    );
+    await each.json({ method: "GET", path: "/api" });
+    await each.close();
+  }
+  const said = server.requests.map(({ headers }) => headers.get("user-agent"));
+  expect(said).toEqual([expect.stringMatching(/^watchfire\/\d+\.\d+\.\d+/), said[0]]);
+  await server.close();
 });
 
 test("of several files in KUBECONFIG the first to name something wins, and missing ones are passed over", async () => {
