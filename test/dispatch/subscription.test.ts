@@ -104,6 +104,25 @@ describe("a subscription", () => {
     ]);
   });
 
+  it("that hears nothing but bookmarks follows them with one write for each at most", async () => {
+    let commits = 0;
+    class CountingStore extends MemoryStore {
+      override async commit(batch: typeof emptyBatch): Promise<void> {
+        commits++;
+        return super.commit(batch);
+      }
+    }
+    const it = await (await Harness.open({ store: new CountingStore() })).listed();
+    await it.clock.advance(1_000);
+    commits = 0;
+    for (let minute = 1; minute <= 10; minute++) {
+      it.subscription.bookmark(String(100 + minute));
+      await it.clock.advance(60_000);
+      expect((await it.store.views())[0]?.cursors[0]?.lowWaterMark).toBe(String(100 + minute));
+    }
+    expect(commits).toBe(10);
+  });
+
   it("begins no handler while commits fail, pauses its source, and goes on when they succeed", async () => {
     class FullDisk extends MemoryStore {
       full = false;

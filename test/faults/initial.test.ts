@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
-import { bookmark, configMap, configMapList, event, statusObject } from "./api-server.ts";
+import { bookmark, configMap, configMapList, type Exchange, event, statusObject } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
 
 async function starting(resumeFrom?: string) {
@@ -75,6 +75,35 @@ test("initial events whose end is not marked for 30 s are read by LIST instead, 
   await fixture.clock.advance(3_600_000);
   (await fixture.server.request(isPlainWatch, 3)).status(410, "Expired");
   await fixture.server.request(isWatchList, 2);
+});
+
+test("initial events that trickle for five minutes without an end are read by LIST instead", async () => {
+  const { fixture, subscriber } = await starting();
+  await using _ = fixture;
+  const stream = (await fixture.server.request(isWatchList)).stream();
+  for (let count = 1; count <= 15; count++) {
+    expect(fixture.server.count(isList)).toBe(0);
+    stream.lines(event("ADDED", configMap(`n${count}`, count)));
+    await subscriber.saw(`item n${count} ${count}`);
+    await fixture.clock.advance(20_000);
+  }
+  await fixture.server.request(isList);
+  expect(fixture.observer.causes).toEqual(["unmarked"]);
+});
+
+test("fifty lists refused in a row are waited out, and never given up", async () => {
+  const { fixture, subscriber } = await starting();
+  await using _ = fixture;
+  fixture.server.script(isWatchList, (each) => each.status(422, "Invalid"));
+  const failures = Array.from({ length: 50 }, () => (each: Exchange) => each.status(500, "InternalError"));
+  fixture.server.script(isList, ...failures, (each) => each.reply(200, configMapList(10, [configMap("a", 3)])));
+  for (let failure = 1; failure <= 50; failure++) {
+    await fixture.observer.ended("http_500", failure);
+    await fixture.clock.advance(30_000);
+  }
+  await subscriber.saw("end 10");
+  expect([fixture.server.count(isList), fixture.server.count(isWatchList)]).toEqual([51, 1]);
+  expect(subscriber.log.filter((line) => line.startsWith("item"))).toEqual(["item a 3"]);
 });
 
 test.each([400, 422])("a server that answers WatchList with %i is listed at once", async (status) => {
