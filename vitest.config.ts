@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { realClusterConfigured } from "./test/tools/assets.ts";
 
 // Three workers on two cores: most files wait for sockets and child processes.
@@ -8,6 +9,33 @@ const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 3, sequen
 const processes = ["audit", "cli", "deployed", "function-status", "functions", "hostile", "sandbox", "scenarios"];
 const processFiles = processes.map((room) => `test/${room}/**/*.test.ts`);
 const clusterFiles = ["test/cluster/**/*.test.ts", "test/gap/**/*.test.ts"];
+
+/** Files that take longer than ten seconds, in this order before all others of their group: none is left alone at its end. */
+const longest = [
+  "cluster/replicas",
+  "gap/history",
+  "hostile/programs",
+  "hostile/executors",
+  "deployed/deploy",
+  "deployed/deployed",
+  "audit/audit",
+  "cluster/least-privilege",
+  "deployed/under-load",
+  "cluster/source",
+  "cluster/history",
+  "cluster/deployed",
+  "cluster/rbac",
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ project, moduleId }: TestSpecification): number => {
+      const at = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return 100 * project.config.sequence.groupOrder + (at < 0 ? longest.length : at);
+    };
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
 
 // One suite, a project per cluster, after all others, so that no project's load is another's latency.
 const clusterProject = (name: string) => ({
@@ -24,9 +52,10 @@ const clusterProject = (name: string) => ({
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       { test: { ...common, name: "layers", include: ["test/layers.test.ts"] } },
-      // In the order of their names: the long files first, so that short ones fill up the end.
+      // In the order of the projects' names, so that the short files of the next one fill up the end.
       { test: { ...common, name: "processes", include: processFiles } },
       {
         test: {
