@@ -1,10 +1,15 @@
 // What needs a cluster of its own: its history is compacted, its API server restarted.
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, inject, test } from "vitest";
 import type { Body, Client } from "./client.ts";
 import { describeHistory, startOwn } from "./fixture.ts";
 
 const path = "/api/v1/namespaces/default/secrets";
 const expired = { kind: "Status", status: "Failure", reason: "Expired", code: 410 };
+
+let own: Awaited<ReturnType<typeof startOwn>>;
+beforeAll(async () => {
+  if (inject("startable")) own = await startOwn();
+});
 
 describeHistory("after a restart of the API server", () => {
   let admin: Client;
@@ -12,8 +17,7 @@ describeHistory("after a restart of the API server", () => {
   let live: Awaited<ReturnType<Client["watch"]>>;
   let versionBefore: bigint;
   beforeAll(async () => {
-    const own = await startOwn();
-    admin = own.admin;
+    ({ admin } = own);
     made = await admin.post(path, { metadata: { name: "kept" }, stringData: { v: "1" } });
     versionBefore = BigInt((await admin.patch(`${path}/kept`, { stringData: { v: "2" } })).metadata.resourceVersion);
     live = await admin.watch(path, { resourceVersion: String(versionBefore) });
@@ -38,13 +42,14 @@ describeHistory("after a restart of the API server", () => {
 });
 
 describeHistory("after a compaction", () => {
+  const path = "/api/v1/namespaces/compacted/secrets";
   let admin: Client;
   let old: string;
   let token: string | undefined;
   let listed: string;
   beforeAll(async () => {
-    const own = await startOwn();
-    admin = own.admin;
+    ({ admin } = own);
+    await admin.post("/api/v1/namespaces", { metadata: { name: "compacted" } });
     old = (await admin.post(path, { metadata: { name: "a" } })).metadata.resourceVersion;
     for (const name of ["b", "c"]) await admin.post(path, { metadata: { name } });
     const page = await admin.get(path, { limit: 1 });

@@ -12,10 +12,13 @@ export class LeashedProcess {
   private readonly shell: ChildProcess;
   private readonly over: Promise<unknown>;
 
-  /** Starts `path`; its output goes to `logFile`. */
-  constructor(path: string, args: readonly string[], logFile: string) {
+  /** Starts `path`; its output goes to `logFile`. `env` is set beside what this process has. */
+  constructor(path: string, args: readonly string[], logFile: string, env: Readonly<Record<string, string>> = {}) {
     this.name = path.split("/").at(-1) ?? path;
-    this.shell = spawn("sh", ["-c", leash, "sh", path, ...args], { stdio: ["pipe", "pipe", "pipe"] });
+    this.shell = spawn("sh", ["-c", leash, "sh", path, ...args], {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ...env },
+    });
     this.over = once(this.shell, "exit");
     const log = createWriteStream(logFile, { flags: "a" });
     this.shell.stdout?.pipe(log, { end: false });

@@ -27,6 +27,9 @@ const auditPolicy = {
   rules: [{ level: "Metadata", userGroups: ["system:serviceaccounts"] }, { level: "None" }],
 };
 
+/** Go's garbage collector runs when the heap has grown by so many per cent; at its 100 a start takes a third more CPU time. */
+const gcPercent = "300";
+
 /** Start-up takes about 6 s on two idle cores; this is for busy ones. */
 const startLimitMs = 90_000;
 
@@ -192,7 +195,7 @@ class RealTarget implements OwnTarget {
   private run(name: string, args: string[]): LeashedProcess {
     const path = asset(name);
     if (!path) throw new Error(`KUBEBUILDER_ASSETS holds no ${name}`);
-    return new LeashedProcess(path, args, this.file(`${name}.log`));
+    return new LeashedProcess(path, args, this.file(`${name}.log`), { GOGC: gcPercent });
   }
 
   private file(name: string): string {

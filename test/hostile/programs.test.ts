@@ -119,8 +119,7 @@ describe("a hostile handler harms only its own attempts:", () => {
     const tookMs = performance.now() - startedAt;
     const ending = endingOf(outcome);
     if (outcome.type === "failed") charged.add(program.name);
-    await innocents.seen(200);
-    await quiet(pids);
+    await Promise.all([innocents.seen(100), quiet(pids)]);
     clearInterval(sampler);
     const deaths = stage.notes.map(({ reason, functions }) => `${reason} by ${functions.join() || "nobody"}`);
     table.push(
