@@ -73,6 +73,10 @@ export const errorCodes = {
     "a file awaits at its top level, where a script cannot",
     "await inside the handler, or in a function that it calls",
   ),
+  WF_BUNDLE_BROKEN_OFF: system(
+    "the process that builds ended amid a build, each time",
+    "look for who ended it (the kernel, when memory is short), and save the handler again, or start again",
+  ),
   WF_BUNDLE_ABSENT_NAME: user("the handler uses a global that isolates lack", "use the language or the Web platform"),
 
   // kube

@@ -1,5 +1,6 @@
 import type { Deployment, Trouble } from "./deployment.ts";
 import type { FunctionStatus } from "./dispatch/function-dispatch.ts";
+import { errorCodes } from "./errors.ts";
 import type { FunctionManifest, Trigger } from "./manifest/function.ts";
 import type { RejectedFunction } from "./manifest/load.ts";
 import type { FunctionState } from "./sandbox/hosted-function.host.ts";
@@ -55,12 +56,13 @@ export interface StandbySource {
 
 /** What readiness is judged by. */
 export interface StandingParts {
-  readonly deployments: readonly Deployment[];
+  readonly deployments: readonly Pick<Deployment, "name" | "state" | "behind">[];
   readonly sandbox: (functionName: string) => FunctionState | undefined;
   readonly sources: readonly SourceStatus[];
 }
 
 export interface StatusParts extends StandingParts {
+  readonly deployments: readonly Deployment[];
   readonly role: Status["role"];
   /** Why the last write to the checkpoint failed. */
   readonly checkpoint: Trouble | undefined;
@@ -134,8 +136,12 @@ const describeRefused = ({ name, file, faults }: RejectedFunction): FunctionRepo
   triggers: [],
 });
 
-/** Whether every function that can run has a first list of each of its sources, or that source says why it cannot list. */
+/**
+ * Whether every function that can run has a first list of each of its sources, or that source says why it cannot list.
+ * Where all were kept from running by no mistake of theirs, that is not so: whoever started it is to see it.
+ */
 export function isSettled({ deployments, sandbox, sources: all }: StandingParts): boolean {
+  if (deployments.length > 0 && deployments.every(({ state }) => isOurFault(state))) return false;
   const sources = byKey(all);
   return deployments.every(({ name, state, behind }) => {
     if (state.type === "starting") return false;
@@ -143,6 +149,9 @@ export function isSettled({ deployments, sandbox, sources: all }: StandingParts)
     return behind.every((key) => explained.has(sources.get(key)?.state ?? ""));
   });
 }
+
+const isOurFault = (state: Deployment["state"]): boolean =>
+  state.type === "disabled" && errorCodes[state.fault.code].blame === "system";
 
 const byKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStatus> =>
   new Map(sources.map((source) => [sourceKey(source), source]));

@@ -1,8 +1,9 @@
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
-import { type BuildFailure, type BuildOptions, type BuildResult, build } from "esbuild";
+import type { BuildFailure, BuildOptions, BuildResult } from "esbuild";
 import type { WatchfireError } from "../errors.ts";
 import { buildFaults } from "./build-fault.ts";
+import { buildInService } from "./build-service.ts";
 import { refusedImports } from "./refused-imports.ts";
 import { entrySource } from "./source-path.ts";
 
@@ -31,12 +32,12 @@ export interface BuildWay {
   readonly lenient?: boolean;
 }
 
-/** Makes one script of a handler and all it imports. Rejects only for a fault of esbuild's own. */
+/** Makes one script of a handler and all it imports. Rejects only for a fault of esbuild's own: see `buildInService`. */
 export async function buildHandler(handler: string, { define, lenient = false }: BuildWay): Promise<Build> {
   const folder = dirname(handler);
   let result: BuildResult<BuildOptions & { write: false; metafile: true }>;
   try {
-    result = await build({
+    result = await buildInService({
       stdin: {
         contents: `import handler from ${JSON.stringify(handler)};\n${acceptHandler}(handler);`,
         resolveDir: folder,

@@ -8,13 +8,16 @@ let script: Promise<string> | undefined;
  * take each executor 85 ms of CPU, half of its start: Node's compile cache is closed to a process without write access.
  */
 export function executorScript(main: string): Promise<string> {
-  script ??= bundle(main);
+  script ??= bundle(main).catch((error: unknown) => {
+    script = undefined; // no failure is kept
+    throw error;
+  });
   return script;
 }
 
 async function bundle(main: string): Promise<string> {
-  const { build } = await import("esbuild");
-  const result = await build({
+  const { buildInService } = await import("../bundle/build-service.ts");
+  const result = await buildInService({
     entryPoints: [main],
     bundle: true,
     write: false,

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { buildInService } from "../bundle/build-service.ts";
 
 let script: Promise<string> | undefined;
 
@@ -8,12 +8,15 @@ export const guestScriptName = "watchfire:guest";
 
 /** The guest's bootstrap as one script. Built once per process. */
 export function guestScript(): Promise<string> {
-  script ??= bundle();
+  script ??= bundle().catch((error: unknown) => {
+    script = undefined; // no failure is kept
+    throw error;
+  });
   return script;
 }
 
 async function bundle(): Promise<string> {
-  const result = await build({
+  const result = await buildInService({
     entryPoints: [fileURLToPath(new URL("./guest/bootstrap.guest.ts", import.meta.url))],
     bundle: true,
     write: false,

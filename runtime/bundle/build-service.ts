@@ -1,0 +1,67 @@
+import type { ChildProcess } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { type BuildFailure, type BuildOptions, type BuildResult, build, stop } from "esbuild";
+import { WatchfireError } from "../errors.ts";
+
+type Exact<O extends BuildOptions> = Parameters<typeof build<O>>[0];
+
+/** How often a build is made anew because esbuild's process ended under it. */
+const rebuilds = 2;
+
+/** esbuild's process. It starts with the first build, serves them all, and esbuild itself starts no other when it dies. */
+let service: ChildProcess | undefined;
+/** Builds that are made anew, one after the other: one that takes the process down each time is to fail alone. */
+let anew: Promise<unknown> = Promise.resolve();
+
+// Of a service that sees its parent leave amid a build, Go prints the stacks of all its routines.
+process.on("exit", () => service?.kill("SIGKILL"));
+
+/**
+ * esbuild's `build`, which survives the end of esbuild's process: a terminal's Ctrl-C reaches it too, and the kernel may
+ * choose it when memory is short.
+ * @throws BuildFailure as `build` does
+ * @throws WatchfireError WF_BUNDLE_BROKEN_OFF when its process ended under this build each time
+ */
+export async function buildInService<O extends BuildOptions>(options: Exact<O>): Promise<BuildResult<O>> {
+  const first = await attempt(options);
+  if (first.result) return first.result;
+  let { cause } = first;
+  for (let left = rebuilds; left > 0; left--) {
+    const again = anew.then(() => attempt(options));
+    anew = again.catch(() => undefined);
+    const { result, cause: latest } = await again;
+    if (result) return result;
+    cause = latest;
+  }
+  const what = `esbuild's process ended during this build, ${rebuilds + 1} times: ${cause?.message}`;
+  throw new WatchfireError("WF_BUNDLE_BROKEN_OFF", { what, cause });
+}
+
+/** One build, or why its process could not end it. */
+async function attempt<O extends BuildOptions>(
+  options: Exact<O>,
+): Promise<{ readonly result?: BuildResult<O>; readonly cause?: Error }> {
+  const building = begin(options);
+  const used = service;
+  try {
+    return { result: await building };
+  } catch (error) {
+    if (!(error instanceof Error) || (error as Partial<BuildFailure>).errors) throw error;
+    // Of several builds that it takes along, the first clears it away.
+    if (used === service) await stop();
+    return { cause: error };
+  }
+}
+
+/** Begins a build, and takes note of the process where this is the build that starts it. */
+function begin<O extends BuildOptions>(options: Exact<O>): Promise<BuildResult<O>> {
+  const note = (message: unknown): void => {
+    service = (message as { process: ChildProcess }).process;
+  };
+  subscribe("child_process", note);
+  try {
+    return build<O>(options);
+  } finally {
+    unsubscribe("child_process", note);
+  }
+}
