@@ -25,7 +25,7 @@ import type { Launch } from "./sandbox/link.host.ts";
 import { Sandbox } from "./sandbox/sandbox.host.ts";
 import { Warden } from "./sandbox/warden.host.ts";
 import { Watches } from "./watch/watches.ts";
-import { callsWhileHeld, runnerWhileHeld } from "./while-held.ts";
+import { runnerWhileHeld, withheldBy } from "./while-held.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
 const executorLimit = 4;
@@ -118,12 +118,13 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     observer: metrics.access,
     accounts: options.accounts,
     refused: (name) => refusals.heardBy?.(name),
+    withheld: elector && withheldBy(elector),
   });
   const warden = options.executorSocket ? await Warden.listen(options.executorSocket, log) : undefined;
   const sandbox = new Sandbox({
     ...(warden ? { launch: warden.launch } : options.launch && { launch: options.launch }),
     executors: Math.min(availableParallelism(), executorLimit),
-    hostCalls: elector ? callsWhileHeld(access, elector) : access,
+    hostCalls: access,
     output: guestOutput(log, metrics.user, redactor),
     clock,
     log,

@@ -31,6 +31,8 @@ export interface AccessParts {
   readonly refused?: (functionName: string) => void;
   /** Turns host names into addresses for `ctx.fetch`; the system's by default. */
   readonly resolver?: HostResolver;
+  /** Asked just before a call is made, however long it had waited; what it gives, the guest gets instead. Default: nothing. */
+  readonly withheld?: (() => HostCallError | undefined) | undefined;
   /** Networks of the cluster (CIDR) beside the private ones, which `ctx.fetch` refuses as well. */
   readonly clusterNetworks?: readonly string[];
   readonly limits?: Partial<AccessLimits>;
@@ -142,6 +144,8 @@ export class Access implements HostCalls {
       return await gate.pass(signal, bytes, async () => {
         const checked = early ?? (await read());
         signal.throwIfAborted();
+        const withheld = this.parts.withheld?.();
+        if (withheld) throw new CallFailure(withheld);
         return await this.perform(caller, manifest, operation, checked, signal);
       });
     } finally {
