@@ -3,6 +3,7 @@ import type { Clock, Random } from "../clock.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { Caller, HostCallError, HostCalls, HostReply } from "../sandbox/host-calls.ts";
+import { AnswerReader } from "./answer-reader.ts";
 import { isOperation, type OperationName, readArguments } from "./arguments.ts";
 import { deadline } from "./deadline.ts";
 import { EventRecorder } from "./event-recorder.ts";
@@ -89,9 +90,11 @@ export class Access implements HostCalls {
     this.turns = new ReadingTurns(parts.clock);
     const { accounts } = parts;
     const transportOf = (functionName: string) => accounts?.transport(functionName) ?? parts.transport;
-    this.kube = new KubeCalls({ ...parts, transportOf, ownAccounts: accounts !== undefined, answerLimit, timeoutMs });
+    const answers = new AnswerReader();
+    const ownAccounts = accounts !== undefined;
+    this.kube = new KubeCalls({ ...parts, transportOf, ownAccounts, answers, answerLimit, timeoutMs });
     this.events = new EventRecorder({ ...parts, transportOf, timeoutMs });
-    this.fetcher = new Fetcher(parts);
+    this.fetcher = new Fetcher({ ...parts, answers });
   }
 
   async call(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply> {

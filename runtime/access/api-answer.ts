@@ -1,32 +1,17 @@
 import { WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
-import type { KubeResponse } from "../kube/transport.ts";
 import type { HostCallError } from "../sandbox/host-calls.ts";
 import { CallFailure } from "./failure.ts";
 import { type Demand, missingRule } from "./grants.ts";
 
-/** Reads a body to its end as text, and refuses one above the limit (bytes) as soon as it is. */
-export async function readAnswer(response: KubeResponse, limit: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of response.body as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > limit) {
-        throw new CallFailure({
-          type: "KubeError",
-          message: `the answer is larger than ${limit} bytes: list with \`limit\` and \`continue\`, or with a selector`,
-          status: response.status,
-          reason: "ResponseTooLarge",
-        });
-      }
-      chunks.push(chunk);
-    }
-  } finally {
-    response.body.destroy();
-  }
-  return Buffer.concat(chunks, size).toString("utf8");
-}
+/** What a handler is told of an answer above the limit (bytes). */
+export const answerTooLarge = (status: number, limit: number): CallFailure =>
+  new CallFailure({
+    type: "KubeError",
+    message: `the answer is larger than ${limit} bytes: list with \`limit\` and \`continue\`, or with a selector`,
+    status,
+    reason: "ResponseTooLarge",
+  });
 
 /** The error that the guest sees for what the API server, or the way to it, did. */
 export function callErrorOf(error: unknown, demand: Demand): HostCallError {

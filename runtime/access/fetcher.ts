@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { Agent, type Dispatcher } from "undici";
 import type { FunctionManifest } from "../manifest/function.ts";
+import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { EgressPolicy } from "./egress.ts";
 import { CallFailure, fetchFailed } from "./failure.ts";
@@ -19,6 +20,7 @@ const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 export interface FetcherParts {
+  readonly answers: AnswerReader;
   readonly resolver?: HostResolver;
   readonly clusterNetworks?: readonly string[];
 }
@@ -34,8 +36,10 @@ interface Hop {
 export class Fetcher {
   private readonly policy: EgressPolicy;
   private readonly agent: Agent;
+  private readonly answers: AnswerReader;
 
-  constructor({ resolver, clusterNetworks }: FetcherParts = {}) {
+  constructor({ answers, resolver, clusterNetworks }: FetcherParts) {
+    this.answers = answers;
     this.policy = new EgressPolicy(resolver, clusterNetworks);
     const lookup: LookupFunction = (host, options, callback) => {
       this.policy.resolve(host).then(
@@ -63,7 +67,7 @@ export class Fetcher {
       const response = await this.send(hop, signal);
       const location = redirects.has(response.statusCode) ? locationOf(response) : undefined;
       if (location === undefined || args.redirect === "manual")
-        return await this.result(response, hop, followed > 0, signal);
+        return await this.result(manifest.name, response, hop, followed > 0, signal);
       response.body.on("error", () => {}).destroy();
       if (args.redirect === "error") throw fetchFailed(`${hop.url.host} answered with a redirect`);
       if (followed === mostRedirects) throw fetchFailed(`more than ${mostRedirects} redirects`);
@@ -90,16 +94,32 @@ export class Fetcher {
     }
   }
 
-  private async result(response: Dispatcher.ResponseData, hop: Hop, redirected: boolean, signal: AbortSignal) {
-    const body = await readBody(response, hop.url, signal);
-    return JSON.stringify({
-      url: hop.url.href.replace(/#.*$/, ""),
-      redirected,
-      status: response.statusCode,
-      statusText: STATUS_CODES[response.statusCode] ?? "",
-      headers: responseHeaders(response.headers),
-      body: body.toString("base64"),
-    });
+  /** The whole body, decoded; refused as soon as it is above the limit, however small it was on the wire. */
+  private async result(
+    functionName: string,
+    response: Dispatcher.ResponseData,
+    { url }: Hop,
+    redirected: boolean,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const tooLarge = () => fetchFailed(`the answer of ${url.host} is larger than ${responseLimit} bytes`);
+    const reading = { functionName, limit: responseLimit, tooLarge, signal };
+    try {
+      return await this.answers.read(decoded(response), reading, (bytes) =>
+        JSON.stringify({
+          url: url.href.replace(/#.*$/, ""),
+          redirected,
+          status: response.statusCode,
+          statusText: STATUS_CODES[response.statusCode] ?? "",
+          headers: responseHeaders(response.headers),
+          body: bytes.toString("base64"),
+        }),
+      );
+    } catch (error) {
+      throw failureOf(error, url, signal);
+    } finally {
+      response.body.on("error", () => {}).destroy();
+    }
   }
 }
 
@@ -130,26 +150,6 @@ function nextHop({ url, method, headers, body }: Hop, location: string, status: 
 function locationOf({ headers }: Dispatcher.ResponseData): string | undefined {
   const { location } = headers;
   return Array.isArray(location) ? location[0] : location;
-}
-
-/** The whole body, decoded; refused as soon as it is above the limit, however small it was on the wire. */
-async function readBody(response: Dispatcher.ResponseData, url: URL, signal: AbortSignal): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const body = decoded(response);
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > responseLimit) throw fetchFailed(`the answer of ${url.host} is larger than ${responseLimit} bytes`);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw failureOf(error, url, signal);
-  } finally {
-    body.destroy();
-    response.body.on("error", () => {}).destroy();
-  }
-  return Buffer.concat(chunks, size);
 }
 
 function decoded({ headers, body }: Dispatcher.ResponseData): Readable {

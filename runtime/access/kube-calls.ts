@@ -3,7 +3,8 @@ import type { Lookup } from "../kube/discovery.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { callErrorOf, readAnswer } from "./api-answer.ts";
+import type { AnswerReader } from "./answer-reader.ts";
+import { answerTooLarge, callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { CallFailure, invalid, refused } from "./failure.ts";
 import { type Demand, describeDemand, isGranted, mayBeGranted, missingRule } from "./grants.ts";
@@ -24,6 +25,7 @@ export interface KubeParts {
   /** It asks under an account of its own, with no more rights than its manifest says. */
   readonly ownAccounts: boolean;
   readonly discovery: KindLookup;
+  readonly answers: AnswerReader;
   /** Largest answer handed to a guest, in bytes. */
   readonly answerLimit: number;
   /** Limit of one request, in milliseconds. */
@@ -67,7 +69,10 @@ export class KubeCalls {
     try {
       const response = await this.parts.transportOf(manifest.name).request(request);
       if (response.status >= 300) throw await readApiError(response);
-      return await readAnswer(response, this.parts.answerLimit);
+      const { answers, answerLimit: limit } = this.parts;
+      const tooLarge = () => answerTooLarge(response.status, limit);
+      const reading = { functionName: manifest.name, limit, tooLarge, signal };
+      return await answers.read(response.body, reading, (bytes) => bytes.toString("utf8"));
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       // A 404 without a Status is the path's, not the object's: the kind may have been taken away.

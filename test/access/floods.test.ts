@@ -4,6 +4,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { accessTo, apiServer, caller, errorOf, everything, manifestOf } from "./api-server.ts";
 
 const granted = { permissions: [everything] };
+const patience = { timeout: 15_000 };
 /** An object of so many fields, each of another name: nothing of its length takes longer to read. */
 const objectOf = (fields: number) => ({
   apiVersion: "v1",
@@ -20,16 +21,13 @@ function watchLoop() {
   };
   let worst = 0;
   let at = cpuMs();
-  let isOver = false;
-  const turn = () => {
+  const timer = setInterval(() => {
     worst = Math.max(worst, cpuMs() - at);
     at = cpuMs();
-    if (!isOver) setImmediate(turn);
-  };
-  setImmediate(turn);
+  }, 1);
   return {
     stop: () => {
-      isOver = true;
+      clearInterval(timer);
       return worst;
     },
   };
@@ -38,17 +36,17 @@ function watchLoop() {
 describe("a flood of large calls", () => {
   it("keeps the runtime from its other work no longer than a few of them take", async () => {
     const { access, attempt, received } = await accessTo({ manifest: granted });
-    const args = JSON.stringify({ object: objectOf(20_000) });
+    const args = JSON.stringify({ object: objectOf(8000) });
     const call = () => access.call(caller, "kube.create", args, attempt.signal);
     for (let warm = 0; warm < 5; warm++) await call();
     const startedAt = process.threadCpuUsage();
     await call();
     const { user, system } = process.threadCpuUsage(startedAt);
     const loop = watchLoop();
-    const replies = await Promise.all(Array.from({ length: 32 }, call));
+    const replies = await Promise.all(Array.from({ length: 16 }, call));
     const worst = loop.stop();
     expect(replies.every(({ ok }) => ok)).toBe(true);
-    expect(received.length).toBe(38);
+    expect(received.length).toBe(22);
     expect(worst).toBeLessThan(8 * ((user + system) / 1000));
   });
 
@@ -73,7 +71,7 @@ describe("a function whose calls are answered slowly", () => {
       return access.call({ ...caller, function: name }, "kube.get", JSON.stringify({ ref }), attempt.signal);
     };
     const slow = Promise.all(Array.from({ length: 20 }, () => get("f", "slow")));
-    await expect.poll(() => received.length).toBe(16);
+    await expect.poll(() => received.length, patience).toBe(16);
     expect((await get("g", "settings")).ok).toBe(true);
     expect(await transport.json({ method: "GET", path: "/api/v1" })).toMatchObject({ kind: "APIResourceList" });
     attempt.abort(new Error("over"));
@@ -91,7 +89,7 @@ describe("a function whose calls are answered slowly", () => {
       return access.call({ ...caller, function: name }, "fetch", args, attempt.signal);
     };
     const slow = Promise.all(Array.from({ length: 20 }, () => fetch("f", "/slow")));
-    await expect.poll(() => server.received.length).toBe(16);
+    await expect.poll(() => server.received.length, patience).toBe(16);
     expect((await fetch("g", "/quick")).ok).toBe(true);
     attempt.abort(new Error("over"));
     await slow;

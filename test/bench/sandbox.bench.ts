@@ -1,4 +1,4 @@
-// The sandbox alone, on one executor: `node test/bench/sandbox.bench.ts`. Prints events per second, and the CPU of the
+// The sandbox alone, on one executor: `npm run bench:sandbox`. Prints events per second, and the CPU of the
 // parent and of the executor for each, in microseconds.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

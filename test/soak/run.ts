@@ -1,5 +1,7 @@
 // Holds the sandbox to flat memory over a long life: `npm run soak` (about 10 minutes on two cores), or with the numbers
 // `-- --functions 1000 --events 50000 --crash-every 1000 --resident 1000` for a shorter one. Exit status 1 where a law does not hold.
+// Node's flags are those that the runtime starts with: by its own measure V8 would let the young objects of the parent, 2 MiB of
+// which are in use, take 52 MiB by and by.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -144,15 +146,14 @@ async function crashes(events: number, every: number): Promise<void> {
     heaps.push(process.memoryUsage().heapUsed);
   }
   const seconds = (performance.now() - startedAt) / 1000;
-  // V8 takes memory for its young generation as it likes, for the first half of the way: the heap tells of leaks from the start.
-  const middle = samples[Math.floor(samples.length / 2)] ?? 0;
+  const [first = 0] = samples;
   const [firstHeap = 0] = heaps;
   say(
     `${total * every} events in ${seconds.toFixed(0)} s, ${deaths.length} executors lost`,
     deaths.length >= total * 0.9,
   );
   say(`  endings ${JSON.stringify(endings)}`, endings.ok === total * every);
-  say(`  parent, by tenths ${samples.map(mebibytes).join(" ")} MiB`, (samples.at(-1) ?? 0) < middle * flat);
+  say(`  parent, by tenths ${samples.map(mebibytes).join(" ")} MiB`, (samples.at(-1) ?? 0) < first * flat);
   say(`  its heap ${heaps.map(mebibytes).join(" ")} MiB`, (heaps.at(-1) ?? 0) < firstHeap * flat);
   await sandbox.close(0);
 }
