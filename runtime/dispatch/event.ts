@@ -10,7 +10,10 @@ import type { View, ViewEvent } from "./view.ts";
 /** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
 export interface MarkOwner {
   settle(entry: MarkEntry): void;
-  /** Whether the history that holds it may be gone any moment: it had happened when the source connected, who knows when. */
+  /**
+   * Whether the history that holds it may be gone any moment: it had happened when the source connected, who knows when,
+   * or a complete list told of it, which is read where there is none.
+   */
   isBacklog(entry: MarkEntry): boolean;
 }
 

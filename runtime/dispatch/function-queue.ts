@@ -112,6 +112,13 @@ export class FunctionQueue {
     else this.enqueue(event);
   }
 
+  /** Puts on disk what holds the mark up and must not any longer. Its body stays in memory: its turn may come at once. */
+  keepBacklog(): void {
+    for (const lane of this.lanes.values()) {
+      for (const event of pinnedOf(lane, Number.NEGATIVE_INFINITY)) this.parts.spill.pin(event);
+    }
+  }
+
   /** A spilled event that is written by now, or is about to be: takes its turn after what was spilled before it. */
   acceptSpilled(event: SpilledEvent): void {
     this.parts.spill.put(event);
@@ -401,13 +408,8 @@ export class FunctionQueue {
     );
   }
 
-  /** Pins a lane's events up to the last one that was received by `limit`, or is old anyway, so that their order on disk has no holes. */
   private pinUpTo(lane: Lane, limit: number): void {
-    const events = [...lane];
-    const last = events.findLastIndex(
-      ({ receivedAt, mark }) => receivedAt <= limit || mark?.owner.isBacklog(mark.entry),
-    );
-    for (const event of events.slice(0, last + 1)) {
+    for (const event of pinnedOf(lane, limit)) {
       this.parts.spill.pin(event);
       if (!(lane.running && lane.head === event)) this.parts.spill.release(event);
     }
@@ -417,4 +419,11 @@ export class FunctionQueue {
     if (this.inFlight > 0) return;
     for (const resolve of this.idle.splice(0)) resolve();
   }
+}
+
+/** A lane's events up to the last one that was received by `limit`, or is old anyway, so that their order on disk has no holes. */
+function pinnedOf(lane: Lane, limit: number): readonly LaneEvent[] {
+  const events = [...lane];
+  const last = events.findLastIndex(({ receivedAt, mark }) => receivedAt <= limit || mark?.owner.isBacklog(mark.entry));
+  return events.slice(0, last + 1);
 }

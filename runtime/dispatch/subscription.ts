@@ -26,7 +26,11 @@ export interface SubscriptionParts {
   readonly clock: Clock;
   readonly observer: Observer;
   /** Takes events for the function's lanes. */
-  readonly queue: { accept(event: LaneEvent): void; readonly congested: Promise<void> | undefined };
+  readonly queue: {
+    accept(event: LaneEvent): void;
+    keepBacklog(): void;
+    readonly congested: Promise<void> | undefined;
+  };
 }
 
 /** One trigger on one source: turns what is received into events, and keeps the cursor. */
@@ -196,7 +200,7 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   isBacklog({ resourceVersion, firm }: MarkEntry): boolean {
-    return resourceVersion !== undefined && !firm && isUpTo(resourceVersion, this.backlogUpTo);
+    return resourceVersion !== undefined && (firm || isUpTo(resourceVersion, this.backlogUpTo));
   }
 
   cursor(): Cursor | undefined {
@@ -276,7 +280,7 @@ export class Subscription implements Subscriber, MarkOwner {
     found: readonly Difference[],
     { why, gap, entry, first, reselected }: CompleteList & { first: boolean; reselected: boolean },
   ): Generator<void> {
-    const { commits, view } = this.parts;
+    const { commits, view, queue } = this.parts;
     const mark = { owner: this, entry };
     const existing = first && view.trigger.initialEvents === "Deliver";
     for (const difference of found) {
@@ -297,6 +301,7 @@ export class Subscription implements Subscriber, MarkOwner {
     if (entry.rewinds) this.suspect = false;
     else this.trustFrom(gap.to);
     this.settle(entry);
+    queue.keepBacklog();
     if (this.recorded) return;
     void commits.sync().then(() => {
       this.recorded = true;

@@ -70,8 +70,8 @@ describe("a process that is killed", () => {
     for await (const { life: it, death } of deaths(life)) {
       lives++;
       const settled = [...(it.disk.views.get(1)?.known.keys() ?? [])];
-      const next = await it.restart({ manifest: policy });
       const before = it.runner.deliveries.length;
+      const next = await it.restart({ manifest: policy });
       if (next.subscription.resumeFrom === undefined) await next.list(30, items, "initial");
       await quiet(next.runner);
       const again = next.runner.deliveries.slice(before).map(({ object }) => `${object.namespace}/${object.name}`);

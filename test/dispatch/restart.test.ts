@@ -68,7 +68,8 @@ describe("a restart", () => {
   it("keeps the deletion of an object that a handler may have seen just before the end", async () => {
     const first = await Harness.open();
     first.runner.answer = () => undefined;
-    await first.list(9, [change("Added", "a", 5)], "initial");
+    first.subscription.list("initial", undefined).item(change("Added", "a", 5));
+    await quiet(first.runner);
     expect(first.runner.told).toEqual(["Added a@5"]);
     const second = await first.restart();
     second.runner.answer = () => done;
