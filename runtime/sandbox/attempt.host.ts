@@ -15,6 +15,8 @@ export class Attempt {
   calls = 0;
   /** Characters of its log lines so far. */
   logged = 0;
+  /** Metrics of it so far. */
+  metrics = 0;
 
   constructor(delivery: Delivery, resolve: (outcome: Outcome) => void) {
     this.delivery = delivery;

@@ -36,8 +36,9 @@ export interface Services {
 /** Calls of one attempt that may wait at once: twice the guest's own limit, beyond which the guest is not itself. */
 const maxCalls = 128;
 
-/** Characters that one attempt may log: twice the guest's own limit. */
+/** Characters that one attempt may log, and metrics that it may send: twice the guest's own limits. */
 const maxLogged = 128 * 1024;
+const maxMetrics = 2000;
 
 /** Milliseconds beyond every deadline after which an executor is taken for hostile. */
 const overdueMs = 10_000;
@@ -220,8 +221,13 @@ export class Placement implements TenantListener {
       output.log(attempt.caller, level, clean(message), cleanObject(fields));
     }
     for (const { no, type, name, value, labels } of metrics) {
-      const caller = this.attempts.get(no)?.caller;
-      if (caller) output.metric(caller, type, clean(name), value, textsOf(labels));
+      const attempt = this.attempts.get(no);
+      if (!attempt) continue;
+      if (++attempt.metrics > maxMetrics) {
+        this.executor.kill("breach", "more metrics than a guest can send");
+        return;
+      }
+      output.metric(attempt.caller, type, clean(name), value, textsOf(labels));
     }
     for (const stray of strays) {
       const error = handlerError(stray, this.version.mapper);

@@ -36,6 +36,24 @@ describe("one event", () => {
     expect(stage.metrics).toHaveLength(1000);
   });
 
+  it("sends 1000 metrics at most, however often it awaits", async () => {
+    const stage = stageForTest();
+    await stage.load(
+      "f",
+      `export default async (e, ctx) => {
+        for (let turn = 0; turn < 5; turn++) {
+          for (let i = 0; i < 400; i++) ctx.metrics.increment("m", 1);
+          await ctx.kube.get(${pod});
+        }
+      };`,
+    );
+    expect((await stage.run("f")).type).toBe("ok");
+    expect(stage.metrics).toHaveLength(1000);
+    // The next event has its own.
+    expect((await stage.run("f")).type).toBe("ok");
+    expect(stage.metrics).toHaveLength(2000);
+  });
+
   it("waits for 64 calls at once at most; one more ends it with an error that says so", async () => {
     const stage = stageForTest();
     const code = (calls: number) =>

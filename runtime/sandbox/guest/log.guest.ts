@@ -9,6 +9,8 @@ type Level = "debug" | "info" | "warn" | "error";
 const maxMessage = 4096;
 const maxFields = 8192;
 const maxPerRun = 64 * 1024;
+/** Metrics of one event: to count one costs the parent three times what it costs the handler. */
+const maxMetrics = 1000;
 
 function write(run: Run, level: Level, message: unknown, fields: unknown): void {
   if (run.logged > maxPerRun) return;
@@ -60,6 +62,7 @@ export function createMetrics(run: Run): Metrics {
     if (typeof name !== "string" || typeof value !== "number" || !isFiniteNumber(value)) {
       throw new TypeError("a metric takes a name, and a finite number as its value");
     }
+    if (++run.metrics > maxMetrics) return;
     const text = typeof labels === "object" && labels !== null ? inspectFields(labels) : "";
     if (fitsWord(text.length)) noteMetric(run.no, type, slice(name, 0, 200), value, text);
   };

@@ -19,6 +19,8 @@ export interface Run {
   calls: number;
   /** Characters logged so far. */
   logged: number;
+  /** Metrics so far. */
+  metrics: number;
   /** Made when the handler first asks for its signal. */
   controller: AbortController | undefined;
   /** Set once the executor has ended the event's time: why. */
@@ -51,6 +53,7 @@ const freshRun = (no: number, over: boolean): Run => ({
   over,
   calls: 0,
   logged: 0,
+  metrics: 0,
   controller: undefined,
   aborted: undefined,
   unheard: undefined,
