@@ -55,7 +55,7 @@ export class Replica {
     const replica = new Replica(options, child, `http://${address}`);
     await until(
       `${replica.name} answers`,
-      60_000,
+      120_000,
       async () => {
         if (child.exitCode !== null) throw new Hopeless(`${replica.name} ended: ${await readFile(logFile, "utf8")}`);
         return (await replica.read("/livez")).ok;
