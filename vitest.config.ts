@@ -44,6 +44,8 @@ const clusterProject = (name: string) => ({
     name,
     include: clusterFiles,
     globalSetup: ["test/cluster/shared-cluster.setup.ts"],
+    setupFiles: ["test/cluster/file.setup.ts"],
+    isolate: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     sequence: { ...common.sequence, groupOrder: 1 },

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, describe, inject } from "vitest";
+import { describe, inject } from "vitest";
 import { type Body, Client, type Reply } from "./client.ts";
 import { kubeconfigOf } from "./kubeconfig.ts";
 import { type OwnTarget, startTarget } from "./target.ts";
@@ -37,10 +37,10 @@ const endings: (() => Promise<unknown>)[] = [];
 function onEnd(ending: () => Promise<unknown>): void {
   endings.push(ending);
 }
-afterAll(async () => {
+/** Ends what the file has begun; the files of a worker share the administrator's connections. */
+export async function endFile(): Promise<void> {
   for (const ending of endings.splice(0)) await ending();
-  await admin.close();
-});
+}
 
 /** Tests of what a controller-manager does; the run's first lines say so where they are skipped. */
 export const describeControllers = describe.skipIf(!shared.controllers);
