@@ -7,7 +7,8 @@ import type { FromWriter, ToWriter } from "./writer.ts";
 /** The process that writes; it does as many operations as it is allowed. */
 export class Writer {
   private readonly child: ChildProcess;
-  private done = 0;
+  /** Operations so far. */
+  done = 0;
   private allowed = 0;
 
   constructor(kubeconfig: string, objects: number, seed: number, where = namespaces) {
