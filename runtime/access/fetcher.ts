@@ -98,14 +98,14 @@ export class Fetcher {
   private async result(
     functionName: string,
     response: Dispatcher.ResponseData,
-    { url }: Hop,
+    { url, method }: Hop,
     redirected: boolean,
     signal: AbortSignal,
   ): Promise<string> {
     const tooLarge = () => fetchFailed(`the answer of ${url.host} is larger than ${responseLimit} bytes`);
     const reading = { functionName, limit: responseLimit, tooLarge, signal };
     try {
-      return await this.answers.read(decoded(response), reading, (bytes) =>
+      return await this.answers.read(decoded(response, method), reading, (bytes) =>
         JSON.stringify({
           url: url.href.replace(/#.*$/, ""),
           redirected,
@@ -152,7 +152,11 @@ function locationOf({ headers }: Dispatcher.ResponseData): string | undefined {
   return Array.isArray(location) ? location[0] : location;
 }
 
-function decoded({ headers, body }: Dispatcher.ResponseData): Readable {
+/** Statuses whose answers have no body, whatever their headers say of it. */
+const bodiless = new Set([204, 205, 304]);
+
+function decoded({ statusCode, headers, body }: Dispatcher.ResponseData, method: string): Readable {
+  if (method === "HEAD" || bodiless.has(statusCode)) return body;
   const coding = String(headers["content-encoding"] ?? "")
     .trim()
     .toLowerCase();

@@ -89,6 +89,18 @@ describe("fetch", () => {
     }
   });
 
+  it.each([
+    ["HEAD", 200],
+    ["GET", 204],
+    ["GET", 304],
+  ])("takes an answer to %s of status %i that has no body, though it names a coding", async (method, status) => {
+    const { fetch, origin } = await web((_request, response) => {
+      response.writeHead(status, { "content-encoding": "gzip" });
+      response.end();
+    });
+    expect(answerOf(await fetch(`${origin}/`, { method }))).toMatchObject({ status, text: "" });
+  });
+
   it("is refused for what no egress declares, and names the line to add", async () => {
     const { fetch, seen, port } = await web(undefined, { egress: [{ host: "127.0.0.1", ports: [1] }] });
     const error = errorOf(await fetch(`http://127.0.0.1:${port}/`));
