@@ -13,7 +13,7 @@ const record = z.looseObject({
 });
 
 const styles = { debug: "gray", info: "white", warn: "yellow", error: "red", fatal: "red", trace: "gray" } as const;
-/** Told in columns of their own, or of interest to a machine alone. */
+/** The runtime's own that are told in columns of their own, or are of interest to a machine alone. */
 const hidden = new Set(
   "level time msg function outcome type object durationMs err error trigger run fields bundle from attempt cause".split(
     " ",
@@ -40,12 +40,12 @@ export function consoleLine(line: string, read: (file: string) => string | undef
     outcome === undefined ? undefined : styleText(outcome === "ok" ? "green" : "red", outcome === "ok" ? "ok" : msg),
     attempt === undefined || attempt < 2 ? undefined : styleText("yellow", `attempt ${attempt}`),
     durationMs === undefined ? undefined : styleText("gray", `${Math.round(Number(durationMs))} ms`),
-    ...Object.entries({ ...parsed, ...parsed.fields })
-      .filter(([name]) => !hidden.has(name))
-      .map(([name, value]) => `${styleText("gray", `${name}=`)}${plain(value)}`),
+    ...[...Object.entries(parsed).filter(([name]) => !hidden.has(name)), ...Object.entries(parsed.fields ?? {})].map(
+      ([name, value]) => `${styleText("gray", `${name}=`)}${plain(value)}`,
+    ),
   ];
   const first = words.filter((word) => word !== undefined).join("  ");
-  const trouble = stackOf(error) ?? stackOf(parsed.err);
+  const trouble = stackOf(error) ?? stackOf(parsed.err) ?? stackAmong(parsed.fields);
   if (!trouble) return first;
   const frame = codeFrame(trouble, read);
   return frame ? `${first}\n${trouble}\n${frame.replace(/^/gm, "  ")}` : `${first}\n${trouble}`;
@@ -59,7 +59,19 @@ function stackOf(error: unknown): string | undefined {
   return text?.replace(/^/gm, "  ");
 }
 
-const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+/** Of the first error among a handler's fields. */
+const stackAmong = (fields: Readonly<Record<string, unknown>> = {}): string | undefined =>
+  Object.values(fields)
+    .filter(isError)
+    .map(stackOf)
+    .find((stack) => stack !== undefined);
+
+const isError = (value: unknown): value is { readonly name: string; readonly message: string } =>
+  typeof value === "object" && value !== null && "name" in value && "message" in value && "stack" in value;
+
+/** An error in one piece of a line: its stack stands below. */
+const plain = (value: unknown): string =>
+  typeof value === "string" ? value : isError(value) ? `${value.name}: ${value.message}` : JSON.stringify(value);
 
 /** Local time of day; the date is on the day's first line of any terminal. */
 const clockTime = (iso: string): string => new Date(iso).toTimeString().slice(0, 8);

@@ -47,6 +47,29 @@ describe("a line on the console", () => {
     expect(text).toContain("colour=red");
   });
 
+  it("shows each of a handler's fields, whatever it is called", () => {
+    const fields = {
+      type: "t",
+      trigger: "u",
+      attempt: 1,
+      object: "o",
+      run: 7,
+      outcome: "x",
+      error: "e",
+      durationMs: 3,
+    };
+    expect(line({ function: "f", msg: "seen", trigger: "own", run: "r", attempt: 1, object: "a/b", fields })).toMatch(
+      /f {2}seen {2}type=t {2}trigger=u {2}attempt=1 {2}object=o {2}run=7 {2}outcome=x {2}error=e {2}durationMs=3$/,
+    );
+  });
+
+  it("shows an error among a handler's fields by name and message, with its stack below", () => {
+    const err = { name: "TypeError", message: "no", stack: "TypeError: no\n    at handler.ts:3:7" };
+    expect(line({ function: "f", msg: "failed", fields: { err, left: 2 } })).toMatch(
+      /f {2}failed {2}err=TypeError: no {2}left=2\n {2}TypeError: no\n {6}at handler\.ts:3:7$/,
+    );
+  });
+
   it("passes on what is no record", () => {
     expect(consoleLine("plain text")).toBe("plain text");
   });
