@@ -218,7 +218,8 @@ export class Placement implements TenantListener {
         this.executor.kill("breach", "more lines of log than a guest can write");
         return;
       }
-      output.log(attempt.caller, level, clean(message), cleanObject(fields));
+      const { mapper } = this.version;
+      output.log(attempt.caller, level, clean(mapper.mapText(message)), cleanObject(mapper.mapJson(fields)));
     }
     for (const { no, type, name, value, labels } of metrics) {
       const attempt = this.attempts.get(no);

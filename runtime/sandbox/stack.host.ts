@@ -2,9 +2,16 @@ import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import type { Bundle } from "../bundle/bundle.ts";
 import { entrySource } from "../bundle/source-path.ts";
 import type { Place } from "../errors.ts";
+import { guestScriptName } from "./guest-script.host.ts";
 
 /** Of the script's own frames; everything else in a stack is ours or V8's. */
 const frame = /^(\s+at .*?)\(?(app:\/\/\/[^\s:]+):(\d+):(\d+)\)?$/;
+
+/** How the names of bundles begin. */
+const ownScripts = "app:///";
+/** A frame of a bundle, of the guest's bootstrap or of V8's own. */
+const notAuthors = new RegExp(`^\\s+at .*(?:${ownScripts}|${guestScriptName}|<anonymous>)`);
+const jsonString = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
 /** Puts an isolate's stacks into the author's files. The map is read when the first stack comes. */
 export class StackMapper {
@@ -29,11 +36,32 @@ export class StackMapper {
     const frames = lines.slice(first).flatMap((line) => {
       const found = this.placeOf(line);
       if (!found) return [];
-      const { label, place } = found;
-      const at = `${place.file}:${place.line}:${place.column}`;
-      return label === "" ? `    at ${at}` : `    at ${label} (${at})`;
+      return frameText(found);
     });
     return [...head, ...frames].join("\n");
+  }
+
+  /** A text that may hold stacks, such as a line of log: their frames as `map` gives them, and the rest as it is. */
+  mapText(text: string): string {
+    if (!text.includes(ownScripts) && !text.includes(guestScriptName)) return text;
+    return text
+      .split("\n")
+      .flatMap((line) => {
+        if (!notAuthors.test(line)) return line;
+        const found = this.placeOf(line);
+        return found ? frameText(found) : [];
+      })
+      .join("\n");
+  }
+
+  /** The same for each string of a JSON text; the text as it is where it is no JSON. */
+  mapJson(text: string): string {
+    if (!text.includes(ownScripts) && !text.includes(guestScriptName)) return text;
+    try {
+      return text.replace(jsonString, (literal) => JSON.stringify(this.mapText(JSON.parse(literal) as string)));
+    } catch {
+      return text;
+    }
   }
 
   /** The place of the topmost frame that is the author's. */
@@ -59,7 +87,7 @@ export class StackMapper {
     return handler ? { file: handler, line: 1, column: 1 } : undefined;
   }
 
-  private placeOf(line: string): { label: string; place: Place } | undefined {
+  private placeOf(line: string): Frame | undefined {
     const match = frame.exec(line);
     if (!match) return undefined;
     const [, before = "", , lineText, columnText] = match;
@@ -68,4 +96,15 @@ export class StackMapper {
     const label = before.replace(/^\s+at /, "").trim();
     return { label, place: { file: position.source, line: position.line, column: position.column + 1 } };
   }
+}
+
+/** A frame of the author's code. */
+interface Frame {
+  readonly label: string;
+  readonly place: Place;
+}
+
+function frameText({ label, place }: Frame): string {
+  const at = `${place.file}:${place.line}:${place.column}`;
+  return label === "" ? `    at ${at}` : `    at ${label} (${at})`;
 }

@@ -51,6 +51,10 @@ const noError = "an object that is no Error";
 const manyBits = 2n ** 1024n;
 const largeNumber = "a large BigInt";
 
+/** A BigInt's digits, unless there are so many that it takes long. */
+export const digitsOf = (number: bigint): string =>
+  number > manyBits || number < -manyBits ? largeNumber : stringOf(number);
+
 /** By what an error is known again: as a value, and by the text that left the isolate. */
 export const errorMark = (message: string, stack: string): string => `${message}\n${stack}`;
 export function markOf(error: unknown): string {
@@ -59,7 +63,7 @@ export function markOf(error: unknown): string {
     const stack = textOf(error, "stack", maxStack);
     return message === "" && stack === "" ? errorMark(noError, "") : errorMark(message, stack);
   }
-  if (typeof error === "bigint" && (error > manyBits || error < -manyBits)) return errorMark(largeNumber, "");
+  if (typeof error === "bigint") return errorMark(digitsOf(error), "");
   try {
     return errorMark(slice(stringOf(error), 0, maxMessage), "");
   } catch {

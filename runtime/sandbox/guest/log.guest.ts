@@ -1,6 +1,7 @@
 import type { Log, Metrics } from "../../../sdk/index.ts";
 import { fitsWord, noteLog, noteMetric } from "./outbox.guest.ts";
-import { define, isFiniteNumber, jsonStringify, quote, slice, stringOf } from "./primordials.guest.ts";
+import { define, isFiniteNumber, quote, slice } from "./primordials.guest.ts";
+import { print, printFields } from "./print.guest.ts";
 import { likelyRun, type Run } from "./run.guest.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
@@ -14,7 +15,7 @@ const maxMetrics = 1000;
 
 function write(run: Run, level: Level, message: unknown, fields: unknown): void {
   if (run.logged > maxPerRun) return;
-  let text = slice(typeof message === "string" ? message : inspect(message), 0, maxMessage);
+  let text = slice(typeof message === "string" ? message : print(message), 0, maxMessage);
   let more = "";
   if (typeof fields === "object" && fields !== null) more = inspectFields(fields);
   run.logged += text.length + more.length + 16;
@@ -28,24 +29,8 @@ function write(run: Run, level: Level, message: unknown, fields: unknown): void 
 }
 
 function inspectFields(fields: object): string {
-  try {
-    const text = jsonStringify(fields) ?? "";
-    return text.length > maxFields ? `{"truncated":${quote(slice(text, 0, maxFields))}}` : text;
-  } catch {
-    return `{"unprintable":true}`;
-  }
-}
-
-/** A value as one piece of a console line. */
-function inspect(value: unknown): string {
-  try {
-    if (typeof value === "string") return value;
-    if (value instanceof Error) return stringOf(value.stack ?? value.message);
-    if (typeof value === "object" && value !== null) return jsonStringify(value) ?? stringOf(value);
-    return stringOf(value);
-  } catch {
-    return "[unprintable]";
-  }
+  const text = printFields(fields);
+  return text.length > maxFields ? `{"truncated":${quote(slice(text, 0, maxFields))}}` : text;
 }
 
 /** `ctx.log` of one run. */
@@ -81,7 +66,7 @@ export function installConsole(): void {
       if (!run) return;
       let text = "";
       for (let at = 0; at < values.length && text.length < maxMessage; at++) {
-        text += (at === 0 ? "" : " ") + inspect(values[at]);
+        text += (at === 0 ? "" : " ") + print(values[at]);
       }
       write(run, level, text, undefined);
     };

@@ -14,6 +14,10 @@ export const apply = Reflect.apply;
 export const setPrototypeOf = Reflect.setPrototypeOf;
 export const jsonParse: (text: string) => unknown = JSON.parse;
 export const jsonStringify: (value: unknown) => string | undefined = JSON.stringify;
+/** With a function that is called for each value, on what holds it, and gives what to print in its place. */
+export const replacedJson: (value: unknown, replace: (key: string, value: unknown) => unknown) => string | undefined =
+  JSON.stringify;
+export const keysOf: (of: object) => string[] = Object.keys;
 /** A JSON string literal. */
 export const quote = (text: string): string => jsonStringify(text) as string;
 export const stringOf = String;

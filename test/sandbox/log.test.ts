@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { stageForTest } from "./stage.ts";
+
+/** What one event of a handler with this body logs. */
+async function logsOf(body: string) {
+  const stage = stageForTest();
+  await stage.load("f", `export default (event, ctx) => {\n${body}\n};`);
+  const outcome = await stage.run("f");
+  expect(outcome).toMatchObject({ type: "ok" });
+  return stage.logs;
+}
+
+/** Neither the bundle's places nor the frames of the runtime. */
+const inside = /app:\/\/\/|watchfire:guest|<anonymous>/;
+
+describe("an error that a handler logs", () => {
+  it.each([
+    ["as the message", `ctx.log.error(new Error("no"));`],
+    ["by its stack", `ctx.log.error(new Error("no").stack);`],
+    ["on the console", `console.error("it says", new Error("no"));`],
+  ])("%s has its places in the author's file, and none of ours", async (_, body) => {
+    const [line] = await logsOf(body);
+    expect(line?.message).toMatch(/Error: no\n {4}at .*\(?[^ ]*f\.ts:2:\d+\)?$/);
+    expect(line?.message).not.toMatch(inside);
+  });
+
+  it("among the fields is told by name, message, stack, cause and what it carries, however deep it lies", async () => {
+    const [line] = await logsOf(`
+      const cause = new RangeError("deep");
+      const err = Object.assign(new TypeError("no", { cause }), { status: 404 });
+      err.self = err;
+      ctx.log.error("failed", { err, list: [{ cause }] });`);
+    const fields = line?.fields as { err: { stack: string }; list: unknown[] };
+    expect(fields.err).toMatchObject({
+      name: "TypeError",
+      message: "no",
+      status: 404,
+      self: "[circular]",
+      cause: { name: "RangeError", message: "deep" },
+    });
+    expect(fields.err.stack).toMatch(/^TypeError: no\n.*f\.ts:4:\d+/);
+    expect(fields.list).toMatchObject([{ cause: { message: "deep" } }]);
+    expect(JSON.stringify(fields)).not.toMatch(inside);
+  });
+});
+
+describe("a value that JSON has no form for", () => {
+  it("is replaced alone", async () => {
+    const [line] = await logsOf(`
+      const ring = { at: 1 };
+      ring.ring = ring;
+      const twice = { n: 1 };
+      ctx.log.info("counts", { good: 1, big: 10n, bigger: 2n ** 20_000n, ring, call: () => 1, mark: Symbol("s"), twice: [twice, twice] });`);
+    expect(line?.fields).toEqual({
+      good: 1,
+      big: "10",
+      bigger: "a large BigInt",
+      ring: { at: 1, ring: "[circular]" },
+      call: "[function]",
+      mark: "Symbol(s)",
+      twice: [{ n: 1 }, { n: 1 }],
+    });
+  });
+
+  it("is replaced alone where it throws when it is looked at", async () => {
+    const [line] = await logsOf(`
+      const trap = new Proxy({}, { ownKeys() { throw new Error("no"); }, getPrototypeOf() { throw new Error("no"); } });
+      let deep = {};
+      for (let at = 0; at < 1e5; at++) deep = { deep };
+      ctx.log.info("seen", { good: 1, trap, get own() { throw 1; }, made: { toJSON() { throw 1; } }, deep, last: 2 });`);
+    const none = "[unprintable]";
+    expect(line?.fields).toMatchObject({ good: 1, trap: none, own: none, made: none, last: 2 });
+    expect(JSON.stringify(line?.fields)).toContain('{"deep":"[deep]"}');
+  });
+
+  it("is replaced whatever the handler did to the language before", async () => {
+    const [line] = await logsOf(`
+      for (const key of ["0", "1", "cause", "name"]) Object.defineProperty(Object.prototype, key, { set() { throw 1; }, get() {} });
+      JSON.stringify = Object.keys = () => { throw 1; };
+      Symbol.prototype.toString = Array.prototype.includes = undefined;
+      ctx.log.info("seen", { big: 1n, mark: Symbol("s"), err: new Error("no") });`);
+    expect(line?.fields).toMatchObject({ big: "1", mark: "Symbol(s)", err: { name: "Error", message: "no" } });
+  });
+});
