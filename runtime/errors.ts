@@ -222,6 +222,10 @@ export const errorCodes = {
   ),
 
   // access
+  WF_ACCESS_OWN_ADDRESS: user(
+    "a handler's fetch may not come to the runtime's own endpoints, whatever its manifest declares",
+    "look at /status and /metrics from outside; no handler may read, replay or drop dead letters",
+  ),
   WF_ACCESS_ENV: user(
     "a value of a function's environment cannot be read",
     "create the Secret or ConfigMap in the runtime's namespace, or mark the reference `optional: true`",

@@ -81,6 +81,8 @@ export interface Rooms {
   readonly access: Access;
   /** Told when the API server refuses a function's call, once there is somebody to hear it. */
   readonly refusals: { heardBy?: (functionName: string) => void };
+  /** Where the endpoints listen, once they do. */
+  readonly endpoints: { port?: number };
   readonly watchGrants: WatchGrants;
   readonly sandbox: Sandbox;
   /** Where executors run in a container of their own. */
@@ -107,6 +109,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
   const manifests = new Map<string, FunctionManifest>();
   const discovery = new Discovery(transport, clock);
   const refusals: Rooms["refusals"] = {};
+  const endpoints: Rooms["endpoints"] = {};
   const elector = options.election && makeElector(options, options.election);
   const access = new Access({
     transport,
@@ -119,6 +122,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     accounts: options.accounts,
     refused: (name) => refusals.heardBy?.(name),
     withheld: elector && withheldBy(elector),
+    ownPort: () => endpoints.port,
   });
   const warden = options.executorSocket ? await Warden.listen(options.executorSocket, log) : undefined;
   const sandbox = new Sandbox({
@@ -143,6 +147,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     manifests,
     access,
     refusals,
+    endpoints,
     watchGrants: new WatchGrants({ transport, watches, clock }),
     sandbox,
     warden,

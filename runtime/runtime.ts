@@ -196,6 +196,7 @@ export class Runtime {
         });
       },
     });
+    this.rooms.endpoints.port = this.endpoints.port;
     leaveAddress(this.options.data, this.endpoints.url);
     const { elector } = this.rooms;
     if (!elector) return this.takeUp(signal);

@@ -36,6 +36,8 @@ export interface AccessParts {
   readonly withheld?: (() => HostCallError | undefined) | undefined;
   /** Networks of the cluster (CIDR) beside the private ones, which `ctx.fetch` refuses as well. */
   readonly clusterNetworks?: readonly string[];
+  /** The port of the runtime's endpoints once they listen, which `ctx.fetch` refuses on every address of this machine. */
+  readonly ownPort?: () => number | undefined;
   readonly limits?: Partial<AccessLimits>;
 }
 

@@ -1,11 +1,16 @@
-import type { BlockList } from "node:net";
+import { type BlockList, isIP } from "node:net";
 import type { Egress } from "../manifest/function.ts";
 import { classOf, holds, listOf } from "./address.ts";
 import { fetchFailed } from "./failure.ts";
+import type { OwnListener } from "./own-listener.ts";
 import { type HostResolver, systemResolver } from "./resolver.ts";
 
 /** Names that only the cluster's own DNS can answer: they may lead to its services. */
 const clusterName = /\.svc(?:\.cluster\.local)?$/;
+
+/** Said where an address is to be declared that is no public one. */
+const opensInside =
+  ", if that is meant: it opens to the handler what listens there for the runtime's machine or network alone";
 
 type Addresses = Awaited<ReturnType<HostResolver>>;
 
@@ -13,8 +18,10 @@ type Addresses = Awaited<ReturnType<HostResolver>>;
 export class EgressPolicy {
   private readonly resolver: HostResolver;
   private readonly cluster: BlockList;
+  private readonly own: OwnListener;
 
-  constructor(resolver: HostResolver = systemResolver, clusterNetworks: readonly string[] = []) {
+  constructor(own: OwnListener, resolver: HostResolver = systemResolver, clusterNetworks: readonly string[] = []) {
+    this.own = own;
     this.resolver = resolver;
     this.cluster = listOf(clusterNetworks);
   }
@@ -27,9 +34,12 @@ export class EgressPolicy {
     }
     const host = plainHost(url);
     const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+    const refusal = isIP(host) === 0 ? undefined : this.own.refusal(host, port);
+    if (refusal) throw refusal;
     if (egress.some((rule) => declaredHost(rule.host) === host && rule.ports.includes(port))) return;
     const rule = `- { host: ${JSON.stringify(host)}, ports: [${port}] }`;
-    throw fetchFailed(`the manifest does not allow ${host}:${port}; add to its egress: ${rule}`, true);
+    const warning = isIP(host) !== 0 && classOf(host) !== "public" ? opensInside : "";
+    throw fetchFailed(`the manifest does not allow ${host}:${port}; add to its egress: ${rule}${warning}`, true);
   }
 
   /**

@@ -2,13 +2,14 @@ import { STATUS_CODES } from "node:http";
 import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { Agent, type Dispatcher } from "undici";
+import { Agent, buildConnector, type Dispatcher } from "undici";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { EgressPolicy } from "./egress.ts";
 import { CallFailure, fetchFailed } from "./failure.ts";
 import { checkedHeaders, type Headers, redirectedHeaders, responseHeaders } from "./http-headers.ts";
+import { OwnListener } from "./own-listener.ts";
 import type { HostResolver } from "./resolver.ts";
 
 const requestLimit = 1024 * 1024;
@@ -23,6 +24,8 @@ export interface FetcherParts {
   readonly answers: AnswerReader;
   readonly resolver?: HostResolver;
   readonly clusterNetworks?: readonly string[];
+  /** Where the runtime's endpoints listen, once they do. */
+  readonly ownPort?: () => number | undefined;
 }
 
 interface Hop {
@@ -38,9 +41,10 @@ export class Fetcher {
   private readonly agent: Agent;
   private readonly answers: AnswerReader;
 
-  constructor({ answers, resolver, clusterNetworks }: FetcherParts) {
+  constructor({ answers, resolver, clusterNetworks, ownPort = () => undefined }: FetcherParts) {
     this.answers = answers;
-    this.policy = new EgressPolicy(resolver, clusterNetworks);
+    const own = new OwnListener(ownPort);
+    this.policy = new EgressPolicy(own, resolver, clusterNetworks);
     const lookup: LookupFunction = (host, options, callback) => {
       this.policy.resolve(host).then(
         (addresses) => {
@@ -53,8 +57,17 @@ export class Fetcher {
     };
     // A connection that stays open goes to an address that was checked when it was made. There are as many as the functions'
     // gates let through: with fewer, one function could hold them all, and another would wait for its answers.
+    const connect = buildConnector({ lookup, timeout: connectTimeoutMs });
     this.agent = new Agent({
-      connect: { lookup, timeout: connectTimeoutMs },
+      // Judged by where a connection came to, whichever way its address was written, before anything is sent.
+      connect: (options, callback) =>
+        connect(options, (error, socket) => {
+          if (error) return callback(error, null);
+          const refusal = own.refusal(socket.remoteAddress, socket.remotePort ?? 0);
+          if (!refusal) return callback(null, socket);
+          socket.destroy();
+          callback(refusal, null);
+        }),
       maxHeaderSize: 32 * 1024,
     });
   }

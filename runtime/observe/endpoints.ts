@@ -36,6 +36,7 @@ export interface Inspection {
 export interface Endpoints {
   /** `http://host:port` as it was bound. */
   readonly url: string;
+  readonly port: number;
   close(): Promise<void>;
 }
 
@@ -50,6 +51,7 @@ export async function serveEndpoints(host: string, port: number, inspection: Ins
   const { address, port: bound, family } = server.address() as AddressInfo;
   return {
     url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`,
+    port: bound,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

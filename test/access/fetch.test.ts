@@ -26,7 +26,7 @@ async function web(handle: Handle = (_request, response) => response.end("hello"
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const { egress = [{ host: "127.0.0.1", ports: [port] }], ...parts } = more;
+  const { egressOf, egress = egressOf?.(port) ?? [{ host: "127.0.0.1", ports: [port] }], ...parts } = more;
   const { call, attempt, asked } = await accessTo({ manifest: { egress }, ...parts });
   const fetch = (url: string, init: object = {}) => call("fetch", { url, ...init });
   return { fetch, seen, port, attempt, asked, origin: `http://127.0.0.1:${port}` };
@@ -34,8 +34,10 @@ async function web(handle: Handle = (_request, response) => response.end("hello"
 
 interface Parts {
   egress?: FunctionManifest["egress"];
+  egressOf?: (port: number) => FunctionManifest["egress"];
   resolver?: HostResolver;
   clusterNetworks?: string[];
+  ownPort?: () => number;
   clock?: VirtualClock;
 }
 
@@ -72,6 +74,37 @@ describe("fetch", () => {
       ]),
     );
     expect(seen).toMatchObject([{ method: "POST", url: "/p?q=1", body: "sent", headers: { "x-b": "3" } }]);
+  });
+
+  it("never comes to the runtime's own endpoints, however its manifest or a redirect writes their address", async () => {
+    let own = 0;
+    const hosts = ["127.0.0.1", "127.0.0.2", "0.0.0.0", "::ffff:127.0.0.1", "::ffff:7f00:1"];
+    const listener = await web();
+    own = listener.port;
+    const egress = hosts.map((host) => ({ host, ports: [own] }));
+    for (const host of hosts) {
+      const { fetch } = await web(undefined, { egress, ownPort: () => own });
+      const error = errorOf(await fetch(`http://${host.includes(":") ? `[${host}]` : host}:${own}/dead-letters`));
+      expect(error).toMatchObject({ type: "FetchError", details: { refused: true } });
+      expect(error.message).toMatch(/^WF_ACCESS_OWN_ADDRESS: .* is where this runtime listens itself; /);
+    }
+    const redirecting = await web(
+      (_request, response) => {
+        response.writeHead(302, { location: `${listener.origin}/dead-letters` });
+        response.end();
+      },
+      { ownPort: () => own, egressOf: (port) => [...egress, { host: "127.0.0.1", ports: [port] }] },
+    );
+    expect(errorOf(await redirecting.fetch(redirecting.origin)).message).toContain("WF_ACCESS_OWN_ADDRESS");
+    expect(listener.seen).toEqual([]);
+  });
+
+  it("to an address that is not declared is told what declaring a private one opens", async () => {
+    const { fetch } = await web(undefined, { egress: [] });
+    const opened = /add to its egress: .*, if that is meant: it opens to the handler what listens there/;
+    expect(errorOf(await fetch("http://127.0.0.1:81/")).message).toMatch(opened);
+    expect(errorOf(await fetch("http://169.254.169.254/")).message).toMatch(opened);
+    expect(errorOf(await fetch("http://8.8.8.8/")).message).not.toMatch(opened);
   });
 
   it("decodes what was compressed, and says nothing more of it", async () => {
