@@ -16,7 +16,7 @@ describe("what goes to an executor is cut into frames that it can take:", () => 
     const outcomes = await Promise.all(Array.from({ length: 48 }, one));
     expect(outcomes.map(({ type }) => type)).toEqual(Array(48).fill("ok"));
     expect(stage.deaths).toEqual([]);
-  });
+  }, 60_000);
 
   it("the largest answers, all at once", async () => {
     const stage = stageForTest();
@@ -35,5 +35,5 @@ describe("what goes to an executor is cut into frames that it can take:", () => 
     });
     expect((await stage.run("f", { timeoutMs: 60_000 })).type).toBe("ok");
     expect(stage.deaths).toEqual([]);
-  });
+  }, 60_000);
 });
