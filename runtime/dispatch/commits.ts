@@ -104,10 +104,14 @@ export class Commits {
     this.soon();
   }
 
-  /** Replaces journal rows of an earlier run by one of what of them still counts. */
-  carryJournal(rows: readonly number[], started: readonly StartedEvent[]): void {
+  /** Replaces journal rows of an earlier run by one for each attempt that still counts, and notes that with it. */
+  carryJournal(rows: readonly number[], started: Iterable<StartedEvent & { row: number }>): void {
     for (const row of rows) this.pending.settleJournal(row);
-    if (started.length > 0) this.pending.addJournal({ id: this.nextRow++, started });
+    for (const each of started) {
+      const { row: _, ...event } = each;
+      each.row = this.nextRow++;
+      this.pending.addJournal({ id: each.row, started: [event] });
+    }
     this.soon();
   }
 

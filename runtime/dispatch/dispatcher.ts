@@ -67,7 +67,7 @@ export class Dispatcher implements Replayer {
     if (rows.length > 0)
       commits.carryJournal(
         rows.map(({ id }) => id),
-        [...started],
+        started,
       );
     return new Dispatcher(options, commits, started);
   }

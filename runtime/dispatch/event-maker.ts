@@ -3,7 +3,7 @@ import type { Clock } from "../clock.ts";
 import type { ChangeType } from "../manifest/function.ts";
 import type { ObjectMeta } from "../watch/change.ts";
 import type { EventFlags } from "./delivery.ts";
-import { eventId, type LaneEvent } from "./event.ts";
+import { epochOf, eventId, type LaneEvent } from "./event.ts";
 import type { StartedBefore } from "./started-before.ts";
 import type { View } from "./view.ts";
 
@@ -21,7 +21,6 @@ export interface EventSource {
   readonly mark?: LaneEvent["mark"];
   readonly flags?: EventFlags;
   readonly deletedBy?: string;
-  readonly forget?: boolean;
   readonly redelivered?: boolean;
 }
 
@@ -71,7 +70,7 @@ export class EventMaker {
       receivedWall: this.clock.now(),
       lastKnown,
       deletedBy,
-      forget: source.forget ?? false,
+      epoch,
       replayed: false,
       mark: source.mark,
       stored: false,
@@ -111,7 +110,7 @@ export class EventMaker {
       receivedWall: stored.receivedAt,
       lastKnown: flags.finalStateUnknown === true,
       deletedBy: stored.deletedBy,
-      forget: false,
+      epoch: epochOf(stored.id),
       replayed,
       mark: undefined,
       stored: true,

@@ -88,6 +88,7 @@ export class FunctionDispatch {
     const initial = !this.hasListed(view);
     const fresh = { view: view.id, namespace, selection, lowWaterMark: undefined, epoch: 0, initial };
     const cursor = this.cursors.get(key) ?? fresh;
+    view.enter(namespace, cursor.epoch);
     const made = new Subscription({ view, cursor, selection, suspect, maker, commits, clock, observer, queue });
     this.subscriptions.set(key, made);
     commits.cursorMoved(made);
@@ -119,7 +120,6 @@ export class FunctionDispatch {
         selective: true,
         flags: { synthetic: true, reason: "unselected", finalStateUnknown: true },
         redelivered: doubted,
-        forget: true,
       });
       queue.accept(event);
     }
@@ -217,6 +217,7 @@ export class FunctionDispatch {
   private leave(view: View, kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {
     const { commits } = this.parts;
     const epochs = new Map<string, number>();
+    view.retain(kept);
     for (const [key, subscription] of this.subscriptions) {
       if (!key.startsWith(`${view.id}/`) || kept.has(subscription.namespace)) continue;
       const cursor = subscription.leave();

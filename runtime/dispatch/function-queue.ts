@@ -11,6 +11,7 @@ import type { EventOutcome, Log, Observer } from "./observer.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
 import { interruptedDelay, isCrashLoop, retryDelay } from "./retry.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
+import type { View } from "./view.ts";
 
 export interface QueueParts {
   readonly manifest: FunctionManifest;
@@ -105,8 +106,8 @@ export class FunctionQueue {
           return;
         }
       }
-      const deleted = event.type === "Deleted";
-      view.expect(key, event.meta.uid, deleted ? event.deletedBy : event.meta.resourceVersion, deleted);
+      const { type, meta, deletedBy, epoch } = event;
+      view.expect({ type, key, uid: meta.uid, resourceVersion: meta.resourceVersion, deletedBy, epoch });
     }
     if (this.parts.spill.isFull) this.overflow(event);
     else this.enqueue(event);
@@ -116,6 +117,17 @@ export class FunctionQueue {
   keepBacklog(): void {
     for (const lane of this.lanes.values()) {
       for (const event of pinnedOf(lane, Number.NEGATIVE_INFINITY)) this.parts.spill.pin(event);
+    }
+  }
+
+  /** What waits in memory of a view's objects in one namespace, or ("") in all, holds this mark from now on. */
+  adopt(view: View, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void {
+    for (const event of [...this.lanes.values()].flatMap((lane) => [...lane])) {
+      if (event.view !== view || event.stored || event.replayed) continue;
+      if (namespace !== "" && event.meta.namespace !== namespace) continue;
+      mark.entry.outstanding++;
+      event.mark?.owner.settle(event.mark.entry);
+      event.mark = mark;
     }
   }
 

@@ -7,7 +7,7 @@ import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { Backpressure } from "./backpressure.ts";
 import type { Commits } from "./commits.ts";
 import type { Runner } from "./delivery.ts";
-import { uidOf } from "./event.ts";
+import { epochOf, uidOf } from "./event.ts";
 import { EventMaker } from "./event-maker.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { FunctionQueue } from "./function-queue.ts";
@@ -48,9 +48,6 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const kept = keptBody(trigger, usesOldObject, filter.needsOldBody);
     const view = new View({ id: found.id, functionName: manifest.name, trigger, resource, filter, kept, commits });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
-    for (const { view: id, key, resourceVersion, type, id: event } of parts.startedBefore) {
-      if (id === found.id && type !== "Deleted") view.suspect(key, uidOf(event), resourceVersion);
-    }
     stored.push(found);
     views.set(trigger.name, view);
     byId.set(found.id, view);
@@ -59,6 +56,10 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   const { last, waiting } = expectSpilled(await store.spillHeaders(manifest.name), byId);
   const suspect = store.previousEnd === "power-loss";
   const maker = new EventMaker(clock, parts.startedBefore, last, suspect);
+  for (const event of parts.startedBefore) {
+    if (parts.startedBefore.isReplay(event)) continue;
+    byId.get(event.view)?.suspect({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
+  }
   const spill = new Spill(
     manifest.name,
     store,
@@ -101,13 +102,13 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
 function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>) {
   let last = 0;
   let waiting = 0;
-  for (const { sequence, view: id, namespace, name, uid, resourceVersion, deletedBy, type, replayed } of headers) {
-    last = sequence;
-    const view = views.get(id);
+  for (const header of headers) {
+    last = header.sequence;
+    const view = views.get(header.view);
     if (!view) continue;
     waiting++;
-    const deleted = type === "Deleted";
-    if (!replayed) view.expect(`${namespace}/${name}`, uid, deleted ? deletedBy : resourceVersion, deleted);
+    const key = `${header.namespace}/${header.name}`;
+    if (!header.replayed) view.expect({ ...header, key, epoch: epochOf(header.id) });
   }
   return { last, waiting };
 }

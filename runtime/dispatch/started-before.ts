@@ -1,30 +1,49 @@
-import type { JournalRow, KnownIdentity, StartedEvent } from "../checkpoint/batch.ts";
+import type { Cursor, JournalRow, KnownIdentity, StartedEvent } from "../checkpoint/batch.ts";
 import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
 import { compareResourceVersions, newerResourceVersion } from "../watch/resource-version.ts";
 import { epochOf, uidOf } from "./event.ts";
 
+/** An attempt that had begun, with the journal's row that says so. */
+export interface RecordedStart extends StartedEvent {
+  row: number;
+}
+
 /** Attempts that had begun when the last process ended, by what they were at; how a redelivery is known. */
 export class StartedBefore {
-  private readonly events = new Map<string, StartedEvent>();
+  private readonly events = new Map<string, RecordedStart>();
   /** By object: the newest resourceVersion that a handler may have seen. */
   private readonly newest = new Map<string, string>();
   /** Objects whose deletion a handler may have been told, under whichever id. */
   private readonly deletions = new Set<string>();
+  /** Dead letters that were put back: what they tell is known already. */
+  private readonly replays = new Set<string>();
 
   /** Takes from the journal what may not be done. */
   static async read(store: CheckpointStore, rows: readonly JournalRow[]): Promise<StartedBefore> {
     const started = new StartedBefore();
-    const all = rows.flatMap((row) => row.started);
+    const all = rows.flatMap(({ id: row, started: events }) => events.map((event) => ({ ...event, row })));
     if (all.length === 0) return started;
     const views = new Map((await store.views()).map((view) => [view.id, view]));
     const spilled = new Set<string>();
     for (const name of new Set([...views.values()].map((view) => view.function))) {
-      for (const { view, id } of await store.spillHeaders(name)) spilled.add(`${view}/${id}`);
+      for (const { view, id, replayed } of await store.spillHeaders(name)) {
+        spilled.add(`${view}/${id}`);
+        if (replayed) started.replays.add(`${view}/${id}`);
+      }
     }
+    const cursorFor = (event: StartedEvent) => cursorOf(event, views.get(event.view));
     for (const event of all) {
-      if (spilled.has(keyOf(event)) || !isPassed(event, views.get(event.view))) started.add(event);
+      if (spilled.has(keyOf(event)) || !isPassed(event, cursorFor(event))) started.add(event);
     }
-    for (const view of new Set([...started].map((event) => event.view))) await started.dropKnown(store, view);
+    const unproven = [...started].filter((event) => !spilled.has(keyOf(event)));
+    for (const [view, events] of Map.groupBy(unproven, (event) => event.view)) {
+      const byKey = Map.groupBy(events, ({ key }) => key);
+      await store.known(view, (key, known) => {
+        for (const event of byKey.get(key) ?? []) {
+          if (isDone(event, known, cursorFor(event))) started.events.delete(keyOf(event));
+        }
+      });
+    }
     for (const { view, key, id, resourceVersion, type } of started) {
       if (type === "Deleted") {
         started.deletions.add(`${view}/${uidOf(id)}`);
@@ -52,21 +71,16 @@ export class StartedBefore {
     return this.deletions.has(`${view}/${uid}`);
   }
 
-  [Symbol.iterator](): Iterator<StartedEvent> {
+  /** Whether it is a dead letter that was put back. */
+  isReplay(event: StartedEvent): boolean {
+    return this.replays.has(keyOf(event));
+  }
+
+  [Symbol.iterator](): Iterator<RecordedStart> {
     return this.events.values();
   }
 
-  private async dropKnown(store: CheckpointStore, view: number): Promise<void> {
-    const byKey = Map.groupBy(
-      [...this].filter((event) => event.view === view),
-      ({ key }) => key,
-    );
-    await store.known(view, (key, known) => {
-      for (const event of byKey.get(key) ?? []) if (isDone(event, known)) this.events.delete(keyOf(event));
-    });
-  }
-
-  private add(event: StartedEvent): void {
+  private add(event: RecordedStart): void {
     const key = keyOf(event);
     if ((this.events.get(key)?.attempt ?? 0) < event.attempt) this.events.set(key, event);
   }
@@ -74,15 +88,33 @@ export class StartedBefore {
 
 const keyOf = ({ view, id }: StartedEvent): string => `${view}/${id}`;
 
-/** The low-water mark is past the event, in the epoch that the mark belongs to: it is terminal, unless it was spilled. */
-function isPassed({ key, id, resourceVersion }: StartedEvent, view: StoredView | undefined): boolean {
+/** The position that the event belongs to. */
+function cursorOf({ key }: StartedEvent, view: StoredView | undefined): Cursor | undefined {
   const namespace = key.slice(0, key.indexOf("/"));
-  const cursor = view?.cursors.find((it) => it.namespace === "" || it.namespace === namespace);
-  if (cursor?.lowWaterMark === undefined || epochOf(id) > cursor.epoch) return false;
+  return view?.cursors.find((it) => it.namespace === "" || it.namespace === namespace);
+}
+
+/** The low-water mark is past the event, or past its whole epoch: it is terminal, unless it was spilled. */
+function isPassed({ id, resourceVersion }: StartedEvent, cursor: Cursor | undefined): boolean {
+  if (cursor?.lowWaterMark === undefined) return false;
+  const epoch = epochOf(id);
+  if (epoch !== cursor.epoch) return epoch < cursor.epoch;
   return (compareResourceVersions(resourceVersion, cursor.lowWaterMark) ?? 1) <= 0;
 }
 
-/** The view has it, or something newer of the object. */
-function isDone({ resourceVersion }: StartedEvent, known: KnownIdentity): boolean {
-  return (compareResourceVersions(resourceVersion, known.resourceVersion) ?? 1) <= 0;
+/**
+ * The view has it, or something newer of the object. While an epoch has no position yet, what the view has may be of the
+ * one before, whose resourceVersions say nothing. A deletion that was found may bear the last state's own.
+ */
+function isDone(
+  { resourceVersion, type, id }: StartedEvent,
+  known: KnownIdentity,
+  cursor: Cursor | undefined,
+): boolean {
+  if (type === "Deleted" && known.deleted && known.uid === uidOf(id)) return true;
+  if (epochOf(id) > 0 && cursor?.lowWaterMark === undefined) {
+    return type !== "Deleted" && known.resourceVersion === resourceVersion;
+  }
+  const order = compareResourceVersions(resourceVersion, known.resourceVersion) ?? 1;
+  return type === "Deleted" ? order < 0 : order <= 0;
 }

@@ -29,6 +29,7 @@ export interface SubscriptionParts {
   readonly queue: {
     accept(event: LaneEvent): void;
     keepBacklog(): void;
+    adopt(view: View, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
     readonly congested: Promise<void> | undefined;
   };
 }
@@ -44,8 +45,8 @@ export class Subscription implements Subscriber, MarkOwner {
   private readonly turns: Turns;
   /** A list is being read. */
   private listing = false;
-  /** As the cursor has it, and as it will once the list that brings it is done. */
-  private saved: { readonly selection: string; readonly epoch: number };
+  /** As the cursor has it: that of the last list that was done. */
+  private selection: string;
   private epoch: number;
   private listed: boolean;
   private initial: boolean;
@@ -58,10 +59,8 @@ export class Subscription implements Subscriber, MarkOwner {
   private backlogUpTo: string | undefined;
   /** The last complete list. */
   private listedAt: string | undefined;
-  /** ResourceVersions went back, and the mark has not yet. */
-  private rewinding = false;
-  /** The newest resourceVersion received since they went back; undefined where they never did while this process ran. */
-  private sinceRewind: string | undefined;
+  /** A list that began an epoch is not done: there is no position to resume from. */
+  private beginning = false;
   private closed = false;
   private gone = false;
   /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
@@ -74,7 +73,7 @@ export class Subscription implements Subscriber, MarkOwner {
     this.namespace = cursor.namespace;
     this.turns = new Turns(parts.clock);
     this.mark = new LowWaterMark(cursor.lowWaterMark);
-    this.saved = { selection: cursor.selection, epoch: cursor.epoch };
+    this.selection = cursor.selection;
     this.epoch = cursor.epoch;
     this.initial = cursor.initial && cursor.lowWaterMark === undefined;
     this.recorded = !this.initial;
@@ -123,9 +122,7 @@ export class Subscription implements Subscriber, MarkOwner {
     const { meta } = change;
     const key = objectKey(meta);
     const standing = view.standing(key);
-    const buried = standing?.deleted === true && this.isOutlived(standing.resourceVersion);
-    if (this.sinceRewind !== undefined) this.sinceRewind = newerResourceVersion(this.sinceRewind, meta.resourceVersion);
-    if (this.isPassed(meta.resourceVersion) || (standing && !buried && isStale(standing, change))) {
+    if (this.isPassed(meta.resourceVersion) || (standing && isStale(standing, change))) {
       observer.stale?.(view.functionName, view.trigger.name);
       this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
       this.moved();
@@ -175,7 +172,9 @@ export class Subscription implements Subscriber, MarkOwner {
     // What is there when a trigger begins is told as it is read: nothing must come before it.
     const begins = this.initial && !this.listed && !rewinds;
     const unknown = (key: string, change: Change) => this.existing(key, change, entry);
-    const diff = new GapDiff((key) => view.alive(key), rewinds ? "different" : "newer", begins ? unknown : undefined);
+    // A position that was given up when time went back, and nothing since: what is known may be of the future still.
+    const anew = rewinds || (this.epoch > 0 && this.mark.value === undefined);
+    const diff = new GapDiff((key) => view.alive(key), anew ? "different" : "newer", begins ? unknown : undefined);
     const from = gapFrom ?? this.mark.value ?? null;
     const abandon = () => {
       this.listing = false;
@@ -205,12 +204,13 @@ export class Subscription implements Subscriber, MarkOwner {
 
   cursor(): Cursor | undefined {
     if (this.gone) return undefined;
-    const { view } = this.parts;
+    const { namespace, selection, epoch } = this;
     return {
-      view: view.id,
-      namespace: this.namespace,
-      ...this.saved,
-      lowWaterMark: this.mark.value,
+      view: this.parts.view.id,
+      namespace,
+      selection,
+      epoch,
+      lowWaterMark: this.beginning ? undefined : this.mark.value,
       initial: this.initial,
     };
   }
@@ -223,9 +223,7 @@ export class Subscription implements Subscriber, MarkOwner {
 
   /** Takes nothing any more, and gives the cursor up, as it is now. */
   leave(): Cursor | undefined {
-    const saved = this.cursor();
-    // Events of the epoch that is not saved yet may have been told.
-    const cursor = saved && { ...saved, epoch: Math.max(saved.epoch, this.epoch) };
+    const cursor = this.cursor();
     this.close();
     this.gone = true;
     return cursor;
@@ -234,6 +232,7 @@ export class Subscription implements Subscriber, MarkOwner {
   /** An object of a first list. */
   private existing(key: string, { meta, body, receivedAt }: Change, entry: MarkEntry): void {
     const { view } = this.parts;
+    this.newestKnown = newerResourceVersion(this.newestKnown, meta.resourceVersion);
     if (view.trigger.initialEvents === "Skip") {
       view.record(key, meta.uid, meta.resourceVersion, body);
       return;
@@ -247,22 +246,25 @@ export class Subscription implements Subscriber, MarkOwner {
    * @returns false where it would delete so much that a second one must agree: then nothing of it counts.
    */
   private complete(diff: GapDiff, { why, gap, entry }: CompleteList): boolean {
-    const { view, selection, clock, commits } = this.parts;
+    const { view, selection, clock, commits, queue } = this.parts;
     const { found, known, deleted } = diff.end(view.live(this.namespace));
     const first = this.initial;
-    const reselected = !first && !this.listed && (this.saved.selection !== selection || this.mark.value === undefined);
-    if (!reselected && !this.guard.believes(deleted, known, clock.monotonic())) return false;
-    if (entry.rewinds) {
-      view.exhume(this.namespace);
-      this.rewinding = true;
+    const other = !this.listed && this.selection !== selection;
+    const reselected = !first && !this.listed && (other || this.mark.value === undefined);
+    if (!other && !this.guard.believes(deleted, known, clock.monotonic())) return false;
+    // What was told of the namespace when it left may still be under way.
+    if (reselected) queue.adopt(view, this.namespace, { owner: this, entry });
+    if (entry.rewinds || reselected) {
+      this.epoch++;
+      this.beginning = true;
+      view.begin(this.namespace, this.epoch);
     }
     this.listedAt = gap.to;
-    if (entry.rewinds || this.sinceRewind !== undefined) this.sinceRewind = gap.to;
-    if (entry.rewinds || reselected) this.epoch = this.saved.epoch + 1;
     entry.resourceVersion = gap.to;
+    const { epoch } = this;
     entry.reached = () => {
-      this.rewinding = false;
-      this.saved = { selection, epoch: this.epoch };
+      if (epoch === this.epoch) this.beginning = false;
+      this.selection = selection;
       this.initial = false;
       commits.cursorMoved(this);
     };
@@ -286,7 +288,8 @@ export class Subscription implements Subscriber, MarkOwner {
     for (const difference of found) {
       const { type, key } = difference;
       entry.outstanding++;
-      const reason = reselected && type !== "Modified" ? reasons[type] : why === "initial" ? "relist" : why;
+      const selects = reselected && why !== "rv-rewind" && type !== "Modified";
+      const reason = selects ? reasons[type] : why === "initial" ? "relist" : why;
       if (type === "Deleted") {
         const flags = { synthetic: true, reason, gap, finalStateUnknown: true } as const;
         const deletedBy = difference.before === undefined ? gap.to : predecessor(difference.before);
@@ -318,12 +321,7 @@ export class Subscription implements Subscriber, MarkOwner {
 
   /** Whether it must have come before: the last list covers it, or the mark is past it. */
   private isPassed(resourceVersion: string): boolean {
-    return isUpTo(resourceVersion, this.listedAt) || (!this.rewinding && isUpTo(resourceVersion, this.mark.value));
-  }
-
-  /** Whether it is of the time before resourceVersions went back: a deletion that was still to be told of then. */
-  private isOutlived(resourceVersion: string): boolean {
-    return this.sinceRewind !== undefined && isAfter(resourceVersion, this.sinceRewind);
+    return isUpTo(resourceVersion, this.listedAt) || (!this.beginning && isUpTo(resourceVersion, this.mark.value));
   }
 
   private emitDeleted(key: string, known: KnownObject, more: Partial<EventSource>): void {

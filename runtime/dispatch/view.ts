@@ -5,6 +5,7 @@ import type { ObjectMeta } from "../watch/change.ts";
 import type { KnownObject } from "../watch/diff.ts";
 import { compareResourceVersions } from "../watch/resource-version.ts";
 import type { Commits } from "./commits.ts";
+import { type Begun, Suspicions } from "./suspicions.ts";
 
 /** Where an object will stand when all that waits for it is done. */
 export interface Standing extends KnownObject {
@@ -20,8 +21,14 @@ export interface ViewEvent {
   readonly lastKnown: boolean;
   /** Its own resourceVersion; of a Deleted that was found, the newest that it may have: nothing up to there is news. */
   readonly deletedBy: string;
-  /** After a Deleted nothing is kept of the key: no source of it is left that could replay. */
-  readonly forget: boolean;
+  /** In which its resourceVersions count. */
+  readonly epoch: number;
+}
+
+/** What a view needs of an event that waits. */
+export interface Expected extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
+  readonly uid: string;
+  readonly resourceVersion: string;
 }
 
 /** How much of a body a view keeps. */
@@ -48,10 +55,14 @@ export class View {
   readonly trigger: Trigger;
   readonly resource: string;
   private readonly known = new Map<string, KnownIdentity>();
-  private readonly suspected = new Map<string, KnownObject>();
+  private readonly suspicions: Suspicions;
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
   private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: string }[]>();
-  private readonly waiting = new Map<string, Standing & { count: number }>();
+  private readonly waiting = new Map<string, Standing & { count: number; readonly epoch: number }>();
+  /** Namespaces with a source that could replay; undefined before that is known. */
+  private scope: Set<string> | undefined;
+  /** The epoch of each source's namespace. */
+  private readonly epochs = new Map<string, number>();
   private readonly filter: Filter;
   private readonly kept: KeptBody;
   private readonly commits: Commits;
@@ -64,6 +75,7 @@ export class View {
     this.filter = filter;
     this.kept = kept;
     this.commits = commits;
+    this.suspicions = new Suspicions((row) => commits.settle(row));
   }
 
   /** Takes what the store has. */
@@ -72,19 +84,23 @@ export class View {
     if (identity.deleted) this.bury(key, identity.resourceVersion);
   }
 
-  /** An attempt at this object's state had begun when the last process ended: a handler may know of it. */
-  suspect(key: string, uid: string, resourceVersion: string): void {
-    if (this.known.get(key)?.uid !== uid) this.suspected.set(key, { uid, resourceVersion, unfinished: true });
+  /** An attempt at this event had begun when the last process ended: a handler may know of it. */
+  suspect(begun: Begun): void {
+    this.suspicions.add(begun, this.known.get(begun.key), this.waiting.has(begun.key));
   }
 
   /** The object as a list is compared with: where it will stand, unless it will be gone. */
   alive(key: string): KnownObject | undefined {
-    const standing = this.standing(key);
-    return standing && !standing.deleted ? standing : this.suspected.get(key);
+    const waiting = this.waiting.get(key);
+    if (waiting) return waiting.deleted ? undefined : waiting;
+    return this.suspicions.alive(key, this.known.get(key));
   }
 
+  /** Where the object will stand; undefined also of one that will be gone, in an epoch that is over. */
   standing(key: string): Standing | undefined {
-    return this.waiting.get(key) ?? this.known.get(key);
+    const waiting = this.waiting.get(key);
+    if (!waiting) return this.known.get(key);
+    return waiting.deleted && this.isOver(key, waiting.epoch) ? undefined : waiting;
   }
 
   /** Objects that will stand when all that waits is done, of one namespace or ("") of all. */
@@ -96,18 +112,21 @@ export class View {
     for (const [key, object] of this.known) {
       if (!object.deleted && !this.waiting.has(key) && key.startsWith(prefix)) yield [key, object];
     }
-    for (const [key, object] of this.suspected) {
+    for (const [key, object] of this.suspicions) {
       if (this.alive(key) === object && key.startsWith(prefix)) yield [key, object];
     }
   }
 
-  /** The newest resourceVersion of all that is known, deletions included, of one namespace or ("") of all. */
+  /** The newest resourceVersion of all that is known, waits or had begun, deletions included, of one namespace or ("") of all. */
   newest(namespace: string): string | undefined {
     const prefix = namespace === "" ? "" : `${namespace}/`;
     let newest: string | undefined;
-    for (const [key, { resourceVersion }] of this.known) {
-      if (!key.startsWith(prefix)) continue;
-      if (newest === undefined || (compareResourceVersions(resourceVersion, newest) ?? 0) > 0) newest = resourceVersion;
+    for (const objects of [this.known, this.waiting, this.suspicions]) {
+      for (const [key, { resourceVersion }] of objects) {
+        if (!key.startsWith(prefix)) continue;
+        if (newest === undefined || (compareResourceVersions(resourceVersion, newest) ?? 0) > 0)
+          newest = resourceVersion;
+      }
     }
     return newest;
   }
@@ -122,10 +141,10 @@ export class View {
   }
 
   /** Notes that an event waits. */
-  expect(key: string, uid: string, resourceVersion: string, deleted: boolean): void {
-    if (this.suspected.get(key)?.uid === uid) this.suspected.delete(key);
+  expect({ type, key, uid, resourceVersion, deletedBy, epoch }: Expected): void {
+    const deleted = type === "Deleted";
     const count = (this.waiting.get(key)?.count ?? 0) + 1;
-    this.waiting.set(key, { uid, resourceVersion, deleted, count });
+    this.waiting.set(key, { uid, resourceVersion: deleted ? deletedBy : resourceVersion, deleted, count, epoch });
   }
 
   /** An event that waited does so no more. */
@@ -145,7 +164,8 @@ export class View {
   /** A body that cannot be judged is delivered: losing an event is worse. */
   judgeWith(event: Pick<ViewEvent, "type" | "key" | "lastKnown">, body: Buffer, oldBody?: Buffer): Verdict {
     const known = this.known.get(event.key);
-    const { hash, matched } = known && !known.deleted ? known : unknown;
+    // What may have been told last is not what is known.
+    const { hash, matched } = known && !known.deleted && !this.suspicions.has(event.key) ? known : unknown;
     try {
       return this.filter.judge(event.type, body, { hash, matched }, oldBody, event.lastKnown);
     } catch {
@@ -155,12 +175,15 @@ export class View {
 
   /** The event is terminal: what it says is known from the next commit on. */
   apply(event: ViewEvent, body: Buffer, { hash, matched }: Verdict): void {
-    if (this.suspected.get(event.key)?.uid === event.meta.uid) this.suspected.delete(event.key);
+    this.suspicions.end(event.type, event.key, event.meta.uid, {
+      epoch: event.epoch,
+      resourceVersion: event.meta.resourceVersion,
+    });
     if (event.type !== "Deleted") {
       this.put(event.key, event.meta.uid, event.meta.resourceVersion, body, hash, matched);
       return;
     }
-    if (event.forget) {
+    if (this.isOver(event.key, event.epoch)) {
       this.forget(event.key);
       return;
     }
@@ -172,8 +195,8 @@ export class View {
       matched: false,
     };
     this.known.set(event.key, tombstone);
-    this.bury(event.key, event.deletedBy);
     this.commits.putKnown(this.id, event.key, { ...tombstone, body: undefined });
+    this.bury(event.key, event.deletedBy);
   }
 
   /** Learns of an object without an event. */
@@ -209,8 +232,39 @@ export class View {
     return this.commits.body(this.id, key);
   }
 
+  /** Keeps no tombstone of other namespaces: no source of them is left that could replay. */
+  retain(namespaces: ReadonlySet<string>): void {
+    this.scope = new Set(namespaces);
+    for (const namespace of [...this.graves.keys()]) if (!this.scope.has(namespace)) this.exhume(namespace);
+  }
+
+  /** A namespace has a source from now on, whose resourceVersions are of this epoch. */
+  enter(namespace: string, epoch: number): void {
+    this.scope?.add(namespace);
+    this.epochs.set(namespace, epoch);
+  }
+
+  /** A complete list begins an epoch: what deletions before it say of resourceVersions counts no more. */
+  begin(namespace: string, epoch: number): void {
+    this.epochs.set(namespace, epoch);
+    this.exhume(namespace);
+  }
+
+  private isOver(key: string, epoch: number): boolean {
+    return epoch < (this.epochs.get(this.sourceOf(key)) ?? 0);
+  }
+
+  /** The namespace of the source that an object comes from. */
+  private sourceOf(key: string): string {
+    return this.trigger.namespaces.type === "all" ? "" : key.slice(0, key.indexOf("/"));
+  }
+
   private bury(key: string, resourceVersion: string): void {
-    const namespace = this.trigger.namespaces.type === "all" ? "" : key.slice(0, key.indexOf("/"));
+    const namespace = this.sourceOf(key);
+    if (this.scope && !this.scope.has(namespace)) {
+      this.forget(key);
+      return;
+    }
     const graves = this.graves.get(namespace);
     if (graves) graves.push({ key, resourceVersion });
     else this.graves.set(namespace, [{ key, resourceVersion }]);

@@ -108,7 +108,10 @@ export class Audience {
   list(reason: ListReason, received: string | undefined): ListReceiver {
     this.listing = this.members.map((member) => {
       const gapFrom = positionOf(member, received);
-      const receiver = member.subscriber.list(gapFrom === undefined ? "initial" : reason, gapFrom);
+      // Who began a first list before time went back knows some of what is no more.
+      const rewinds = reason === "rv-rewind" && member.subscriber.newestKnown !== undefined;
+      const begins = gapFrom === undefined && !rewinds;
+      const receiver = member.subscriber.list(begins ? "initial" : reason, gapFrom);
       return { member, receiver };
     });
     return {

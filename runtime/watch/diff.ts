@@ -7,8 +7,11 @@ import { compareResourceVersions } from "./resource-version.ts";
 export interface KnownObject {
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Its Added may have run and is not done: still to be told of, but its deletion must not be missed either. */
-  readonly unfinished?: boolean;
+  /**
+   * An event of it that may have run and is not done. Of an Added nothing else is known: it is still to be told of, but
+   * its deletion must not be missed either.
+   */
+  readonly unfinished?: ChangeType;
 }
 
 /** A difference between what was known and a complete list. */
@@ -77,8 +80,8 @@ export class GapDiff {
     if (known && known.uid !== change.meta.uid) {
       this.replaced.push({ type: "Deleted", key, known, before: change.meta.resourceVersion });
       this.add("Added", key, change);
-    } else if (!known || known.unfinished) this.add("Added", key, change);
-    else if (this.changed(known.resourceVersion, change.meta.resourceVersion)) this.add("Modified", key, change);
+    } else if (!known || known.unfinished === "Added" || known.unfinished === "Deleted") this.add("Added", key, change);
+    else if (this.changed(known, change.meta.resourceVersion)) this.add("Modified", key, change);
   }
 
   /** The complete list's differences. `known` are all the objects known. */
@@ -101,10 +104,14 @@ export class GapDiff {
     this.found.push({ change, difference: { type, key, change } });
   }
 
-  /** A list older than what is known, as a lagging server gives, changes nothing; versions without order differ or not. */
-  private changed(known: string, listed: string): boolean {
-    const order = compareResourceVersions(listed, known);
-    return this.mode === "different" || order === undefined ? listed !== known : order > 0;
+  /**
+   * A list older than what is known, as a lagging server gives, changes nothing; versions without order differ or not.
+   * After a rewind what is known is told again where a later state may have run.
+   */
+  private changed({ resourceVersion, unfinished }: KnownObject, listed: string): boolean {
+    if (this.mode === "different") return listed !== resourceVersion || unfinished !== undefined;
+    const order = compareResourceVersions(listed, resourceVersion);
+    return order === undefined ? listed !== resourceVersion : order > 0;
   }
 }
 

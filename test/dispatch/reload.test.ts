@@ -117,6 +117,73 @@ describe("a namespace that leaves the scope and comes back", () => {
   });
 });
 
+describe("a namespace that leaves the scope", () => {
+  const byLabel = manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]);
+  const inTeamB = { manifest: byLabel, namespace: "team-b" };
+  const b = change("Added", "b", 6, { namespace: "team-b" });
+
+  it("is told of again, flagged, where that had begun when the process died, and no more once it is done", async () => {
+    const it = await Harness.open(inTeamB);
+    await it.list(9, [b], "initial");
+    it.runner.answer = () => undefined;
+    it.function.retain("settings", []);
+    await quiet(it.runner);
+    it.runner.answer = () => done;
+    for (const _ of [1, 2]) {
+      const next = await it.restart(inTeamB);
+      next.function.retain("settings", []);
+      await quiet(it.runner);
+      await it.clock.advance(1_000);
+    }
+    expect(it.runner.told).toEqual(["Added b@6", "Deleted b@6", "Deleted b@6 #2 !"]);
+  });
+
+  it("is told of once, where only the Added of its object had begun when the process died", async () => {
+    const it = await Harness.open(inTeamB);
+    it.runner.answer = () => undefined;
+    it.subscription.list("initial", undefined).item(b);
+    await quiet(it.runner);
+    it.runner.answer = () => done;
+    for (const _ of [1, 2]) {
+      const next = await it.restart(inTeamB);
+      next.function.retain("settings", []);
+      await quiet(it.runner);
+      await it.clock.advance(1_000);
+    }
+    expect(it.runner.told).toEqual(["Added b@6", "Deleted b@6 !"]);
+    expect(it.disk.journal.size).toBe(0);
+  });
+
+  it("leaves nothing behind of an object whose deletion was still to be told", async () => {
+    const it = await Harness.open(inTeamB);
+    await it.list(9, [b], "initial");
+    it.runner.answer = () => undefined;
+    it.subscription.change(change("Deleted", "b", 12, { namespace: "team-b" }));
+    await quiet(it.runner);
+    it.function.retain("settings", []);
+    await it.runner.end("b");
+    await it.clock.advance(1_000);
+    expect(it.disk.views.get(1)?.known.size).toBe(0);
+  });
+
+  it("and comes back is not forgotten to have left, where the process dies before that is told", async () => {
+    const it = await Harness.open(inTeamB);
+    await it.list(9, [b], "initial");
+    it.runner.answer = () => undefined;
+    it.function.retain("settings", []);
+    await quiet(it.runner);
+    const back = it.function.subscription("settings", { selection: "all", namespace: "team-b" });
+    back.list("initial", undefined).end("20");
+    back.bookmark("21");
+    await it.clock.advance(1_000);
+    const next = await it.restart(inTeamB);
+    it.runner.answer = () => done;
+    expect(next.subscription.resumeFrom).toBe("21");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added b@6", "Deleted b@6", "Deleted b@6 #2 !"]);
+  });
+});
+
 describe("a scope that is widened and narrowed again", () => {
   const inTeamA = [trigger({ namespaces: { type: "names", names: ["team-a"] } })];
   const b = change("Added", "b", 6, { namespace: "team-b" });

@@ -1,0 +1,83 @@
+import type { KnownIdentity } from "../checkpoint/batch.ts";
+import type { ChangeType } from "../manifest/function.ts";
+import type { KnownObject } from "../watch/diff.ts";
+import { compareResourceVersions } from "../watch/resource-version.ts";
+
+/** A resourceVersion, and the epoch in which it counts. */
+interface Version {
+  readonly epoch: number;
+  readonly resourceVersion: string;
+}
+
+/** An attempt that had begun when the last process ended, and is not known to be done. */
+export interface Begun extends Version {
+  readonly type: ChangeType;
+  readonly key: string;
+  readonly uid: string;
+  /** The journal's. */
+  readonly row: number;
+}
+
+/** What a handler may have been told of an object, without a record that it is done. */
+interface Suspicion extends KnownObject {
+  readonly unfinished: ChangeType;
+  /** The newest that had begun; a deletion that was found may bear more than the object's resourceVersion. */
+  readonly through: Version;
+  readonly rows: readonly number[];
+}
+
+/**
+ * What handlers may know beyond what is on record, by object. It ends, and its rows leave the journal, with the next
+ * event of the object that is terminal.
+ */
+export class Suspicions {
+  private readonly byKey = new Map<string, Suspicion>();
+  /** Takes a row out of the journal. */
+  private readonly settle: (row: number) => void;
+
+  constructor(settle: (row: number) => void) {
+    this.settle = settle;
+  }
+
+  /** `known`: the object as the view has it. `waits`: an event of it is on disk. */
+  add({ key, uid, resourceVersion, epoch, type, row }: Begun, known: KnownIdentity | undefined, waits: boolean): void {
+    const isKnown = known?.uid === uid && !known.deleted;
+    const before = this.byKey.get(key);
+    const at = { epoch, resourceVersion };
+    const rows = [...(before?.rows ?? []), row];
+    const through = before && isBefore(at, before.through) ? before.through : at;
+    if (before && (through !== at || (type === "Deleted" && !isKnown))) {
+      this.byKey.set(key, { ...before, through, rows });
+    } else if (type === "Deleted" && !isKnown && !waits) this.settle(row);
+    else {
+      const unfinished = type === "Deleted" ? type : isKnown ? "Modified" : "Added";
+      this.byKey.set(key, { uid, resourceVersion, unfinished, through, rows });
+    }
+  }
+
+  has(key: string): boolean {
+    return this.byKey.has(key);
+  }
+
+  /** The object as a list is compared with, given what is known of it. */
+  alive(key: string, known: KnownIdentity | undefined): KnownObject | undefined {
+    const suspicion = this.byKey.get(key);
+    if (!known || known.deleted) return suspicion?.unfinished === "Deleted" ? undefined : suspicion;
+    return suspicion?.uid === known.uid ? { ...known, unfinished: suspicion.unfinished } : known;
+  }
+
+  /** An event of the object is terminal; an older one, which had been left out before, settles nothing. */
+  end(type: ChangeType, key: string, uid: string, at: Version): void {
+    const suspicion = this.byKey.get(key);
+    if (suspicion?.uid !== uid || (type !== "Deleted" && isBefore(at, suspicion.through))) return;
+    this.byKey.delete(key);
+    for (const row of suspicion.rows) this.settle(row);
+  }
+
+  [Symbol.iterator](): Iterator<readonly [string, KnownObject]> {
+    return this.byKey.entries();
+  }
+}
+
+const isBefore = (a: Version, b: Version): boolean =>
+  a.epoch !== b.epoch ? a.epoch < b.epoch : (compareResourceVersions(a.resourceVersion, b.resourceVersion) ?? 0) < 0;

@@ -1,0 +1,67 @@
+import type { ChangeType } from "../../runtime/manifest/function.ts";
+import type { Change } from "../../runtime/watch/change.ts";
+import type { Dice } from "./random.ts";
+
+/** One state of an object, or its deletion. */
+export interface State {
+  readonly rv: number;
+  readonly type: ChangeType;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly a: number;
+}
+
+export const keyOf = ({ namespace, name }: Pick<State, "namespace" | "name">): string => `${namespace}/${name}`;
+
+/** "0" is no resourceVersion. */
+const first = 10;
+
+/** A cluster that may be put back to where it was: what came after is gone, and its resourceVersions are given again. */
+export class BranchingHistory {
+  log: State[] = [];
+  /** Changes up to here can no longer be watched. */
+  compacted = 0;
+  private rv = first;
+  private uids = 0;
+
+  get now(): number {
+    return this.rv;
+  }
+
+  change(dice: Dice, namespaces: readonly string[], names: readonly string[]): void {
+    const [namespace, name] = [dice.pick(namespaces), dice.pick(names)];
+    const was = this.here().get(keyOf({ namespace, name }));
+    this.rv += 1 + dice.below(3);
+    const { rv } = this;
+    const uid = was?.uid ?? `u${++this.uids}`;
+    const type = was === undefined ? "Added" : dice.chance(0.25) ? "Deleted" : "Modified";
+    // A deletion shows the state before it.
+    const a = type === "Deleted" ? (was?.a ?? 0) : dice.below(100);
+    this.log.push({ rv, type, namespace, name, uid, a });
+  }
+
+  /** The cluster is restored from a backup that was made at some time since the last compaction. */
+  rewind(dice: Dice): void {
+    this.rv = Math.max(this.compacted, first, this.rv - dice.below(15));
+    this.log = this.log.filter(({ rv }) => rv <= this.rv);
+    this.compacted = this.rv;
+  }
+
+  /** What is there now. */
+  here(): Map<string, State> {
+    const here = new Map<string, State>();
+    for (const state of this.log) {
+      if (state.type === "Deleted") here.delete(keyOf(state));
+      else here.set(keyOf(state), state);
+    }
+    return here;
+  }
+}
+
+/** The state as a watch or a list gives it. */
+export function changeOf({ rv, type, namespace, name, uid, a }: State): Change {
+  const meta = { namespace, name, uid, resourceVersion: String(rv) };
+  const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: meta, spec: { a } }));
+  return { type, meta, body, receivedAt: 0 };
+}

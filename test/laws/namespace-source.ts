@@ -1,0 +1,103 @@
+import { compareResourceVersions } from "../../runtime/watch/resource-version.ts";
+import type { ListReason, Subscriber } from "../../runtime/watch/subscriber.ts";
+import { type BranchingHistory, changeOf, type State } from "./branching-history.ts";
+import type { Dice } from "./random.ts";
+
+/** One namespace's source as a subscriber sees it: it breaks off, replays, lists anew, and finds out when time went back. */
+export class NamespaceSource {
+  private readonly history: BranchingHistory;
+  private readonly namespace: string;
+  private readonly subscriber: Subscriber;
+  private readonly dice: Dice;
+  private received: number | undefined;
+  private connected = false;
+  /** Whether it found out that time went back. */
+  noticed = false;
+
+  constructor(history: BranchingHistory, namespace: string, subscriber: Subscriber, dice: Dice) {
+    this.history = history;
+    this.namespace = namespace;
+    this.subscriber = subscriber;
+    this.dice = dice;
+  }
+
+  disconnect(): void {
+    this.connected = false;
+  }
+
+  step(): void {
+    if (this.subscriber.congested) return;
+    const roll = this.dice.next();
+    if (!this.connected) this.connect();
+    else if (roll < 0.1) this.connected = false;
+    else if (roll < 0.16) this.list("relist");
+    else if (roll < 0.3) this.bookmark();
+    else if (roll < 0.38) this.replay();
+    else this.receive(1 + this.dice.below(4));
+  }
+
+  catchUp(): void {
+    while (!this.connected) this.connect();
+    this.receive(Number.POSITIVE_INFINITY);
+    this.bookmark();
+  }
+
+  /** As `Source` does: the newest that anybody knows is held against the server's newest before anything is resumed. */
+  connect(): void {
+    const { subscriber, history } = this;
+    const { resumeFrom, newestKnown } = subscriber;
+    const from = this.received ?? (resumeFrom === undefined ? undefined : Number(resumeFrom));
+    const newest = [this.received, resumeFrom, newestKnown].filter((it) => it !== undefined).map(String);
+    const ahead = newest.some((it) => (compareResourceVersions(it, String(history.now)) ?? 0) > 0);
+    if (from === undefined) this.list(ahead ? "rv-rewind" : "initial");
+    else if (ahead) this.list("rv-rewind");
+    else if (from < history.compacted) this.list("relist");
+    else {
+      this.received = from;
+      this.connected = true;
+    }
+  }
+
+  private list(reason: ListReason): void {
+    const { history, subscriber, dice } = this;
+    const gapFrom = this.received === undefined ? subscriber.resumeFrom : String(this.received);
+    const rewinds = reason === "rv-rewind" && (gapFrom ?? subscriber.newestKnown) !== undefined;
+    const receiver = subscriber.list(gapFrom === undefined && !rewinds ? "initial" : reason, gapFrom);
+    const items = [...history.here().values()].filter((it) => it.namespace === this.namespace);
+    const half = dice.chance(0.2);
+    for (const item of half ? items.slice(0, dice.below(items.length + 1)) : items) {
+      receiver.item(changeOf({ ...item, type: "Added" }));
+    }
+    this.connected = !half;
+    if (half) {
+      receiver.abort();
+      return;
+    }
+    receiver.end(String(history.now));
+    this.noticed ||= rewinds;
+    this.received = history.now;
+  }
+
+  private receive(count: number): void {
+    for (const state of this.after(this.received ?? 0).slice(0, count)) {
+      this.subscriber.change(changeOf(state));
+      this.received = state.rv;
+    }
+  }
+
+  /** A server may send again what the watch has passed. */
+  private replay(): void {
+    const passed = this.after(this.history.compacted).filter(({ rv }) => rv <= (this.received ?? 0));
+    for (const state of passed.slice(-this.dice.below(5) - 1)) this.subscriber.change(changeOf(state));
+  }
+
+  private bookmark(): void {
+    const next = this.after(this.received ?? 0)[0];
+    this.received = next ? next.rv - 1 : this.history.now;
+    this.subscriber.bookmark(String(this.received));
+  }
+
+  private after(rv: number): State[] {
+    return this.history.log.filter((it) => it.namespace === this.namespace && it.rv > rv);
+  }
+}
