@@ -132,3 +132,18 @@ test("an idle source keeps one connection, for as long as the server was asked t
   await watches.close();
   expect(connections.every(({ endedAt }) => endedAt !== undefined)).toBe(true);
 });
+
+test("a source that resumes from a position after which nothing happened keeps each connection as long, though all are silent", async () => {
+  const clock = new VirtualClock();
+  const cluster = new IdleCluster(clock);
+  const discovery = new Discovery(cluster, clock);
+  const random = new Dice(1).next;
+  const watches = new Watches({ transport: cluster, discovery, clock, random, observer: silentObserver });
+  const subscriber = new RecordingSubscriber(String(newest));
+  watches.subscribe({ apiVersion: "v1", kind: "ConfigMap", labelSelector: "n=0" }, subscriber);
+  for (let second = 0; second < 10 * 60; second++) await clock.advance(1000);
+  const { connections } = cluster;
+  expect([connections.length > 0, cluster.bookmarks, subscriber.log]).toEqual([true, 0, []]);
+  expect(connections.filter(({ endedBy }) => endedBy === "client")).toEqual([]);
+  await watches.close();
+});
