@@ -206,9 +206,13 @@ export class Deployment {
       } catch (error) {
         if (signal.aborted) return undefined;
         const fault = asFault(error, "WF_ACCESS_ENV", manifest);
+        const before = this.dispatch ? this.refused : this.now.type === "waiting" ? this.now.fault : undefined;
         if (this.dispatch) this.refused = fault;
         else this.now = { type: "waiting", fault };
-        this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
+        // Said once, however often it is tried.
+        if (before?.message !== fault.message) {
+          this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
+        }
       }
       await pause(this.parts.clock, envRetryMs, signal).catch(() => undefined);
       if (signal.aborted) return undefined;

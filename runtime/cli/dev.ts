@@ -12,6 +12,7 @@ import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
+import { notServedYet } from "../observe/source-log.ts";
 import type { Runtime } from "../runtime.ts";
 import { launchAhead } from "../sandbox/child-link.host.ts";
 import { guestScript } from "../sandbox/guest-script.host.ts";
@@ -39,8 +40,13 @@ export const dev = command({
     const environment = readEnvironment();
     const folder = readFolder(options.functions);
     const listen = { host: loopback, port: readPort("--port", options.port) };
+    let isUp = false;
     const log = createLog(environment.logLevel, {
-      write: (line) => process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`),
+      write: (line) => {
+        // Until then the banner's table is to tell of it.
+        if (!isUp && line.includes(notServedYet)) return;
+        process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`);
+      },
     });
     const stop = stopSignal();
     // Other processes' work, while the cluster starts in this one.
@@ -67,6 +73,7 @@ export const dev = command({
         async (runtime) => {
           await runtime.untilReady(stop);
           process.stdout.write(renderBanner(bannerOf(runtime, cluster, folder)));
+          isUp = true;
           watchFolder(folder, systemClock, stop, () => void runtime.reload());
           if (cluster.embedded) await showSamples(runtime, transport, log);
         },
@@ -152,6 +159,11 @@ async function showSamples(runtime: Runtime, transport: KubeTransport, log: Logg
 
 function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string): Banner {
   const { functions } = runtime.status();
+  const missing = new Set(
+    functions.flatMap(({ name, triggers }) =>
+      triggers.flatMap((trigger) => (trigger.state === "missing" ? `${name}/${trigger.name}` : [])),
+    ),
+  );
   const faulty = functions.filter(({ reason }) => reason?.startsWith("WF_"));
   const kubectl = cluster.kubeconfig === undefined ? "kubectl" : `kubectl --kubeconfig ${cluster.kubeconfig}`;
   return {
@@ -161,7 +173,11 @@ function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string): Banner
     empty: `no functions yet: add ${folder}/NAME/function.yaml and a handler.ts beside it`,
     functions: runtime.functions.map((manifest) => ({
       name: manifest.name,
-      triggers: manifest.triggers.map(triggerText),
+      triggers: manifest.triggers.map((trigger) =>
+        missing.has(`${manifest.name}/${trigger.name}`)
+          ? `${triggerText(trigger)}, not served yet`
+          : triggerText(trigger),
+      ),
       handler: relative(process.cwd(), manifest.handler),
       limits: limitsText(manifest),
     })),

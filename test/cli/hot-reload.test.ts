@@ -63,14 +63,15 @@ test("a change of the folder is one line that says what came of it", async () =>
   expect(await dev.end()).toBe(0);
 });
 
-test("that a kind is not served is a warning, and that it is served then is told as well", async () => {
+test("that a kind is not served yet stands in the table, no line comes before it, and that it is served then is told", async () => {
   const folder = folderOf({});
   const functions = join(folder, "functions");
   const watch = "{ apiVersion: example.org/v1, kind: Widget }";
   define(functions, "follower", "export default () => {};", manifest("follower", "", watch));
   const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data"), "--port", "0"]);
-  await dev.says(/source state .*to=missing/);
-  await dev.says(/Ctrl-C/);
+  const banner = await dev.says(/Ctrl-C/);
+  expect(banner).toMatch(/^\n {2}watchfire /);
+  expect(banner).toMatch(/follower {2}example\.org\/v1\/Widget, not served yet {2}/);
   const admin = new Client(await accessOf(join(folder, "data", "kubeconfig")));
   const names = { kind: "Widget", plural: "widgets" };
   const version = { name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } };

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
-import { define, outcome, Session } from "./session.ts";
+import { define, manifest, outcome, Session } from "./session.ts";
 
 interface Kubeconfig {
   clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
@@ -42,6 +42,20 @@ describe("a functions folder", () => {
     define(folder, "first");
     await dev.says(/first {2}function added/);
   });
+});
+
+test("a Secret that is not there is told of once, however often the folder is read", async () => {
+  const folder = folderOf({});
+  const functions = join(folder, "functions");
+  const env = "  env: [{ name: TOKEN, valueFrom: { secretKeyRef: { name: none, key: token } } }]";
+  define(functions, "lacking", "export default () => {};", manifest("lacking", env));
+  const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data"), "--port", "0"]);
+  await dev.says(/Ctrl-C/);
+  for (const name of ["one", "two", "three"]) {
+    define(functions, name);
+    await dev.says(new RegExp(`${name} {2}function added`));
+  }
+  expect(dev.output.match(/WF_ACCESS_ENV/g)).toHaveLength(1);
 });
 
 describe("a data folder", () => {

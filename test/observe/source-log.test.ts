@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createLog } from "../../runtime/observe/log.ts";
-import { sourceLog } from "../../runtime/observe/source-log.ts";
+import { notServedYet, sourceLog } from "../../runtime/observe/source-log.ts";
 import type { SourceState } from "../../runtime/watch/observer.ts";
 
 const spec = { apiVersion: "v1", kind: "ConfigMap" };
@@ -17,9 +17,18 @@ function told(...states: readonly SourceState[]) {
 
 test("what is wrong with a source is a warning, and its end is told once", () => {
   const line = { source: "v1/ConfigMap", delayMs: 1235 };
-  expect(told("missing", "discovering", "listing", "watching", "listing", "watching")).toEqual([
+  expect(told("listing", "missing", "discovering", "listing", "watching", "listing", "watching")).toEqual([
     { ...line, level: "warn", msg: "source state", to: "missing" },
     { ...line, level: "info", msg: "source recovered", to: "watching" },
+  ]);
+});
+
+test("that a kind is not there yet when its source begins is no warning, and told once, as its coming is", () => {
+  const line = { source: "v1/ConfigMap", delayMs: 1235, level: "info" };
+  expect(told("discovering", "missing", "missing", "discovering", "listing", "watching", "missing")).toEqual([
+    { ...line, msg: notServedYet, to: "missing" },
+    { ...line, msg: "source recovered", to: "watching" },
+    { ...line, level: "warn", msg: "source state", to: "missing" },
   ]);
 });
 
