@@ -1,4 +1,5 @@
 import type { Path } from "./path.ts";
+import { parseSize } from "./quantity.ts";
 
 /** What to do about a value of the right type that cannot be used: for the mistakes that people bring from other formats. */
 export function valueHint(path: Path, actual: unknown): string | undefined {
@@ -8,13 +9,26 @@ export function valueHint(path: Path, actual: unknown): string | undefined {
   if (fields.includes("permissions")) return permissionHint(field, actual);
   if (field === "matchNames" && actual === "*") return "leave `namespaceSelector` out to watch in all of them";
   if (field === "handler") return "name the file, such as ./handler.ts";
-  if (field === "host") return `write the name alone, such as ${hostIn(actual)}, and its ports under \`ports\``;
+  if (field === "host") return hostHint(actual);
   if (field === "kind" && /^[a-z]/.test(actual)) return "take the kind as `kubectl api-resources` shows it";
   if (field === "apiVersion" && !actual.includes("/")) return `a group is followed by its version: ${actual}/v1`;
   if (field === "name" && !fields.includes("env")) return dnsLabelHint(actual);
   if (/^\d+(?:\.\d+)?$/.test(actual)) return unitHint(path, actual);
-  if (field === "memory" && /^\d+[kmg]i?b?$/i.test(actual)) return `write ${actual.replace(/i?b?$/i, "i")}`;
+  if (field === "memory" && /^\d+[kmg]i?b?$/i.test(actual)) return memoryHint(actual);
   return undefined;
+}
+
+/** One in Kubernetes' notation is none to be respelled: it is too little or too much. */
+function memoryHint(actual: string): string {
+  if (parseSize(actual) !== undefined) return "write a size within these bounds, such as 64Mi";
+  const [digits = ""] = /^\d+/.exec(actual) ?? [];
+  return `write ${digits}${actual.charAt(digits.length).toUpperCase()}i`;
+}
+
+function hostHint(actual: string): string {
+  if (actual === "*") return "there is no wildcard: name each host by itself, such as api.example.com";
+  if (/^\d+$/.test(actual)) return "write an address with its dots, such as 192.0.2.1, or a host by its name";
+  return `write the name alone, such as ${hostIn(actual)}, and its ports under \`ports\``;
 }
 
 /** What to write where a number stands for an amount: `add its unit: "30s"`. Undefined where the field is no amount. */
