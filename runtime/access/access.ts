@@ -32,7 +32,7 @@ export interface AccessParts {
   readonly refused?: (functionName: string) => void;
   /** Turns host names into addresses for `ctx.fetch`; the system's by default. */
   readonly resolver?: HostResolver;
-  /** Asked just before a call is made, however long it had waited; what it gives, the guest gets instead. Default: nothing. */
+  /** Asked before a call begins and as each of its requests is written; what it gives, the guest gets instead. Default: nothing. */
   readonly withheld?: (() => HostCallError | undefined) | undefined;
   /** Networks of the cluster (CIDR) beside the private ones, which `ctx.fetch` refuses as well. */
   readonly clusterNetworks?: readonly string[];
@@ -90,13 +90,14 @@ export class Access implements HostCalls {
     this.parts = parts;
     this.limits = limits;
     this.turns = new ReadingTurns(parts.clock);
-    const { accounts } = parts;
+    const { accounts, withheld } = parts;
+    const lastLook = withheld && (() => objectionOf(withheld()));
     const transportOf = (functionName: string) => accounts?.transport(functionName) ?? parts.transport;
     const answers = new AnswerReader();
     const ownAccounts = accounts !== undefined;
-    this.kube = new KubeCalls({ ...parts, transportOf, ownAccounts, answers, answerLimit, timeoutMs });
-    this.events = new EventRecorder({ ...parts, transportOf, timeoutMs });
-    this.fetcher = new Fetcher({ ...parts, answers });
+    this.kube = new KubeCalls({ ...parts, transportOf, ownAccounts, answers, answerLimit, timeoutMs, lastLook });
+    this.events = new EventRecorder({ ...parts, transportOf, timeoutMs, lastLook });
+    this.fetcher = new Fetcher({ ...parts, answers, lastLook });
   }
 
   async call(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply> {
@@ -149,8 +150,8 @@ export class Access implements HostCalls {
       return await gate.pass(signal, bytes, async () => {
         const checked = early ?? (await read());
         signal.throwIfAborted();
-        const withheld = this.parts.withheld?.();
-        if (withheld) throw new CallFailure(withheld);
+        const objection = objectionOf(this.parts.withheld?.());
+        if (objection) throw objection;
         return await this.perform(caller, manifest, operation, checked, signal);
       });
     } finally {
@@ -197,6 +198,9 @@ export class Access implements HostCalls {
     return { type: "KubeError", message: "the runtime failed to make the call", status: 0, reason: "InternalError" };
   }
 }
+
+const objectionOf = (withheld: HostCallError | undefined): CallFailure | undefined =>
+  withheld && new CallFailure(withheld);
 
 function resultOf(reply: HostReply): string {
   if (reply.ok) return "ok";

@@ -1,5 +1,6 @@
 import type { Clock, Random } from "../clock.ts";
 import { ApiError } from "../kube/api-error.ts";
+import type { LastLook } from "../kube/last-look.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -25,6 +26,8 @@ export interface RecorderParts {
   readonly random: Random;
   /** Limit of one request, in milliseconds. */
   readonly timeoutMs: number;
+  /** Asked as each request is written to the network. */
+  readonly lastLook?: LastLook | undefined;
 }
 
 type Emit = ArgumentsOf<"events.emit">;
@@ -86,11 +89,12 @@ export class EventRecorder {
     event: object,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, timeoutMs } = this.parts;
+    const { clock, timeoutMs, lastLook } = this.parts;
     const collection = { group: "", version: "v1", plural: "events", namespaced: true };
     const lastTimestamp = timestamp(clock);
     const counted = { count: series.count, lastTimestamp };
-    const common = { purpose: "call" as const, timeoutMs, signal, query: { fieldManager: "watchfire" } };
+    const query = { fieldManager: "watchfire" };
+    const common = { purpose: "call" as const, timeoutMs, lastLook, signal, query };
     if (series.name !== undefined) {
       const request: KubeRequest = {
         ...common,

@@ -3,6 +3,7 @@ import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { Agent, buildConnector, type Dispatcher } from "undici";
+import { type LastLook, withLastLook } from "../kube/last-look.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
@@ -26,6 +27,8 @@ export interface FetcherParts {
   readonly clusterNetworks?: readonly string[];
   /** Where the runtime's endpoints listen, once they do. */
   readonly ownPort?: () => number | undefined;
+  /** Asked as each request is written to the network. */
+  readonly lastLook?: LastLook | undefined;
 }
 
 interface Hop {
@@ -38,10 +41,10 @@ interface Hop {
 /** The parent's half of `ctx.fetch`. Every hop of a redirect is checked like the first. */
 export class Fetcher {
   private readonly policy: EgressPolicy;
-  private readonly agent: Agent;
+  private readonly agent: Dispatcher;
   private readonly answers: AnswerReader;
 
-  constructor({ answers, resolver, clusterNetworks, ownPort = () => undefined }: FetcherParts) {
+  constructor({ answers, resolver, clusterNetworks, lastLook, ownPort = () => undefined }: FetcherParts) {
     this.answers = answers;
     const own = new OwnListener(ownPort);
     this.policy = new EgressPolicy(own, resolver, clusterNetworks);
@@ -58,7 +61,7 @@ export class Fetcher {
     // A connection that stays open goes to an address that was checked when it was made. There are as many as the functions'
     // gates let through: with fewer, one function could hold them all, and another would wait for its answers.
     const connect = buildConnector({ lookup, timeout: connectTimeoutMs });
-    this.agent = new Agent({
+    const agent = new Agent({
       // Judged by where a connection came to, whichever way its address was written, before anything is sent.
       connect: (options, callback) =>
         connect(options, (error, socket) => {
@@ -70,6 +73,7 @@ export class Fetcher {
         }),
       maxHeaderSize: 32 * 1024,
     });
+    this.agent = lastLook ? withLastLook(agent, lastLook) : agent;
   }
 
   /** The response as JSON text of the SDK's `FetchResult`. Throws CallFailure. */

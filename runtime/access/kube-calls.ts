@@ -1,5 +1,6 @@
 import { ApiError, readApiError } from "../kube/api-error.ts";
 import type { Lookup } from "../kube/discovery.ts";
+import type { LastLook } from "../kube/last-look.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -30,6 +31,8 @@ export interface KubeParts {
   readonly answerLimit: number;
   /** Limit of one request, in milliseconds. */
   readonly timeoutMs: number;
+  /** Asked as each request is written to the network. */
+  readonly lastLook?: LastLook | undefined;
 }
 
 /** The field manager of a function's writes, as `kubectl get --show-managed-fields` shows it. */
@@ -64,6 +67,7 @@ export class KubeCalls {
       ...(contentType !== undefined && { headers: { "content-type": contentType } }),
       ...(body !== undefined && { body: JSON.stringify(body) }),
       timeoutMs: this.parts.timeoutMs,
+      lastLook: this.parts.lastLook,
       signal,
     };
     try {
@@ -122,8 +126,9 @@ export class KubeCalls {
     // The function's own account has no right to create either; nor may it read where the manifest says nothing of that.
     if (this.parts.ownAccounts && !isGranted(manifest.permissions, { ...demand, verb: "get" })) return body;
     const path = resourcePath(resource, target.namespace, target.name);
+    const { timeoutMs, lastLook } = this.parts;
     try {
-      const request: KubeRequest = { purpose: "call", method: "GET", path, timeoutMs: this.parts.timeoutMs, signal };
+      const request: KubeRequest = { purpose: "call", method: "GET", path, timeoutMs, lastLook, signal };
       const transport = this.parts.transportOf(manifest.name);
       const existing = await transport.json<{ metadata: { uid: string } }>(request, this.parts.answerLimit);
       return { ...body, metadata: { ...metadata, uid: existing.metadata.uid } };

@@ -7,6 +7,7 @@ import { abortable } from "./abortable.ts";
 import { Agents } from "./agents.ts";
 import { ApiError, readApiError } from "./api-error.ts";
 import { bearer, type Credentials, type Identity, withoutClient } from "./identity.ts";
+import { withLastLook } from "./last-look.ts";
 import type { KubeRequest, KubeResponse, KubeTransport, SharedTransport, TokenSource } from "./transport.ts";
 
 /** Some proxies hold a watch's headers back until its first event (client-go `reflector.go` allows for it too). */
@@ -97,9 +98,13 @@ export class HttpTransport implements SharedTransport {
     request.signal?.throwIfAborted();
     const watch = request.purpose === "watch";
     const limit = new RequestLimit(this.options.clock, request, watch);
+    let objection: Error | undefined;
     try {
       const credentials = await abortable(this.credentials(), limit.signal);
-      const response = await this.agents.for(credentials.tls, request.purpose ?? "rest", this.lent?.user).request({
+      const agent = this.agents.for(credentials.tls, request.purpose ?? "rest", this.lent?.user);
+      const { lastLook } = request;
+      const dispatcher = lastLook ? withLastLook(agent, () => (objection = lastLook())) : agent;
+      const response = await dispatcher.request({
         origin: this.origin,
         path: this.prefix + request.path + queryString(request.query),
         method: request.method,
@@ -120,6 +125,7 @@ export class HttpTransport implements SharedTransport {
       return { response: { status: response.statusCode, headers: response.headers, body }, credentials };
     } catch (error) {
       limit.end();
+      if (objection) throw objection;
       if (request.signal?.aborted) throw request.signal.reason;
       throw this.unreachable(error);
     }

@@ -1,5 +1,6 @@
 // Door: HTTP to an API server. Watches have connections of their own; everything else shares a pool.
 import type { Readable } from "node:stream";
+import type { LastLook } from "./last-look.ts";
 
 export interface KubeRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -16,6 +17,8 @@ export interface KubeRequest {
   readonly purpose?: "rest" | "watch" | "call";
   /** Whole-request limit in milliseconds for `rest`; default 30 000. */
   readonly timeoutMs?: number;
+  /** Asked as the request is written to the network; what it gives, the request rejects with. Default: nothing is asked. */
+  readonly lastLook?: LastLook | undefined;
 }
 
 export interface KubeResponse {

@@ -209,3 +209,29 @@ test.runIf(process.platform === "linux")(
     watch.body.on("error", () => {}).destroy();
   },
 );
+
+test("a request that waited for a place in the pool is not sent where the last look at it objects", async () => {
+  await using it = await fixture();
+  const held: { reply(status: number, body: string): void }[] = [];
+  it.server.script(any, (each) => held.push(each));
+  const get = (lastLook?: () => Error | undefined) =>
+    it.transport.json({ method: "GET", path: "/x", ...(lastLook && { lastLook }) });
+  const all = Array.from({ length: 16 }, () => get());
+  await expect.poll(() => held.length).toBe(16);
+  let objection: Error | undefined;
+  const looked: (Error | undefined)[] = [];
+  const look = () => {
+    looked.push(objection);
+    return objection;
+  };
+  const waiting = get(look);
+  objection = new Error("no longer");
+  held.shift()?.reply(200, "{}");
+  await expect(waiting).rejects.toBe(objection);
+  expect(looked).toEqual([objection]);
+  objection = undefined;
+  const next = get(look);
+  await expect.poll(() => held.length).toBe(16);
+  for (const each of held) each.reply(200, "{}");
+  await Promise.all([...all, next]);
+});
