@@ -2,8 +2,16 @@ import type { Change } from "./change.ts";
 import { compareResourceVersions, newerResourceVersion } from "./resource-version.ts";
 import type { ListReason, ListReceiver, Subscriber } from "./subscriber.ts";
 
+/** A subscriber on its way from one source to another, and up to where it has everything. */
+export interface Mover {
+  readonly subscriber: Subscriber;
+  readonly at: string | undefined;
+}
+
 interface Member {
   readonly subscriber: Subscriber;
+  /** Where it stood when it came from another source; undefined where it says so itself. */
+  at: string | undefined;
   /** The stream that runs, or the last list, covers it. Until then it receives nothing. */
   settled: boolean;
   /** The connection being made starts early enough for it. */
@@ -30,16 +38,41 @@ export class Audience {
     return this.members.some((member) => !member.settled);
   }
 
+  /** Whether nobody here has a position: what comes first is a list. */
+  get begins(): boolean {
+    return this.members.every(isBeginner);
+  }
+
+  has(subscriber: Subscriber): boolean {
+    return this.members.some((member) => member.subscriber === subscriber);
+  }
+
   /**
    * @param received up to where the running stream was received; undefined while none runs.
    * @returns whether the stream serves it as it is: then it only drops what it already has.
    */
-  join(subscriber: Subscriber, received: string | undefined): boolean {
-    const from = subscriber.resumeFrom;
+  join({ subscriber, at }: Mover, received: string | undefined): boolean {
+    const from = at ?? subscriber.resumeFrom;
     const order = from === undefined || received === undefined ? undefined : compareResourceVersions(from, received);
     const settled = order !== undefined && order >= 0;
-    this.members.push({ subscriber, settled, planned: false, skipThrough: settled ? from : undefined });
+    this.members.push({ subscriber, at, settled, planned: false, skipThrough: settled ? from : undefined });
     return settled;
+  }
+
+  /** Everybody leaves, for another source. */
+  moveOut(received: string | undefined): Mover[] {
+    return this.moving(received, () => true);
+  }
+
+  /** Those leave who came too late for the list by which everybody else has got a position. */
+  beginners(): Mover[] {
+    return this.moving(undefined, isBeginner);
+  }
+
+  private moving(received: string | undefined, leaves: (member: Member) => boolean): Mover[] {
+    const gone = this.members.filter(leaves);
+    this.members = this.members.filter((member) => !gone.includes(member));
+    return gone.map((member) => ({ subscriber: member.subscriber, at: positionOf(member, received) }));
   }
 
   leave(subscriber: Subscriber): void {
@@ -69,7 +102,7 @@ export class Audience {
   start(received: string | undefined): Start {
     let from: string | undefined;
     for (const member of this.members) {
-      const at = member.settled ? received : member.subscriber.resumeFrom;
+      const at = member.settled ? received : positionOf(member, received);
       if (at === undefined) return { type: "list" };
       const order = from === undefined ? -1 : compareResourceVersions(at, from);
       // Where two positions cannot be ordered, neither is a safe place to start from for the other.
@@ -120,7 +153,10 @@ export class Audience {
       },
       end: (resourceVersion) => {
         // Should one throw, none of those after it has the list.
-        for (const { member } of this.listing) member.settled = false;
+        for (const { member } of this.listing) {
+          member.settled = false;
+          member.at = undefined;
+        }
         let outcome: "counted" | "held" = "counted";
         for (let next = this.listing.shift(); next; next = this.listing.shift()) {
           next.member.skipThrough = undefined;
@@ -158,11 +194,13 @@ export class Audience {
   }
 }
 
+const isBeginner = (member: Member): boolean => !member.settled && positionOf(member, undefined) === undefined;
+
 /**
  * Up to where a subscriber has everything. One that a replay had not yet brought back to where it was is still there,
  * not where the replay broke off.
  */
-function positionOf({ settled, skipThrough, subscriber }: Member, received: string | undefined): string | undefined {
-  if (!settled) return subscriber.resumeFrom;
+function positionOf({ settled, at, skipThrough, subscriber }: Member, received: string | undefined) {
+  if (!settled) return at ?? subscriber.resumeFrom;
   return received === undefined ? skipThrough : newerResourceVersion(skipThrough, received);
 }

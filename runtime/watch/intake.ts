@@ -33,6 +33,8 @@ export interface IntakeParts {
   readonly signal: AbortSignal;
   /** A stream that resumes from a position is open, or one brought a bookmark older than that. */
   doubtful(resource: Resource, why: "resumed" | "older-bookmark"): void;
+  /** A stream runs, and everybody whom it serves has a position. */
+  streaming(): void;
 }
 
 interface CompleteList {
@@ -89,6 +91,7 @@ export class Intake {
         this.parts.standing.enter("watching");
         if (this.parts.audience.waiting) this.session?.end({ type: "closed", by: "join" });
         this.parts.doubtful(resource, "resumed");
+        this.parts.streaming();
       },
       change: (change) => this.live(change),
       bookmark: (resourceVersion) => this.liveBookmark(resource, resourceVersion),
@@ -149,6 +152,7 @@ export class Intake {
         this.parts.standing.enter("watching");
         this.parts.audience.bookmark(resourceVersion);
         this.advance(resourceVersion);
+        this.parts.streaming();
         if (this.parts.audience.waiting) this.session?.end({ type: "closed", by: "join" });
       },
     });

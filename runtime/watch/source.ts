@@ -5,7 +5,7 @@ import type { DefinedKind } from "../kube/cluster-facts.ts";
 import { assertIn, assertWatchable, type Discovery, splitApiVersion } from "../kube/discovery.ts";
 import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { Audience } from "./audience.ts";
+import { Audience, type Mover } from "./audience.ts";
 import { Backoff } from "./backoff.ts";
 import { secondOpinionMs } from "./diff.ts";
 import { causeOf, type Ending, endingOf, messageOf } from "./failure.ts";
@@ -36,6 +36,8 @@ export interface SourceContext {
   readonly random: Random;
   readonly observer: WatchObserver;
   readonly listSlots: ListSlots;
+  /** Called whenever a stream runs, and everybody whom it serves has a position. */
+  readonly streaming: (source: Source) => void;
 }
 
 /** A watch that runs. */
@@ -87,6 +89,7 @@ export class Source {
       standing: this.standing,
       liveness: this.liveness,
       signal: this.stopping.signal,
+      streaming: () => context.streaming(this),
       // A position from before a restart may lie in the future of a cluster that was restored from a backup.
       doubtful: (resource, why) => {
         if (why === "older-bookmark" || this.rewind.due) this.rewind.ask(resource);
@@ -101,19 +104,44 @@ export class Source {
     });
   }
 
+  /** Whether none of its listeners has a position. */
+  get begins(): boolean {
+    return this.audience.begins;
+  }
+
+  /** Up to where everything was received, while a stream runs. */
+  get streamsAt(): string | undefined {
+    const { session, phase } = this.intake;
+    return session && phase === "live" && this.standing.state === "watching" ? this.standing.received : undefined;
+  }
+
+  has(subscriber: Subscriber): boolean {
+    return this.audience.has(subscriber);
+  }
+
   /** Adds a listener; the first one starts the source. One that needs more than the stream holds makes it reconnect. */
-  join(subscriber: Subscriber): void {
-    const live =
-      this.intake.session !== undefined && this.intake.phase === "live" && this.standing.state === "watching";
+  join(mover: Mover): void {
+    const { streamsAt } = this;
     const { received } = this.standing;
-    const { resumeFrom } = subscriber;
-    const served = this.audience.join(subscriber, live ? received : undefined);
+    const resumeFrom = mover.at ?? mover.subscriber.resumeFrom;
+    const served = this.audience.join(mover, streamsAt);
     // The stream would be silent for it until its position comes, which may be one that will never come.
     const ahead = received === undefined || (compareResourceVersions(resumeFrom ?? received, received) ?? 0) > 0;
-    if (resumeFrom !== undefined && ahead) this.rewind.due = true;
-    if (live && served && this.rewind.due && this.resource) this.rewind.ask(this.resource);
+    // The source that it comes from may not have had its answer yet.
+    if (mover.at !== undefined || (resumeFrom !== undefined && ahead)) this.rewind.due = true;
+    if (streamsAt !== undefined && served && this.rewind.due && this.resource) this.rewind.ask(this.resource);
     this.running ??= this.run();
-    if (live && !served) this.intake.session?.end({ type: "closed", by: "join" });
+    if (streamsAt !== undefined && !served) this.intake.session?.end({ type: "closed", by: "join" });
+  }
+
+  /** Gives up its listeners, for another source; it is to be stopped. */
+  moveOut(): Mover[] {
+    return this.audience.moveOut(this.standing.received);
+  }
+
+  /** Gives up those who came too late for the list by which the others have got a position. */
+  beginners(): Mover[] {
+    return this.audience.beginners();
   }
 
   /** Removes a listener. @returns how many are left; the others notice nothing. */

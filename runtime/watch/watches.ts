@@ -1,5 +1,7 @@
+import type { Mover } from "./audience.ts";
 import { ListSlots } from "./list-slots.ts";
 import type { SourceStatus } from "./observer.ts";
+import { compareResourceVersions } from "./resource-version.ts";
 import { Source, type SourceContext, type Stream } from "./source.ts";
 import { type SourceSpec, sourceKey } from "./source-spec.ts";
 import type { Subscriber } from "./subscriber.ts";
@@ -10,48 +12,98 @@ export interface Watch {
   close(): Promise<void>;
 }
 
-/** The sources of one cluster: whoever needs the same list and watch shares it. */
+/**
+ * The sources of one cluster: whoever needs the same list and watch shares it. Those who have no position yet list at a
+ * source of their own, so that the others keep their history; it joins theirs when both stream.
+ */
 export class Watches {
   private readonly context: SourceContext;
-  private readonly sources = new Map<string, Source>();
+  private readonly sources = new Map<string, Source[]>();
+  /** Of sources that joined others. */
+  private readonly stopping = new Set<Promise<void>>();
 
   /** At most four lists run at once over all sources, unless `listSlots` says otherwise. */
-  constructor(context: Omit<SourceContext, "listSlots"> & { readonly listSlots?: ListSlots }) {
-    this.context = { ...context, listSlots: context.listSlots ?? new ListSlots() };
+  constructor(context: Omit<SourceContext, "listSlots" | "streaming"> & { readonly listSlots?: ListSlots }) {
+    const streaming = (source: Source) => this.streaming(source);
+    this.context = { ...context, streaming, listSlots: context.listSlots ?? new ListSlots() };
   }
 
   /** Starts to hand a source's list and changes to `subscriber`, beginning in a later turn of the event loop. */
   subscribe(spec: SourceSpec, subscriber: Subscriber): Watch {
-    const key = sourceKey(spec);
-    let source = this.sources.get(key);
-    if (!source) {
-      source = new Source(spec, this.context);
-      this.sources.set(key, source);
-    }
-    source.join(subscriber);
-    return { close: () => this.leave(key, source, subscriber) };
+    this.place(spec, { subscriber, at: undefined });
+    return { close: () => this.leave(spec, subscriber) };
   }
 
   /** The streams that run. */
   streams(): Stream[] {
-    return [...this.sources.values()].flatMap((source) => source.stream ?? []);
+    return this.all().flatMap((source) => source.stream ?? []);
   }
 
   /** How every source stands. */
   status(): SourceStatus[] {
-    return [...this.sources.values()].map((source) => source.status());
+    return this.all().map((source) => source.status());
   }
 
   /** Ends every source. */
   async close(): Promise<void> {
-    const sources = [...this.sources.values()];
+    const sources = this.all();
     this.sources.clear();
-    await Promise.all(sources.map((source) => source.stop()));
+    await Promise.all([...this.stopping, ...sources.map((source) => source.stop())]);
   }
 
-  private async leave(key: string, source: Source, subscriber: Subscriber): Promise<void> {
-    if (source.leave(subscriber) > 0) return;
-    if (this.sources.get(key) === source) this.sources.delete(key);
+  private all(): Source[] {
+    return [...this.sources.values()].flat();
+  }
+
+  private alike(spec: SourceSpec): readonly Source[] {
+    return this.sources.get(sourceKey(spec)) ?? [];
+  }
+
+  /** To a source that stands as it does: at the beginning, or not. */
+  private place(spec: SourceSpec, mover: Mover): void {
+    const begins = (mover.at ?? mover.subscriber.resumeFrom) === undefined;
+    const alike = this.alike(spec);
+    let source = alike.find((each) => each.begins === begins);
+    if (!source) {
+      source = new Source(spec, this.context);
+      this.sources.set(sourceKey(spec), [...alike, source]);
+    }
+    source.join(mover);
+  }
+
+  /** Of two sources that stream the same, the one that is further on joins the other, whose stream brings all it needs. */
+  private streaming(source: Source): void {
+    const { spec } = source;
+    for (const late of source.beginners()) this.place(spec, late);
+    for (const other of this.alike(spec)) {
+      const [mine, others] = [source.streamsAt, other.streamsAt];
+      if (other === source || mine === undefined || others === undefined) continue;
+      const order = compareResourceVersions(mine, others);
+      // Positions without an order: each keeps its own stream.
+      if (order === undefined) continue;
+      const [behind, ahead] = order < 0 ? [source, other] : [other, source];
+      for (const mover of ahead.moveOut()) behind.join(mover);
+      this.drop(ahead);
+      if (ahead === source) return;
+    }
+  }
+
+  private drop(source: Source): void {
+    this.forget(source);
+    const stopped: Promise<void> = source.stop().finally(() => this.stopping.delete(stopped));
+    this.stopping.add(stopped);
+  }
+
+  private forget(source: Source): void {
+    const left = this.alike(source.spec).filter((each) => each !== source);
+    if (left.length > 0) this.sources.set(sourceKey(source.spec), left);
+    else this.sources.delete(sourceKey(source.spec));
+  }
+
+  private async leave(spec: SourceSpec, subscriber: Subscriber): Promise<void> {
+    const source = this.alike(spec).find((each) => each.has(subscriber));
+    if (!source || source.leave(subscriber) > 0) return;
+    this.forget(source);
     await source.stop();
   }
 }

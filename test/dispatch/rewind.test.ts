@@ -105,7 +105,7 @@ describe("after the cluster was restored from a backup", () => {
     const audience = new Audience();
     const knows = Object.assign(new RecordingSubscriber(undefined, "knows"), { newestKnown: "5" });
     const begins = new RecordingSubscriber(undefined, "begins");
-    for (const subscriber of [knows, begins]) audience.join(subscriber, undefined);
+    for (const subscriber of [knows, begins]) audience.join({ subscriber, at: undefined }, undefined);
     audience.list("rv-rewind", undefined).end("4");
     expect([knows.log[0], begins.log[0]]).toEqual(["list rv-rewind from nowhere", "list initial from nowhere"]);
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, event } from "./api-server.ts";
-import { configMaps, FaultFixture, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
+import { configMaps, FaultFixture, isWatch, isWatchList } from "./fixture.ts";
 
 test("subscribers of one source share one connection, whatever the order of its selector", async () => {
   await using fixture = await FaultFixture.start();
@@ -56,19 +56,6 @@ test("one that joins where the source already is takes part in the running strea
   await Promise.all([first.saw("Added c 10"), second.saw("Added c 10")]);
   expect(second.log).toEqual(["Added c 10"]);
   expect(fixture.server.count(isWatch)).toBe(1);
-});
-
-test("one that joins and needs a list gets it, and the others are told of a relist", async () => {
-  await using fixture = await FaultFixture.start();
-  const [first, second] = [new RecordingSubscriber("5", "first"), new RecordingSubscriber(undefined, "second")];
-  fixture.watches.subscribe(configMaps, first);
-  (await fixture.server.request(isPlainWatch)).stream().lines(event("ADDED", configMap("a", 7)));
-  await first.saw("Added a 7");
-  fixture.watches.subscribe(configMaps, second);
-  (await fixture.server.request(isWatchList)).stream().lines(event("ADDED", configMap("a", 7)), bookmark(9, true));
-  await Promise.all([first.saw("bookmark 9"), second.saw("bookmark 9")]);
-  expect(first.log).toEqual(["Added a 7", "list relist from 7", "item a 7", "end 9", "bookmark 9"]);
-  expect(second.log).toEqual(["list initial from nowhere", "item a 7", "end 9", "bookmark 9"]);
 });
 
 test("one that leaves changes nothing for the others", async () => {
