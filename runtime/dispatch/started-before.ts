@@ -24,11 +24,15 @@ export class StartedBefore {
     const all = rows.flatMap(({ id: row, started: events }) => events.map((event) => ({ ...event, row })));
     if (all.length === 0) return started;
     const views = new Map((await store.views()).map((view) => [view.id, view]));
+    // The spill may hold a hundred thousand events, the journal those that ran.
+    const begun = new Set(all.map(keyOf));
     const spilled = new Set<string>();
     for (const name of new Set([...views.values()].map((view) => view.function))) {
-      for (const { view, id, replayed } of await store.spillHeaders(name)) {
-        spilled.add(`${view}/${id}`);
-        if (replayed) started.replays.add(`${view}/${id}`);
+      for (const header of await store.spillHeaders(name)) {
+        const key = keyOf(header);
+        if (!begun.has(key)) continue;
+        spilled.add(key);
+        if (header.replayed) started.replays.add(key);
       }
     }
     const cursorFor = (event: StartedEvent) => cursorOf(event, views.get(event.view));
@@ -86,7 +90,7 @@ export class StartedBefore {
   }
 }
 
-const keyOf = ({ view, id }: StartedEvent): string => `${view}/${id}`;
+const keyOf = ({ view, id }: Pick<StartedEvent, "view" | "id">): string => `${view}/${id}`;
 
 /** The position that the event belongs to. */
 function cursorOf({ key }: StartedEvent, view: StoredView | undefined): Cursor | undefined {
