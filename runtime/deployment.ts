@@ -17,7 +17,8 @@ import type { Watch } from "./watch/watches.ts";
 const envRetryMs = 10_000;
 
 export interface DeploymentParts
-  extends Pick<ActiveRooms, "sandbox" | "dispatcher" | "watches" | "redactor" | "manifests" | "grants"> {
+  extends Pick<ActiveRooms, "dispatcher" | "watches" | "redactor" | "manifests" | "grants"> {
+  readonly sandbox: Pick<ActiveRooms["sandbox"], "load" | "unload">;
   readonly transport: KubeTransport;
   readonly accounts?: FunctionAccounts | undefined;
   /** Where `env` references are read. */
@@ -271,6 +272,7 @@ export class Deployment {
       watches: this.parts.watches,
       id: `${this.name}/${trigger.name}/namespaces`,
       labelSelector,
+      believes: (namespaces) => dispatch.believes(trigger.name, namespaces),
       enter: (namespace) => this.enter(dispatch, trigger, namespace),
       leave: (namespace) => {
         void this.leave(trigger, namespace);

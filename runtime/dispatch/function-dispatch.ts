@@ -2,6 +2,7 @@ import type { Cursor, DeadLetter } from "../checkpoint/batch.ts";
 import { replayedEvent } from "../checkpoint/dead-letters.ts";
 import type { Clock } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import { MassDeletionGuard } from "../watch/diff.ts";
 import type { Commits } from "./commits.ts";
 import type { EventMaker } from "./event-maker.ts";
 import type { FunctionQueue } from "./function-queue.ts";
@@ -65,6 +66,8 @@ export class FunctionDispatch {
   private deadLetters: number;
   /** Triggers of which it was said which namespaces they read. */
   private readonly retained = new Set<string>();
+  /** By trigger whose namespaces are chosen by labels. */
+  private readonly guards = new Map<string, MassDeletionGuard>();
 
   constructor(parts: FunctionParts) {
     this.name = parts.manifest.name;
@@ -93,6 +96,22 @@ export class FunctionDispatch {
     this.subscriptions.set(key, made);
     commits.cursorMoved(made);
     return made;
+  }
+
+  /**
+   * Whether a complete list of a trigger's namespaces is to be believed, and `retain` called with it: not the first that
+   * leaves out most of the objects known, as an empty answer does, until another one 30 s later says so too.
+   */
+  believes(trigger: string, namespaces: readonly string[]): boolean {
+    const kept = new Set(namespaces);
+    let [known, deleted] = [0, 0];
+    for (const [key] of this.view(trigger).live("")) {
+      known++;
+      if (!kept.has(nameOf(key).namespace)) deleted++;
+    }
+    const guard = this.guards.get(trigger) ?? new MassDeletionGuard();
+    this.guards.set(trigger, guard);
+    return guard.believes(deleted, known, this.parts.clock.monotonic());
   }
 
   /**

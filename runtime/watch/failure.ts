@@ -72,7 +72,7 @@ export function causeOf(ending: Ending): string {
 }
 
 const closings = {
-  doubt: "most of what is known is missing from the list",
+  doubt: "by this list most of what is known would be gone; a second one, 30 s later, decides",
   rewind:
     "the server's resourceVersions went back, as they do when a cluster is restored from a backup; all is listed anew",
 };

@@ -12,6 +12,8 @@ export interface NamespaceScopeOptions {
   readonly id: string;
   /** The selector that namespaces must match. */
   readonly labelSelector: string;
+  /** Whether a complete list of the namespaces may count; where it may not, a second one is asked for after 30 s. */
+  believes(namespaces: readonly string[]): boolean;
   enter(namespace: string): void;
   leave(namespace: string, reason: LeaveReason): void;
   /** The first complete list was handed on. */
@@ -59,6 +61,7 @@ export class NamespaceScope implements Subscriber {
         found.add(change.meta.name);
       },
       end: () => {
+        if (!this.options.believes([...found])) return "held";
         for (const name of this.current) if (!found.has(name)) this.remove(name, "unselected");
         for (const name of found) this.add(name);
         if (!this.listed) this.options.ready?.();

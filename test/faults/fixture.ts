@@ -17,6 +17,7 @@ const coreResources = {
   groupVersion: "v1",
   resources: [
     { name: "configmaps", namespaced: true, kind: "ConfigMap", verbs: ["get", "list", "watch"] },
+    { name: "namespaces", namespaced: false, kind: "Namespace", verbs: ["get", "list", "watch"] },
     { name: "nodes", namespaced: false, kind: "Node", verbs: ["get", "list", "watch"] },
     { name: "bindings", namespaced: true, kind: "Binding", verbs: ["create"] },
   ],

@@ -1,0 +1,168 @@
+import { pino } from "pino";
+import { expect, onTestFinished, test } from "vitest";
+import { Redactor } from "../../runtime/access/redactor.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { Deployment } from "../../runtime/deployment.ts";
+import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
+import { manifest, quiet, ScriptedRunner, trigger } from "../dispatch/harness.ts";
+import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
+import { FaultFixture, isProbe } from "./fixture.ts";
+
+const isInitial = (path: string) => (each: Exchange) =>
+  each.path === path && each.query.has("sendInitialEvents") && !isProbe(each);
+const isNamespaces = isInitial("/api/v1/namespaces");
+const isObjects = isInitial("/api/v1/namespaces/team-a/configmaps");
+
+const teamA = event("ADDED", {
+  kind: "Namespace",
+  apiVersion: "v1",
+  metadata: { name: "team-a", uid: "uid-team-a", resourceVersion: "3" },
+});
+const objects = Array.from({ length: 150 }, (_, index) => event("ADDED", configMap(`n${index}`, 5 + index)));
+
+/** A function that follows the namespaces of a label, on a scripted server, a virtual clock and a disk that outlives it. */
+class Follower {
+  readonly fixture: FaultFixture;
+  readonly runner = new ScriptedRunner();
+  private readonly disk = new MemoryDisk();
+
+  private constructor(fixture: FaultFixture) {
+    this.fixture = fixture;
+    // What a test does not answer waits for it.
+    fixture.server.script(
+      ({ path }) => path.startsWith("/api/v1/namespaces"),
+      () => {},
+    );
+    fixture.server.script(isProbe, (each) => each.status(422, "Invalid"));
+  }
+
+  static async start(): Promise<Follower> {
+    const fixture = await FaultFixture.start();
+    onTestFinished(() => fixture[Symbol.asyncDispose]());
+    return new Follower(fixture);
+  }
+
+  async run(): Promise<{ stop(): Promise<void> }> {
+    const { runner, disk, fixture } = this;
+    const { clock, transport, watches } = fixture;
+    const log = pino({ level: "silent" });
+    const store = new MemoryStore(disk);
+    const dispatcher = await Dispatcher.open({ store, runner, clock, random: () => 0, observer: {}, log });
+    const byLabel = trigger({ namespaces: { type: "labels", labelSelector: "team" } });
+    const offer = {
+      manifest: manifest({}, [byLabel]),
+      origin: { type: "folder", manifest: "functions/copy/function.yaml" },
+      bundle: async () => ({ script: "", sourceMap: "", hash: "1", inputs: [], usesOldObject: false }),
+    } as const;
+    const deployment = new Deployment(offer, {
+      // What code does is no part of this: attempts end as the test says.
+      sandbox: { load: async () => {}, unload: async () => {} },
+      dispatcher,
+      watches,
+      redactor: new Redactor(),
+      manifests: new Map(),
+      grants: undefined,
+      transport,
+      namespace: "watchfire",
+      clock,
+      log,
+    });
+    await deployment.start("start");
+    return {
+      stop: async () => {
+        await clock.advance(1000);
+        await deployment.stop({ retire: false });
+      },
+    };
+  }
+
+  /** The `count`th list of the namespaces. */
+  async namespaces(count: number, ...lines: readonly object[]): Promise<Stream> {
+    return (await this.fixture.server.request(isNamespaces, count)).stream().lines(...lines);
+  }
+
+  /** The `count`th list of team-a's objects, all of which are there. */
+  async objects(count: number): Promise<void> {
+    (await this.fixture.server.request(isObjects, count)).stream().lines(...objects, bookmark(200, true));
+  }
+
+  /** Resolves when so many attempts were made. */
+  async told(count: number): Promise<void> {
+    while (this.runner.deliveries.length < count) await quiet(this.runner);
+    await quiet(this.runner);
+  }
+
+  /** The namespaces' history is gone. */
+  async expire(stream: Stream): Promise<void> {
+    stream.lines(event("ERROR", statusObject(410, "Expired")));
+    const { delayMs = 0 } = await this.fixture.observer.entered("backoff");
+    await this.fixture.clock.advance(delayMs);
+  }
+
+  /** The namespaces' source has a list that it does not believe yet. */
+  async doubts(): Promise<void> {
+    await this.fixture.observer.ended("doubt");
+    await quiet(this.runner);
+  }
+
+  /** What was told since all objects were. */
+  get since(): string[] {
+    const later = this.runner.deliveries.slice(objects.length);
+    return later.map(({ type, flags }) => `${type} ${flags.reason ?? ""}`);
+  }
+}
+
+test("one empty list of a label's namespaces deletes nothing, and says what it waits for", async () => {
+  const it = await Follower.start();
+  await it.run();
+  const stream = await it.namespaces(1, teamA, bookmark(10, true));
+  await it.objects(1);
+  await it.told(objects.length);
+  await it.expire(stream);
+  await it.namespaces(2, bookmark(20, true));
+  await it.doubts();
+  const source = it.fixture.watches.status().find(({ kind }) => kind === "Namespace");
+  expect([source?.state, source?.reason, source?.message]).toEqual([
+    "backoff",
+    "doubt",
+    expect.stringContaining("most of what is known would be gone"),
+  ]);
+  await it.fixture.clock.advance(30_000);
+  await it.namespaces(3, teamA, bookmark(30, true));
+  await it.fixture.observer.entered("watching", 3);
+  await quiet(it.runner);
+  expect(it.since).toEqual([]);
+  expect(it.fixture.server.count(isObjects)).toBe(1);
+});
+
+test("a label's namespaces that a second list shows to be gone take their objects with them", async () => {
+  const it = await Follower.start();
+  await it.run();
+  const stream = await it.namespaces(1, teamA, bookmark(10, true));
+  await it.objects(1);
+  await it.told(objects.length);
+  await it.expire(stream);
+  await it.namespaces(2, bookmark(20, true));
+  await it.doubts();
+  await it.fixture.clock.advance(30_000);
+  await it.namespaces(3, bookmark(30, true));
+  await it.told(2 * objects.length);
+  expect(new Set(it.since)).toEqual(new Set(["Deleted unselected"]));
+});
+
+test("an empty first list of a label's namespaces after a restart deletes nothing either", async () => {
+  const it = await Follower.start();
+  const before = await it.run();
+  await it.namespaces(1, teamA, bookmark(10, true));
+  await it.objects(1);
+  await it.told(objects.length);
+  await before.stop();
+  await it.run();
+  await it.namespaces(2, bookmark(20, true));
+  await it.doubts();
+  expect(it.since).toEqual([]);
+  await it.fixture.clock.advance(30_000);
+  await it.namespaces(3, bookmark(30, true));
+  await it.told(2 * objects.length);
+  expect(new Set(it.since)).toEqual(new Set(["Deleted unselected"]));
+});
