@@ -34,6 +34,10 @@ export const errorCodes = {
 
   // manifest
   WF_MANIFEST_FOLDER: user("the functions folder cannot be read", "name an existing folder with --functions"),
+  WF_MANIFEST_NONE: user(
+    "there is no function to validate in the folder",
+    "name the right folder with --functions, or add NAME/function.yaml and a handler.ts to this one",
+  ),
   WF_MANIFEST_UNREADABLE: user("the manifest cannot be read", "check that it is a readable file of at most 1 MiB"),
   WF_MANIFEST_SYNTAX: user("the manifest is no valid YAML", "correct the YAML at that place"),
   WF_MANIFEST_DUPLICATE_KEY: user("a field is given twice", "keep one of the two"),

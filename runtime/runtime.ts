@@ -323,7 +323,7 @@ export class Runtime {
       if (deployment) deployment.refuse(each.faults);
       else others.push(each);
     }
-    if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults });
+    if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults, isFolder: true });
     this.refusals.tell(others);
   }
 

@@ -12,10 +12,7 @@ export const executor = command({
   },
   async run({ options }) {
     if (options.socket === undefined) {
-      throw new WatchfireError("WF_CLI_USAGE", {
-        what: "--socket is missing",
-        hint: "run `watchfire executor --help`",
-      });
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--socket is missing" });
     }
     await new ExecutorWarden(options.socket, systemClock).serve(stopSignal());
     return 0;

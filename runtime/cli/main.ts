@@ -45,7 +45,9 @@ async function run(args: readonly string[]): Promise<number> {
       process.stdout.write(help(command));
       return 0;
     }
-    return await command.run(parse(command, rest));
+    return await command.run(parse(command, rest)).catch((error: unknown) => {
+      throw withHelpOf(command.name, error);
+    });
   } catch (error) {
     return report(error);
   }
@@ -55,6 +57,12 @@ function noSuchCommand(name: string): WatchfireError {
   const meant = suggest(name, Object.keys(commands));
   const hint = meant === undefined ? {} : { hint: `did you mean \`watchfire ${meant}\`?` };
   return new WatchfireError("WF_CLI_USAGE", { what: "there is no such command", actual: name, ...hint });
+}
+
+/** A mistake in a command's line leads to that command's help, unless something better is known. */
+function withHelpOf(name: string, error: unknown): unknown {
+  if (!(error instanceof WatchfireError) || error.code !== "WF_CLI_USAGE" || error.detail.hint) return error;
+  return new WatchfireError(error.code, { ...error.detail, hint: `run \`watchfire ${name} --help\`` });
 }
 
 function report(error: unknown): number {

@@ -14,7 +14,12 @@ export const validate = command({
   summary: "checks every manifest, builds every handler, and loads it in a sandbox without calling it",
   options: { functions: functionsFolder },
   async run({ options }) {
-    const { functions, faults } = await loadFunctions(readFolder(options.functions), { checkExpression });
+    const folder = readFolder(options.functions);
+    const { functions, rejected, faults } = await loadFunctions(folder, { checkExpression });
+    // A folder that is not the one that was meant must not pass for a good one.
+    if (functions.length + rejected.length + faults.length === 0) {
+      throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
+    }
     const ofHandlers = await tryHandlers(functions);
     const all = [...faults, ...ofHandlers.flat()];
     for (const fault of all) process.stderr.write(`${fault.message}\n`);

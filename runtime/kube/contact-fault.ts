@@ -1,4 +1,4 @@
-import { type ErrorCode, WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../errors.ts";
 import { ApiError } from "./api-error.ts";
 
 /** Of OpenSSL's verification (Node's `tls`: "X509 certificate error codes"): the server's certificate is not good. */
@@ -13,7 +13,11 @@ const refused = /^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
  */
 export function contactFault(error: unknown, server: string): WatchfireError {
   if (error instanceof ApiError) {
-    const code = error.status === 401 ? "WF_KUBE_CREDENTIALS" : codeOfAnswer(error);
+    // Its status is what a gateway would say of such an answer; the server itself said that all was well.
+    if (error.reason === "NotJSON") {
+      return new WatchfireError("WF_KUBE_PROTOCOL", { what: `${server}: ${error.message}`, cause: error });
+    }
+    const code = error.status === 401 ? "WF_KUBE_CREDENTIALS" : "WF_KUBE_UNREACHABLE";
     return new WatchfireError(code, { what: `${server} answered ${error.status}: ${error.message}`, cause: error });
   }
   const reason = tlsCode(error);
@@ -30,9 +34,6 @@ export function contactFault(error: unknown, server: string): WatchfireError {
   const what = error instanceof Error ? error.message : String(error);
   return new WatchfireError("WF_KUBE_UNREACHABLE", { what, cause: error });
 }
-
-const codeOfAnswer = ({ reason }: ApiError): ErrorCode =>
-  reason === "NotJSON" ? "WF_KUBE_PROTOCOL" : "WF_KUBE_UNREACHABLE";
 
 /** The code of the innermost cause. */
 function tlsCode(error: unknown): string {

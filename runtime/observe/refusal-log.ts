@@ -6,12 +6,15 @@ export interface Refused {
   readonly name: string | undefined;
   readonly file: string;
   readonly faults: readonly WatchfireError[];
+  /** It is the folder: no function's coming will tell that it is mended. */
+  readonly isFolder?: boolean;
 }
 
 /** One line for each manifest that begins to be refused, or is refused for other reasons than before. */
 export class RefusalLog {
   private readonly log: Logger;
   private told = new Map<string, string>();
+  private folders = new Set<string>();
 
   constructor(log: Logger) {
     this.log = log;
@@ -20,12 +23,18 @@ export class RefusalLog {
   /** @param refused everything that is refused now; what was before and is missing here is mended, or gone */
   tell(refused: readonly Refused[]): void {
     const now = new Map<string, string>();
-    for (const { name, file, faults } of refused) {
+    for (const { name, file, faults, isFolder } of refused) {
       const key = name ?? file;
       const error = faults.map((fault) => fault.message).join("\n");
-      if (this.told.get(key) !== error) this.log.error({ ...(name && { function: name }), error }, "manifest refused");
+      if (this.told.get(key) !== error)
+        this.log.error(
+          { ...(name && { function: name }), error },
+          isFolder ? "functions folder refused" : "manifest refused",
+        );
       now.set(key, error);
     }
+    for (const folder of this.folders) if (!now.has(folder)) this.log.info({ folder }, "functions folder mended");
+    this.folders = new Set(refused.flatMap(({ isFolder, file }) => (isFolder ? file : [])));
     this.told = now;
   }
 

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { folderOf } from "../tools/folder.ts";
 import { define, manifest, outcome } from "./session.ts";
@@ -57,9 +56,12 @@ describe("validate loads what it has built, in an executor with the function's l
     define(folder, "caller", "export default () => { throw new Error('called'); };", manifest("caller", env));
     expect(await validate(folder)).toEqual({ status: 0, output: "1 valid, 0 faults\n" });
   });
+});
 
-  test("an empty folder has no fault", async () => {
-    const folder = folderOf({});
-    expect(await validate(join(folder))).toEqual({ status: 0, output: "0 valid, 0 faults\n" });
-  });
+test("a folder without a function is none that can pass", async () => {
+  const { status, output } = await validate(folderOf({ "notes.txt": "soon" }));
+  expect(output).toMatch(
+    /^WF_MANIFEST_NONE \S+: there is no function below it; name the right folder with --functions/,
+  );
+  expect(status).toBe(1);
 });

@@ -82,3 +82,9 @@ describe("a value that JSON has no form for", () => {
     expect(line?.fields).toMatchObject({ big: "1", mark: "Symbol(s)", err: { name: "Error", message: "no" } });
   });
 });
+
+it("what is thrown and has no text, such as a proxy, is told of as that", async () => {
+  const stage = stageForTest();
+  await stage.load("f", "export default () => { throw new Proxy({}, { get() { throw 1; } }); };");
+  expect(await stage.run("f")).toMatchObject({ type: "failed", error: { message: "an object that is no Error" } });
+});

@@ -27,7 +27,9 @@ export interface ErrorText {
 export function errorText(error: unknown): ErrorText {
   if ((typeof error === "object" && error !== null) || typeof error === "function") {
     const name = textOf(error, "name", maxName) || "Error";
-    return { name, message: textOf(error, "message", maxMessage), stack: textOf(error, "stack", maxStack) };
+    const message = textOf(error, "message", maxMessage);
+    const stack = textOf(error, "stack", maxStack);
+    return { name, message: message === "" && stack === "" ? noError : message, stack };
   }
   let message: string;
   try {
