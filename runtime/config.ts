@@ -14,6 +14,8 @@ const schema = z.object({
   /** The pod's name and uid, by the downward API: who runs for the Lease. */
   POD_NAME: z.string().optional(),
   POD_UID: z.string().optional(),
+  /** The data folder where no --data names one; the chart sets it, for commands in the runtime's container. */
+  WATCHFIRE_DATA: z.string().optional(),
   WATCHFIRE_LOG_LEVEL: z.enum(logLevels, { error: `one of ${logLevels.join(", ")}` }).default("info"),
   /** Set by the launcher: a descriptor that closes when the launcher dies. */
   WATCHFIRE_LAUNCHER_FD: z.coerce
@@ -30,6 +32,7 @@ export interface Environment {
   readonly podNamespace: string | undefined;
   readonly podName: string | undefined;
   readonly podUid: string | undefined;
+  readonly dataFolder: string | undefined;
   readonly logLevel: LogLevel;
   readonly launcherFd: number | undefined;
 }
@@ -47,6 +50,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     podNamespace: env.POD_NAMESPACE,
     podName: env.POD_NAME,
     podUid: env.POD_UID,
+    dataFolder: env.WATCHFIRE_DATA,
     logLevel: env.WATCHFIRE_LOG_LEVEL,
     launcherFd: env.WATCHFIRE_LAUNCHER_FD,
   });

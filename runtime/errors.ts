@@ -28,7 +28,7 @@ export const errorCodes = {
   ),
   WF_CLI_REFUSED: user(
     "the runtime refused what was asked",
-    "ask on the runtime's own machine, or through `kubectl port-forward`; its log may say more",
+    "ask on the runtime's own machine, in a pod by `kubectl exec` into its container; its log may say more",
   ),
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
 
@@ -249,6 +249,11 @@ export const errorCodes = {
   WF_OBSERVE_LISTEN: user(
     "the endpoints' address cannot be bound",
     "stop what listens there, or choose another by --port or --listen",
+  ),
+
+  WF_OBSERVE_TOKEN: user(
+    "the dead letters are for whoever can read the runtime's data folder",
+    "name that folder with --data beside --url: the file `token` in it is what is asked for",
   ),
 
   // dev

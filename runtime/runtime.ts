@@ -16,6 +16,7 @@ import type { FunctionManifest } from "./manifest/function.ts";
 import { leaveAddress } from "./observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "./observe/endpoints.ts";
 import { RefusalLog, type Refused } from "./observe/refusal-log.ts";
+import { keepToken } from "./observe/token-file.ts";
 import { openPositions } from "./positions.ts";
 import { type ActiveRooms, activate, closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./rooms.ts";
 import { describeStandby, describeStatus, isSettled, type Status } from "./status.ts";
@@ -188,6 +189,7 @@ export class Runtime {
       ready: () => (this.ready || (!this.active && this.rooms.elector?.candidacy !== undefined)) && !this.frozen,
       status: () => this.status(),
       metrics: () => this.rooms.metrics.text(),
+      token: keepToken(this.options.data),
       deadLetters: () => {
         if (this.active && this.isActive) return this.active.deadLetters;
         const holder = this.rooms.elector?.candidacy?.holder;

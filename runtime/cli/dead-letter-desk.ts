@@ -44,7 +44,7 @@ function openStore(folder: string): SqliteStore {
   } catch (error) {
     if (!(error instanceof WatchfireError) || error.code !== "WF_CHECKPOINT_LOCKED") throw error;
     const url = readAddress(folder) ?? "URL";
-    const hint = `ask the runtime that uses it: add \`--url ${url}\` in place of --data, or stop it`;
+    const hint = `ask the runtime that uses it: add \`--url ${url}\`, or stop it`;
     throw new WatchfireError(error.code, { ...error.detail, what: "a runtime uses this data folder", hint });
   }
 }
@@ -52,15 +52,17 @@ function openStore(folder: string): SqliteStore {
 /** A replay may write a thousand events; a runtime that takes longer than this hangs. */
 const answerMs = 60_000;
 
-/** @throws WatchfireError WF_CLI_USAGE unless `url` is one of http or https */
-export function openRuntime(url: string): DeadLetterDesk {
+/** `token` is that of its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is one of http or https */
+export function openRuntime(url: string, token: string | undefined): DeadLetterDesk {
   const base = baseOf(url);
   const ask = async (path: string, body?: unknown): Promise<unknown> => {
-    const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const bearing = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const headers = { "content-type": "application/json", ...bearing };
+    const post = { method: "POST", body: JSON.stringify(body) };
     const signal = AbortSignal.timeout(answerMs);
     let response: Response;
     try {
-      response = await fetch(new URL(path, base), { ...(body === undefined ? {} : post), signal });
+      response = await fetch(new URL(path, base), { ...(body === undefined ? {} : post), headers, signal });
     } catch (cause) {
       const what = signal.aborted ? `nothing is answered within ${answerMs / 1000} s` : "no runtime answers";
       throw new WatchfireError("WF_CLI_UNREACHABLE", { what, actual: url, cause });

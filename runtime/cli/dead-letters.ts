@@ -1,13 +1,19 @@
 import { deadLetterPageSize } from "../checkpoint/store.ts";
+import { readEnvironment } from "../config.ts";
 import { table } from "../dev/banner.ts";
 import { WatchfireError } from "../errors.ts";
 import type { DeadLetterRow } from "../observe/dead-letter.ts";
+import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";
 import { type DeadLetterDesk, openFolder, openRuntime } from "./dead-letter-desk.ts";
 import { data } from "./options.ts";
 
 const options = {
-  data: { value: "DIR", summary: "the data folder of a runtime that is stopped", default: data.default },
+  data: {
+    value: "DIR",
+    summary: "the data folder of a runtime that is stopped; with --url, of the one that runs, for its token",
+    default: data.default,
+  },
   url: { value: "URL", summary: "a runtime that runs, such as http://127.0.0.1:9464" },
   function: { value: "NAME", summary: "for list and --all: this function's alone" },
   all: { summary: "for replay and drop: all of them; those that cannot be replayed are told and left" },
@@ -24,8 +30,9 @@ export const deadLetters = command({
   options,
   async run(invocation) {
     const action = actionOf(invocation);
-    const { url, data: folder } = invocation.options;
-    const desk = url === undefined ? openFolder(folder) : openRuntime(url);
+    const { url, data } = invocation.options;
+    const folder = invocation.given.has("data") ? data : (readEnvironment().dataFolder ?? data);
+    const desk = url === undefined ? openFolder(folder) : openRuntime(url, readToken(folder));
     try {
       return await action(desk);
     } finally {
@@ -41,9 +48,6 @@ function actionOf({ operands, options: values, given }: Invocation<typeof option
   const [name, ...ids] = operands;
   const { after, function: only } = values;
   const all = given.has("all");
-  if (given.has("url") && given.has("data")) {
-    throw usage("--url and --data exclude each other", "--url for a runtime that runs, --data for one that is stopped");
-  }
   if (given.has("after") && name !== "list") throw usage("--after is for list");
   if (after !== undefined && !/^\d{1,15}$/.test(after))
     throw usage("--after takes a dead letter's id", undefined, after);

@@ -74,7 +74,7 @@ export const start = command({
       await serve(
         {
           functions: folder,
-          data: options.data,
+          data: given.has("data") ? options.data : (environment.dataFolder ?? options.data),
           ...identified,
           store,
           ...(elects && { election: candidate(environment) }),

@@ -8,6 +8,7 @@ import type { DeadLetterPage } from "../checkpoint/store.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
 import { describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
+import { bears } from "./token-file.ts";
 
 /** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
 export interface DeadLetterDesk {
@@ -29,6 +30,8 @@ export interface Inspection {
   status(): object;
   /** Prometheus text. */
   metrics(): Promise<string>;
+  /** What whoever asks for the dead letters must bear. */
+  readonly token: string;
   /** @throws WatchfireError WF_LEASE_STANDBY where another replica has them */
   deadLetters(): DeadLetterDesk;
 }
@@ -41,9 +44,9 @@ export interface Endpoints {
 }
 
 /**
- * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`, and the dead letters to this machine alone: their
- * bodies may hold secrets, and replaying runs code. A request with an Origin, or for a Host that is no loopback name, is
- * a web page's and is refused there.
+ * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`, and the dead letters to this machine alone, and
+ * there to who bears the token: their bodies may hold secrets, and replaying runs code. The containers of a pod share its
+ * loopback. A request with an Origin, or for a Host that is no loopback name, is a web page's and is refused there.
  * @throws WatchfireError WF_OBSERVE_LISTEN when the address cannot be bound
  */
 export async function serveEndpoints(host: string, port: number, inspection: Inspection): Promise<Endpoints> {
@@ -61,7 +64,8 @@ export async function serveEndpoints(host: string, port: number, inspection: Ins
 }
 
 /** How a failure is answered; any other is the runtime's own. */
-const statuses: { readonly [code in ErrorCode]?: 404 | 409 | 503 } = {
+const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
+  WF_OBSERVE_TOKEN: 401,
   WF_CHECKPOINT_NO_DEAD_LETTER: 404,
   WF_CHECKPOINT_LETTER_HOMELESS: 409,
   WF_LEASE_STANDBY: 503,
@@ -81,6 +85,11 @@ export function routes(inspection: Inspection): Hono {
     const peer = getConnInfo(c).remote.address;
     if (!isLoopback(peer) || c.req.header("origin") !== undefined || !isLoopbackHost(c.req.header("host"))) {
       return c.json({ error: "dead letters are served to this machine alone" }, 403);
+    }
+    const header = c.req.header("authorization");
+    if (!bears(header, inspection.token)) {
+      const what = `the request bears ${header === undefined ? "no" : "another"} token`;
+      throw new WatchfireError("WF_OBSERVE_TOKEN", { what });
     }
     return next();
   });

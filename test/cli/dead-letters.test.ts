@@ -6,6 +6,7 @@ import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { leaveAddress } from "../../runtime/observe/address-file.ts";
 import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import { keepToken } from "../../runtime/observe/token-file.ts";
 import { folderOf } from "../tools/folder.ts";
 import { type Result, watchfire } from "./run.ts";
 
@@ -54,6 +55,7 @@ async function runtimeOn(folder: string): Promise<string> {
     ready: () => true,
     status: () => ({}),
     metrics: async () => "",
+    token: keepToken(folder),
     deadLetters: () => new DeadLetters(store),
   });
   leaveAddress(folder, endpoints.url);
@@ -64,11 +66,16 @@ async function runtimeOn(folder: string): Promise<string> {
   return endpoints.url;
 }
 
+async function runtimeAndFolder(): Promise<string[]> {
+  const folder = await dataFolder();
+  return ["--url", await runtimeOn(folder), "--data", folder];
+}
+
 const run = (...args: string[]): Promise<Result> => watchfire(["dead-letters", ...args]);
 
 describe.each([
   ["of a data folder", async () => ["--data", await dataFolder()]],
-  ["of a runtime", async () => ["--url", await runtimeOn(await dataFolder())]],
+  ["of a runtime", async () => runtimeAndFolder()],
 ] as const)("the dead letters %s", (_where, reach) => {
   it("are listed, of all functions or of one", async () => {
     const at = await reach();
@@ -118,12 +125,26 @@ describe("the dead letters' command", () => {
     const url = await runtimeOn(folder);
     const { status, stderr } = await run("list", "--data", folder);
     expect(stderr).toContain(`WF_CHECKPOINT_LOCKED ${folder}/checkpoint.db: a runtime uses this data folder`);
-    expect(stderr).toContain(`add \`--url ${url}\` in place of --data`);
+    expect(stderr).toContain(`add \`--url ${url}\``);
     expect(status).toBe(1);
   });
 
+  it("is refused by a runtime whose data folder it cannot read", async () => {
+    const url = await runtimeOn(await dataFolder());
+    for (const action of [["list"], ["show", "1"], ["replay", "1"], ["drop", "--all"]]) {
+      const { status, stderr } = await run(...action, "--url", url, "--data", folderOf({}));
+      expect(stderr).toMatch(/^WF_OBSERVE_TOKEN: the request bears no token; .*--data/);
+      expect(status).toBe(1);
+    }
+  });
+
+  it("finds the folder by WATCHFIRE_DATA where --data names none", async () => {
+    const [, url = "", , folder = ""] = await runtimeAndFolder();
+    const { stdout } = await watchfire(["dead-letters", "list", "--url", url], { WATCHFIRE_DATA: folder });
+    expect(stdout).toMatch(/^1 /m);
+  });
+
   it.each([
-    [["list", "--url", "http://127.0.0.1:1", "--data", "x"], "--url and --data exclude each other"],
     [["list", "--url", "foo"], '--url takes an http or https URL, got "foo"; such as http://127.0.0.1:9464'],
     [["list", "--url", "localhost:9464"], "such as http://localhost:9464"],
     [["list", "--url", "ftp://localhost"], '--url takes an http or https URL, got "ftp://localhost"'],

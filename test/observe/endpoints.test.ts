@@ -7,8 +7,15 @@ import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/o
 
 let store = new MemoryStore();
 
+const token = "the-token";
+const bearing = { authorization: `Bearer ${token}` };
+
 const post = (url: string, body: unknown): Promise<Response> =>
-  fetch(url, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  fetch(url, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { ...bearing, "content-type": "application/json" },
+  });
 
 const letter: NewDeadLetter = {
   view: 1,
@@ -37,6 +44,7 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   ready: () => true,
   status: () => ({ functions: [] }),
   metrics: async () => "watchfire_up 1\n",
+  token,
   deadLetters: () => new DeadLetters(store),
   ...over,
 });
@@ -50,7 +58,7 @@ describe("the endpoints", () => {
   });
   const ask = async (path: string, init?: RequestInit, over?: Partial<Inspection>): Promise<Response> => {
     endpoints = await serveEndpoints("127.0.0.1", 0, inspection(over));
-    return fetch(`${endpoints.url}${path}`, init);
+    return fetch(`${endpoints.url}${path}`, { ...init, headers: { ...bearing, ...init?.headers } });
   };
 
   it("readiness is 503 until every function that can run has caught up", async () => {
@@ -71,10 +79,10 @@ describe("the endpoints", () => {
     const listed = deadLetterRowSchema.array().parse(await (await ask("/dead-letters")).json());
     expect(listed).toMatchObject([{ function: "greet", attempts: 5 }]);
     const url = `${endpoints?.url}/dead-letters`;
-    const shown = deadLetterSchema.parse(await (await fetch(`${url}/${listed[0]?.id}`)).json());
+    const shown = deadLetterSchema.parse(await (await fetch(`${url}/${listed[0]?.id}`, { headers: bearing })).json());
     expect(shown.object).toEqual({ data: { greeting: "hello" } });
     expect((await post(`${url}/drop`, { ids: [listed[0]?.id] })).status).toBe(200);
-    expect(await (await fetch(url)).json()).toEqual([]);
+    expect(await (await fetch(url, { headers: bearing })).json()).toEqual([]);
   });
 
   it("of several ids, one that is not there refuses them all", async () => {
@@ -82,15 +90,15 @@ describe("the endpoints", () => {
     const response = await post(`${endpoints?.url}/dead-letters/drop`, { ids: [row?.id, "none"] });
     expect(response.status).toBe(404);
     expect(await response.text()).toContain("WF_CHECKPOINT_NO_DEAD_LETTER");
-    expect(await (await fetch(`${endpoints?.url}/dead-letters`)).json()).toHaveLength(1);
+    expect(await (await fetch(`${endpoints?.url}/dead-letters`, { headers: bearing })).json()).toHaveLength(1);
   });
 
   it("dead letters are listed after the one that is named, which must be an id", async () => {
     await ask("/livez");
     const url = `${endpoints?.url}/dead-letters`;
-    const [row] = deadLetterRowSchema.array().parse(await (await fetch(url)).json());
-    expect(await (await fetch(`${url}?after=${row?.id}`)).json()).toEqual([]);
-    expect((await fetch(`${url}?after=x`)).status).toBe(400);
+    const [row] = deadLetterRowSchema.array().parse(await (await fetch(url, { headers: bearing })).json());
+    expect(await (await fetch(`${url}?after=${row?.id}`, { headers: bearing })).json()).toEqual([]);
+    expect((await fetch(`${url}?after=x`, { headers: bearing })).status).toBe(400);
   });
 
   it("a dead letter whose function is gone is not replayed, and the answer says why", async () => {
@@ -103,6 +111,28 @@ describe("the endpoints", () => {
   it("a call whose body is not a list of ids is refused", async () => {
     await ask("/livez");
     expect((await post(`${endpoints?.url}/dead-letters/replay`, { id: "1" })).status).toBe(400);
+  });
+
+  it.each([
+    ["GET", "/dead-letters"],
+    ["GET", "/dead-letters/1"],
+    ["POST", "/dead-letters/replay"],
+    ["POST", "/dead-letters/drop"],
+  ])("%s %s is refused to whoever does not bear the token, though it shares the loopback", async (method, path) => {
+    for (const authorization of ["", "Bearer", "Bearer the-toke", "Bearer the-token2", token]) {
+      const response = await ask(path, { method, headers: { authorization } });
+      expect(response.status).toBe(401);
+      expect(await response.json()).toMatchObject({ fault: { code: "WF_OBSERVE_TOKEN" } });
+      await endpoints?.close();
+    }
+    expect(await store.deadLetters({ limit: 9 })).toHaveLength(1);
+  });
+
+  it("everything else is open to whoever reaches it", async () => {
+    for (const path of ["/livez", "/readyz", "/status", "/metrics"]) {
+      expect((await ask(path, { headers: { authorization: "" } })).status).toBe(200);
+      await endpoints?.close();
+    }
   });
 
   it("a web page cannot reach the dead letters", async () => {

@@ -5,6 +5,7 @@ import { FunctionAccounts } from "../../runtime/access/function-accounts.ts";
 import { connectDirect, type DirectConnection } from "../../runtime/kube/direct.ts";
 import type { SharedTransport } from "../../runtime/kube/transport.ts";
 import { createLog } from "../../runtime/observe/log.ts";
+import { readToken } from "../../runtime/observe/token-file.ts";
 import type { RuntimeOptions } from "../../runtime/rooms.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { FunctionReport, Status } from "../../runtime/status.ts";
@@ -251,16 +252,22 @@ export class Installation {
   }
 
   async deadLetters(): Promise<DeadLetterRow[]> {
-    return (await fetch(`${this.running.url}/dead-letters`)).json() as Promise<DeadLetterRow[]>;
+    return (await fetch(`${this.running.url}/dead-letters`, { headers: this.bearing })).json() as Promise<
+      DeadLetterRow[]
+    >;
   }
 
   async replay(...ids: string[]): Promise<void> {
     const answer = await fetch(`${this.running.url}/dead-letters/replay`, {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...this.bearing },
       body: JSON.stringify({ ids }),
     });
     if (!answer.ok) throw new Error(await answer.text());
+  }
+
+  private get bearing() {
+    return { authorization: `Bearer ${readToken(join(this.folder, "data"))}` };
   }
 
   private get running(): Runtime {
