@@ -97,7 +97,14 @@ async function listPage(
     }
   }
   const envelope = splitter.end();
-  if (envelope.kind === "Table") throw new Ended({ type: "unsupported", message: "the server lists a Table" });
+  const { apiVersion, kind } = envelope;
+  if (identity.refusesList(apiVersion, kind)) {
+    const expected = `${identity.apiVersion} ${identity.kind}`;
+    throw new Ended({
+      type: "unsupported",
+      message: `the server answers ${apiVersion} ${kind} to a list of ${expected}`,
+    });
+  }
   return envelope;
 }
 

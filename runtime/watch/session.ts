@@ -144,7 +144,11 @@ export class Session {
     }
     if (scanner.type !== "BOOKMARK") return this.poison(`a line has the unknown type ${scanner.type.slice(0, 32)}`);
     if (scanner.objectEnd === 0) return this.poison("a bookmark has no object");
-    const { resourceVersion } = scanner.object;
+    const { resourceVersion, kind } = scanner.object;
+    const { identity } = this.options;
+    if (identity.refusesBookmark(kind)) {
+      return this.unsupported(`the server sends a bookmark of ${kind} instead of ${identity.kind}`);
+    }
     if (resourceVersion === "") return this.unsupported("a bookmark has no resourceVersion");
     this.options.bookmark(resourceVersion, scanner.endsInitialEvents(bytes));
     return this.ending === undefined;

@@ -59,8 +59,11 @@ export class ObjectIdentity {
   readonly kind: string;
   /** `"apiVersion":"v1","kind":"Pod",` to begin objects with that do not say it. */
   readonly bytes: Buffer;
+  /** A definition may give its lists any kind, of which discovery says nothing; its group has a dot, as few others have. */
+  private readonly namesItsLists: boolean;
 
   constructor(resource: Resource) {
+    this.namesItsLists = resource.group.includes(".");
     this.apiVersion = apiVersionOf(resource);
     this.kind = resource.kind;
     const text = JSON.stringify({ apiVersion: this.apiVersion, kind: this.kind });
@@ -73,5 +76,18 @@ export class ObjectIdentity {
     if (kind === "" && (apiVersion === "" || apiVersion === this.apiVersion)) return "insert";
     if (kind === "PartialObjectMetadata" && apiVersion.startsWith("meta.k8s.io/")) return "insert";
     return apiVersion === "" && kind === this.kind ? "insert" : "mismatch";
+  }
+
+  /** Whether a list that says this of itself is one of other objects: what it leaves out is not gone. */
+  refusesList(apiVersion: string, kind: string): boolean {
+    if (kind === "" || (kind === "List" && apiVersion === "v1")) return false;
+    if (kind === "PartialObjectMetadataList" && apiVersion.startsWith("meta.k8s.io/")) return false;
+    if (apiVersion !== "" && apiVersion !== this.apiVersion) return true;
+    return this.namesItsLists ? kind === this.kind : kind !== `${this.kind}List`;
+  }
+
+  /** The same of a bookmark, in which a server may leave the version of its own storage. */
+  refusesBookmark(kind: string): boolean {
+    return kind !== "" && kind !== this.kind && kind !== "PartialObjectMetadata";
   }
 }

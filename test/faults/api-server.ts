@@ -192,10 +192,10 @@ export function event(type: string, object: object): object {
   return { type, object };
 }
 
-export function bookmark(resourceVersion: string | number, initialEnd = false): object {
+export function bookmark(resourceVersion: string | number, initialEnd = false, kind = "ConfigMap"): object {
   const annotations = initialEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {};
   const metadata = { resourceVersion: String(resourceVersion), ...annotations };
-  return event("BOOKMARK", { kind: "ConfigMap", apiVersion: "v1", metadata });
+  return event("BOOKMARK", { kind, apiVersion: "v1", metadata });
 }
 
 /** The body of a LIST of ConfigMaps; items have neither kind nor apiVersion, as the real ones have not. */

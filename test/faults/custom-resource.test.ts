@@ -29,7 +29,7 @@ async function following() {
     (each) => each.path === collection && !isWatch(each),
     (each) => each.status(403, "Forbidden"),
   );
-  server.script(isWatch, (each) => each.stream().lines(event("ADDED", app("a", 3)), bookmark(5, true)));
+  server.script(isWatch, (each) => each.stream().lines(event("ADDED", app("a", 3)), bookmark(5, true, spec.kind)));
   const subscriber = new RecordingSubscriber();
   fixture.watches.subscribe(spec, subscriber);
   await subscriber.saw("bookmark 5");
@@ -52,7 +52,7 @@ test("a kind that is installed later is listed within 5 s of being served", asyn
   await fixture.observer.entered("missing");
   await fixture.pass(30);
   fixture.server.script(at(groupVersion), (each) => each.reply(200, resources));
-  fixture.server.script(isWatch, (each) => each.stream().lines(bookmark(5, true)));
+  fixture.server.script(isWatch, (each) => each.stream().lines(bookmark(5, true, spec.kind)));
   await fixture.pass(5);
   expect(fixture.server.count(isWatch)).toBe(1);
   await subscriber.saw("end 5");
@@ -111,7 +111,9 @@ test("after its definition was removed and made anew, everything is listed", asy
   await remove(fixture);
   await fixture.pass(90);
   server.script(at(groupVersion), (each) => each.reply(200, resources));
-  server.script(isWatch, (each) => each.stream().lines(event("ADDED", app("a", 80, "uid-new")), bookmark(81, true)));
+  server.script(isWatch, (each) =>
+    each.stream().lines(event("ADDED", app("a", 80, "uid-new")), bookmark(81, true, spec.kind)),
+  );
   await fixture.pass(10);
   await subscriber.saw("bookmark 81");
   expect(subscriber.log.slice(2)).toEqual(["list relist from 5", "item a 80", "end 81", "bookmark 81"]);

@@ -1,8 +1,9 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { ObjectIdentity } from "../../runtime/watch/source-spec.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, type Exchange, event } from "./api-server.ts";
-import { configMaps, FaultFixture, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
+import { configMaps, FaultFixture, isList, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
 
 async function resuming() {
   const fixture = await FaultFixture.start();
@@ -81,6 +82,43 @@ test("an object of another kind than the source's stops it, and says which", asy
   expect(message).toBe("the server sends meta.k8s.io/v1 Table instead of v1 ConfigMap");
   await fixture.clock.advance(299_000);
   expect(fixture.server.count(isWatch)).toBe(1);
+});
+
+const empty = (of: object) => JSON.stringify({ ...of, metadata: { resourceVersion: "9" }, items: [] });
+
+test.each<[string, (request: Exchange) => void]>([
+  ["Pods", (request) => request.reply(200, empty({ kind: "PodList", apiVersion: "v1" }))],
+  ["a Table", (request) => request.reply(200, empty({ kind: "Table", apiVersion: "meta.k8s.io/v1", rows: [] }))],
+  ["a Status", (request) => request.reply(200, empty({ kind: "Status", apiVersion: "v1" }))],
+  ["another group", (request) => request.reply(200, empty({ kind: "ConfigMapList", apiVersion: "example.com/v1" }))],
+])("an empty list of %s where ConfigMaps were asked for deletes nothing, and is named", async (_what, answer) => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  request.status(410, "Expired");
+  (await fixture.server.request(isWatchList)).status(422, "Invalid");
+  answer(await fixture.server.request(isList));
+  const { message } = await fixture.observer.entered("degraded");
+  expect(message).toMatch(/^the server answers \S+ \S+ to a list of v1 ConfigMap$/);
+  expect(subscriber.log.slice(-2)).toEqual(["list relist from 5", "abort"]);
+});
+
+test("initial events that end with a bookmark of another kind delete nothing, and are named", async () => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  request.status(410, "Expired");
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(9, true, "Pod"));
+  const { message } = await fixture.observer.entered("degraded");
+  expect(message).toBe("the server sends a bookmark of Pod instead of ConfigMap");
+  expect(subscriber.log).toEqual(["list relist from 5", "abort"]);
+});
+
+test("a custom resource's lists may have the kind that its definition gives them", () => {
+  const resource = { version: "v1", kind: "Mouse", plural: "mice", namespaced: true, verbs: [], subresources: [] };
+  const custom = new ObjectIdentity({ ...resource, group: "example.com" });
+  const builtIn = new ObjectIdentity({ ...resource, group: "apps" });
+  expect(custom.refusesList("example.com/v1", "Mice")).toBe(false);
+  expect(custom.refusesList("example.com/v1", "Mouse")).toBe(true);
+  expect(builtIn.refusesList("apps/v1", "Mice")).toBe(true);
 });
 
 test("a kind that cannot be watched is refused with a code", async () => {

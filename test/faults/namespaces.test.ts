@@ -18,6 +18,8 @@ const teamA = event("ADDED", {
   apiVersion: "v1",
   metadata: { name: "team-a", uid: "uid-team-a", resourceVersion: "3" },
 });
+/** The end of a list of namespaces. */
+const listed = (resourceVersion: number) => bookmark(resourceVersion, true, "Namespace");
 const objects = Array.from({ length: 150 }, (_, index) => event("ADDED", configMap(`n${index}`, 5 + index)));
 
 /** A function that follows the namespaces of a label, on a scripted server, a virtual clock and a disk that outlives it. */
@@ -115,11 +117,11 @@ class Follower {
 test("one empty list of a label's namespaces deletes nothing, and says what it waits for", async () => {
   const it = await Follower.start();
   await it.run();
-  const stream = await it.namespaces(1, teamA, bookmark(10, true));
+  const stream = await it.namespaces(1, teamA, listed(10));
   await it.objects(1);
   await it.told(objects.length);
   await it.expire(stream);
-  await it.namespaces(2, bookmark(20, true));
+  await it.namespaces(2, listed(20));
   await it.doubts();
   const source = it.fixture.watches.status().find(({ kind }) => kind === "Namespace");
   expect([source?.state, source?.reason, source?.message]).toEqual([
@@ -128,7 +130,7 @@ test("one empty list of a label's namespaces deletes nothing, and says what it w
     expect.stringContaining("most of what is known would be gone"),
   ]);
   await it.fixture.clock.advance(30_000);
-  await it.namespaces(3, teamA, bookmark(30, true));
+  await it.namespaces(3, teamA, listed(30));
   await it.fixture.observer.entered("watching", 3);
   await quiet(it.runner);
   expect(it.since).toEqual([]);
@@ -138,14 +140,14 @@ test("one empty list of a label's namespaces deletes nothing, and says what it w
 test("a label's namespaces that a second list shows to be gone take their objects with them", async () => {
   const it = await Follower.start();
   await it.run();
-  const stream = await it.namespaces(1, teamA, bookmark(10, true));
+  const stream = await it.namespaces(1, teamA, listed(10));
   await it.objects(1);
   await it.told(objects.length);
   await it.expire(stream);
-  await it.namespaces(2, bookmark(20, true));
+  await it.namespaces(2, listed(20));
   await it.doubts();
   await it.fixture.clock.advance(30_000);
-  await it.namespaces(3, bookmark(30, true));
+  await it.namespaces(3, listed(30));
   await it.told(2 * objects.length);
   expect(new Set(it.since)).toEqual(new Set(["Deleted unselected"]));
 });
@@ -153,16 +155,16 @@ test("a label's namespaces that a second list shows to be gone take their object
 test("an empty first list of a label's namespaces after a restart deletes nothing either", async () => {
   const it = await Follower.start();
   const before = await it.run();
-  await it.namespaces(1, teamA, bookmark(10, true));
+  await it.namespaces(1, teamA, listed(10));
   await it.objects(1);
   await it.told(objects.length);
   await before.stop();
   await it.run();
-  await it.namespaces(2, bookmark(20, true));
+  await it.namespaces(2, listed(20));
   await it.doubts();
   expect(it.since).toEqual([]);
   await it.fixture.clock.advance(30_000);
-  await it.namespaces(3, bookmark(30, true));
+  await it.namespaces(3, listed(30));
   await it.told(2 * objects.length);
   expect(new Set(it.since)).toEqual(new Set(["Deleted unselected"]));
 });
