@@ -1,3 +1,4 @@
+import type { Bundle } from "../bundle/bundle.ts";
 import { bundleOf } from "../bundle/script-bundle.ts";
 import { WatchfireError } from "../errors.ts";
 import { checkExpression } from "../filter/check-expression.ts";
@@ -5,7 +6,7 @@ import { readManifests } from "../manifest/read.ts";
 import type { ConfigMap } from "./config-map.ts";
 import type { IndexEntry } from "./deployed-index.ts";
 import type { FunctionOffer, Origin, RejectedOffer } from "./function-source.ts";
-import { type FunctionParts, placeOf, unpackFunction } from "./packed-function.ts";
+import { type FunctionParts, placeOf, sourceMapOf, unpackFunction } from "./packed-function.ts";
 
 /**
  * What became of one entry of the index. `refused`: its content is what was deployed, but this runtime cannot run it;
@@ -32,7 +33,14 @@ export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined
   const { manifest, faults } = read;
   if (!manifest) return { type: "refused", rejected: { name: entry.name, file, faults, origin: originOf(entry) } };
   if (manifest.name !== entry.name) return damaged(entry, fault(`is the manifest of ${manifest.name}`, file));
-  const bundle = bundleOf(parts.script, parts.sourceMap);
+  const unpacked = sourceMapOf(configMap);
+  // Many maps whole, for stacks that may never come, would be more than the runtime's container may hold.
+  const bundle: Bundle = {
+    ...bundleOf(parts.script, ""),
+    get sourceMap() {
+      return unpacked();
+    },
+  };
   return { type: "offer", offer: { manifest, origin: originOf(entry), bundle: async () => bundle } };
 }
 

@@ -10,9 +10,10 @@ import { accountLabel, configMapName, functionLabel, runtimeLabel } from "./name
 /** What the API server takes in one ConfigMap, all values together (`core.MaxSecretSize`, which holds for both). */
 const configMapLimit = 1024 * 1024;
 
-/** What may come out of a gzipped part: far above what fits in as code, far below what would hurt the runtime. */
+/** What may come out of a gzipped part: above what fits in as code, far below what would hurt the runtime. */
 const scriptLimit = 16 * 1024 * 1024;
-const mapLimit = 32 * 1024 * 1024;
+/** A map of a mebibyte gzipped is about 5 MiB; read, it takes several times as much memory. */
+const mapLimit = 8 * 1024 * 1024;
 
 const keys = { manifest: "function.yaml", script: "handler.js.gz", sourceMap: "handler.js.map.gz" } as const;
 
@@ -50,7 +51,8 @@ export function packFunction(name: string, manifest: string, bundle: Bundle, opt
   const { account, namespace, root } = options;
   const whole = { manifest, script: bundle.script, sourceMap: portableMap(bundle.sourceMap, root) };
   // Code that fits without its map had better run than not.
-  const parts = sizeOf(whole) <= configMapLimit ? whole : { ...whole, sourceMap: "" };
+  const fits = sizeOf(whole) <= configMapLimit && Buffer.byteLength(whole.sourceMap) <= mapLimit;
+  const parts = fits ? whole : { ...whole, sourceMap: "" };
   const bytes = sizeOf(parts);
   if (bytes > configMapLimit || Buffer.byteLength(parts.script) > scriptLimit) throw tooLarge(name, parts, bytes);
   const sha256 = hashOf(parts);
@@ -97,6 +99,12 @@ export function unpackFunction({ metadata, data, binaryData }: ConfigMap): Funct
     sourceMap: keys.sourceMap in binaryData ? unpacked(keys.sourceMap, mapLimit) : "",
   };
   return { ...parts, sha256: hashOf(parts) };
+}
+
+/** The source map alone, of a ConfigMap that was taken apart before: its gzipped form is all that need be kept. */
+export function sourceMapOf({ binaryData }: Pick<ConfigMap, "binaryData">): () => string {
+  const packed = Buffer.from(binaryData[keys.sourceMap] ?? "", "base64");
+  return () => (packed.length === 0 ? "" : gunzipSync(packed, { maxOutputLength: mapLimit }).toString("utf8"));
 }
 
 /** How a ConfigMap is named in faults. */

@@ -13,7 +13,12 @@ const ownScripts = "app:///";
 const notAuthors = new RegExp(`^\\s+at .*(?:${ownScripts}|${guestScriptName}|<anonymous>)`);
 const jsonString = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
-/** Puts an isolate's stacks into the author's files. The map is read when the first stack comes. */
+/** Maps that stay read, of all functions: one takes several times its text's size. */
+const mostRead = 4;
+/** Those whose maps are read, the one that was asked last at the end. */
+const read = new Set<StackMapper>();
+
+/** Puts an isolate's stacks into the author's files. The map is read when a stack comes, and kept while few others are. */
 export class StackMapper {
   private readonly bundle: Pick<Bundle, "sourceMap">;
   private parsed: TraceMap | undefined;
@@ -23,8 +28,16 @@ export class StackMapper {
   }
 
   private get trace(): TraceMap {
-    this.parsed ??= new TraceMap(this.bundle.sourceMap);
-    return this.parsed;
+    read.delete(this);
+    const trace = this.parsed ?? new TraceMap(this.bundle.sourceMap);
+    this.parsed = trace;
+    read.add(this);
+    const [oldest] = read;
+    if (oldest && read.size > mostRead) {
+      oldest.parsed = undefined;
+      read.delete(oldest);
+    }
+    return trace;
   }
 
   /** The stack's first lines as they are, and the frames of the author's code with their places. */

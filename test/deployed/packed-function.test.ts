@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { bundleOf } from "../../runtime/bundle/script-bundle.ts";
@@ -80,4 +82,34 @@ test("code that fits only without its source map goes without it; code that does
   expect(() => packFunction("greet", manifest, more, options)).toThrow(
     /^WF_DEPLOYED_TOO_LARGE: the function greet is too large \(\d+ KiB packed, 1433 KiB of code\); a ConfigMap takes 1024 KiB/,
   );
+});
+
+/** A map of seven megabytes that fits into a small ConfigMap. */
+const vast = (lines = 7_000_000) => JSON.stringify({ version: 3, sources: ["a.ts"], mappings: ";".repeat(lines) });
+
+test("of many functions with vast source maps only a few maps are kept unpacked", () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const heap = () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const one = packFunction("greet", manifest, bundleOf(script, vast()), options);
+  const of = { name: "greet", configMap: one.configMap.metadata.name, sha256: one.sha256 };
+  const configMap = asRead(one.configMap);
+  const before = heap();
+  const opened = Array.from({ length: 20 }, () => openFunction(of, configMap));
+  expect(heap() - before).toBeLessThan(20 * 2 ** 20);
+  expect(new Set(opened.map(({ type }) => type))).toEqual(new Set(["offer"]));
+});
+
+test("a source map that unfolds to more than eight megabytes is left out, and refused from whoever sends it", () => {
+  const made = packFunction("greet", manifest, bundleOf(script, vast(9_000_000)), options);
+  expect(made.withoutSourceMap).toBe(true);
+  const { binaryData } = asRead();
+  const sent = {
+    ...packed.configMap,
+    binaryData: { ...binaryData, "handler.js.map.gz": gzipSync(vast(9_000_000)).toString("base64") },
+  };
+  expect(() => unpackFunction(asRead(sent))).toThrow(/^WF_DEPLOYED_DAMAGED .*handler\.js\.map\.gz cannot be unpacked/);
 });
