@@ -244,6 +244,10 @@ export const errorCodes = {
     "the resource behind a trigger's kind is not known without a cluster",
     "put its CustomResourceDefinition as a YAML file beside the function, or name a cluster that serves it with --kubeconfig",
   ),
+  WF_RBAC_NO_NAMESPACE: user(
+    "a namespace that the functions or their runtime need does not exist",
+    "create it with `kubectl create namespace NAME`; rights cannot lie in one that is not there",
+  ),
 
   // observe
   WF_OBSERVE_LISTEN: user(
@@ -287,6 +291,10 @@ export const errorCodes = {
   WF_DEPLOYED_REFUSED: user(
     "the API server refused an object of the deployment",
     "do as it says and deploy again; the functions that run were left as they are",
+  ),
+  WF_DEPLOYED_TAKEN: user(
+    "an object that is to be deployed would take the place of one that is not this runtime's",
+    "rename the function, or give the runtime an account of another name; nothing was written",
   ),
   WF_DEPLOYED_CONFLICT: user(
     "somebody else deployed to the same runtime at the same time",

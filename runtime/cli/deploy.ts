@@ -1,6 +1,5 @@
-import { dirname, resolve } from "node:path";
-import type { Bundle } from "../bundle/bundle.ts";
-import { bundleFunction } from "../bundle/bundle-function.ts";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
 import { systemClock } from "../clock.ts";
 import { type DeployReport, deploy as deployAll } from "../deployed/deploy.ts";
 import { manifestText } from "../deployed/manifest-text.ts";
@@ -8,7 +7,10 @@ import { deployedLabel } from "../deployed/names.ts";
 import { type PackedFunction, packFunction } from "../deployed/packed-function.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import { isAbsent } from "../rbac/comparison.ts";
+import { absentNamespaces } from "../rbac/namespaces.ts";
 import { functionObjects } from "../rbac/objects.ts";
+import { type BuiltFunction, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { functions } from "./options.ts";
 import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
@@ -35,39 +37,51 @@ export const deploy = command({
       const rules = readRules({ ...options, namespace, store: "sqlite" }, new Set());
       const kinds = await knownKinds(options.functions, manifests, transport);
       if (!expressible(manifests, kinds, rules)) return 1;
-      const packed = pack(manifests, built, { ...rules, root: dirname(resolve(options.functions)) });
+      // The folder's own name is no part of the content.
+      const packed = pack(built, { ...rules, root: resolve(options.functions) });
       if (!packed) return 1;
       const objects = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));
+      const absent = await absentNamespaces(transport, namespace, objects);
+      if (absent) throw absent;
       const labelled = objects.map(({ metadata, ...object }) => ({
         ...object,
         metadata: { ...metadata, labels: { ...metadata.labels, [deployedLabel]: "true" } },
       }));
-      const report = await deployAll({ ...rules, transport, functions: packed, objects: labelled, clock: systemClock });
+      const report = await deployAll({
+        ...rules,
+        transport,
+        functions: packed,
+        objects: labelled,
+        clock: systemClock,
+        holder: `${hostname()} ${process.pid}`,
+        waiting: (who) => process.stderr.write(`waiting up to 30 s, since another deployment has not ended: ${who}\n`),
+      });
       process.stdout.write(describe(report, packed));
+      const runtime = `${namespace}/${rules.account}`;
+      process.stderr.write(`deployed for the runtime ${runtime} at ${transport.description}\n`);
+      if (await isAbsent(transport, namespace, rules.account)) {
+        process.stderr.write(
+          `there is no ServiceAccount ${runtime}: nothing runs these until a runtime is installed as it\n`,
+        );
+      }
       return 0;
     });
   },
 });
 
-/** Every function's code; undefined, and the faults on stderr, where one cannot be built. */
-async function build(manifests: readonly FunctionManifest[]): Promise<ReadonlyMap<string, Bundle> | undefined> {
-  const built = new Map<string, Bundle>();
-  const results = await Promise.allSettled(
-    manifests.map(async (manifest) => built.set(manifest.name, await bundleFunction(manifest))),
-  );
-  const good = report(results.flatMap((result) => (result.status === "rejected" ? [result.reason] : [])));
-  return good ? built : undefined;
+/** The functions with their code; undefined, and the faults on stderr, where one cannot be built or loaded. */
+async function build(manifests: readonly FunctionManifest[]): Promise<readonly BuiltFunction[] | undefined> {
+  const built = await buildFunctions(manifests);
+  return report(built.flatMap(({ faults }) => faults)) ? built : undefined;
 }
 
 function pack(
-  manifests: readonly FunctionManifest[],
-  built: ReadonlyMap<string, Bundle>,
+  built: readonly BuiltFunction[],
   options: Parameters<typeof packFunction>[3],
 ): PackedFunction[] | undefined {
   const packed: PackedFunction[] = [];
   const faults: unknown[] = [];
-  for (const manifest of manifests) {
-    const bundle = built.get(manifest.name);
+  for (const { manifest, bundle } of built) {
     try {
       if (bundle) packed.push(packFunction(manifest.name, manifestText(manifest), bundle, options));
     } catch (error) {

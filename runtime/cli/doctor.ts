@@ -1,6 +1,8 @@
 import { systemClock } from "../clock.ts";
 import { compare, type Finding, subjectsOf } from "../rbac/comparison.ts";
 import { describeNeed } from "../rbac/missing.ts";
+import { absentNamespaces } from "../rbac/namespaces.ts";
+import { rbacObjects } from "../rbac/objects.ts";
 import type { Need } from "../rbac/scoped-rule.ts";
 import { command, type Invocation } from "./command.ts";
 import { functions } from "./options.ts";
@@ -26,18 +28,27 @@ export const doctor = command({
       const rules = readRules({ ...invocation.options, namespace: namespace ?? defaultNamespace }, invocation.given);
       const kinds = await knownKinds(folder, manifests, transport);
       if (!expressible(manifests, kinds, rules)) return 1;
+      const absent = await absentNamespaces(transport, rules.namespace, rbacObjects(manifests, kinds, rules));
+      if (absent) throw absent;
       const parts = { transport, namespace: rules.namespace, clock: systemClock, random: Math.random };
-      let well = true;
+      const findings: Finding[] = [];
       for (const subject of subjectsOf(manifests, kinds, rules)) {
         const finding = await compare(subject, parts);
-        well &&= isWell(finding);
+        findings.push(finding);
         process.stdout.write(`${describe(finding, rules.namespace).join("\n")}\n`);
       }
-      if (!well) process.stdout.write(`\nto grant what is missing:\n  ${remedy(invocation, rules.namespace)}\n`);
-      return well ? 0 : 1;
+      const command = remedy(invocation, rules.namespace);
+      if (findings.some(isLacking)) process.stdout.write(`\nto grant what is missing:\n  ${command}\n`);
+      else if (!findings.every(isWell)) process.stdout.write(`\n${unknown}\n`);
+      return findings.every(isWell) ? 0 : 1;
     });
   },
 });
+
+const isLacking = ({ missing, absent }: Finding): boolean => absent || (missing?.length ?? 0) > 0;
+
+const unknown =
+  "whether anything is missing is not known: let somebody ask who may create subjectaccessreviews.authorization.k8s.io";
 
 const isWell = ({ missing, absent }: Finding): boolean => !absent && missing?.length === 0;
 

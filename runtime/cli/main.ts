@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
  */
 export async function main(args: readonly string[]): Promise<void> {
   dieWithLauncher();
+  outliveReaders();
   process.exit(await run(args));
 }
 
@@ -88,6 +89,15 @@ async function overview(): Promise<string> {
     "watchfire <command> --help tells its options, watchfire --version the version.",
     "",
   ].join("\n");
+}
+
+/** A reader that has seen enough (`| head`) ends neither the command, which may be half done, nor its exit status. */
+function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
 }
 
 /** A launcher on an older Node holds the other end of a pipe: when it is gone, by whatever signal, so are we. */

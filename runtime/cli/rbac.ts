@@ -3,6 +3,8 @@ import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { checkExpression } from "../filter/check-expression.ts";
+import { ApiError } from "../kube/api-error.ts";
+import { contactFault } from "../kube/contact-fault.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -116,7 +118,7 @@ export function expressible(manifests: readonly FunctionManifest[], kinds: Known
   return faults.length === 0;
 }
 
-/** Does something with a cluster, and leaves no connection open. */
+/** Does something with a cluster, and leaves no connection open. @throws WatchfireError WF_KUBE_CREDENTIALS and others */
 export async function withCluster<T>(
   { kubeconfig, context }: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
   act: (connection: { readonly transport: SharedTransport; readonly defaultNamespace: string }) => Promise<T>,
@@ -126,6 +128,9 @@ export async function withCluster<T>(
   const connection = await connectKubeconfig({ file: kubeconfig, context, environment });
   try {
     return await act(connection);
+  } catch (error) {
+    // What is no fault of one request is one of the connection.
+    throw error instanceof ApiError ? contactFault(error, connection.transport.description) : error;
   } finally {
     await connection.transport.close();
   }

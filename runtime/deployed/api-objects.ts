@@ -10,6 +10,9 @@ const fieldManager = "watchfire-deploy";
 /** Requests at once. */
 const parallel = 8;
 
+/** What is written is answered within this, in milliseconds, so that nobody's lock ends under a request. */
+const writeMs = 10_000;
+
 /** Objects of one answer: twenty of the largest ConfigMaps are within what an answer may be. */
 const pageSize = 20;
 
@@ -35,6 +38,7 @@ export interface AppliedObject {
     readonly name: string;
     readonly namespace?: string;
     readonly labels: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly [field: string]: unknown;
 }
@@ -44,12 +48,14 @@ const foundSchema = z.looseObject({
     name: z.string(),
     namespace: z.string().optional(),
     uid: z.string(),
+    resourceVersion: z.string().default(""),
     labels: z.record(z.string(), z.string()).default({}),
+    annotations: z.record(z.string(), z.string()).default({}),
   }),
 });
 
 /** An object as it is in the cluster. */
-export type FoundObject = z.output<typeof foundSchema> & { readonly kind: DeployedKind };
+export type FoundObject = z.output<typeof foundSchema> & { readonly kind: string };
 
 const pageSchema = z.looseObject({
   metadata: z.looseObject({ continue: z.string().optional() }),
@@ -59,44 +65,81 @@ const pageSchema = z.looseObject({
 /** Reads and writes the objects of a deployment. What the API server refuses is a WF_DEPLOYED_REFUSED that names the object. */
 export class ApiObjects {
   private readonly transport: KubeTransport;
+  private readonly guard: () => Promise<void>;
 
-  constructor(transport: KubeTransport) {
+  /** `guard` is awaited before each `apply` and `delete`, which it keeps from happening by throwing. */
+  constructor(transport: KubeTransport, guard: () => Promise<void> = async () => undefined) {
     this.transport = transport;
+    this.guard = guard;
   }
 
-  /** Server-side apply of each, as many at once as is polite. `dryRun`: the server says whether it would. */
-  async apply(objects: readonly AppliedObject[], { dryRun = false } = {}): Promise<void> {
-    await each(objects, (object) =>
-      this.ask(nameOf(object), {
-        method: "PATCH",
-        path: pathOf(object),
-        query: { fieldManager, force: "true", dryRun: dryRun ? "All" : undefined },
-        headers: { "content-type": "application/apply-patch+yaml" },
-        body: JSON.stringify(object),
-      }),
-    );
+  /** Server-side apply of each, as many at once as is polite; `applied` is told of each that is done. */
+  async apply(objects: readonly AppliedObject[], applied?: (found: FoundObject) => void): Promise<void> {
+    await each(objects, async (object) => {
+      await this.guard();
+      const found = await this.patch(object);
+      applied?.(found);
+    });
+  }
+
+  /** Whether the API server would apply each. Of a binding it cannot say so while the role is not there. */
+  async tryApply(objects: readonly AppliedObject[]): Promise<void> {
+    await each(objects, async (object) => {
+      await this.patch(object, "All").catch((error: unknown) => {
+        const notFound = error instanceof WatchfireError && (error.cause as Partial<ApiError>)?.status === 404;
+        if (!(notFound && object.kind.endsWith("Binding"))) throw error;
+      });
+    });
+  }
+
+  private patch(object: AppliedObject, dryRun?: "All"): Promise<FoundObject> {
+    return this.ask(object, {
+      method: "PATCH",
+      path: pathOf(object),
+      query: { fieldManager, force: "true", dryRun },
+      headers: { "content-type": "application/apply-patch+yaml" },
+      body: JSON.stringify(object),
+      timeoutMs: writeMs,
+    });
+  }
+
+  /** Those of the objects that are in the cluster, as they are there. */
+  async find(objects: readonly Named[]): Promise<FoundObject[]> {
+    const found: FoundObject[] = [];
+    await each(objects, async (object) => {
+      const answer = this.ask(object, { method: "GET", path: pathOf(object) }).catch((error: unknown) => {
+        if (error instanceof WatchfireError && (error.cause as Partial<ApiError>)?.status === 404) return undefined;
+        throw error;
+      });
+      const there = await answer;
+      if (there) found.push(there);
+    });
+    return found;
   }
 
   /**
    * Puts an object in the place of the one of this resourceVersion, or where there is none.
    * @throws WatchfireError WF_DEPLOYED_CONFLICT where it is not of that resourceVersion any more
    */
-  async replace(object: AppliedObject, resourceVersion: string | undefined): Promise<void> {
+  async replace(object: AppliedObject, resourceVersion: string | undefined): Promise<FoundObject> {
     const metadata = { ...object.metadata, ...(resourceVersion && { resourceVersion }) };
-    await this.ask(nameOf(object), {
+    return this.ask(object, {
       method: resourceVersion === undefined ? "POST" : "PUT",
       path: resourceVersion === undefined ? pathOf(object).replace(/\/[^/]+$/, "") : pathOf(object),
       query: { fieldManager },
       body: JSON.stringify({ ...object, metadata }),
+      timeoutMs: writeMs,
     });
   }
 
   /** Deletes just these; one that is gone, or another by now, is left. */
   async delete(objects: readonly FoundObject[]): Promise<void> {
     await each(objects, async (object) => {
+      await this.guard();
       const preconditions = { uid: object.metadata.uid };
       const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });
-      await this.transport.json({ method: "DELETE", path: pathOf(object), body }).catch((error: unknown) => {
+      const request = { method: "DELETE", path: pathOf(object), body, timeoutMs: writeMs } as const;
+      await this.transport.json(request).catch((error: unknown) => {
         if (error instanceof ApiError && (error.status === 404 || error.status === 409)) return;
         throw refused(nameOf(object), error);
       });
@@ -122,24 +165,35 @@ export class ApiObjects {
     return found;
   }
 
-  private async ask(name: string, request: KubeRequest): Promise<void> {
-    await this.transport.json(request).catch((error: unknown) => {
-      throw refused(name, error);
-    });
+  private async ask(object: Named, request: KubeRequest): Promise<FoundObject> {
+    try {
+      return { ...foundSchema.parse(await this.transport.json<unknown>(request)), kind: object.kind };
+    } catch (error) {
+      throw refused(nameOf(object), error);
+    }
   }
 }
 
-/** Does something with each, eight at a time; the first failure ends it. */
+/** Does something with each, eight at a time. After the first failure no more is begun, and what was begun has ended. */
 async function each<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values();
+  let failed = false;
   const worker = async () => {
-    for (const item of rest) await act(item);
+    for (const item of rest) {
+      if (failed) return;
+      await act(item).catch((error: unknown) => {
+        failed = true;
+        throw error;
+      });
+    }
   };
-  await Promise.all(Array.from({ length: Math.min(parallel, items.length) }, worker));
+  const ends = await Promise.allSettled(Array.from({ length: Math.min(parallel, items.length) }, worker));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
 function refused(name: string, error: unknown): unknown {
-  if (!(error instanceof ApiError)) return error;
+  // Who is asking, and not what for, is what a 401 is about.
+  if (!(error instanceof ApiError) || error.status === 401) return error;
   const code = error.status === 409 ? "WF_DEPLOYED_CONFLICT" : "WF_DEPLOYED_REFUSED";
   return new WatchfireError(code, { what: `${name}: ${error.message}`, cause: error });
 }

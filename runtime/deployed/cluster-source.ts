@@ -7,7 +7,7 @@ import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import type { ListReceiver, Subscriber } from "../watch/subscriber.ts";
 import type { Watch, Watches } from "../watch/watches.ts";
 import { type ConfigMap, readConfigMap } from "./config-map.ts";
-import { type IndexEntry, readIndex } from "./deployed-index.ts";
+import { type IndexEntry, isUnset, readIndex } from "./deployed-index.ts";
 import type { FunctionSet, FunctionSource } from "./function-source.ts";
 import { indexName, selectorOf } from "./names.ts";
 import { type OpenedFunction, openFunction } from "./opened-function.ts";
@@ -167,16 +167,14 @@ export class ClusterSource implements FunctionSource, Subscriber {
   private entries(): readonly IndexEntry[] | undefined {
     const name = indexName(this.options.account);
     const held = this.held.get(name);
-    if (!held) {
-      if (this.held.size === 0) return [];
+    const configMap = parsed(held?.body);
+    if (!held || (configMap && isUnset(configMap))) {
+      if (this.held.size === (held ? 1 : 0)) return [];
       // The first deployment is under way: its index comes last.
       if (this.taken?.is === "[]") return undefined;
-      this.say(
-        new WatchfireError("WF_DEPLOYED_INDEX", { what: `there is no ConfigMap ${name} to name the functions` }),
-      );
+      this.say(new WatchfireError("WF_DEPLOYED_INDEX", { what: `no ConfigMap ${name} names the functions` }));
       return undefined;
     }
-    const configMap = parsed(held.body);
     try {
       if (configMap) return readIndex(configMap);
       throw new WatchfireError("WF_DEPLOYED_INDEX", { what: `the ConfigMap ${name} cannot be read` });

@@ -1,10 +1,13 @@
+import { isDeepStrictEqual } from "node:util";
 import { type Clock, pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { ApiObjects, type AppliedObject, type DeployedKind, type FoundObject, nameOf } from "./api-objects.ts";
+import { ApiObjects, type AppliedObject, type FoundObject, nameOf } from "./api-objects.ts";
+import { type Before, isDeployed, lookBefore } from "./before.ts";
 import { readConfigMap } from "./config-map.ts";
-import { type IndexEntry, indexConfigMap, indexText, readIndex } from "./deployed-index.ts";
-import { deployedLabel, indexName, selectorOf } from "./names.ts";
+import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
+import { type IndexEntry, indexConfigMap, indexData, indexText } from "./deployed-index.ts";
+import { type Fate, fatesOf } from "./fates.ts";
 import { type PackedFunction, unpackFunction } from "./packed-function.ts";
 
 /**
@@ -23,9 +26,11 @@ export interface DeployPlan {
   /** Their accounts, roles and bindings, in the order in which to apply them. */
   readonly objects: readonly AppliedObject[];
   readonly clock: Clock;
+  /** Who deploys, for whoever else would at the same time. */
+  readonly holder: string;
+  /** Told when somebody else deploys, or was killed while deploying, and this one waits. */
+  readonly waiting: (who: string) => void;
 }
-
-export type Fate = "created" | "changed" | "unchanged" | "restored" | "removed";
 
 export interface DeployReport {
   /** What became of each function, by name. */
@@ -36,108 +41,138 @@ export interface DeployReport {
   readonly prunedEverywhere: boolean;
 }
 
-/** What is there of earlier deployments. */
-interface Before {
-  readonly configMaps: readonly FoundObject[];
-  readonly index: FoundObject | undefined;
+/** What a deployment does to the cluster. */
+interface Steps {
   readonly entries: readonly IndexEntry[];
-  readonly rights: readonly FoundObject[];
-  readonly everywhere: boolean;
+  /** Functions' ConfigMaps that are not there, or not as they were written. */
+  readonly missing: readonly AppliedObject[];
+  /** Of those, what lies under their names. */
+  readonly spoilt: readonly FoundObject[];
+  /** The plan's objects; roles with the rules that they have as well, which what runs still needs. */
+  readonly first: readonly AppliedObject[];
+  /** The same roles without those rules. */
+  readonly narrowed: readonly AppliedObject[];
+  /** ConfigMaps and rights that nothing needs afterwards. */
+  readonly superseded: readonly FoundObject[];
+  readonly stale: readonly FoundObject[];
 }
 
 /**
- * Puts a set of functions in the place of the one before. The index is written after all that it names, so that a
- * runtime never sees a part; what is superseded goes after that. One that fails or is killed on the way leaves what
- * runs as it is, and the next one cleans up after it.
- * @throws WatchfireError WF_DEPLOYED_REFUSED, WF_DEPLOYED_CONFLICT; the former before anything is changed where the API server can tell
+ * Puts a set of functions in the place of the one before, under the index's lock: of two at once one alone writes. The
+ * index names the new set after all of it has been written, so that a runtime never sees a part; what is superseded
+ * goes after that. One that fails before takes back what it made. One that is killed leaves what runs as it is; the
+ * next waits until it is sure of that, and cleans up.
+ * @throws WatchfireError WF_DEPLOYED_TAKEN and WF_DEPLOYED_REFUSED, before anything is written where the API server can
+ * tell; WF_DEPLOYED_CONFLICT
  */
 export async function deploy(plan: DeployPlan): Promise<DeployReport> {
   const { transport, namespace, account, functions, objects, clock } = plan;
+  const empty = indexConfigMap(account, namespace, {});
   const api = new ApiObjects(transport);
-  const before = await look(api, plan);
+  const parts = { api, clock, holder: plan.holder };
+  await untilAbandoned(parts, empty, plan.waiting);
+  const configMaps = functions.map(({ configMap }) => configMap);
+  const before = await lookBefore(api, [...objects, ...configMaps, empty], plan);
+  const steps = stepsFrom(before, plan);
+  const report = {
+    functions: fatesOf(before.entries, steps.entries, new Set(steps.missing.map(({ metadata }) => metadata.name))),
+    deleted: [...steps.superseded, ...steps.stale].map(nameOf),
+    prunedEverywhere: before.everywhere,
+  };
+  if (isDone(before, steps)) return report;
+  await api.tryApply([...steps.first, ...(steps.spoilt.length === 0 ? steps.missing : [])]);
+  const lock = await DeployLock.take(parts, empty, before.index);
+  const writer = new ApiObjects(transport, () => lock.held());
+  try {
+    await bring(writer, before, steps);
+    await lock.set(indexData(steps.entries));
+    await cleanUp(writer, steps, clock).catch(notAllGone);
+  } catch (error) {
+    await lock.release().catch(() => undefined);
+    throw error;
+  }
+  await lock.release();
+  return report;
+}
+
+function stepsFrom(before: Before, { functions, objects }: DeployPlan): Steps {
   const entries = functions.map(({ name, sha256, configMap }) => ({
     name,
     configMap: configMap.metadata.name,
     sha256,
   }));
-  const sound = before.configMaps.filter((found) => isSound(found, entries));
-  const isThere = new Set(sound.map(({ metadata }) => metadata.name));
-  const missing = functions.map(({ configMap }) => configMap).filter(({ metadata }) => !isThere.has(metadata.name));
-  const spoilt = before.configMaps.filter(
-    ({ metadata }) => !isThere.has(metadata.name) && missing.some(({ metadata: { name } }) => name === metadata.name),
-  );
-
+  const isThere = new Set(before.configMaps.filter((found) => isSound(found, entries)).map(nameOf));
+  const configMaps = functions.map(({ configMap }) => configMap);
+  const missing = configMaps.filter((configMap) => !isThere.has(nameOf(configMap)));
+  const lacking = new Set(missing.map(nameOf));
   const first = objects.map((object) => widened(object, before.rights));
-  // A binding is refused to all but administrators while its role is not there.
-  const judged = first.filter(({ kind }) => !kind.endsWith("Binding"));
-  await api.apply([...judged, ...(spoilt.length === 0 ? missing : [])], { dryRun: true });
-  await api.delete(spoilt);
-  await applyInOrder(api, first);
-  await api.apply(missing);
-  const index = indexConfigMap(account, namespace, entries);
-  if (indexText(before.entries) !== indexText(entries) || !before.index) {
-    await api.replace(index, before.index && readConfigMap(before.index)?.metadata.resourceVersion);
-  }
-  await restore(api, plan);
-
-  const wanted = new Set([...objects, ...functions.map(({ configMap }) => configMap), index].map(nameOf));
-  const superseded = before.configMaps.filter((found) => !wanted.has(nameOf(found)));
-  await api.delete(superseded);
-  const stale = before.rights.filter((found) => !wanted.has(nameOf(found)));
-  const narrowed = objects.filter((object, at) => object !== first[at]);
-  if (stale.length + narrowed.length > 0) await pause(clock, handOverMs);
-  await api.apply(narrowed);
-  // Bindings before the roles they name, accounts last.
-  await api.delete(stale.toReversed());
+  const wanted = new Set([...objects, ...configMaps, ...(before.index ? [before.index] : [])].map(nameOf));
   return {
-    functions: fates(before.entries, entries, new Set(missing.map(({ metadata }) => metadata.name))),
-    deleted: [...superseded, ...stale].map(nameOf),
-    prunedEverywhere: before.everywhere,
+    entries,
+    missing,
+    spoilt: before.configMaps.filter((found) => lacking.has(nameOf(found))),
+    first,
+    narrowed: objects.filter((object, at) => object !== first[at]),
+    superseded: before.configMaps.filter((found) => !wanted.has(nameOf(found))),
+    stale: before.rights.filter((found) => isDeployed(found) && !wanted.has(nameOf(found))),
   };
 }
 
-async function look(api: ApiObjects, { namespace, account, objects }: DeployPlan): Promise<Before> {
-  const configMaps = await api.list("ConfigMap", selectorOf(account), namespace);
-  if (!configMaps) {
-    throw new WatchfireError("WF_DEPLOYED_REFUSED", { what: `listing the ConfigMaps of ${namespace} is not allowed` });
-  }
-  const index = configMaps.find(({ metadata }) => metadata.name === indexName(account));
-  const ours = `${selectorOf(account)},watchfire.dev/namespace=${namespace},${deployedLabel}`;
-  const rights: FoundObject[] = [...((await api.list("ServiceAccount", ours, namespace)) ?? [])];
-  let everywhere = true;
-  for (const kind of ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const) {
-    const found = await api.list(kind, ours);
-    everywhere &&= found !== undefined;
-    rights.push(...(found ?? (await listNearby(api, kind, ours, [namespace, ...namespacesOf(objects)]))));
-  }
-  return { configMaps, index, entries: readEntries(index), rights, everywhere };
+/** Whether all is as it should be already: then nothing is written. An index that is still locked is not. */
+function isDone({ index, entries, rights }: Before, steps: Steps): boolean {
+  const { missing, narrowed, superseded, stale, first } = steps;
+  if (!index || isLocked(index)) return false;
+  if (indexText(entries) !== indexText(steps.entries)) return false;
+  if (missing.length + narrowed.length + superseded.length + stale.length > 0) return false;
+  const found = new Map(rights.map((each) => [nameOf(each), each]));
+  return first.every((object) => isAs(object, found.get(nameOf(object))));
 }
 
-/** Where only some namespaces may be looked into. */
-async function listNearby(
-  api: ApiObjects,
-  kind: DeployedKind,
-  selector: string,
-  namespaces: readonly string[],
-): Promise<FoundObject[]> {
-  if (kind.startsWith("Cluster")) return [];
-  const lists = await Promise.all([...new Set(namespaces)].map((namespace) => api.list(kind, selector, namespace)));
-  return lists.flatMap((list) => list ?? []);
+function isAs({ metadata, ...object }: AppliedObject, found: FoundObject | undefined): boolean {
+  if (!found || Object.entries(metadata.labels).some(([label, value]) => found.metadata.labels[label] !== value)) {
+    return false;
+  }
+  const { kind: _, apiVersion: __, ...fields } = object;
+  return Object.entries(fields).every(([field, value]) => isDeepStrictEqual(found[field], value));
 }
 
-const namespacesOf = (objects: readonly AppliedObject[]): string[] =>
-  objects.flatMap(({ metadata }) => metadata.namespace ?? []);
-
-/** An index that cannot be read names nothing; it is overwritten. */
-function readEntries(index: FoundObject | undefined): readonly IndexEntry[] {
-  const configMap = readConfigMap(index);
-  if (!configMap) return [];
+/** Writes what the new set needs beside what is there; where that fails, it is taken back. */
+async function bring(writer: ApiObjects, { rights, configMaps }: Before, steps: Steps): Promise<void> {
+  const { first, missing, spoilt } = steps;
+  const old = new Map([...rights, ...configMaps].map((found) => [nameOf(found), found]));
+  const made: FoundObject[] = [];
+  const applied = (found: FoundObject) => {
+    if (!old.has(nameOf(found))) made.push(found);
+  };
   try {
-    return readIndex(configMap);
+    await writer.delete(spoilt);
+    // Accounts before roles, roles before bindings; those of one kind at once.
+    for (const [, alike] of Map.groupBy(first, ({ kind }) => kind)) await writer.apply(alike, applied);
+    await writer.apply(missing, applied);
   } catch (error) {
-    if (error instanceof WatchfireError) return [];
+    const changed = first.flatMap((object) => {
+      const rules = old.get(nameOf(object))?.rules;
+      return rules === undefined ? [] : [{ ...object, rules }];
+    });
+    // What cannot be taken back carries our labels, and goes with the next deployment.
+    await writer.delete(made.toReversed()).catch(() => undefined);
+    await writer.apply(changed).catch(() => undefined);
     throw error;
   }
+}
+
+async function cleanUp(writer: ApiObjects, { superseded, stale, narrowed }: Steps, clock: Clock): Promise<void> {
+  await writer.delete(superseded);
+  if (stale.length + narrowed.length > 0) await pause(clock, handOverMs);
+  await writer.apply(narrowed);
+  // Bindings before the roles they name, accounts last.
+  await writer.delete(stale.toReversed());
+}
+
+function notAllGone(error: unknown): never {
+  if (!(error instanceof WatchfireError) || error.code !== "WF_DEPLOYED_REFUSED") throw error;
+  const hint = "the new functions run, and what they superseded is not all gone: do as it says and deploy again";
+  throw new WatchfireError(error.code, { ...error.detail, hint });
 }
 
 /** Whether a ConfigMap holds what the new index says of it. */
@@ -153,7 +188,7 @@ function isSound(found: FoundObject, entries: readonly IndexEntry[]): boolean {
   }
 }
 
-/** A role with the rules it has in the cluster as well: what runs still needs them. The object itself where it has no other. */
+/** A role with the rules it has in the cluster as well. The object itself where it has no other. */
 function widened(object: AppliedObject, existing: readonly FoundObject[]): AppliedObject {
   const found = existing.find((each) => nameOf(each) === nameOf(object));
   const rules = Array.isArray(object.rules) ? object.rules : [];
@@ -166,33 +201,3 @@ function widened(object: AppliedObject, existing: readonly FoundObject[]): Appli
 /** The same text for the same rule, in whichever order a server gives its fields. */
 const canonical = (rule: unknown): string =>
   JSON.stringify(Object.entries(rule ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));
-
-/** Accounts before roles, roles before bindings; those of one kind at once. */
-async function applyInOrder(api: ApiObjects, objects: readonly AppliedObject[]): Promise<void> {
-  for (const [, alike] of Map.groupBy(objects, ({ kind }) => kind)) await api.apply(alike);
-}
-
-/** Writes again what another deployment, which was cleaning up meanwhile, took for superseded. */
-async function restore(api: ApiObjects, { namespace, account, functions }: DeployPlan): Promise<void> {
-  const there = (await api.list("ConfigMap", selectorOf(account), namespace)) ?? [];
-  const names = new Set(there.map(({ metadata }) => metadata.name));
-  await api.apply(functions.map(({ configMap }) => configMap).filter(({ metadata }) => !names.has(metadata.name)));
-}
-
-function fates(
-  before: readonly IndexEntry[],
-  now: readonly IndexEntry[],
-  written: ReadonlySet<string>,
-): DeployReport["functions"] {
-  const old = new Map(before.map((entry) => [entry.name, entry.sha256]));
-  const names = new Set(now.map(({ name }) => name));
-  const fateOf = ({ name, sha256, configMap }: IndexEntry): Fate => {
-    if (!old.has(name)) return "created";
-    if (old.get(name) !== sha256) return "changed";
-    return written.has(configMap) ? "restored" : "unchanged";
-  };
-  return [
-    ...now.map((entry) => ({ name: entry.name, fate: fateOf(entry) })),
-    ...before.filter(({ name }) => !names.has(name)).map(({ name }) => ({ name, fate: "removed" as const })),
-  ].sort((a, b) => (a.name < b.name ? -1 : 1));
-}

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { WatchfireError } from "../errors.ts";
 import { dnsLabel, dnsSubdomain } from "../manifest/names.ts";
+import type { AppliedObject } from "./api-objects.ts";
 import type { ConfigMap } from "./config-map.ts";
-import { accountLabel, indexName, runtimeLabel } from "./names.ts";
+import { indexName, labelsOf } from "./names.ts";
 import { placeOf } from "./packed-function.ts";
 
 /** As many as one index of 1 MiB could name, about; a runtime of this many would want a second one. */
@@ -35,15 +36,23 @@ export function indexText(entries: readonly IndexEntry[]): string {
   return `{"version":1,"functions":[\n${rows.join(",\n")}\n]}\n`;
 }
 
-/** The ConfigMap that names the set; the one thing that changes in place, and the last that is written. */
-export function indexConfigMap(account: string, namespace: string, entries: readonly IndexEntry[]) {
+/** The ConfigMap that names the set, the one thing that changes in place. Without data it names none yet. */
+export function indexConfigMap(account: string, namespace: string, data: Readonly<Record<string, string>>) {
   return {
     apiVersion: "v1",
     kind: "ConfigMap",
-    metadata: { name: indexName(account), namespace, labels: { [runtimeLabel]: accountLabel(account) } },
-    data: { [key]: indexText(entries) },
-  };
+    metadata: { name: indexName(account), namespace, labels: labelsOf(account, namespace) },
+    data,
+  } satisfies AppliedObject;
 }
+
+/** The data of an index that names these. */
+export const indexData = (entries: readonly IndexEntry[]): Readonly<Record<string, string>> => ({
+  [key]: indexText(entries),
+});
+
+/** Whether an index names no set yet: the first deployment has begun and has not ended. */
+export const isUnset = ({ data }: ConfigMap): boolean => Object.keys(data).length === 0;
 
 /** @throws WatchfireError WF_DEPLOYED_INDEX */
 export function readIndex({ metadata, data }: ConfigMap): readonly IndexEntry[] {

@@ -5,7 +5,7 @@ import type { Bundle } from "../bundle/bundle.ts";
 import { WatchfireError } from "../errors.ts";
 import type { AppliedObject } from "./api-objects.ts";
 import type { ConfigMap } from "./config-map.ts";
-import { accountLabel, configMapName, functionLabel, runtimeLabel } from "./names.ts";
+import { configMapName, functionLabel, labelsOf } from "./names.ts";
 
 /** What the API server takes in one ConfigMap, all values together (`core.MaxSecretSize`, which holds for both). */
 const configMapLimit = 1024 * 1024;
@@ -71,7 +71,7 @@ export function packFunction(name: string, manifest: string, bundle: Bundle, opt
       metadata: {
         name: configMapName(account, name, sha256),
         namespace,
-        labels: { [runtimeLabel]: accountLabel(account), [functionLabel]: name },
+        labels: { ...labelsOf(account, namespace), [functionLabel]: name },
       },
       immutable: true,
       data: { [keys.manifest]: manifest },

@@ -113,7 +113,8 @@ function asAccount(account: string, { transport, namespace, clock, random }: Com
   return transport.as(new AccountToken({ transport, namespace, account, clock, random }), account);
 }
 
-async function isAbsent(transport: KubeTransport, namespace: string, account: string): Promise<boolean> {
+/** Whether a ServiceAccount is not there; where we may not look, it counts as there. */
+export async function isAbsent(transport: KubeTransport, namespace: string, account: string): Promise<boolean> {
   const collection = { group: "", version: "v1", plural: "serviceaccounts", namespaced: true };
   try {
     await transport.json<unknown>({ method: "GET", path: resourcePath(collection, namespace, account) });

@@ -43,7 +43,8 @@ export function runtimeObjects(options: RulesOptions): RbacObject[] {
   const { "app.kubernetes.io/managed-by": _, ...ours } = labels;
   const shards = store === "kubernetes" ? checkpointSecrets(account) : [];
   return inOrder([
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace, labels: ours } },
+    // Nor is it taken away with what the labels select: the chart's pod runs under it.
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace, labels: {} } },
     ...shards.map((name) => ({
       apiVersion: "v1",
       kind: "Secret",

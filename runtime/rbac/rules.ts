@@ -100,6 +100,15 @@ function refuseWildcards(manifest: FunctionManifest): void {
         actual: open,
       });
     }
+    if (permission.resourceNames?.includes("*")) {
+      throw new WatchfireError("WF_RBAC_WILDCARD", {
+        what: `${manifest.name} asks for all names as if "*" were one; RBAC takes it for an object's own name`,
+        place: { file: manifest.file },
+        path: `spec.permissions[${index}].resourceNames`,
+        actual: "*",
+        hint: "leave resourceNames out for objects of every name, or name them one by one",
+      });
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import type { Body } from "../cluster/client.ts";
+import type { WatchEvent } from "../cluster/watch-reader.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
 import { configMaps, home, Site } from "./site.ts";
 
@@ -10,25 +11,6 @@ import { configMaps, home, Site } from "./site.ts";
 vi.setConfig({ testTimeout: 60_000 });
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
-
-/** Every object with the site's label, as `kind/namespace/name`. */
-async function objectsOf(site: Site): Promise<string[]> {
-  const kinds = {
-    ConfigMap: "/api/v1/configmaps",
-    ServiceAccount: "/api/v1/serviceaccounts",
-    Role: `${rbac}/roles`,
-    RoleBinding: `${rbac}/rolebindings`,
-    ClusterRole: `${rbac}/clusterroles`,
-    ClusterRoleBinding: `${rbac}/clusterrolebindings`,
-  };
-  const lists = Object.entries(kinds).map(async ([kind, path]) => {
-    const { items } = await admin.get(path, { labelSelector: site.selector });
-    return items.map(
-      ({ metadata }) => `${kind}/${metadata.namespace ?? ""}/${metadata.name.replace(site.account, "W")}`,
-    );
-  });
-  return (await Promise.all(lists)).flat().sort();
-}
 
 const grant = (namespace: string, ...verbs: string[]) => ({
   permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs, namespaces: [namespace] }],
@@ -51,12 +33,12 @@ test("each function has one immutable ConfigMap named by its content, an account
     expect(metadata.labels?.["app.kubernetes.io/managed-by"]).toBeUndefined();
     expect(metadata.managedFields?.map(({ manager }) => manager)).toEqual(["watchfire-deploy"]);
   }
-  const objects = await objectsOf(site);
+  const objects = await site.objects();
   expect(objects).toContain(`ServiceAccount/${home}/W-greet`);
   expect(objects).toContain(`Role/${team.name}/W-greet.${home}`);
 });
 
-test("deploying the same again writes nothing, from another machine's folder as well", async () => {
+test("deploying the same again writes nothing, from another machine's folder of another name as well", async () => {
   const team = await createTeam();
   const site = await Site.create();
   const elsewhere = await Site.create();
@@ -64,7 +46,9 @@ test("deploying the same again writes nothing, from another machine's folder as 
   await site.deploy();
   const versions = async () => (await site.configMaps()).map(({ metadata }) => metadata.resourceVersion);
   const before = await versions();
-  const { stdout } = await elsewhere.tryDeploy("--service-account", site.account);
+  await rename(elsewhere.functions, `${elsewhere.functions}-too`);
+  const of = ["--service-account", site.account, "--functions", `${elsewhere.functions}-too`];
+  const { stdout } = await elsewhere.tryDeploy(...of);
   expect(stdout).toMatch(/^greet +unchanged/);
   expect(await versions()).toEqual(before);
 });
@@ -77,18 +61,33 @@ test("a fault in one function leaves all of them undone, and says where it is", 
   const { status, stdout, stderr } = await site.tryDeploy();
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^WF_BUNDLE_SYNTAX \S*bad\/handler\.ts:\d+:\d+/);
-  expect(await objectsOf(site)).toEqual([]);
+  expect(await site.objects()).toEqual([]);
 });
 
-test("what the API server refuses leaves all of it undone", async () => {
+test("a handler that does not load is refused as by `watchfire validate`, and the version before it stays", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const before = await site.objects();
+  await writeFile(join(site.functions, "greet", "handler.ts"), "export default () => {};\nthrow new Error('early');\n");
+  const { status, stdout, stderr } = await site.tryDeploy();
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^WF_SANDBOX_LOAD \S*greet\/handler\.ts:2:\d+: the module's top level threw Error: early/);
+  expect(await site.objects()).toEqual(before);
+});
+
+test("namespaces that do not exist are named with what to do, all at once, and all of it is left undone", async () => {
   const team = await createTeam();
   const site = await Site.create();
   await site.define("good", { watch: team.watch() });
-  await site.define("lost", { watch: team.watch(), spec: grant("no-such-namespace", "get") });
+  await site.define("lost", { watch: team.watch(), spec: grant("no-such-one", "get") });
+  await site.define("found", { watch: team.watch(), spec: grant("nor-this-one", "get") });
   const { status, stderr } = await site.tryDeploy();
-  expect([status, stderr.split(":")[0]]).toEqual([1, "WF_DEPLOYED_REFUSED"]);
-  expect(stderr).toContain("no-such-namespace");
-  expect(await objectsOf(site)).toEqual([]);
+  expect([status, stderr.split(":")[0]]).toEqual([1, "WF_RBAC_NO_NAMESPACE"]);
+  expect(stderr).toContain("no-such-one (for lost)");
+  expect(stderr).toContain("`kubectl create namespace no-such-one && kubectl create namespace nor-this-one`");
+  expect(await site.objects()).toEqual([]);
 });
 
 test("a function too large for a ConfigMap is refused with its size, and nothing is deployed", async () => {
@@ -101,7 +100,7 @@ test("a function too large for a ConfigMap is refused with its size, and nothing
   const { status, stderr } = await site.tryDeploy();
   expect([status, stderr.split(" ")[0]]).toEqual([1, "WF_DEPLOYED_TOO_LARGE:"]);
   expect(stderr).toMatch(/\d+ KiB packed, \d+ KiB of code\); a ConfigMap takes 1024 KiB/);
-  expect(await objectsOf(site)).toEqual([]);
+  expect(await site.objects()).toEqual([]);
 });
 
 test("an empty folder removes nothing", async () => {
@@ -147,7 +146,7 @@ test("a function that is gone takes its account and rights along; what `watchfir
   const site = await Site.create();
   await site.define("stays", { watch: team.watch(), spec: grant(team.name, "get") });
   await site.deploy();
-  const alone = await objectsOf(site);
+  const alone = await site.objects();
   const byHand = {
     metadata: {
       name: `${site.account}-image`,
@@ -157,10 +156,10 @@ test("a function that is gone takes its account and rights along; what `watchfir
   await admin.post(`/api/v1/namespaces/${home}/serviceaccounts`, byHand);
   await site.define("goes", { watch: other.watch(), spec: grant(other.name, "get") });
   await site.deploy();
-  expect(await objectsOf(site)).toContain(`Role/${other.name}/W-goes.${home}`);
+  expect(await site.objects()).toContain(`Role/${other.name}/W-goes.${home}`);
   await site.remove("goes");
   expect(await site.deploy()).toEqual({ goes: "removed", stays: "unchanged" });
-  expect(await objectsOf(site)).toEqual([...alone, `ServiceAccount/${home}/W-image`].sort());
+  expect(await site.objects()).toEqual([...alone, `ServiceAccount/${home}/W-image`].sort());
 });
 
 test("rights that a new version does without are there until it has taken over", async () => {
@@ -168,6 +167,7 @@ test("rights that a new version does without are there until it has taken over",
   const site = await Site.create();
   await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "delete") });
   await site.deploy();
+  const old = (await admin.get(site.indexPath)).data["functions.json"];
   const { resourceVersion } = (await admin.get(configMaps)).metadata;
   const fieldSelector = `metadata.name=${site.account}-greet.${home}`;
   using roles = await admin.watch(`${rbac}/namespaces/${team.name}/roles`, { resourceVersion, fieldSelector });
@@ -183,7 +183,8 @@ test("rights that a new version does without are there until it has taken over",
       .flatMap((rule: { verbs: string[] }) => rule.verbs);
   const wide = await roles.next();
   const narrow = await roles.next();
-  const index = await sets.next();
+  // The lock comes first, and changes no set.
+  const index = (await sets.until(({ object }) => object.data["functions.json"] !== old)).at(-1) as WatchEvent;
   expect([new Set(verbs(wide.object)), verbs(narrow.object).sort()]).toEqual([
     new Set(["get", "patch", "delete"]),
     ["get", "patch"],

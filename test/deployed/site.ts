@@ -14,6 +14,18 @@ import { type FunctionFiles, Installation, writeFunction } from "../tools/instal
 /** The namespace that an `Installation` takes for its own. */
 export const home = "default";
 
+const rbac = "/apis/rbac.authorization.k8s.io/v1";
+
+/** What is deployed, by kind. */
+const kinds = {
+  ConfigMap: "/api/v1/configmaps",
+  ServiceAccount: "/api/v1/serviceaccounts",
+  Role: `${rbac}/roles`,
+  RoleBinding: `${rbac}/rolebindings`,
+  ClusterRole: `${rbac}/clusterroles`,
+  ClusterRoleBinding: `${rbac}/clusterrolebindings`,
+};
+
 /** A functions folder that is deployed for a runtime of its own account. */
 export class Site {
   /** The runtime's account: of this test alone. */
@@ -76,6 +88,17 @@ export class Site {
   async configMapOf(name: string): Promise<Body> {
     const entry = (await this.index()).functions.find((each) => each.name === name);
     return admin.get(`${configMaps}/${entry?.configMap}`);
+  }
+
+  /** Every object with the runtime's label, as `kind/namespace/name`, the account's name as `W`. */
+  async objects(): Promise<string[]> {
+    const lists = Object.entries(kinds).map(async ([kind, path]) => {
+      const { items } = await admin.get(path, { labelSelector: this.selector });
+      return items.map(
+        ({ metadata }) => `${kind}/${metadata.namespace ?? ""}/${metadata.name.replace(this.account, "W")}`,
+      );
+    });
+    return (await Promise.all(lists)).flat().sort();
   }
 
   async index(): Promise<{ functions: { name: string; configMap: string; sha256: string }[] }> {

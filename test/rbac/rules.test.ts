@@ -148,6 +148,7 @@ describe("a function's account", () => {
     ["resources", { resources: ["*"] }],
     ["resources", { resources: ["*/scale"] }],
     ["apiGroups", { apiGroups: ["*"] }],
+    ["resourceNames", { resourceNames: ["*"] }],
   ])("is refused where its %s are all that there are", (field, more) => {
     const permissions = [{ apiGroups: [""], resources: ["pods"], verbs: ["get"], ...more }];
     expect(() => functionLines({ permissions })).toThrow(

@@ -1,0 +1,103 @@
+import { WatchfireError } from "../errors.ts";
+import { type ApiObjects, type AppliedObject, type DeployedKind, type FoundObject, nameOf } from "./api-objects.ts";
+import { readConfigMap } from "./config-map.ts";
+import { type IndexEntry, readIndex } from "./deployed-index.ts";
+import { deployedLabel, indexName, labelsOf } from "./names.ts";
+
+/** What is in the cluster of one runtime before a deployment: all that carries its labels. */
+export interface Before {
+  readonly configMaps: readonly FoundObject[];
+  readonly index: FoundObject | undefined;
+  readonly entries: readonly IndexEntry[];
+  /** Accounts, roles and bindings, those that `watchfire rbac` printed among them. */
+  readonly rights: readonly FoundObject[];
+  /** Whether rights were looked for in every namespace. */
+  readonly everywhere: boolean;
+}
+
+export interface Runtime {
+  /** The runtime's account. */
+  readonly account: string;
+  readonly namespace: string;
+}
+
+/**
+ * Looks at what is there, and whether all that is to be written is free for it.
+ * @throws WatchfireError WF_DEPLOYED_TAKEN where one of `planned` is there and is not this runtime's
+ */
+export async function lookBefore(
+  api: ApiObjects,
+  planned: readonly AppliedObject[],
+  runtime: Runtime,
+): Promise<Before> {
+  const { account, namespace } = runtime;
+  const ours = Object.entries(labelsOf(account, namespace))
+    .map(([label, value]) => `${label}=${value}`)
+    .join(",");
+  const configMaps = await api.list("ConfigMap", ours, namespace);
+  if (!configMaps) {
+    throw new WatchfireError("WF_DEPLOYED_REFUSED", { what: `listing the ConfigMaps of ${namespace} is not allowed` });
+  }
+  const rights: FoundObject[] = [...((await api.list("ServiceAccount", ours, namespace)) ?? [])];
+  const namespaces = [namespace, ...planned.flatMap(({ metadata }) => metadata.namespace ?? [])];
+  let everywhere = true;
+  for (const kind of ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const) {
+    const found = await api.list(kind, ours);
+    everywhere &&= found !== undefined;
+    rights.push(...(found ?? (await listNearby(api, kind, ours, namespaces))));
+  }
+  const known = new Set([...configMaps, ...rights].map(nameOf));
+  const others = await api.find(planned.filter((object) => !known.has(nameOf(object))));
+  const [taken, ...more] = others.filter((object) => !isOurs(object, runtime)).map((each) => takenFault(each, runtime));
+  if (taken) throw new WatchfireError(taken.code, { ...taken.detail, more });
+  const all = [...configMaps, ...rights, ...others];
+  const index = all.find(({ kind, metadata }) => kind === "ConfigMap" && metadata.name === indexName(account));
+  return {
+    configMaps: all.filter(({ kind }) => kind === "ConfigMap"),
+    index,
+    entries: readEntries(index),
+    rights: all.filter(({ kind }) => kind !== "ConfigMap"),
+    everywhere,
+  };
+}
+
+const isOurs = ({ metadata }: FoundObject, { account, namespace }: Runtime): boolean =>
+  Object.entries(labelsOf(account, namespace)).every(([label, value]) => metadata.labels[label] === value);
+
+/** Whether an earlier deployment made it, so that a later one may take it away. */
+export const isDeployed = (found: FoundObject): boolean => deployedLabel in found.metadata.labels;
+
+function takenFault(found: FoundObject, { account, namespace }: Runtime): WatchfireError {
+  const { kind, metadata } = found;
+  const labels = Object.entries(labelsOf(account, namespace)).map(([label, value]) => `${label}=${value}`);
+  const where = metadata.namespace === undefined ? "" : `-n ${metadata.namespace} `;
+  const adopt = `kubectl ${where}label ${kind.toLowerCase()} ${metadata.name} --overwrite ${labels.join(" ")}`;
+  return new WatchfireError("WF_DEPLOYED_TAKEN", {
+    what: `the ${nameOf(found)} is there and is not of the runtime ${namespace}/${account}`,
+    hint: `rename the function or the runtime's account; if it is this runtime's after all: \`${adopt}\``,
+  });
+}
+
+/** Where only some namespaces may be looked into. */
+async function listNearby(
+  api: ApiObjects,
+  kind: DeployedKind,
+  selector: string,
+  namespaces: readonly string[],
+): Promise<FoundObject[]> {
+  if (kind.startsWith("Cluster")) return [];
+  const lists = await Promise.all([...new Set(namespaces)].map((namespace) => api.list(kind, selector, namespace)));
+  return lists.flatMap((list) => list ?? []);
+}
+
+/** An index that cannot be read names nothing; it is overwritten. */
+function readEntries(index: FoundObject | undefined): readonly IndexEntry[] {
+  const configMap = readConfigMap(index);
+  if (!configMap) return [];
+  try {
+    return readIndex(configMap);
+  } catch (error) {
+    if (error instanceof WatchfireError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,23 @@
+import type { IndexEntry } from "./deployed-index.ts";
+
+/** What became of a function. `restored`: it was deployed as it is, and its ConfigMap was missing or damaged. */
+export type Fate = "created" | "changed" | "unchanged" | "restored" | "removed";
+
+/** What became of each function, by name; `written` are the ConfigMaps that had to be. */
+export function fatesOf(
+  before: readonly IndexEntry[],
+  now: readonly IndexEntry[],
+  written: ReadonlySet<string>,
+): readonly { readonly name: string; readonly fate: Fate }[] {
+  const old = new Map(before.map((entry) => [entry.name, entry.sha256]));
+  const names = new Set(now.map(({ name }) => name));
+  const fateOf = ({ name, sha256, configMap }: IndexEntry): Fate => {
+    if (!old.has(name)) return "created";
+    if (old.get(name) !== sha256) return "changed";
+    return written.has(configMap) ? "restored" : "unchanged";
+  };
+  return [
+    ...now.map((entry) => ({ name: entry.name, fate: fateOf(entry) })),
+    ...before.filter(({ name }) => !names.has(name)).map(({ name }) => ({ name, fate: "removed" as const })),
+  ].sort((a, b) => (a.name < b.name ? -1 : 1));
+}

@@ -1,0 +1,74 @@
+// What the commands that ask a cluster say where it does not let them, or where nobody reads to the end.
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { kubeconfigOf } from "../cluster/kubeconfig.ts";
+import { admin, cluster } from "../scenarios/cluster.ts";
+import { writeFunction } from "../tools/installation.ts";
+import { type Result, watchfire } from "./run.ts";
+
+// Each test runs the command line as a process.
+vi.setConfig({ testTimeout: 60_000 });
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "watchfire-faults-"));
+  const watch = { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: ["default"] } };
+  await writeFunction(join(folder, "functions"), "greet", { watch });
+  return () => rm(folder, { recursive: true, force: true });
+});
+
+async function kubeconfig(token: string): Promise<string[]> {
+  const file = join(folder, `kubeconfig-${token.slice(-12)}`);
+  await writeFile(file, kubeconfigOf({ url: cluster.url, ca: cluster.caCertificate, token }, "default"));
+  return ["--functions", join(folder, "functions"), "--namespace", "default", "--kubeconfig", file];
+}
+
+test.each(["doctor", "deploy", "rbac"])(
+  "%s says that its credentials are refused, without a stack",
+  async (command) => {
+    const { status, stdout, stderr }: Result = await watchfire([command, ...(await kubeconfig("not-a-token"))]);
+    expect([status, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^WF_KUBE_CREDENTIALS: [^\n]*\n$/);
+  },
+);
+
+test("doctor of somebody who may not ask says that it knows nothing, and gives no remedy", async () => {
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  await admin.post(accounts, { metadata: { name: "nosy" } });
+  onTestFinished(async () => void (await admin.delete(`${accounts}/nosy`)));
+  const { token } = (await admin.post(`${accounts}/nosy/token`, { spec: {} })).status as { token: string };
+  const { status, stdout } = await watchfire(["doctor", ...(await kubeconfig(token))]);
+  expect(status).toBe(1);
+  expect(stdout).toContain("not known");
+  expect(stdout).not.toContain("to grant what is missing");
+  expect(stdout).toContain("subjectaccessreviews");
+});
+
+test("doctor names the namespaces that are not there, and what to do", async () => {
+  const spec = {
+    permissions: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], namespaces: ["nowhere-yet"] }],
+  };
+  const watch = { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: ["default"] } };
+  await writeFunction(join(folder, "lost"), "lost", { watch, spec });
+  const args = ["doctor", ...(await kubeconfig(cluster.adminToken)), "--functions", join(folder, "lost")];
+  const { status, stderr } = await watchfire(args);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^WF_RBAC_NO_NAMESPACE: .*nowhere-yet \(for lost\).*`kubectl create namespace nowhere-yet`/);
+});
+
+test("a reader that goes before the end leaves a command its work and its status", async () => {
+  const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+  const { status, stderr } = await new Promise<Omit<Result, "stdout">>((done) => {
+    const script = `{ "$0" "$@"; echo "status $?" >&2; } | true`;
+    const args = ["-c", script, process.execPath, bin, "doctor"];
+    void kubeconfig(cluster.adminToken).then((more) =>
+      execFile("sh", [...args, ...more], { env: { PATH: process.env.PATH } }, (error, _, text) => {
+        done({ status: typeof error?.code === "number" ? error.code : 0, stderr: text });
+      }),
+    );
+  });
+  expect([status, stderr]).toEqual([0, "status 1\n"]);
+});
