@@ -183,7 +183,8 @@ test("one that slept while another took over writes nothing more, and is told", 
   expect(await granted(site, team)).toEqual(["delete"]);
 });
 
-test("wherever one is killed, the next brings everything into order", async () => {
+// Some ten deployments are killed, and as many follow.
+test("wherever one is killed, the next brings everything into order", { timeout: 300_000 }, async () => {
   const { team, site, first, second } = await two();
   await first.deploy();
   await second.deploy();
