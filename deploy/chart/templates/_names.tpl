@@ -65,7 +65,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range $name, $path := dict "POD_NAME" "metadata.name" "POD_NAMESPACE" "metadata.namespace" "POD_UID" "metadata.uid" }}
 {{- $env = append $env (dict "name" $name "valueFrom" (dict "fieldRef" (dict "fieldPath" $path))) }}
 {{- end }}
-{{- $env = append $env (dict "name" "WATCHFIRE_LOG_LEVEL" "value" .Values.logLevel) (dict "name" "WATCHFIRE_DATA" "value" "/data") }}
+{{- $env = append $env (dict "name" "WATCHFIRE_LOG_LEVEL" "value" .Values.logLevel) }}
+{{- $env = append $env (dict "name" "WATCHFIRE_DATA" "value" "/data") }}
 {{- $kept := list }}
 {{- range $env }}{{ if not (has .name $taken) }}{{ $kept = append $kept . }}{{ end }}{{ end }}
 {{- toYaml (concat $kept .Values.extraEnv) }}
