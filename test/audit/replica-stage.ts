@@ -9,6 +9,7 @@ import { until } from "../tools/until.ts";
 import { settled } from "./audit.ts";
 import {
   type Delivery,
+  type Fact,
   type Namespaces,
   namespacesOf,
   readDeliveries,
@@ -21,6 +22,8 @@ import { Writer } from "./writer-process.ts";
 
 /** How often replicas and records are looked at, in milliseconds: several stages share two cores. */
 const pollMs = 50;
+/** How often the cluster's history is read, in milliseconds: an API server may keep little more than a minute of it at hand. */
+const readOnMs = 20_000;
 
 const recorder = join(import.meta.dirname, "functions/recorder");
 
@@ -32,7 +35,11 @@ export class ReplicaStage {
   private readonly folder: string;
   private readonly kubeconfig: string;
   private readonly where: Namespaces;
-  private readonly began: number;
+  private readonly facts: Fact[] = [];
+  /** Up to where the cluster's history was read. */
+  private read: number;
+  private reading: Promise<void> = Promise.resolve();
+  private readonly timer: NodeJS.Timeout;
   private readonly writer: Writer;
   private readonly replicas: Replica[] = [];
   private pods = 0;
@@ -43,7 +50,8 @@ export class ReplicaStage {
     this.folder = folder;
     this.kubeconfig = kubeconfig;
     this.where = namespacesOf(`${namespace}-audit`);
-    this.began = began;
+    this.read = began;
+    this.timer = setInterval(() => void this.readOn().catch(() => undefined), readOnMs);
     this.writer = new Writer(kubeconfig, 60, 20261121, this.where);
   }
 
@@ -64,7 +72,13 @@ export class ReplicaStage {
       join(own, "function.yaml"),
       manifest.replace("[audit]", `[${objects}]`).replace("[audit-records]", `[${records}]`),
     );
-    return new ReplicaStage(admin, namespace, folder, kubeconfig, await revision(admin));
+    // A server that has just started may not have at hand what it listed a moment ago.
+    const began = await until("history begins", 60_000, async () => {
+      const now = await revision(admin);
+      await readFacts(admin, now, { objects, records });
+      return now;
+    });
+    return new ReplicaStage(admin, namespace, folder, kubeconfig, began);
   }
 
   /** Resolves when its endpoints are up. Each is another pod's container unless `over` says whose. */
@@ -133,7 +147,8 @@ export class ReplicaStage {
   /** Resolves when all that was allowed is written, and nothing of it waits or runs there. */
   async allHandledBy(active: Replica): Promise<void> {
     await this.allWritten();
-    const { resourceVersion } = (await readFacts(this.admin, this.began, this.where)).at(-1) ?? { resourceVersion: 0 };
+    await this.readOn();
+    const resourceVersion = this.facts.at(-1)?.resourceVersion ?? 0;
     const handled = async () => {
       const { functions, sources } = await active.status();
       const received = sources.every((it) => "resourceVersion" in it && Number(it.resourceVersion) >= resourceVersion);
@@ -154,12 +169,25 @@ export class ReplicaStage {
   /** On everything so far, once all of it is delivered, or nothing comes any more. */
   async verdict(): Promise<Verdict> {
     await this.allWritten();
-    const facts = await readFacts(this.admin, this.began, this.where);
-    return settled(this.admin, facts, [], this.where);
+    await this.readOn();
+    return settled(this.admin, this.facts, [], this.where);
+  }
+
+  /** Takes in what happened since it was asked last. Once it has failed it fails for good. */
+  private readOn(): Promise<void> {
+    this.reading = this.reading.then(async () => {
+      const now = await revision(this.admin);
+      const found = await readFacts(this.admin, this.read, this.where);
+      this.facts.push(...found);
+      this.read = found.at(-1)?.resourceVersion ?? now;
+    });
+    return this.reading;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.writer.stop();
+    clearInterval(this.timer);
+    await this.reading.catch(() => undefined);
     await Promise.all(this.replicas.splice(0).map((each) => each.kill()));
     for (const name of [...Object.values(this.where), this.namespace]) {
       await this.admin.reply("DELETE", `/api/v1/namespaces/${name}`);
