@@ -19,7 +19,7 @@ export async function absentNamespaces(
   for (const { namespace, labels } of objects.map(({ metadata }) => metadata)) {
     if (namespace === undefined) continue;
     const functions = users.get(namespace) ?? new Set();
-    users.set(namespace, functions.add(labels["watchfire.dev/function"] ?? "the runtime"));
+    users.set(namespace, functions.add(labels?.["watchfire.dev/function"] ?? "the runtime"));
   }
   const names = [...users.keys()].sort();
   const absent: string[] = [];

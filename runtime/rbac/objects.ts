@@ -12,7 +12,8 @@ export interface RbacObject {
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string;
-    readonly labels: Readonly<Record<string, string>>;
+    /** Absent on the runtime's own account alone. */
+    readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly [field: string]: unknown;
@@ -44,7 +45,7 @@ export function runtimeObjects(options: RulesOptions): RbacObject[] {
   const shards = store === "kubernetes" ? checkpointSecrets(account) : [];
   return inOrder([
     // Nor is it taken away with what the labels select: the chart's pod runs under it.
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace, labels: {} } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } },
     ...shards.map((name) => ({
       apiVersion: "v1",
       kind: "Secret",
