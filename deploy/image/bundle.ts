@@ -90,8 +90,8 @@ const kubeconfigAlone: Plugin = {
   },
 };
 
-/** Files that modules name beside them without reading them there: the package's own, which is laid out, and what is only written. */
-const outside = ["../package.json", "function.schema.json"];
+/** A file that a module names beside it without reading it there: it is only written. */
+const outside = ["function.schema.json"];
 
 /** Files that a module reads from beside it are put into it. */
 const filesInside: Plugin = {
