@@ -20,6 +20,7 @@ import { loggedRunner } from "./observe/run-log.ts";
 import { sourceLog } from "./observe/source-log.ts";
 import { eligibleFor } from "./positions.ts";
 import { GrantWatch } from "./rbac/grant-watch.ts";
+import { rememberedKinds } from "./rbac/kinds.ts";
 import { WatchGrants } from "./rbac/watch-grants.ts";
 import type { Launch } from "./sandbox/link.host.ts";
 import { Sandbox } from "./sandbox/sandbox.host.ts";
@@ -76,6 +77,8 @@ export interface Candidate {
 export interface Rooms {
   readonly metrics: Metrics;
   readonly redactor: Redactor;
+  /** What the API server serves. */
+  readonly discovery: Discovery;
   /** The manifests that calls are checked against; kept in step with the code that runs. */
   readonly manifests: Map<string, FunctionManifest>;
   readonly access: Access;
@@ -144,6 +147,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
   return {
     metrics,
     redactor,
+    discovery,
     manifests,
     access,
     refusals,
@@ -164,7 +168,7 @@ export async function activate(
   onLost: (error: WatchfireError) => void,
 ): Promise<ActiveRooms> {
   const { clock, random, log } = options;
-  const { metrics, redactor, sandbox, watches, elector, manifests } = rooms;
+  const { metrics, redactor, sandbox, watches, elector } = rooms;
   const runner = loggedRunner(sandbox, log, redactor, options.successLevel ?? "debug");
   const dispatcher = await Dispatcher.open({
     store,
@@ -176,7 +180,7 @@ export async function activate(
     onLost,
     ...(elector && { permitted: () => elector.holds }),
   });
-  const grants = options.accounts && watchGrants(options.accounts, manifests, dispatcher, options);
+  const grants = options.accounts && watchGrants(options.accounts, rooms, dispatcher, options);
   if (grants) rooms.refusals.heardBy = (name) => grants.suspect(name);
   metrics.watch({
     functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
@@ -194,10 +198,10 @@ function makeElector(
   return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod) });
 }
 
-/** Holds a function's events while its account lacks what the manifest declares: every attempt would fail. */
+/** Holds a function's events while its account lacks what it must have: every attempt would fail. */
 function watchGrants(
   accounts: FunctionAccounts,
-  functions: ReadonlyMap<string, FunctionManifest>,
+  { manifests: functions, discovery }: Pick<Rooms, "manifests" | "discovery">,
   dispatcher: Dispatcher,
   { clock, log }: Pick<RuntimeOptions, "clock" | "log">,
 ): GrantWatch {
@@ -206,7 +210,7 @@ function watchGrants(
     else log.info({ function: name }, "function is no longer forbidden");
     dispatcher[fault ? "hold" : "release"](name);
   };
-  return new GrantWatch({ accounts, functions, clock, changed });
+  return new GrantWatch({ accounts, functions, kinds: rememberedKinds(discovery), clock, changed });
 }
 
 /** Closes every room; `clean`: nothing was in flight and everything known is in the store. */

@@ -1,13 +1,18 @@
 import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { type Clock, pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
+import { ownRules } from "../kube/access-review.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import type { KnownKinds } from "./kinds.ts";
 import { describeNeed, missingNeeds } from "./missing.ts";
-import { declaredRules } from "./rules.ts";
+import { knownRules } from "./rules.ts";
 import { needsOf } from "./scoped-rule.ts";
 
-/** A function that may not do what it must is to say so within 20 s, and to run within 30 s of its grant. */
-const everyMs = 10_000;
+/**
+ * A function that may not do what it must is to say so within 20 s, and to run within 30 s of its grant. An API server
+ * believes the token of an account that is gone for 10 s (`pkg/kubeapiserver/options/authentication.go`, TokenSuccessCacheTTL).
+ */
+const everyMs = 8_000;
 /** A refusal that a call met is looked into at once, but a function that makes a thousand asks for no thousand looks. */
 const suspicionMs = 1_000;
 /** Functions that are looked at at once: one whose answer is late holds up no round. */
@@ -19,14 +24,16 @@ export interface GrantWatchParts {
   readonly accounts: Pick<FunctionAccounts, "transport" | "namespace">;
   /** The functions that run, by name; read at each look. */
   readonly functions: ReadonlyMap<string, FunctionManifest>;
+  /** What is known of the kinds of a function's triggers: Events about their objects lie beside these. */
+  readonly kinds: (of: FunctionManifest) => Promise<KnownKinds>;
   readonly clock: Clock;
   /** Told when a function begins to lack something at the API server, when that changes, and when it lacks nothing more. */
   readonly changed: (functionName: string, fault: WatchfireError | undefined) => void;
 }
 
 /**
- * Knows of every function whether its account has what its manifest declares: its permissions, and what its `env`
- * names. It asks the API server with the function's own token, each 10 s and when a call was refused there.
+ * Knows of every function whether its account is there and has what `watchfire rbac` grants it: its permissions, what its
+ * `env` names, and Events. It asks the API server with the function's own token, each 8 s and when a call was refused there.
  */
 export class GrantWatch {
   private readonly parts: GrantWatchParts;
@@ -101,18 +108,17 @@ export class GrantWatch {
   }
 
   private async look(manifest: FunctionManifest, signal: AbortSignal): Promise<WatchfireError | undefined> {
-    const { accounts } = this.parts;
+    const { accounts, kinds } = this.parts;
+    const transport = accounts.transport(manifest.name);
     try {
-      const needs = needsOf(declaredRules(manifest, accounts.namespace));
-      const missing = await missingNeeds(accounts.transport(manifest.name), needs, signal);
+      const needs = needsOf(knownRules(manifest, await kinds(manifest), accounts));
+      // An account that needs nothing must be there all the same.
+      if (needs.length === 0) await ownRules(transport, accounts.namespace, signal);
+      const missing = await missingNeeds(transport, needs, signal);
       if (missing.length === 0) return undefined;
       const more = missing.length > shown ? `, and ${missing.length - shown} more` : "";
       const what = `the account of ${manifest.name} may not ${missing.slice(0, shown).map(describeNeed).join(", nor ")}${more}`;
-      return new WatchfireError("WF_KUBE_FORBIDDEN", {
-        what,
-        place: { file: manifest.file },
-        path: "spec.permissions",
-      });
+      return new WatchfireError("WF_KUBE_FORBIDDEN", { what, place: { file: manifest.file } });
     } catch (error) {
       if (error instanceof WatchfireError && error.code === "WF_KUBE_FORBIDDEN") return error;
       throw error;

@@ -69,6 +69,23 @@ export async function servedKinds(discovery: Discovery, manifests: readonly Func
   return (apiVersion, kind) => found.get(`${apiVersion} ${kind}`);
 }
 
+/**
+ * The kinds of a function's triggers by the table, else as the cluster served them when it was last asked. One that it has
+ * never served is not known; a server that does not answer changes nothing of what is.
+ */
+export function rememberedKinds(discovery: Pick<Discovery, "resolve">): (of: FunctionManifest) => Promise<KnownKinds> {
+  const served = new Map<string, Resource>();
+  const kinds = firstOf(builtInKinds, (apiVersion, kind) => served.get(`${apiVersion} ${kind}`));
+  return async ({ triggers }) => {
+    for (const { apiVersion, kind } of triggers) {
+      if (builtInKinds(apiVersion, kind)) continue;
+      const lookup = await discovery.resolve(apiVersion, kind).catch(() => undefined);
+      if (lookup?.type === "Served") served.set(`${apiVersion} ${kind}`, lookup.resource);
+    }
+    return kinds;
+  };
+}
+
 /** Whichever knows first. */
 export const firstOf =
   (...all: readonly KnownKinds[]): KnownKinds =>

@@ -35,15 +35,21 @@ export function functionRules(
   { namespace }: Pick<RulesOptions, "namespace">,
 ): ScopedRule[] {
   refuseWildcards(manifest);
-  return [
-    ...declaredRules(manifest, namespace),
-    ...manifest.triggers.flatMap((trigger) => eventRules(trigger, kindOf(manifest, trigger, kinds))),
-  ];
+  for (const trigger of manifest.triggers) kindOf(manifest, trigger, kinds);
+  return knownRules(manifest, kinds, { namespace });
 }
 
-/** Of these, what the manifest says in so many words: its permissions, and the objects that its `env` names. */
-export function declaredRules(manifest: FunctionManifest, namespace: string): ScopedRule[] {
-  return [...manifest.permissions.flatMap(permissionRules), ...envRules(manifest, namespace)];
+/** The same as far as it is known: wildcards as somebody grants them by hand, and no Events about a kind whose scope nothing tells. */
+export function knownRules(
+  manifest: FunctionManifest,
+  kinds: KnownKinds,
+  { namespace }: Pick<RulesOptions, "namespace">,
+): ScopedRule[] {
+  const events = manifest.triggers.flatMap((trigger) => {
+    const facts = kinds(trigger.apiVersion, trigger.kind);
+    return facts ? eventRules(trigger, facts) : [];
+  });
+  return [...manifest.permissions.flatMap(permissionRules), ...envRules(manifest, namespace), ...events];
 }
 
 /** What the runtime's account needs for one function: to follow its triggers, and to make tokens of its account. */
@@ -125,7 +131,7 @@ function permissionRules({ apiGroups, resources, resourceNames, namespaces, verb
 }
 
 /** `ctx.events` on the object that fired the handler: the Event lies beside it, that of a cluster-scoped one in `default`. */
-function eventRules({ namespaces }: Trigger, { namespaced }: KindFacts): ScopedRule[] {
+function eventRules({ namespaces }: Trigger, { namespaced }: Pick<KindFacts, "namespaced">): ScopedRule[] {
   const rule = { apiGroups: [""], resources: ["events"], verbs: eventVerbs };
   if (!namespaced) return [{ ...rule, namespace: "default" }];
   return namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...rule, namespace })) : [rule];

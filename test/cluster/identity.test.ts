@@ -11,7 +11,7 @@ import { admin, createNamespace, eventually, removeAtEnd } from "./fixture.ts";
 const { url, ca, token: adminToken } = inject("shared").access;
 const account = "watchfire";
 /** How long a waiting function, a running one and a running watch go unasked, in milliseconds. */
-const looks = [10_000, 10_001] as const;
+const looks = [8_000, 10_001] as const;
 
 const pathOf = ({ apiVersion, kind, metadata }: RbacObject, name = "") => {
   const scope = metadata.namespace === undefined ? "" : `/namespaces/${metadata.namespace}`;
@@ -143,6 +143,51 @@ test("the attempt that met the refusal is tried again as soon as it may, however
   });
   await eventually(target, (last) => last === "a");
   expect(runtime.told("tag")).toEqual(["Added a=1", "Added a=1 redelivered #2"]);
+});
+
+test("a function that may no longer write Events is forbidden, and its events wait", async () => {
+  const { runtime, from, functions, options, report } = await install();
+  const objects = functions.flatMap((manifest) => functionObjects(manifest, builtInKinds, options));
+  await create(objects);
+  await runtime.open();
+  const ready = () =>
+    runtime.sees("it is ready", async () => {
+      runtime.clock.cutShort(...looks);
+      return (await report())?.ready ?? false;
+    });
+  await ready();
+  const ofEvents = kindsOf(objects, "RoleBinding").filter(({ metadata }) => metadata.namespace === from.name);
+  await remove(ofEvents);
+  await runtime.sees("it is forbidden", async () => {
+    runtime.clock.cutShort(...looks);
+    return (await report())?.reason === "Forbidden";
+  });
+  expect((await report())?.message).toContain(`may not create events in namespace "${from.name}"`);
+  await from.make("a");
+  await runtime.sees("the event waits", async () => (await report())?.queued === 1);
+  await create(ofEvents);
+  await ready();
+  await runtime.hears("tag", "Added a=1");
+  expect(await runtime.deadLetters()).toEqual([]);
+});
+
+test("a function that needs no rights yet is forbidden once its account is gone", async () => {
+  const namespace = await createNamespace();
+  const runtime = await Installation.on({ server: url, ca, token: adminToken }, { namespace, account });
+  onTestFinished(() => runtime[Symbol.asyncDispose]());
+  await runtime.define("early", { watch: { apiVersion: "not.installed/v1", kind: "Yet" } });
+  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  await admin.post(accounts, { metadata: { name: "watchfire-early" } });
+  const reason = async () => {
+    runtime.clock.cutShort(...looks);
+    return (await runtime.function("early"))?.reason;
+  };
+  await runtime.open();
+  await runtime.sees("its kind is missing", async () => !["Starting", "Forbidden"].includes((await reason()) ?? ""));
+  await admin.delete(`${accounts}/watchfire-early`);
+  await runtime.sees("it is forbidden", async () => (await reason()) === "Forbidden");
+  await admin.post(accounts, { metadata: { name: "watchfire-early" } });
+  await runtime.sees("it lacks nothing but its kind", async () => (await reason()) !== "Forbidden");
 });
 
 test("a watch that is revoked is told within one look, deletes nothing, and goes on where it was when it is granted", async () => {

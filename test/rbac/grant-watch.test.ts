@@ -1,45 +1,71 @@
 import { expect, onTestFinished, test } from "vitest";
+import { FunctionAccounts } from "../../runtime/access/function-accounts.ts";
+import { Discovery, type Lookup } from "../../runtime/kube/discovery.ts";
 import { GrantWatch } from "../../runtime/rbac/grant-watch.ts";
+import { rememberedKinds } from "../../runtime/rbac/kinds.ts";
 import { apiServer, manifestOf, status } from "../access/api-server.ts";
 import { VirtualClock } from "../virtual-clock.ts";
+import { trigger } from "./trigger.ts";
 
 const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["patch"] };
-const manifest = manifestOf({ permissions: [{ ...rule, namespaces: ["demo"] }] });
+const configMapPatcher = manifestOf({ permissions: [{ ...rule, namespaces: ["demo"] }] });
 
-/** A watch over the function `f`, whose account has what `granted` says; undefined: the API server fails. */
-async function watching() {
-  const grant: { rules: object[] | undefined } = { rules: [rule] };
-  const server = await apiServer(({ path, body }) => {
+/** How often a function is looked at, in milliseconds. */
+const everyMs = 8_000;
+
+interface Review {
+  readonly spec: {
+    readonly namespace?: string;
+    readonly resourceAttributes?: { readonly verb: string; readonly resource: string; readonly namespace?: string };
+  };
+}
+
+/** A watch over a function, whose account has what `grant.rules` says; undefined: the API server fails. */
+async function watching(manifest = configMapPatcher) {
+  const grant: { rules: object[] | undefined; account: boolean } = { rules: [rule], account: true };
+  const server = await apiServer(({ path, headers }) => {
     if (!grant.rules) return status(500, "InternalError");
-    const { spec } = body as { spec: { namespace?: string } };
+    if (path.endsWith("/serviceaccounts/watchfire-f/token")) {
+      if (!grant.account) return status(404, "NotFound");
+      return { body: { spec: { expirationSeconds: 600 }, status: { token: "t" } } };
+    }
+    if (!grant.account && headers.authorization) return status(401, "Unauthorized");
     if (path.endsWith("/selfsubjectrulesreviews")) return { body: { status: { resourceRules: grant.rules } } };
-    return path.endsWith("/selfsubjectaccessreviews") && spec ? { body: { status: { allowed: false } } } : undefined;
+    return path.endsWith("/selfsubjectaccessreviews") ? { body: { status: { allowed: false } } } : undefined;
   });
   const clock = new VirtualClock();
+  const { transport } = server;
   const told: string[] = [];
   const functions = new Map([[manifest.name, manifest]]);
   const grants = new GrantWatch({
-    accounts: { namespace: "wf", transport: () => server.transport },
+    accounts: new FunctionAccounts({ transport, namespace: "wf", account: "watchfire", clock, random: () => 0.5 }),
     functions,
+    kinds: rememberedKinds(new Discovery(transport, clock)),
     clock,
     changed: (name, fault) => told.push(`${name} ${fault?.code ?? "well"}`),
   });
   onTestFinished(() => grants.close());
   /** A round later, looked and at rest. */
-  const round = async (ms = 10_000) => {
+  const round = async (ms = everyMs) => {
     await clock.advance(ms);
     await expect.poll(() => clock.timers).toBe(1);
   };
   const looks = () => server.received.filter(({ path }) => path.endsWith("/selfsubjectrulesreviews")).length;
-  return { clock, grant, grants, functions, told, looks, round };
+  /** What was found missing, one line each: `create events @demo`. */
+  const missed = () =>
+    server.received.flatMap(({ body }) => {
+      const { resourceAttributes: asked } = (body as Review).spec;
+      return asked ? [`${asked.verb} ${asked.resource} @${asked.namespace ?? "*"}`] : [];
+    });
+  return { clock, grant, grants, functions, told, looks, missed, round };
 }
 
-test("a function is looked at every ten seconds, and only what changes is told", async () => {
+test("a function is looked at every eight seconds, and only what changes is told", async () => {
   const { grant, grants, told, looks, round } = await watching();
   await round();
   expect(looks()).toBe(1);
   grant.rules = [];
-  await round(9_999);
+  await round(everyMs - 1);
   expect(looks()).toBe(1);
   await round(1);
   expect(told).toEqual(["f WF_KUBE_FORBIDDEN"]);
@@ -85,4 +111,59 @@ test("one that is gone is forbidden no more", async () => {
   grants.forget("f");
   expect(told).toEqual(["f WF_KUBE_FORBIDDEN", "f well"]);
   expect(grants.fault("f")).toBeUndefined();
+});
+
+test.each([
+  ["in the namespaces named", { namespaces: { type: "names", names: ["a", "b"] } }, ["a", "b"]],
+  ["everywhere, where no namespace is named", {}, ["*"]],
+  ["in `default`, where the objects lie in no namespace", { kind: "Node" }, ["default"]],
+] as const)("the right to write Events is looked at beside the triggers' objects: %s", async (_, of, namespaces) => {
+  const { grant, grants, told, missed, round } = await watching(manifestOf({ triggers: [trigger(of)] }));
+  grant.rules = [];
+  await round();
+  expect(missed()).toEqual(namespaces.flatMap((name) => [`create events @${name}`, `patch events @${name}`]));
+  expect(grants.fault("f")?.message).toContain("may not create events");
+  grant.rules = [{ apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] }];
+  await round();
+  expect(told).toEqual(["f WF_KUBE_FORBIDDEN", "f well"]);
+});
+
+test("a kind that is not installed keeps nothing else from being looked at", async () => {
+  const unknown = trigger({ apiVersion: "my.domain/v1", kind: "MyApp" });
+  const { grant, grants, missed, round } = await watching({ ...configMapPatcher, triggers: [unknown] });
+  await round();
+  expect(grants.fault("f")).toBeUndefined();
+  grant.rules = [];
+  await round();
+  expect(missed()).toEqual(["patch configmaps @demo"]);
+});
+
+test("a function that needs nothing is forbidden within 20 s when its account is gone, and well again when it is back", async () => {
+  const { grant, grants, told, round } = await watching(manifestOf());
+  await round();
+  grant.account = false;
+  await round();
+  await round();
+  expect(grants.fault("f")?.message).toContain("there is no ServiceAccount watchfire-f");
+  grant.account = true;
+  await round();
+  expect(told).toEqual(["f WF_KUBE_FORBIDDEN", "f well"]);
+});
+
+test("of a kind that was served once it is known where its Events lie, also while the API server does not answer", async () => {
+  const resource = { group: "my.domain", version: "v1", plural: "myapps", kind: "MyApp", namespaced: false };
+  const served = { ...resource, verbs: [], subresources: [] };
+  const answers: (() => Promise<Lookup>)[] = [
+    () => Promise.reject(new Error("nobody answers")),
+    async () => ({ type: "NotServed", reason: "not installed" }),
+    async () => ({ type: "Served", resource: served }),
+    () => Promise.reject(new Error("nobody answers")),
+  ];
+  const kindsOf = rememberedKinds({ resolve: () => answers.shift()?.() ?? Promise.reject(new Error("no more")) });
+  const known: unknown[] = [];
+  while (answers.length > 0) {
+    const kinds = await kindsOf(manifestOf({ triggers: [trigger({ apiVersion: "my.domain/v1", kind: "MyApp" })] }));
+    known.push(kinds("my.domain/v1", "MyApp")?.namespaced);
+  }
+  expect(known).toEqual([undefined, undefined, false, false]);
 });

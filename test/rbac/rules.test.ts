@@ -8,16 +8,11 @@ import { rbacObjects } from "../../runtime/rbac/objects.ts";
 import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from "../../runtime/rbac/rules.ts";
 import { needsOf, rulesByNamespace } from "../../runtime/rbac/scoped-rule.ts";
 import { manifestOf } from "../access/api-server.ts";
+import { trigger } from "./trigger.ts";
 
 const options: RulesOptions = { namespace: "wf", account: "watchfire" };
 const kinds: KnownKinds = (apiVersion, kind) =>
   kind === "MyApp" ? { plural: "myapps", namespaced: true } : builtInKinds(apiVersion, kind);
-
-function trigger(more: Partial<Trigger> = {}): Trigger {
-  const standard = { name: "t", apiVersion: "v1", kind: "ConfigMap", namespaces: { type: "all" } } as const;
-  const selection = { labelSelector: "", fieldSelector: "", events: [], changedFields: [], matchConditions: [] };
-  return { ...standard, ...selection, initialEvents: "Deliver", lastBody: "Full", ...more };
-}
 
 /** One line a need: `list configmaps @demo`, `get secrets/slack @wf`, `@*` everywhere. */
 const lines = (rules: Parameters<typeof needsOf>[0]): string[] =>

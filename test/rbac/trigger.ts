@@ -1,0 +1,8 @@
+import type { Trigger } from "../../runtime/manifest/function.ts";
+
+/** A trigger on ConfigMaps everywhere, but for what differs. */
+export function trigger(more: Partial<Trigger> = {}): Trigger {
+  const standard = { name: "t", apiVersion: "v1", kind: "ConfigMap", namespaces: { type: "all" } } as const;
+  const selection = { labelSelector: "", fieldSelector: "", events: [], changedFields: [], matchConditions: [] };
+  return { ...standard, ...selection, initialEvents: "Deliver", lastBody: "Full", ...more };
+}
