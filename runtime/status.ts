@@ -1,8 +1,9 @@
 import type { Deployment, Trouble } from "./deployment.ts";
 import type { FunctionStatus } from "./dispatch/function-dispatch.ts";
-import { errorCodes } from "./errors.ts";
+import { type ErrorCode, errorCodes } from "./errors.ts";
 import type { FunctionManifest, Trigger } from "./manifest/function.ts";
 import type { RejectedFunction } from "./manifest/load.ts";
+import { type Reason, reasonOfCode, reasonOfState } from "./reason.ts";
 import type { FunctionState } from "./sandbox/hosted-function.host.ts";
 import type { SourceStatus } from "./watch/observer.ts";
 import { sourceKey } from "./watch/source-spec.ts";
@@ -10,11 +11,13 @@ import { sourceKey } from "./watch/source-spec.ts";
 /** One function on the status page. */
 export interface FunctionReport {
   readonly name: string;
-  /** It runs, and has caught up with its first list. */
+  /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
   readonly ready: boolean;
-  /** The code of what is wrong, and the same in words; absent where nothing is. With `ready`: an older version runs. */
-  readonly reason?: string;
+  /** What is wrong, in one word and in words; absent where nothing is. */
+  readonly reason?: Reason;
   readonly message?: string;
+  /** The code of the failure that it comes from, where it comes from one. */
+  readonly code?: ErrorCode;
   readonly deadLetters: number;
   /** Age of the oldest event that is not done. */
   readonly lagSeconds: number;
@@ -43,7 +46,13 @@ export interface Status {
   /** Why positions cannot be saved, while that is so; no handler starts meanwhile. */
   readonly checkpoint?: { readonly reason: string; readonly message: string };
   readonly functions: readonly FunctionReport[];
-  readonly sources: readonly (SourceStatus | StandbySource)[];
+  readonly sources: readonly (SourceReport | StandbySource)[];
+}
+
+/** One list and watch. */
+export interface SourceReport extends SourceStatus {
+  /** Why it is not read; absent where it is. */
+  readonly reason?: Reason;
 }
 
 /** What a standby would watch. */
@@ -92,7 +101,10 @@ export function describeStatus(parts: StatusParts): Status {
     role,
     ...(checkpoint && { checkpoint: { reason: checkpoint.code, message: checkpoint.message } }),
     functions: [...running, ...refused],
-    sources: parts.sources,
+    sources: parts.sources.map((source) => {
+      const reason = reasonOfState(source.state);
+      return reason ? { ...source, reason } : source;
+    }),
   };
 }
 
@@ -111,7 +123,7 @@ export function describeStandby(
       ...manifests.map(({ name, triggers }) => ({
         name,
         ready: false,
-        reason: "Standby",
+        reason: "Standby" as const,
         message,
         ...nothingYet,
         triggers: triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
@@ -127,14 +139,18 @@ function standbySources({ apiVersion, kind, namespaces }: Trigger): StandbySourc
   return namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...source, namespace })) : [source];
 }
 
-const describeRefused = ({ name, file, faults }: RejectedFunction): FunctionReport => ({
-  name: name ?? file,
-  ready: false,
-  reason: faults[0]?.code ?? "WF_RUNTIME_INTERNAL",
-  message: faults.map((fault) => fault.message).join("\n"),
-  ...nothingYet,
-  triggers: [],
-});
+function describeRefused({ name, file, faults }: RejectedFunction): FunctionReport {
+  const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
+  return {
+    name: name ?? file,
+    ready: false,
+    reason: reasonOfCode(code),
+    code,
+    message: faults.map((fault) => fault.message).join("\n"),
+    ...nothingYet,
+    triggers: [],
+  };
+}
 
 /**
  * Whether every function that can run has a first list of each of its sources, or that source says why it cannot list.
@@ -175,12 +191,15 @@ function describeFunction(
     };
   });
   const lacking = forbidden(name);
-  const trouble = troubleOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), refusal, triggers);
+  const trouble =
+    stopOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), triggers) ??
+    (deployment.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
+  const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers);
   const { lastEvent } = counts ?? {};
   return {
     name,
-    ready: state.type === "running" && !lacking && deployment.behind.length === 0,
-    ...(trouble && { reason: trouble.reason, message: redact(name, trouble.message) }),
+    ready: trouble === undefined,
+    ...(said && { ...said, message: redact(name, said.message) }),
     ...(counts ? pick(counts) : nothingYet),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     triggers,
@@ -197,24 +216,39 @@ const pick = ({ deadLetters, lagSeconds, queued, inFlight, spilled, blockedLanes
   failures,
 });
 
-function troubleOf(
+type Said = Required<Pick<FunctionReport, "reason" | "message">> & Pick<FunctionReport, "code">;
+
+const catchingUp: Said = { reason: "CatchingUp", message: "its first lists are being read" };
+
+/** Why it takes no events, or not as it should. */
+function stopOf(
   state: Deployment["state"],
   sandbox: FunctionState | undefined,
-  refusal: Deployment["refusal"],
   triggers: FunctionReport["triggers"],
-): { reason: string; message: string } | undefined {
+): Said | undefined {
   if (state.type === "starting") return { reason: "Starting", message: "it is being built and loaded" };
   if (state.type !== "running") {
     const { code, message } = state.fault;
-    return { reason: code === "WF_KUBE_FORBIDDEN" ? "Forbidden" : code, message };
+    return { reason: reasonOfCode(code), code, message };
   }
   if (sandbox?.state === "failed") return { reason: "LoadFailed", message: sandbox.detail };
   if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
-  if (refusal) {
-    return { reason: refusal.code, message: `the change is refused, the old version runs on: ${refusal.message}` };
-  }
-  const bad = triggers.find((trigger) => explained.has(trigger.state) || trigger.state === "backoff");
-  if (!bad) return undefined;
-  const reason = bad.state === "forbidden" ? "Forbidden" : bad.state;
-  return { reason, message: bad.message ?? `the trigger ${bad.name} is in state ${bad.state}` };
+  return triggerTrouble(triggers.find(({ state }) => explained.has(state)));
+}
+
+/** That its newest files are not what runs. */
+function refusalOf(refusal: Deployment["refusal"]): Said | undefined {
+  if (!refusal) return undefined;
+  const { code, message } = refusal;
+  return { reason: "ChangeRefused", code, message: `the change is refused, the old version runs on: ${message}` };
+}
+
+/** That the API server is away: for a function that had caught up a moment's trouble. */
+const backingOff = (triggers: FunctionReport["triggers"]): Said | undefined =>
+  triggerTrouble(triggers.find(({ state }) => state === "backoff"));
+
+function triggerTrouble(trigger: FunctionReport["triggers"][number] | undefined): Said | undefined {
+  const reason = trigger && reasonOfState(trigger.state);
+  if (!reason) return undefined;
+  return { reason, message: trigger.message ?? `the trigger ${trigger.name} is in state ${trigger.state}` };
 }

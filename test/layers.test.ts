@@ -31,6 +31,7 @@ const order = [
   "positions.ts",
   "rooms.ts",
   "deployment.ts",
+  "reason.ts",
   "status.ts",
   "function-status",
   "runtime.ts",

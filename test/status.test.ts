@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
-import type { Deployment, DeploymentState } from "../runtime/deployment.ts";
+import type { Deployment, DeploymentState, Trouble } from "../runtime/deployment.ts";
 import type { ErrorCode } from "../runtime/errors.ts";
-import { isSettled } from "../runtime/status.ts";
+import { statusOf } from "../runtime/function-status/function-object.ts";
+import type { FunctionState } from "../runtime/sandbox/hosted-function.host.ts";
+import { describeStatus, isSettled, type StatusParts } from "../runtime/status.ts";
+import type { SourceState, SourceStatus } from "../runtime/watch/observer.ts";
+import { sourceKey } from "../runtime/watch/source-spec.ts";
+import { manifestOf } from "./access/api-server.ts";
+import { trigger } from "./rbac/trigger.ts";
 
 /** Whether a runtime is ready whose functions were disabled with these codes. */
 function isReadyWith(...codes: readonly ErrorCode[]): boolean {
@@ -20,4 +26,115 @@ test("a function's own faults, and a fault of one among others, keep nobody from
   expect(isReadyWith("WF_BUNDLE_SYNTAX")).toBe(true);
   expect(isReadyWith("WF_BUNDLE_SYNTAX", "WF_RUNTIME_INTERNAL")).toBe(true);
   expect(isReadyWith()).toBe(true);
+});
+
+const fault = (code: ErrorCode): Trouble => ({ code, message: `${code}: why` });
+
+/** What befalls a function that runs and has caught up with two namespaces. */
+interface Case {
+  readonly state?: DeploymentState;
+  readonly sandbox?: FunctionState["state"];
+  readonly lacks?: boolean;
+  readonly refusal?: ErrorCode;
+  /** Of its two sources. */
+  readonly sources?: readonly [SourceState, SourceState];
+  readonly behind?: boolean;
+}
+
+function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: Case) {
+  const names = ["a", "b"];
+  const watched = trigger({ namespaces: { type: "names", names } });
+  const sources = names.map((namespace, index): SourceStatus => {
+    const at = more.sources?.[index] ?? "watching";
+    const of = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: "", fieldSelector: "" };
+    return { ...of, state: at, cause: at === "missing" ? "not_served" : undefined, subscribers: 1, reconnects: 0 };
+  });
+  const keys = sources.map((source) => sourceKey(source));
+  const deployment = {
+    name: "f",
+    state,
+    manifest: manifestOf({ triggers: [watched] }),
+    refusal: more.refusal && fault(more.refusal),
+    behind: more.behind ? keys : [],
+    sources: () => keys,
+  } satisfies Partial<Deployment>;
+  const parts = {
+    role: "active",
+    checkpoint: undefined,
+    deployments: [deployment as unknown as Deployment],
+    rejected: [],
+    dispatch: [],
+    sandbox: () => ({ state: sandbox, detail: "why", kills: 0 }),
+    sources,
+    redact: (_: string, text: string) => text,
+    forbidden: () => (more.lacks ? fault("WF_KUBE_FORBIDDEN") : undefined),
+  } satisfies StatusParts;
+  return describeStatus(parts);
+}
+
+test.each<[string, Case, string]>([
+  ["that runs", {}, "ready"],
+  ["that is being built", { state: { type: "starting" } }, "Starting"],
+  ["whose lists are being read", { behind: true }, "CatchingUp"],
+  ["whose account lacks something", { lacks: true }, "Forbidden WF_KUBE_FORBIDDEN"],
+  [
+    "that waits for its rights",
+    { state: { type: "waiting", fault: fault("WF_KUBE_FORBIDDEN") } },
+    "Forbidden WF_KUBE_FORBIDDEN",
+  ],
+  [
+    "that waits for a Secret",
+    { state: { type: "waiting", fault: fault("WF_ACCESS_ENV") } },
+    "EnvironmentMissing WF_ACCESS_ENV",
+  ],
+  [
+    "whose code does not build",
+    { state: { type: "disabled", fault: fault("WF_BUNDLE_SYNTAX") } },
+    "BuildFailed WF_BUNDLE_SYNTAX",
+  ],
+  [
+    "whose code does not load",
+    { state: { type: "disabled", fault: fault("WF_SANDBOX_LOAD") } },
+    "LoadFailed WF_SANDBOX_LOAD",
+  ],
+  [
+    "that we failed",
+    { state: { type: "disabled", fault: fault("WF_RUNTIME_INTERNAL") } },
+    "InternalError WF_RUNTIME_INTERNAL",
+  ],
+  ["whose code does not load again", { sandbox: "failed" }, "LoadFailed"],
+  ["in quarantine", { sandbox: "quarantined" }, "Quarantined"],
+  ["all of whose watches are revoked", { sources: ["forbidden", "forbidden"] }, "Forbidden"],
+  ["one of whose watches is revoked", { sources: ["watching", "forbidden"] }, "Forbidden"],
+  ["whose kind was removed", { sources: ["missing", "missing"] }, "KindMissing"],
+  ["that cannot be watched for", { sources: ["degraded", "watching"] }, "Degraded"],
+  ["that cannot list yet", { behind: true, sources: ["backoff", "watching"] }, "Unreachable"],
+  ["whose API server is away for a moment", { sources: ["backoff", "backoff"] }, "ready Unreachable"],
+  ["whose change is refused", { refusal: "WF_BUNDLE_SYNTAX" }, "ready ChangeRefused WF_BUNDLE_SYNTAX"],
+  ["whose change asks for too much", { refusal: "WF_KUBE_FORBIDDEN" }, "ready ChangeRefused WF_KUBE_FORBIDDEN"],
+  [
+    "whose change is refused, and its watch revoked",
+    { refusal: "WF_BUNDLE_SYNTAX", sources: ["forbidden", "watching"] },
+    "Forbidden",
+  ],
+])("/status and the Function object say the same of a function %s", (_, of, said) => {
+  const [report] = statusIn(of).functions;
+  if (!report) throw new Error("it is not on the status page");
+  const { ready, reason, code } = report;
+  expect([ready ? "ready" : [], reason ?? [], code ?? []].flat().join(" ")).toBe(said);
+  expect(report.message === undefined).toBe(reason === undefined);
+  const object = statusOf(report, [], 0);
+  const condition = object.conditions.find(({ type }) => type === "Ready");
+  expect(object.reason ?? undefined).toBe(reason);
+  expect(condition?.status === "True").toBe(ready);
+  if (!ready) expect(condition?.reason).toBe(reason);
+});
+
+test("a source says in the same words why it is not read, and beside them its own", () => {
+  const { sources } = statusIn({ sources: ["missing", "watching"] });
+  expect(sources).toMatchObject([
+    { state: "missing", reason: "KindMissing", cause: "not_served" },
+    { state: "watching" },
+  ]);
+  expect(sources[1]).not.toHaveProperty("reason");
 });

@@ -164,7 +164,7 @@ function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string): Banner
       triggers.flatMap((trigger) => (trigger.state === "missing" ? `${name}/${trigger.name}` : [])),
     ),
   );
-  const faulty = functions.filter(({ reason }) => reason?.startsWith("WF_"));
+  const faulty = functions.filter(({ code }) => code !== undefined);
   const kubectl = cluster.kubeconfig === undefined ? "kubectl" : `kubectl --kubeconfig ${cluster.kubeconfig}`;
   return {
     version,

@@ -1,4 +1,5 @@
 import type { Origin } from "../deployed/function-source.ts";
+import { type Reason, reasonOfCode, reasonOfState } from "../reason.ts";
 import type { FunctionReport } from "../status.ts";
 
 /** A condition as Kubernetes has them (metav1.Condition). */
@@ -34,25 +35,8 @@ export interface FunctionObjectStatus {
 /** Above a page nobody reads on, and the definition allows 32 KiB. */
 const messageLimit = 2048;
 
-/** What a reason of /status is called here; in CamelCase, as the conditions of other kinds. */
-const reasons: readonly (readonly [RegExp, string])[] = [
-  [/^missing$/, "KindMissing"],
-  [/^forbidden$|^WF_KUBE_FORBIDDEN$/, "Forbidden"],
-  [/^backoff$/, "Unreachable"],
-  [/^degraded$/, "Degraded"],
-  [/^WF_BUNDLE_|^WF_SANDBOX_LOAD|^LoadFailed$/, "BuildFailed"],
-  [/^WF_MANIFEST_|^WF_FILTER_/, "ManifestRefused"],
-  [/^WF_DEPLOYED_/, "DeploymentDamaged"],
-  [/^WF_ACCESS_ENV$/, "EnvironmentMissing"],
-];
-
-const reasonOf = (reason: string): string => reasons.find(([pattern]) => pattern.test(reason))?.[1] ?? reason;
-
 /** Reasons for which nothing of the function's newest version can be loaded. */
-const unbuilt: ReadonlySet<string> = new Set(["BuildFailed", "ManifestRefused", "DeploymentDamaged"]);
-
-/** Reasons for which it takes no events although its sources are read. */
-const halted: ReadonlySet<string> = new Set(["BuildFailed", "Quarantined", "Forbidden"]);
+const unbuilt: ReadonlySet<Reason> = new Set(["BuildFailed", "LoadFailed", "ManifestRefused", "DeploymentDamaged"]);
 
 export function specOf(account: string, origin: Origin): FunctionSpec {
   const source =
@@ -74,7 +58,7 @@ export function statusOf(report: FunctionReport, before: readonly Condition[], n
     failures: report.failures,
     deadLetters: report.deadLetters,
     queued: report.queued + report.inFlight + report.spilled,
-    reason: report.reason === undefined ? null : reasonOf(report.reason),
+    reason: report.reason ?? null,
     message: message ?? null,
     triggers: report.triggers.map(({ message: why, ...rest }) => ({
       ...rest,
@@ -92,35 +76,33 @@ export function statusOf(report: FunctionReport, before: readonly Condition[], n
 const timeOf = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
 
 function conditionsOf(report: FunctionReport, message: string): Omit<Condition, "lastTransitionTime">[] {
-  const reason = report.reason === undefined ? undefined : reasonOf(report.reason);
-  const starting = reason === "Starting";
+  const { ready, reason, code } = report;
+  // Of a change that is refused: what is wrong with it.
+  const fault = reason === "ChangeRefused" && code ? reasonOfCode(code) : reason;
   const because = (type: Condition["type"], why: string) => ({ type, status: "False" as const, reason: why, message });
   const holds = (type: Condition["type"], why: string) =>
-    starting
-      ? { type, status: "Unknown" as const, reason: "Starting", message }
+    reason === "Starting"
+      ? { type, status: "Unknown" as const, reason, message }
       : { type, status: "True" as const, reason: why, message: "" };
-  const ready = report.ready && !(reason !== undefined && halted.has(reason) && !runsOn(report));
   const forbidden = report.triggers.find(({ state }) => state === "forbidden");
   return [
     ready ? holds("Ready", "Running") : because("Ready", reason ?? "CatchingUp"),
-    reason !== undefined && unbuilt.has(reason) ? because("Built", reason) : holds("Built", "Built"),
-    reason === "Forbidden" || forbidden
+    fault !== undefined && unbuilt.has(fault) ? because("Built", fault) : holds("Built", "Built"),
+    fault === "Forbidden" || forbidden
       ? { ...because("Permitted", "Forbidden"), message: forbidden?.message?.slice(0, messageLimit) ?? message }
       : holds("Permitted", "Granted"),
     watching(report),
   ];
 }
 
-/** A refused change leaves the version before running: /status then has a code and is ready all the same. */
-const runsOn = ({ ready, reason = "" }: FunctionReport): boolean => ready && reason.startsWith("WF_");
-
 /** The worst of its triggers' states. */
 function watching({ triggers }: FunctionReport): Omit<Condition, "lastTransitionTime"> {
   for (const state of ["missing", "forbidden", "degraded", "backoff"]) {
     const bad = triggers.find((trigger) => trigger.state === state);
-    if (!bad) continue;
+    const reason = bad && reasonOfState(state);
+    if (!reason) continue;
     const message = (bad.message ?? `the trigger ${bad.name} is in state ${state}`).slice(0, messageLimit);
-    return { type: "Watching", status: "False", reason: reasonOf(state), message };
+    return { type: "Watching", status: "False", reason, message };
   }
   const all = triggers.length > 0 && triggers.every(({ state }) => state === "watching");
   return all

@@ -27,8 +27,8 @@ export interface SourceStatus {
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   readonly state: SourceState;
-  /** A short name for why it is in that state: `Forbidden`, `oversize`; absent where nothing is wrong. */
-  readonly reason?: string | undefined;
+  /** A short name for why it is in that state, as the log has it: `not_served`, `oversize`; absent where nothing is wrong. */
+  readonly cause?: string | undefined;
   /** The same in words. */
   readonly message?: string | undefined;
   /** Up to where everything was received. */

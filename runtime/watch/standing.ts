@@ -61,7 +61,7 @@ export class Standing {
       labelSelector,
       fieldSelector,
       state: this.current,
-      reason: this.reason.cause,
+      cause: this.reason.cause,
       message: this.reason.message,
       resourceVersion: this.received,
       lastByteAgeMs: age(lastByteAt),

@@ -29,7 +29,7 @@ test("a change of the folder is one line that says what came of it", async () =>
   write(join(functions, "guest", "function.yaml"), manifest("guest", "  colour: red"));
   expect(await lines(/WF_MANIFEST_UNKNOWN_FIELD/)).toEqual(["guest  change refused, the old version runs on"]);
   const refused = await functionNamed("guest");
-  expect(refused).toMatchObject({ ready: true, reason: "WF_MANIFEST_UNKNOWN_FIELD" });
+  expect(refused).toMatchObject({ ready: true, reason: "ChangeRefused", code: "WF_MANIFEST_UNKNOWN_FIELD" });
   expect(refused?.message).toMatch(/the old version runs on: WF_MANIFEST_UNKNOWN_FIELD .*function\.yaml:8:3/);
 
   write(join(functions, "guest", "function.yaml"), manifest("guest"));
@@ -38,7 +38,11 @@ test("a change of the folder is one line that says what came of it", async () =>
 
   write(join(functions, "guest", "handler.ts"), "export default () => {");
   expect(await lines(/WF_BUNDLE_SYNTAX/)).toEqual(["guest  change refused, the old version runs on"]);
-  expect(await functionNamed("guest")).toMatchObject({ ready: true, reason: "WF_BUNDLE_SYNTAX" });
+  expect(await functionNamed("guest")).toMatchObject({
+    ready: true,
+    reason: "ChangeRefused",
+    code: "WF_BUNDLE_SYNTAX",
+  });
 
   define(functions, "broken", "export default 3;");
   expect(await lines(/WF_BUNDLE_NO_HANDLER/)).toEqual(["broken  function disabled"]);

@@ -104,7 +104,7 @@ test("at a start each deployed function stands alone: one whose ConfigMap is gon
   await admin.delete(`${configMaps}/${(await site.configMapOf("lost")).metadata.name}`);
   const runtime = await site.install();
   await runtime.start();
-  expect((await runtime.function("lost"))?.reason).toBe("WF_DEPLOYED_DAMAGED");
+  expect((await runtime.function("lost"))?.code).toBe("WF_DEPLOYED_DAMAGED");
   expect((await runtime.function("stays"))?.ready).toBe(true);
   expect(await site.deploy()).toEqual({ lost: "restored", stays: "unchanged" });
   await runtime.sees("the lost one runs", async () => (await runtime.function("lost"))?.ready === true);
@@ -153,7 +153,7 @@ test("a ConfigMap that does not hold what the index says is not run", async () =
   const runtime = await site.install();
   await runtime.start();
   const report = await runtime.function("greet");
-  expect([report?.reason, report?.message]).toEqual([
+  expect([report?.code, report?.message]).toEqual([
     "WF_DEPLOYED_DAMAGED",
     expect.stringContaining("does not hold what was deployed"),
   ]);
@@ -183,7 +183,7 @@ test("a deployed manifest that this runtime refuses leaves the version before ru
   await site.setIndex({ version: 1, functions: [{ name: "greet", configMap: name, sha256: hash.digest("hex") }] });
   await runtime.sees(
     "it is refused",
-    async () => (await runtime.function("greet"))?.reason === "WF_MANIFEST_UNKNOWN_FIELD",
+    async () => (await runtime.function("greet"))?.code === "WF_MANIFEST_UNKNOWN_FIELD",
   );
   await team.make("a");
   await runtime.hears("greet", 1);

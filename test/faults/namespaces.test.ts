@@ -124,7 +124,7 @@ test("one empty list of a label's namespaces deletes nothing, and says what it w
   await it.namespaces(2, listed(20));
   await it.doubts();
   const source = it.fixture.watches.status().find(({ kind }) => kind === "Namespace");
-  expect([source?.state, source?.reason, source?.message]).toEqual([
+  expect([source?.state, source?.cause, source?.message]).toEqual([
     "backoff",
     "doubt",
     expect.stringContaining("most of what is known would be gone"),

@@ -170,7 +170,7 @@ test("a refusal for want of rights deletes nothing and is tried again within a m
   const { delayMs = 0, message } = await fixture.observer.entered("forbidden");
   expect(message).toContain("cannot watch");
   expect(delayMs).toBe(30_000);
-  expect(fixture.watches.status()[0]).toMatchObject({ state: "forbidden", reason: "Forbidden", resourceVersion: "5" });
+  expect(fixture.watches.status()[0]).toMatchObject({ state: "forbidden", cause: "Forbidden", resourceVersion: "5" });
   await fixture.clock.advance(delayMs);
   (await fixture.server.request(isPlainWatch, 2)).stream().lines(event("ADDED", configMap("a", 6)));
   await subscriber.saw("Added a 6");

@@ -32,12 +32,13 @@ test("a function that runs says so in every condition", () => {
   ]);
 });
 
-const stopped = { ready: false, message: "why" };
+const stopped = { ready: false, message: "why" } as const;
+const refused = { ready: true, message: "why", reason: "ChangeRefused" } as const;
 
-test.each([
+test.each<[string, Partial<FunctionReport>, string]>([
   [
     "a kind that is not installed",
-    { ...stopped, reason: "missing", triggers: [{ ...trigger, state: "missing" }] },
+    { ...stopped, reason: "KindMissing", triggers: [{ ...trigger, state: "missing" }] },
     "Ready=False/KindMissing Watching=False/KindMissing",
   ],
   [
@@ -52,33 +53,30 @@ test.each([
   ],
   [
     "code that cannot be built",
-    { ...stopped, reason: "WF_BUNDLE_SYNTAX" },
+    { ...stopped, reason: "BuildFailed", code: "WF_BUNDLE_SYNTAX" },
     "Ready=False/BuildFailed Built=False/BuildFailed",
   ],
   [
     "code that fails as it is loaded",
-    { ready: true, message: "why", reason: "LoadFailed" },
-    "Ready=False/BuildFailed Built=False/BuildFailed",
+    { ...stopped, reason: "LoadFailed" },
+    "Ready=False/LoadFailed Built=False/LoadFailed",
   ],
-  [
-    "a change that is refused while the version before runs on",
-    { ready: true, message: "why", reason: "WF_BUNDLE_SYNTAX" },
-    "Built=False/BuildFailed",
-  ],
+  ["a change that cannot be built", { ...refused, code: "WF_BUNDLE_SYNTAX" }, "Built=False/BuildFailed"],
+  ["a change that asks for rights it has not", { ...refused, code: "WF_KUBE_FORBIDDEN" }, "Permitted=False/Forbidden"],
   [
     "a manifest that is refused",
-    { ...stopped, reason: "WF_MANIFEST_SYNTAX" },
+    { ...stopped, reason: "ManifestRefused" },
     "Ready=False/ManifestRefused Built=False/ManifestRefused",
   ],
   [
     "a deployment that is damaged",
-    { ...stopped, reason: "WF_DEPLOYED_DAMAGED" },
+    { ...stopped, reason: "DeploymentDamaged" },
     "Ready=False/DeploymentDamaged Built=False/DeploymentDamaged",
   ],
-  ["a function in quarantine", { ready: true, message: "why", reason: "Quarantined" }, "Ready=False/Quarantined"],
+  ["a function in quarantine", { ...stopped, reason: "Quarantined" }, "Ready=False/Quarantined"],
   [
     "an API server that does not answer for a moment",
-    { ready: true, message: "why", reason: "backoff", triggers: [{ ...trigger, state: "backoff" }] },
+    { ready: true, message: "why", reason: "Unreachable", triggers: [{ ...trigger, state: "backoff" }] },
     "Watching=False/Unreachable",
   ],
 ])("%s is named in the conditions it concerns, and in no other", (_, state, wrong) => {
@@ -88,7 +86,7 @@ test.each([
 test("a condition's time is when its status changed, not when it was last written", () => {
   const first = statusOf(report(), [], noon);
   const later = statusOf(
-    report({ ready: false, reason: "WF_BUNDLE_SYNTAX", message: "why" }),
+    report({ ready: false, reason: "BuildFailed", message: "why" }),
     first.conditions,
     noon + 60_000,
   );

@@ -65,7 +65,7 @@ test("a kind that is not installed holds nobody up; it is watched once installed
   await runtime.hears("others", "Added b=1");
   expect(await runtime.function("widgets")).toMatchObject({
     ready: false,
-    reason: "missing",
+    reason: "KindMissing",
     message: expect.stringContaining(`${group}/v1`),
     triggers: [{ apiVersion: `${group}/v1`, kind: "Widget", state: "missing" }],
   });

@@ -12,7 +12,7 @@ test("a function that waits for its Secret holds up no reload, and runs at once 
   await runtime.reload();
   await team.make("a");
   await runtime.hears("other", 1);
-  expect((await runtime.function("waiting"))?.reason).toBe("WF_ACCESS_ENV");
+  expect((await runtime.function("waiting"))?.code).toBe("WF_ACCESS_ENV");
   await runtime.define("waiting", { watch: team.watch() });
   await runtime.reload();
   await runtime.hears("waiting", 1);
@@ -25,7 +25,7 @@ test("a function that waits for its Secret runs once the Secret is there", async
   await runtime.define("waiting", { watch: team.watch(), spec: { env: secretEnv(secret) } });
   await runtime.start();
   await team.make("a");
-  await runtime.sees("it waits", async () => (await runtime.function("waiting"))?.reason === "WF_ACCESS_ENV");
+  await runtime.sees("it waits", async () => (await runtime.function("waiting"))?.code === "WF_ACCESS_ENV");
   await admin.post("/api/v1/namespaces/default/secrets", {
     metadata: { name: secret },
     data: { token: Buffer.from("s3cr3t").toString("base64") },
@@ -47,7 +47,11 @@ test("code that cannot be loaded leaves the old running, with its triggers", asy
   await runtime.reload();
   await team.make("a");
   await runtime.hears("follower", "Added a=1");
-  expect(await runtime.function("follower")).toMatchObject({ ready: true, reason: "WF_SANDBOX_LOAD" });
+  expect(await runtime.function("follower")).toMatchObject({
+    ready: true,
+    reason: "ChangeRefused",
+    code: "WF_SANDBOX_LOAD",
+  });
   await runtime.define("follower", { watch: other.watch() });
   await runtime.reload();
   await other.make("b");
@@ -101,7 +105,10 @@ test("a runtime is not ready while one of its sources cannot be listed and keeps
   };
   await runtime.define("follower", { watch: team.watch() });
   await runtime.open();
-  await runtime.sees("its source backs off", async () => (await runtime.function("follower"))?.reason === "backoff");
+  await runtime.sees(
+    "its source backs off",
+    async () => (await runtime.function("follower"))?.reason === "Unreachable",
+  );
   expect((await fetch(`${runtime.url}/readyz`)).status).toBe(503);
   transport.request = request;
   await runtime.sees("it is ready", async () => (await fetch(`${runtime.url}/readyz`)).ok);
