@@ -11,7 +11,14 @@ export function schemaOf(values: readonly Value[]): object {
 
 function group(values: readonly Value[]): object {
   const properties = Object.fromEntries(values.map((value) => [value.name, property(value)]));
-  return { type: "object", additionalProperties: false, properties };
+  const required = values.filter(isNeeded).map(({ name }) => name);
+  return { type: "object", additionalProperties: false, ...(required.length > 0 && { required }), properties };
+}
+
+/** Helm takes away a value that is set to null: where empty means something, that is then meant. */
+function isNeeded({ default: value, children }: Value): boolean {
+  if (children) return true;
+  return Array.isArray(value) ? value.length > 0 : typeof value !== "object" && Boolean(value);
 }
 
 function property({ description, schema, default: value, children }: Value): object {

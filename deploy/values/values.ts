@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isMap, isScalar, type Pair, parseDocument, type Scalar, type YAMLMap } from "yaml";
 import { z } from "zod";
+import { type Form, formOf } from "./forms.ts";
 
 export const chart = join(import.meta.dirname, "../chart");
 
@@ -10,8 +11,8 @@ export interface Value {
   readonly name: string;
   /** The comment's prose, on one line; empty where there is none. */
   readonly description: string;
-  /** What a line `@schema {…}` of the comment adds to the value's JSON Schema. */
-  readonly schema: Readonly<Record<string, unknown>>;
+  /** What a line `@schema {…}` of the comment adds to the value's JSON Schema, the form that it names included. */
+  readonly schema: Form;
   readonly default: unknown;
   /** Of a group of values; absent where the value is given whole. */
   readonly children?: readonly Value[];
@@ -19,7 +20,10 @@ export interface Value {
 
 const marker = "@schema";
 
-/** The values in the file's order. Throws where a `@schema` line is no JSON object. */
+/** `{"form": NAME}` stands for the form of that name, for a list's items as well. */
+const said = z.looseObject({ form: z.string().optional(), items: z.record(z.string(), z.unknown()).optional() });
+
+/** The values in the file's order. Throws where a `@schema` line is no JSON object, or names no form. */
 export function readValues(text = readFileSync(join(chart, "values.yaml"), "utf8")): Value[] {
   const document = parseDocument(text);
   if (document.errors[0]) throw document.errors[0];
@@ -35,7 +39,7 @@ function valuesOf(map: YAMLMap): Value[] {
     // An empty line ends what is said about something else, such as the file.
     const lines = (comment.split(/\n\s*\n/).at(-1) ?? "").split("\n").map((line) => line.trim());
     const annotation = lines.find((line) => line.startsWith(marker))?.slice(marker.length);
-    const schema = annotation === undefined ? {} : z.record(z.string(), z.unknown()).parse(JSON.parse(annotation));
+    const schema = annotation === undefined ? {} : written(JSON.parse(annotation));
     const isGroup = isMap(value) && value.items.length > 0 && schema.additionalProperties === undefined;
     return {
       name: key.value,
@@ -48,4 +52,9 @@ function valuesOf(map: YAMLMap): Value[] {
       ...(isGroup && { children: valuesOf(value) }),
     };
   });
+}
+
+function written(annotation: unknown): Form {
+  const { form, items, ...rest } = said.parse(annotation);
+  return { ...(form !== undefined && formOf(form)), ...rest, ...(items && { items: written(items) }) };
 }

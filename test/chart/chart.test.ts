@@ -77,8 +77,77 @@ describe("values", () => {
     ["replicas=2,store.type=sqlite", "store"],
     ["serviceAccount.create=false", "serviceAccount.name"],
     ["executor.resources.limits.memory=null", "executor.resources.limits.memory"],
+    ["executor.resources=null", "executor.resources.limits.memory"],
+    ["executor.resources.limits.memory=0", "executor.resources.limits.memory"],
+    ["executor.seccompProfile.type=Localhost", "localhostProfile"],
+    ["executor.seccompProfile.localhostProfile=unix-only.json", "localhostProfile"],
+    ["executor.seccompProfile.type=Unconfined", "'RuntimeDefault', 'Localhost'"],
+    ["extraObjects={some text}", "extraObjects[0]"],
+    ["persistence.size=big", "/persistence/size"],
+    ["persistence.emptyDirSizeLimit=-1Gi", "/persistence/emptyDirSizeLimit"],
+    ["resources.requests.cpu=much", "/resources/requests/cpu"],
+    ["networkPolicy.apiServer.cidrs={10.0.0.256/32}", "/networkPolicy/apiServer/cidrs/0"],
+    ["networkPolicy.extraEgress[0].to[0].ipBlock.cidr=fd00::1", "/networkPolicy/extraEgress/0/to/0/ipBlock/cidr"],
+    ["image.tag=a/b", "/image/tag"],
+    ["serviceMonitor.interval=often", "/serviceMonitor/interval"],
   ])("%s alone is refused with a hint", async (set, hint) => {
     await expect(render("--set", set)).rejects.toThrow(hint);
+  });
+
+  test.each([
+    ["podSecurityContext.fsgroup=1", "/podSecurityContext': additional properties 'fsgroup'"],
+    ["podSecurityContext.seccompProfile.kind=x", "/podSecurityContext/seccompProfile': additional properties 'kind'"],
+    [
+      "securityContext.readOnlyRootFileSystem=true",
+      "/securityContext': additional properties 'readOnlyRootFileSystem'",
+    ],
+    ["securityContext.capabilities.dropped={ALL}", "/securityContext/capabilities': additional properties 'dropped'"],
+    ["executor.seccompProfile.profile=x", "/executor/seccompProfile': additional properties 'profile'"],
+    ["executor.resources.limit.memory=1Gi", "/executor/resources': additional properties 'limit'"],
+    ["tolerations[0].keys=x", "/tolerations/0': additional properties 'keys'"],
+  ])("%s is refused, since Kubernetes has no such field", async (set, hint) => {
+    await expect(render("--set", set)).rejects.toThrow(hint);
+  });
+
+  test.each([
+    ["--set", "image.tag=1", "1"],
+    ["--set", "image.tag=0", "0"],
+    ["--set", "image.tag=20261121102030", "20261121102030"],
+    ["--set", "image.tag=1e10", "1e10"],
+    ["--set", "image.tag=1.10", "1.10"],
+    ["--set-json", "image.tag=20261121102030", "20261121102030"],
+    ["--set", "image.tag=", "0.1.0"],
+    ["--set", "image.tag=null", "0.1.0"],
+  ])("%s %s is the image's tag %s", async (flag, set, tag) => {
+    expect(containers(await render(flag, set))).toMatchObject({
+      watchfire: { image: `ghcr.io/watchfire/watchfire:${tag}` },
+      executor: { image: `ghcr.io/watchfire/watchfire:${tag}` },
+    });
+  });
+
+  test("a number that a file cannot hold exactly is refused as the image's tag", async () => {
+    await expect(render("--set-json", "image.tag=99999999999999999999")).rejects.toThrow("/image/tag");
+    await expect(render("--set-json", "image.tag=1.5")).rejects.toThrow("/image/tag");
+  });
+
+  test("the executor keeps its seccomp profile, whatever the others have", async () => {
+    const profile = async (...sets: string[]) =>
+      containers(await render(...sets.flatMap((set) => ["--set", set]))).executor.securityContext.seccompProfile;
+    const others =
+      "securityContext.seccompProfile.type=Localhost,securityContext.seccompProfile.localhostProfile=a.json";
+    expect(await profile()).toEqual({ type: "RuntimeDefault" });
+    expect(await profile(others)).toEqual({ type: "RuntimeDefault" });
+    expect(await profile("securityContext=null,podSecurityContext=null")).toEqual({ type: "RuntimeDefault" });
+    expect(
+      await profile(others, "executor.seccompProfile.type=Localhost,executor.seccompProfile.localhostProfile=b.json"),
+    ).toEqual({ type: "Localhost", localhostProfile: "b.json" });
+  });
+
+  test("no label of the user's takes the place of one that the chart selects by", async () => {
+    const label = ["app", "kubernetes", "io/name=mine"].join("\\.");
+    const sets = ["commonLabels", "podLabels"].flatMap((group) => ["--set", `${group}.${label}`]);
+    const { selector, template } = only(await render(...sets), "StatefulSet").spec;
+    expect(template.metadata.labels).toMatchObject(selector.matchLabels);
   });
 
   test("a variable of the user's takes the place of the chart's", async () => {

@@ -28,9 +28,15 @@ export const release = "watchfire";
 export const namespace = "apps";
 
 /** The objects that the chart renders, as the API server would get them. */
-export async function render(...args: readonly string[]): Promise<Body[]> {
-  const text = await helm("template", release, chart, "--namespace", namespace, ...args);
-  return parseAllDocuments(text).flatMap((document) => (document.toJS() as Body | null) ?? []);
+export const render = (...args: readonly string[]): Promise<Body[]> => renderAs(release, ...args);
+
+/** The same of a release of that name. Throws where what is rendered is no YAML. */
+export async function renderAs(name: string, ...args: readonly string[]): Promise<Body[]> {
+  const text = await helm("template", name, chart, "--namespace", namespace, ...args);
+  return parseAllDocuments(text).flatMap((document) => {
+    if (document.errors[0]) throw document.errors[0];
+    return (document.toJS() as Body | null) ?? [];
+  });
 }
 
 export function only(objects: readonly Body[], kind: string): Body {

@@ -1,16 +1,16 @@
 {{- define "watchfire.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 52 | trimSuffix "-" }}
+{{- default .Chart.Name .Values.nameOverride | trunc 52 | trimAll "-" }}
 {{- end }}
 
 {{/* At most 52 characters: the StatefulSet's controller appends a hash of 10 to a label that may have 63. */}}
 {{- define "watchfire.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride }}
 {{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- .Values.fullnameOverride | trunc 52 | trimAll "-" }}
 {{- else if contains $name .Release.Name }}
-{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- .Release.Name | trunc 52 | trimAll "-" }}
 {{- else }}
-{{- printf "%s-%s" .Release.Name $name | trunc 52 | trimSuffix "-" }}
+{{- printf "%s-%s" .Release.Name $name | trunc 52 | trimAll "-" }}
 {{- end }}
 {{- end }}
 
@@ -27,8 +27,8 @@
 {{- end }}
 
 {{- define "watchfire.selector" -}}
-app.kubernetes.io/name: {{ include "watchfire.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "watchfire.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "watchfire.labels" -}}
@@ -38,14 +38,30 @@ app.kubernetes.io/instance: {{ .Release.Name }}
   "app.kubernetes.io/version" .Chart.AppVersion
   "app.kubernetes.io/managed-by" .Release.Service
   "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") }}
-{{- toYaml (merge $own .Values.commonLabels) }}
+{{- toYaml (merge $own (default dict .Values.commonLabels)) }}
+{{- end }}
+
+{{/* Of (list $ LABELS): the chart's, and those of LABELS that are called otherwise. */}}
+{{- define "watchfire.labelsAnd" -}}
+{{- toYaml (merge (include "watchfire.labels" (first .) | fromYaml) (default dict (last .))) }}
+{{- end }}
+
+{{/* A text that may have been given as a number: in a file of values that is a float, which would be written as 2e+07. */}}
+{{- define "watchfire.text" -}}
+{{- if kindIs "float64" . }}{{ eq . (floor .) | ternary (int64 . | toString) (toString .) }}{{ else }}{{ toString . }}{{ end }}
+{{- end }}
+
+{{/* The tag 0 is one. */}}
+{{- define "watchfire.tag" -}}
+{{- $tag := .Values.image.tag }}
+{{- if or (kindIs "invalid" $tag) (eq (toString $tag) "") }}{{ .Chart.AppVersion }}{{ else }}{{ include "watchfire.text" $tag }}{{ end }}
 {{- end }}
 
 {{- define "watchfire.image" -}}
 {{- if .Values.image.digest }}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- printf "%s:%s" .Values.image.repository (include "watchfire.tag" .) }}
 {{- end }}
 {{- end }}
 
@@ -69,13 +85,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $env = append $env (dict "name" "WATCHFIRE_DATA" "value" "/data") }}
 {{- $kept := list }}
 {{- range $env }}{{ if not (has .name $taken) }}{{ $kept = append $kept . }}{{ end }}{{ end }}
-{{- toYaml (concat $kept .Values.extraEnv) }}
+{{- toYaml (concat $kept (default list .Values.extraEnv)) }}
 {{- end }}
 
 {{- define "watchfire.podSecurityContext" -}}
-{{- $context := .Values.podSecurityContext }}
+{{- $context := default dict .Values.podSecurityContext }}
 {{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}
 {{- $context = omit $context "fsGroup" "fsGroupChangePolicy" }}
 {{- end }}
 {{- toYaml $context }}
+{{- end }}
+
+{{/* The executor's own profile, whatever `securityContext` says of both containers. */}}
+{{- define "watchfire.executorSecurityContext" -}}
+{{- $profile := dict "type" .Values.executor.seccompProfile.type }}
+{{- with .Values.executor.seccompProfile.localhostProfile }}{{ $_ := set $profile "localhostProfile" . }}{{ end }}
+{{- toYaml (merge (dict "seccompProfile" $profile) (omit (default dict .Values.securityContext) "seccompProfile")) }}
 {{- end }}

@@ -1,0 +1,73 @@
+import { kubernetesForm } from "./kubernetes.ts";
+
+/** A part of a JSON Schema. Its patterns are read by Go's regexp, which knows no lookahead. */
+export type Form = Readonly<Record<string, unknown>>;
+
+const text = (pattern: string, rest: Form = {}): Form => ({ type: "string", pattern: `^${pattern}$`, ...rest });
+
+const label = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
+const qualified = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
+const subdomain = "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+
+const byte = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+const group = "[0-9A-Fa-f]{1,4}";
+const some = `(${group}(:${group}){0,6})?`;
+/** How many groups there are beside a `::` only the API server counts: a pattern that did would fill the screen. */
+const groups = `(${group}:){7}${group}|${some}::${some}`;
+
+/** Above it a file's number is no longer the one that was written: Helm reads it as a double. */
+const maximum = Number.MAX_SAFE_INTEGER;
+
+/** Kubernetes' form of amounts (apimachinery `api/resource.Quantity`), without a sign. */
+const quantity = {
+  type: ["string", "number"],
+  minimum: 0,
+  maximum,
+  pattern: "^([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?$",
+};
+
+const forms: Readonly<Record<string, Form>> = {
+  /** RFC 1123, or empty. */
+  dnsLabel: text(`(${label})?`),
+  /** A Service's name begins with a letter (RFC 1035); 52 characters leave room for what a StatefulSet appends. */
+  serviceName: text("([a-z]([-a-z0-9]*[a-z0-9])?)?", { maxLength: 52 }),
+  /** RFC 1123, or empty; 240 characters leave room for `-checkpoint-0`. */
+  accountName: text(`(${subdomain})?`, { maxLength: 240 }),
+  storageClass: text(`(-|${subdomain})?`, { maxLength: 253 }),
+  objectName: text(`(${subdomain})?`, { maxLength: 253 }),
+  /** As OCI's distribution has it. A whole number is one as well: `--set image.tag=1` makes it one. */
+  imageTag: { type: ["string", "integer"], minimum: 0, maximum, pattern: "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$" },
+  quantity,
+  cidr: text(`(${byte}([.]${byte}){3}/(3[0-2]|[12]?[0-9])|(${groups})/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))`),
+  /** As the Prometheus operator's definitions have it. */
+  duration: text(`(0|(${["y", "w", "d", "h", "m", "s", "ms"].map((unit) => `([0-9]+${unit})?`).join("")}))`, {
+    minLength: 1,
+  }),
+  labels: {
+    type: "object",
+    additionalProperties: text(`(${qualified})?`),
+    propertyNames: { pattern: `^(${subdomain}/)?${qualified}$` },
+  },
+  /** What has a name, and whatever else the cluster's Kubernetes knows. */
+  named: { type: "object", required: ["name"], properties: { name: text(label) } },
+};
+
+/**
+ * The JSON Schema of that name: one of `forms`, or a type of Kubernetes by its OpenAPI name. Throws where there is none.
+ */
+export function formOf(name: string): Form {
+  const form = forms[name] ?? kubernetesForm(name, replaced);
+  if (!form) throw new Error(`no form ${name}`);
+  return form;
+}
+
+/** Where Kubernetes' own schema says less than what it takes. */
+const replaced: Readonly<Record<string, Form>> = {
+  "io.k8s.apimachinery.pkg.api.resource.Quantity": quantity,
+  "io.k8s.api.networking.v1.IPBlock": {
+    type: "object",
+    additionalProperties: false,
+    required: ["cidr"],
+    properties: { cidr: forms.cidr, except: { type: "array", items: forms.cidr } },
+  },
+};
