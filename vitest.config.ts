@@ -2,8 +2,8 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { realClusterConfigured } from "./test/tools/assets.ts";
 
-// Two workers also on two cores, where vitest would take one: most files wait for sockets and child processes.
-const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 2, sequence: { hooks: "stack" } } as const;
+// Three workers also on two cores, where vitest would take one: most files wait for sockets, child processes and terms.
+const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 3, sequence: { hooks: "stack" } } as const;
 
 /** Rooms whose files run whole processes, or share a cluster within the file: each file in a process of its own. */
 const processes = ["audit", "cli", "deployed", "function-status", "functions", "hostile", "sandbox", "scenarios"];
@@ -37,8 +37,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-// One suite, a project per cluster. Its tests mostly wait for the server, so more of them run at once than there are
-// cores; one project after the other, so that no project's load is another's latency.
+// One suite, a project per cluster; one cluster after the other, so that neither's load is the other's latency.
 const clusterProject = (name: string, groupOrder: number) => ({
   test: {
     ...common,
@@ -47,7 +46,6 @@ const clusterProject = (name: string, groupOrder: number) => ({
     globalSetup: ["test/cluster/shared-cluster.setup.ts"],
     setupFiles: ["test/cluster/file.setup.ts"],
     isolate: false,
-    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     sequence: { ...common.sequence, groupOrder },
@@ -71,8 +69,8 @@ export default defineConfig({
           isolate: false,
         },
       },
-      clusterProject("cluster-embedded", 1),
-      ...(realClusterConfigured() ? [clusterProject("cluster-real", 2)] : []),
+      clusterProject("cluster-embedded", 0),
+      ...(realClusterConfigured() ? [clusterProject("cluster-real", 1)] : []),
     ],
   },
 });

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../clock.ts";
 import { abortable } from "../kube/abortable.ts";
 import { ApiError, readApiError, readLimited } from "../kube/api-error.ts";
@@ -8,12 +7,12 @@ import { Ended } from "./failure.ts";
 import { BadList, type ListEnvelope, ListSplitter } from "./list-splitter.ts";
 import { ObjectScanner } from "./object-scan.ts";
 import type { ObjectIdentity } from "./source-spec.ts";
+import { Turn } from "./turn.ts";
 
 /** client-go's page size (`pager.go`): a page of Pods is two to five megabytes. */
 const pageSize = 500;
 /** A page, or an unpaged list of everything, may take this long. */
 const pageTimeoutMs = 300_000;
-const turnMs = 10;
 
 /** Where a list starts: consistent, or at least as new as a resourceVersion. Never "0", which may go back in time. */
 export type ListFrom = { readonly notOlderThan?: string | undefined };
@@ -82,7 +81,7 @@ async function listPage(
   }
   const scanner = new ObjectScanner();
   const splitter = new ListSplitter();
-  let turnBegan = clock.monotonic();
+  const turn = new Turn(clock);
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
     const receivedAt = clock.monotonic();
     splitter.push(chunk, (bytes, start, end) => {
@@ -91,10 +90,7 @@ async function listPage(
     });
     const congested = options.congested();
     if (congested) await abortable(congested, signal);
-    if (clock.monotonic() - turnBegan >= turnMs) {
-      await nextTurn();
-      turnBegan = clock.monotonic();
-    }
+    if (turn.isOver) await turn.next();
   }
   const envelope = splitter.end();
   const { apiVersion, kind } = envelope;

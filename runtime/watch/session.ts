@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../clock.ts";
 import { parseStatus, readApiError, readLimited } from "../kube/api-error.ts";
 import type { KubeResponse, KubeTransport } from "../kube/transport.ts";
@@ -8,9 +7,8 @@ import { type Ending, endingOf } from "./failure.ts";
 import { LineReader } from "./line-reader.ts";
 import { SessionTimers } from "./session-timers.ts";
 import type { ObjectIdentity } from "./source-spec.ts";
+import { Turn } from "./turn.ts";
 
-/** Other work waits no longer than this for a burst of events, in milliseconds. */
-const turnMs = 10;
 /** How much of a page that is no watch is shown. */
 const excerptLength = 256;
 /** A refusal is told by its status line; its body is waited for no longer than this, in milliseconds. */
@@ -90,7 +88,7 @@ export class Session {
     );
     this.options.opened();
     const lines = new LineReader();
-    let turnBegan = clock.monotonic();
+    const turn = new Turn(clock);
     for await (const chunk of response.body as AsyncIterable<Buffer>) {
       const now = clock.monotonic();
       this.timers.received(now);
@@ -98,10 +96,7 @@ export class Session {
       if (this.ending) return this.ending;
       this.timers.tighten();
       await this.whileCongested();
-      if (clock.monotonic() - turnBegan >= turnMs) {
-        await nextTurn();
-        turnBegan = clock.monotonic();
-      }
+      if (turn.isOver) await turn.next();
     }
     return { type: "eof", truncated: lines.pending > 0 };
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ReadingTurns } from "../../runtime/access/reading-turns.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { watchLoopLag } from "../tools/loop-lag.ts";
 import { accessTo, apiServer, caller, errorOf, everything, manifestOf } from "./api-server.ts";
 
 const granted = { permissions: [everything] };
@@ -13,26 +14,6 @@ const objectOf = (fields: number) => ({
   data: Object.fromEntries(Array.from({ length: fields }, (_, field) => [`key-${field}`, 1])),
 });
 
-/** The longest that work kept this thread from its event loop, until `stop`; milliseconds of its CPU time. */
-function watchLoop() {
-  const cpuMs = () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1000;
-  };
-  let worst = 0;
-  let at = cpuMs();
-  const timer = setInterval(() => {
-    worst = Math.max(worst, cpuMs() - at);
-    at = cpuMs();
-  }, 1);
-  return {
-    stop: () => {
-      clearInterval(timer);
-      return worst;
-    },
-  };
-}
-
 describe("a flood of large calls", () => {
   it("keeps the runtime from its other work no longer than a few of them take", async () => {
     const { access, attempt, received } = await accessTo({ manifest: granted });
@@ -42,7 +23,7 @@ describe("a flood of large calls", () => {
     const startedAt = process.threadCpuUsage();
     await call();
     const { user, system } = process.threadCpuUsage(startedAt);
-    const loop = watchLoop();
+    const loop = watchLoopLag();
     const replies = await Promise.all(Array.from({ length: 16 }, call));
     const worst = loop.stop();
     expect(replies.every(({ ok }) => ok)).toBe(true);

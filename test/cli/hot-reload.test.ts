@@ -60,6 +60,9 @@ test("a change of the folder is one line that says what came of it", async () =>
   write(join(functions, "whole", "function.yaml"), manifest("whole"));
   expect((await lines(/whole\s+function added/)).sort()).toEqual(["broken  function removed", "whole  function added"]);
 
+  // Once this is taken up nothing more is being built of it, whose files could be missing amid their removal.
+  write(join(functions, "guest", "handler.ts"), "export default () => { return 2; };");
+  expect(await lines(/change taken up/)).toEqual(["guest  change taken up"]);
   rmSync(join(functions, "guest"), { recursive: true });
   expect(await lines(/function removed/)).toEqual(["guest  function removed"]);
 

@@ -120,6 +120,15 @@ describe("a namespace that leaves the scope and comes back", () => {
 describe("a namespace that leaves the scope", () => {
   const byLabel = manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]);
   const inTeamB = { manifest: byLabel, namespace: "team-b" };
+
+  /** The process died, and the next one finds that the namespace is not in scope. */
+  async function leavesAgain(it: Harness): Promise<void> {
+    const next = await it.restart(inTeamB);
+    next.function.retain("settings", []);
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+  }
+
   const b = change("Added", "b", 6, { namespace: "team-b" });
 
   it("is told of again, flagged, where that had begun when the process died, and no more once it is done", async () => {
@@ -129,12 +138,8 @@ describe("a namespace that leaves the scope", () => {
     it.function.retain("settings", []);
     await quiet(it.runner);
     it.runner.answer = () => done;
-    for (const _ of [1, 2]) {
-      const next = await it.restart(inTeamB);
-      next.function.retain("settings", []);
-      await quiet(it.runner);
-      await it.clock.advance(1_000);
-    }
+    await leavesAgain(it);
+    await leavesAgain(it);
     expect(it.runner.told).toEqual(["Added b@6", "Deleted b@6", "Deleted b@6 #2 !"]);
   });
 
@@ -144,12 +149,8 @@ describe("a namespace that leaves the scope", () => {
     it.subscription.list("initial", undefined).item(b);
     await quiet(it.runner);
     it.runner.answer = () => done;
-    for (const _ of [1, 2]) {
-      const next = await it.restart(inTeamB);
-      next.function.retain("settings", []);
-      await quiet(it.runner);
-      await it.clock.advance(1_000);
-    }
+    await leavesAgain(it);
+    await leavesAgain(it);
     expect(it.runner.told).toEqual(["Added b@6", "Deleted b@6 !"]);
     expect(it.disk.journal.size).toBe(0);
   });

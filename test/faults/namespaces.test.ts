@@ -101,6 +101,19 @@ class Follower {
     await this.fixture.clock.advance(delayMs);
   }
 
+  /** All objects were told of, and then one list of namespaces was empty. */
+  static async inDoubt(): Promise<Follower> {
+    const it = await Follower.start();
+    await it.run();
+    const stream = await it.namespaces(1, teamA, listed(10));
+    await it.objects(1);
+    await it.told(objects.length);
+    await it.expire(stream);
+    await it.namespaces(2, listed(20));
+    await it.doubts();
+    return it;
+  }
+
   /** The namespaces' source has a list that it does not believe yet. */
   async doubts(): Promise<void> {
     await this.fixture.observer.ended("doubt");
@@ -115,14 +128,7 @@ class Follower {
 }
 
 test("one empty list of a label's namespaces deletes nothing, and says what it waits for", async () => {
-  const it = await Follower.start();
-  await it.run();
-  const stream = await it.namespaces(1, teamA, listed(10));
-  await it.objects(1);
-  await it.told(objects.length);
-  await it.expire(stream);
-  await it.namespaces(2, listed(20));
-  await it.doubts();
+  const it = await Follower.inDoubt();
   const source = it.fixture.watches.status().find(({ kind }) => kind === "Namespace");
   expect([source?.state, source?.cause, source?.message]).toEqual([
     "backoff",
@@ -138,14 +144,7 @@ test("one empty list of a label's namespaces deletes nothing, and says what it w
 });
 
 test("a label's namespaces that a second list shows to be gone take their objects with them", async () => {
-  const it = await Follower.start();
-  await it.run();
-  const stream = await it.namespaces(1, teamA, listed(10));
-  await it.objects(1);
-  await it.told(objects.length);
-  await it.expire(stream);
-  await it.namespaces(2, listed(20));
-  await it.doubts();
+  const it = await Follower.inDoubt();
   await it.fixture.clock.advance(30_000);
   await it.namespaces(3, listed(30));
   await it.told(2 * objects.length);

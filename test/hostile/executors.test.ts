@@ -4,6 +4,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import type { Launch } from "../../runtime/sandbox/link.host.ts";
 import { Stage, stageForTest } from "../sandbox/stage.ts";
+import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
 const program = join(import.meta.dirname, "executors", "executor.program.ts");
 
@@ -23,32 +24,6 @@ function hostileFirst(misdeed: string, seen: { endedAt?: number }): Launch {
         listener.ended(reason, detail);
       },
     });
-  };
-}
-
-/** Milliseconds between two looks at the event loop. */
-const periodMs = 5;
-
-/**
- * The longest that work kept this thread from its event loop, until `stop`; milliseconds. In CPU time of the thread: what the
- * machine does besides does not count.
- */
-function watchLag(): { stop(): number } {
-  const cpuMs = () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1000;
-  };
-  let worst = 0;
-  let at = cpuMs();
-  const timer = setInterval(() => {
-    worst = Math.max(worst, cpuMs() - at);
-    at = cpuMs();
-  }, periodMs);
-  return {
-    stop: () => {
-      clearInterval(timer);
-      return worst;
-    },
   };
 }
 
@@ -81,7 +56,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     const stage = stageForTest({ launch: hostileFirst(misdeed, seen) });
     stage.answer = () => new Promise(() => {});
     await stage.load("f", "export default () => {};");
-    const lag = watchLag();
+    const lag = watchLoopLag();
     const outcome = await stage.run("f");
     // An outcome that an executor makes up is its own function's harm alone; the parent's word is one of these.
     expect(["interrupted", "failed"]).toContain(outcome.type);
@@ -97,7 +72,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
       `${misdeed.padEnd(38)} ${reason.padEnd(7)} serving again after ${servedMs.toFixed(0)} ms, lag ${lagMs.toFixed(0)} ms`,
     );
     process.stdout.write(`${table.at(-1)}\n`);
-    expect(lagMs).toBeLessThan(50 + periodMs);
+    expect(lagMs).toBeLessThan(50 + lookMs);
   });
 
   it("heartbeats and no answer, long after every deadline", async () => {
