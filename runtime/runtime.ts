@@ -131,6 +131,7 @@ export class Runtime {
         offers.map(({ manifest }) => manifest),
         rejected,
         this.rooms.elector?.candidacy,
+        this.source.trouble,
       );
     const { dispatcher } = active;
     const role = this.isActive ? "active" : "standby";
@@ -175,6 +176,7 @@ export class Runtime {
       rejected: this.rejected,
       sandbox: (name: string) => sandbox.status(name),
       sources: watches.status(),
+      deployment: this.source.trouble,
       redact: (name: string, text: string) => redactor.redact(name, text),
       forbidden: (name: string) => this.active?.grants?.fault(name),
     };

@@ -45,6 +45,8 @@ export interface Status {
   readonly lease?: { readonly holder: string; readonly obstacle?: string | undefined };
   /** Why positions cannot be saved, while that is so; no handler starts meanwhile. */
   readonly checkpoint?: { readonly reason: string; readonly message: string };
+  /** Why what is deployed in the cluster is not what runs, by its code and in words, while that is so. */
+  readonly deployment?: { readonly reason: string; readonly message: string };
   readonly functions: readonly FunctionReport[];
   readonly sources: readonly (SourceReport | StandbySource)[];
 }
@@ -68,6 +70,8 @@ export interface StandingParts {
   readonly deployments: readonly Pick<Deployment, "name" | "state" | "behind">[];
   readonly sandbox: (functionName: string) => FunctionState | undefined;
   readonly sources: readonly SourceStatus[];
+  /** Why the functions that are deployed are not the ones that were taken up. */
+  readonly deployment: Trouble | undefined;
 }
 
 export interface StatusParts extends StandingParts {
@@ -96,10 +100,11 @@ export function describeStatus(parts: StatusParts): Status {
   const running = parts.deployments.map((deployment) => describeFunction(deployment, parts, sources));
   const names = new Set(running.map(({ name }) => name));
   const refused = parts.rejected.filter(({ name }) => name === undefined || !names.has(name)).map(describeRefused);
-  const { role, checkpoint } = parts;
+  const { role, checkpoint, deployment } = parts;
   return {
     role,
-    ...(checkpoint && { checkpoint: { reason: checkpoint.code, message: checkpoint.message } }),
+    ...(checkpoint && { checkpoint: describeTrouble(checkpoint) }),
+    ...(deployment && { deployment: describeTrouble(deployment) }),
     functions: [...running, ...refused],
     sources: parts.sources.map((source) => {
       const reason = reasonOfState(source.state);
@@ -108,17 +113,21 @@ export function describeStatus(parts: StatusParts): Status {
   };
 }
 
+const describeTrouble = ({ code, message }: Trouble) => ({ reason: code, message });
+
 /** What a standby says: which functions it would run, and whom it waits for. */
 export function describeStandby(
   manifests: readonly FunctionManifest[],
   rejected: readonly RejectedFunction[],
   lease: Status["lease"],
+  deployment: Trouble | undefined,
 ): Status {
   const message = lease?.obstacle ?? (lease?.holder ? `${lease.holder} is the active one` : "it runs for the Lease");
   const sources = manifests.flatMap(({ triggers }) => triggers).flatMap(standbySources);
   return {
     role: "standby",
     ...(lease && { lease }),
+    ...(deployment && { deployment: describeTrouble(deployment) }),
     functions: [
       ...manifests.map(({ name, triggers }) => ({
         name,
@@ -154,9 +163,11 @@ function describeRefused({ name, file, faults }: RejectedFunction): FunctionRepo
 
 /**
  * Whether every function that can run has a first list of each of its sources, or that source says why it cannot list.
- * Where all were kept from running by no mistake of theirs, that is not so: whoever started it is to see it.
+ * Where all were kept from running by no mistake of theirs, or none was found because the deployment is damaged, that is
+ * not so: whoever started it is to see it.
  */
-export function isSettled({ deployments, sandbox, sources: all }: StandingParts): boolean {
+export function isSettled({ deployments, sandbox, sources: all, deployment }: StandingParts): boolean {
+  if (deployments.length === 0 && deployment) return false;
   if (deployments.length > 0 && deployments.every(({ state }) => isOurFault(state))) return false;
   const sources = byKey(all);
   return deployments.every(({ name, state, behind }) => {

@@ -9,26 +9,31 @@ import { sourceKey } from "../runtime/watch/source-spec.ts";
 import { manifestOf } from "./access/api-server.ts";
 import { trigger } from "./rbac/trigger.ts";
 
+const fault = (code: ErrorCode): Trouble => ({ code, message: `${code}: why` });
+
 /** Whether a runtime is ready whose functions were disabled with these codes. */
-function isReadyWith(...codes: readonly ErrorCode[]): boolean {
+function isReadyWith(codes: readonly ErrorCode[], deployment?: Trouble): boolean {
   const deployments = codes.map((code): Pick<Deployment, "name" | "state" | "behind"> => {
     const state: DeploymentState = { type: "disabled", fault: { code, message: code } };
     return { name: "f", state, behind: [] };
   });
-  return isSettled({ deployments, sandbox: () => undefined, sources: [] });
+  return isSettled({ deployments, sandbox: () => undefined, sources: [], deployment });
 }
 
 test("a runtime that can run nothing, by a fault that is no author's, is not ready", () => {
-  expect(isReadyWith("WF_RUNTIME_INTERNAL", "WF_BUNDLE_BROKEN_OFF")).toBe(false);
+  expect(isReadyWith(["WF_RUNTIME_INTERNAL", "WF_BUNDLE_BROKEN_OFF"])).toBe(false);
 });
 
 test("a function's own faults, and a fault of one among others, keep nobody from being ready", () => {
-  expect(isReadyWith("WF_BUNDLE_SYNTAX")).toBe(true);
-  expect(isReadyWith("WF_BUNDLE_SYNTAX", "WF_RUNTIME_INTERNAL")).toBe(true);
-  expect(isReadyWith()).toBe(true);
+  expect(isReadyWith(["WF_BUNDLE_SYNTAX"])).toBe(true);
+  expect(isReadyWith(["WF_BUNDLE_SYNTAX", "WF_RUNTIME_INTERNAL"])).toBe(true);
+  expect(isReadyWith([])).toBe(true);
 });
 
-const fault = (code: ErrorCode): Trouble => ({ code, message: `${code}: why` });
+test("a runtime that runs nothing because its deployment is damaged is not ready; one that runs something is", () => {
+  expect(isReadyWith([], fault("WF_DEPLOYED_INDEX"))).toBe(false);
+  expect(isReadyWith(["WF_BUNDLE_SYNTAX"], fault("WF_DEPLOYED_INDEX"))).toBe(true);
+});
 
 /** What befalls a function that runs and has caught up with two namespaces. */
 interface Case {
@@ -61,6 +66,7 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
   const parts = {
     role: "active",
     checkpoint: undefined,
+    deployment: undefined,
     deployments: [deployment as unknown as Deployment],
     rejected: [],
     dispatch: [],

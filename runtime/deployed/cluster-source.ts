@@ -62,12 +62,16 @@ export class ClusterSource implements FunctionSource, Subscriber {
   private heldEmpty = false;
   /** The set taken up last, and whether all of it could be opened. */
   private taken: { readonly set: FunctionSet; readonly whole: boolean; readonly is: string } | undefined;
-  private lastFault = "";
+  private fault: WatchfireError | undefined;
 
   constructor(options: ClusterSourceOptions) {
     this.options = options;
     const { namespace, account } = options;
     this.spec = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: selectorOf(account) };
+  }
+
+  get trouble(): WatchfireError | undefined {
+    return this.fault;
   }
 
   /** The first call begins to watch. It waits for the first list, or for the source's saying why there is none. */
@@ -142,7 +146,6 @@ export class ClusterSource implements FunctionSource, Subscriber {
     const entries = this.entries();
     if (!entries) return;
     const is = JSON.stringify(entries);
-    if (this.taken?.is === is && this.taken.whole) return;
     const opened = entries.map((entry) => this.open(entry));
     const [damage] = opened.flatMap((each) => (each.type === "damaged" ? each.rejected.faults : []));
     const whole = damage === undefined;
@@ -151,6 +154,8 @@ export class ClusterSource implements FunctionSource, Subscriber {
       // With nothing to fall back on, each stands or falls alone.
       if (this.taken) return;
     }
+    if (whole) this.fault = undefined;
+    if (this.taken?.is === is && this.taken.whole) return;
     const set = {
       functions: opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
       rejected: opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected)),
@@ -158,7 +163,6 @@ export class ClusterSource implements FunctionSource, Subscriber {
       complete: true,
     };
     this.taken = { set, whole, is };
-    if (whole) this.lastFault = "";
     this.options.log.info({ functions: entries.length, whole }, "deployed functions taken up");
     this.options.changed();
   }
@@ -171,7 +175,10 @@ export class ClusterSource implements FunctionSource, Subscriber {
     if (!held || (configMap && isUnset(configMap))) {
       if (this.held.size === (held ? 1 : 0)) return [];
       // The first deployment is under way: its index comes last.
-      if (this.taken?.is === "[]") return undefined;
+      if (this.taken?.is === "[]") {
+        this.fault = undefined;
+        return undefined;
+      }
       this.say(new WatchfireError("WF_DEPLOYED_INDEX", { what: `no ConfigMap ${name} names the functions` }));
       return undefined;
     }
@@ -198,8 +205,8 @@ export class ClusterSource implements FunctionSource, Subscriber {
   }
 
   private say(fault: WatchfireError): void {
-    if (fault.message === this.lastFault) return;
-    this.lastFault = fault.message;
+    if (fault.message === this.fault?.message) return;
+    this.fault = fault;
     const kept = this.taken !== undefined;
     this.options.log.error({ error: fault.message, kept }, "deployment not taken up");
   }

@@ -35,6 +35,8 @@ export interface FunctionSet {
 }
 
 export interface FunctionSource {
+  /** Why what it offers is not what somebody put there last, as of now. */
+  readonly trouble?: WatchfireError | undefined;
   /** Waits for what it must know first; rejects only when the signal aborts. */
   read(signal: AbortSignal): Promise<FunctionSet>;
 }

@@ -15,6 +15,10 @@ export class MergedSource implements FunctionSource {
     this.log = log;
   }
 
+  get trouble() {
+    return this.upper.trouble ?? this.lower.trouble;
+  }
+
   async read(signal: AbortSignal): Promise<FunctionSet> {
     const [lower, upper] = await Promise.all([this.lower.read(signal), this.upper.read(signal)]);
     const taken = new Set(namesOf(upper));

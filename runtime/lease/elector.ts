@@ -2,6 +2,7 @@ import { type Clock, pause, type Random, type Timer } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { LeaseApi } from "./lease-api.ts";
 import type { LeaseChange, LeaseRecord } from "./lease-record.ts";
+import { statefulSetOf } from "./stateful-set.ts";
 
 /** How long after its last change nobody else takes the Lease; a third less than client-go's default, for a takeover within 15 s. */
 export const leaseMs = 10_000;
@@ -41,7 +42,7 @@ export interface ElectorOptions {
 export interface Candidacy {
   /** Who holds it; "" for nobody. */
   readonly holder: string;
-  /** Why this process may not take it. */
+  /** Why this process may not take it, or why whoever holds it may be no replica, so that nobody works. */
   readonly obstacle: string | undefined;
 }
 
@@ -71,6 +72,8 @@ export class Elector {
   /** What was seen last, and since when: undefined as a version means that there was none. */
   private seen: { readonly version: string | undefined; readonly at: number; readonly missed: boolean } | undefined;
   private obstacle: string | undefined;
+  /** Why the holder may be no replica of this runtime. */
+  private stranger: string | undefined;
   private trouble = "";
   private term: Term | undefined;
   private deadline: Timer | undefined;
@@ -103,7 +106,7 @@ export class Elector {
 
   /** Undefined before it has been looked at, and where nothing keeps this one from holding it. */
   get candidacy(): Candidacy | undefined {
-    const { record, obstacle } = this;
+    const { record, obstacle = this.stranger } = this;
     if (this.term || !record) return undefined;
     return obstacle !== undefined || record.holder !== "" ? { holder: record.holder, obstacle } : undefined;
   }
@@ -180,6 +183,11 @@ export class Elector {
       this.options.log.warn({ identity, reason: obstacle }, "lease left to another");
     }
     this.obstacle = obstacle;
+    const stranger = strangerIn(record, identity);
+    if (stranger !== this.stranger && stranger !== undefined) {
+      this.options.log.warn({ identity, holder: record.holder, reason: stranger }, "lease held by a stranger");
+    }
+    this.stranger = stranger;
     const expired = unchangedMs >= Math.max(record.durationMs, leaseMs);
     if (obstacle !== undefined || !(record.holder === "" || record.holder === identity || expired)) return false;
     const since = this.moment();
@@ -299,6 +307,19 @@ export class Elector {
 
 const isOf = ({ uid, holder, transitions }: LeaseRecord, identity: string, fence: Fence): boolean =>
   uid === fence.lease && holder === identity && transitions === fence.number;
+
+/** Undefined where nobody holds it, this one does, or the holder looks like another replica. */
+function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): string | undefined {
+  if (holder === "" || holder === identity) return undefined;
+  const set = statefulSetOf(identity);
+  const odd =
+    durationMs !== leaseMs
+      ? `for ${durationMs / 1000} s at a time, which no replica of this runtime does`
+      : set !== undefined && statefulSetOf(holder) !== set && `which is no pod of the StatefulSet ${set}`;
+  return odd
+    ? `${holder} holds the Lease, ${odd}; if it is none of yours, take holderIdentity off the Lease`
+    : undefined;
+}
 
 /** Why nothing may be done any more. */
 export const lostError = (what: string): WatchfireError => new WatchfireError("WF_LEASE_LOST", { what });

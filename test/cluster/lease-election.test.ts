@@ -3,6 +3,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Elector, leaseMs } from "../../runtime/lease/elector.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
+import { Installation } from "../tools/installation.ts";
 import { until } from "../tools/until.ts";
 import { admin, createNamespace, unique } from "./fixture.ts";
 
@@ -68,6 +69,33 @@ describe("an election on a Lease", () => {
       { note: "mine", "watchfire.dev/positions": "kubernetes" },
     ]);
     expect(a.holds).toBe(true);
+  });
+
+  test("shows who holds it in /status where that is no replica, and the log says so once", async () => {
+    const account = unique("lease");
+    const { url, ca, token } = admin.access;
+    const standby = { account, namespace, election: { identity: "wf-0", pod: "wf-0" } };
+    await using runtime = await Installation.on({ server: url, ca, token: token ?? "" }, undefined, standby);
+    await runtime.define("greet", { watch: { apiVersion: "v1", kind: "ConfigMap" } });
+    const leases = path(account).replace(`/${account}`, "");
+    await admin.post(leases, {
+      metadata: { name: account },
+      spec: { holderIdentity: "a stranger", leaseDurationSeconds: 86_400 },
+    });
+    await runtime.open();
+    const lease = async () => (await runtime.status()).lease;
+    await runtime.sees("it says who", async () => (await lease())?.holder === "a stranger");
+    const obstacle = (await lease())?.obstacle;
+    expect(obstacle).toContain("for 86400 s at a time");
+    await runtime.sees("so does its function", async () => (await runtime.function("greet"))?.message === obstacle);
+    expect((await fetch(`${runtime.url}/readyz`)).status).toBe(200);
+    await admin.patch(path(account), { metadata: { annotations: { seen: "again" } } });
+    const told = () => runtime.lines.filter(({ msg }) => msg === "lease held by a stranger");
+    expect(told()).toMatchObject([{ level: "warn", holder: "a stranger" }]);
+
+    await admin.patch(path(account), { spec: { holderIdentity: null } });
+    await runtime.sees("it takes it", async () => (await runtime.status()).role === "active");
+    expect(told()).toHaveLength(1);
   });
 
   test("is lost at once when the Lease is taken away", async () => {

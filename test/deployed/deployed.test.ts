@@ -89,7 +89,12 @@ test("a set of which a part is missing is not taken up, and what runs goes on", 
     version: 1,
     functions: [{ name: "other", configMap: `${site.account}-other-0000`, sha256: "0".repeat(64) }],
   });
-  await runtime.sees("the set is refused", () => runtime.lines.some(({ msg }) => msg === "deployment not taken up"));
+  await runtime.sees("the set is refused", async () => (await runtime.status()).deployment !== undefined);
+  expect((await runtime.status()).deployment).toMatchObject({
+    reason: "WF_DEPLOYED_DAMAGED",
+    message: expect.stringContaining(`${site.account}-other-0000`),
+  });
+  expect(runtime.lines.filter(({ msg }) => msg === "deployment not taken up")).toHaveLength(1);
   await team.make("a");
   await runtime.hears("greet", 1);
   expect(await runtime.function("other")).toBeUndefined();
@@ -151,7 +156,9 @@ test("a ConfigMap that does not hold what the index says is not run", async () =
   const forged = { metadata: { name: metadata.name, labels: metadata.labels }, data, binaryData: evil };
   await admin.post(configMaps, forged);
   const runtime = await site.install();
-  await runtime.start();
+  await runtime.open();
+  await runtime.sees("it is refused", async () => (await runtime.function("greet")) !== undefined);
+  expect((await fetch(`${runtime.url}/readyz`)).status).toBe(503);
   const report = await runtime.function("greet");
   expect([report?.code, report?.message]).toEqual([
     "WF_DEPLOYED_DAMAGED",
@@ -187,6 +194,51 @@ test("a deployed manifest that this runtime refuses leaves the version before ru
   );
   await team.make("a");
   await runtime.hears("greet", 1);
+});
+
+test("an index or a ConfigMap that is damaged or gone shows in /status until it is mended, and what runs goes on", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const runtime = await site.install();
+  await runtime.start();
+  const deployment = async () => (await runtime.status()).deployment;
+  expect(await deployment()).toBeUndefined();
+  const index = await site.index();
+  for (const damage of [() => site.setIndex([]), () => admin.delete(site.indexPath)]) {
+    await damage();
+    await runtime.sees("it shows", async () => (await deployment())?.reason === "WF_DEPLOYED_INDEX");
+    expect(await deployment()).toMatchObject({ message: expect.stringContaining(`${site.account}-functions`) });
+    expect((await fetch(`${runtime.url}/readyz`)).status).toBe(200);
+    expect((await runtime.function("greet"))?.ready).toBe(true);
+    await site.makeIndex(index);
+    await runtime.sees("it is mended", async () => (await deployment()) === undefined);
+  }
+  await admin.delete(`${configMaps}/${index.functions[0]?.configMap}`);
+  await runtime.sees("it shows", async () => (await deployment())?.reason === "WF_DEPLOYED_DAMAGED");
+  await team.make("a");
+  await runtime.hears("greet", 1);
+  expect(await site.deploy()).toEqual({ greet: "restored" });
+  await runtime.sees("it is mended", async () => (await deployment()) === undefined);
+});
+
+test("a runtime that starts without an index runs nothing, says why, and is ready once there is one", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("greet", { watch: team.watch() });
+  await site.deploy();
+  const index = await site.index();
+  await admin.delete(site.indexPath);
+  const runtime = await site.install();
+  await runtime.open();
+  const reason = async () => (await runtime.status()).deployment?.reason;
+  await runtime.sees("it says why", async () => (await reason()) === "WF_DEPLOYED_INDEX");
+  expect((await runtime.status()).functions).toEqual([]);
+  expect((await fetch(`${runtime.url}/readyz`)).status).toBe(503);
+  await site.makeIndex(index);
+  await runtime.sees("it runs", async () => (await runtime.function("greet"))?.ready === true);
+  expect([(await fetch(`${runtime.url}/readyz`)).status, await reason()]).toEqual([200, undefined]);
 });
 
 test("with all that was deployed deleted, nothing of it runs", async () => {

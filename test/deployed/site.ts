@@ -115,6 +115,14 @@ export class Site {
     await admin.patch(this.indexPath, { data: { "functions.json": JSON.stringify(index) } });
   }
 
+  /** Puts the index in the place of whatever there is. */
+  async makeIndex(index: object): Promise<void> {
+    const labels = { "watchfire.dev/runtime": this.account, "watchfire.dev/namespace": home };
+    const metadata = { name: `${this.account}-functions`, labels };
+    const data = { "functions.json": JSON.stringify(index) };
+    await admin.apply(this.indexPath, { apiVersion: "v1", kind: "ConfigMap", metadata, data }, "test", { force: true });
+  }
+
   private get arguments(): string[] {
     const kubeconfig = ["--kubeconfig", join(this.folder, "kubeconfig")];
     return ["--functions", this.functions, "--service-account", this.account, ...kubeconfig];

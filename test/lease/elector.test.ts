@@ -35,6 +35,9 @@ class Candidate {
   }
 }
 
+/** As a pod of a StatefulSet has it. */
+const identityOf = (set: string, ordinal: number) => `${set}-${ordinal}_6f1c0e0a-1f2b-4c3d-8e4f-00000000000${ordinal}`;
+
 const world = () => {
   const clock = new VirtualClock();
   return { clock, lease: new SimulatedLease(clock) };
@@ -154,6 +157,39 @@ describe("a Lease", () => {
     lease.annotate("positions", "");
     await clock.advance(leaseMs + 1_500);
     expect(b.believes).toBe(true);
+  });
+
+  test.each([
+    ["whose term no replica has", "a stranger", 86_400, "a stranger holds the Lease, for 86400 s at a time"],
+    ["who is of another StatefulSet", identityOf("other", 0), 10, "which is no pod of the StatefulSet wf"],
+    ["who is of no StatefulSet", "laptop_4711_0a1b2c3d", 10, "which is no pod of the StatefulSet wf"],
+  ])("held by one %s says so to those who wait, and in the log once", async (_, holder, seconds, said) => {
+    const { clock, lease } = world();
+    const warnings: unknown[] = [];
+    const log = { ...silent, warn: (fields: object, message: string) => warnings.push([fields, message]) };
+    lease.seize(holder, seconds);
+    const a = new Candidate(clock, lease, identityOf("wf", 0), { log }).run();
+    for (let renewals = 0; renewals < 10; renewals++) {
+      await clock.advance(5_000);
+      lease.seize(holder, seconds);
+    }
+    expect(a.believes).toBe(false);
+    expect(a.elector.candidacy).toEqual({ holder, obstacle: expect.stringContaining(said) });
+    const told = { identity: identityOf("wf", 0), holder, reason: expect.stringContaining(said) };
+    expect(warnings).toEqual([[told, "lease held by a stranger"]]);
+  });
+
+  test("whose stranger is gone is taken, and no replica is a stranger", async () => {
+    const { clock, lease } = world();
+    lease.seize("a stranger", 86_400);
+    const a = new Candidate(clock, lease, identityOf("wf", 0)).run();
+    const b = new Candidate(clock, lease, identityOf("wf", 1)).run();
+    await clock.advance(5_000);
+    lease.seize("", 86_400);
+    await clock.advance(3_000);
+    const [holder, other] = a.believes ? [a, b] : [b, a];
+    expect([holder.believes, holder.elector.candidacy]).toEqual([true, undefined]);
+    expect(other.elector.candidacy).toEqual({ holder: lease.holder, obstacle: undefined });
   });
 
   test("is given up by a process that wakes up too late, before it does anything else", async () => {

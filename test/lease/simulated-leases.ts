@@ -28,6 +28,11 @@ export class SimulatedLease {
     if (this.object) this.put({ ...this.object, metadata: { ...this.object.metadata, annotations: { [key]: value } } });
   }
 
+  /** Somebody who takes no part in the election writes himself into it. */
+  seize(holderIdentity: string, leaseDurationSeconds: number): void {
+    this.put({ metadata: { name: "l", uid: "uid" }, spec: { holderIdentity, leaseDurationSeconds } });
+  }
+
   remove(): void {
     this.object = undefined;
     this.revision++;
