@@ -148,7 +148,9 @@ describe("a hostile handler harms only its own attempts:", () => {
     expect(innocents.endings).toEqual({ ok: innocents.begun });
     // Who was inside with a program that took memory which nobody counts is named with it, since it could have been either.
     const named = stage.deaths.map(({ culprits }) => culprits);
-    expect(named.filter((names) => names.length > 0 && names.every((name) => innocents.names.includes(name)))).toEqual([]);
+    expect(named.filter((names) => names.length > 0 && names.every((name) => innocents.names.includes(name)))).toEqual(
+      [],
+    );
     expect(innocents.names.map((name) => stage.sandbox.status(name)?.kills)).toEqual(innocents.names.map(() => 0));
   });
 
