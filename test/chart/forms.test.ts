@@ -15,18 +15,15 @@ describe("the form `cidr`", () => {
     fc.assert(fc.property(fc.oneof(v4, v6), ([address, bits]) => takes("cidr", `${address}/${bits}`)));
   });
 
-  test("takes of numbers with dots just the networks of IPv4", () => {
-    const part = fc.oneof(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 0, max: 999 }));
-    const length = fc.integer({ min: 0, max: 40 });
-    fc.assert(
-      fc.property(fc.array(part, { minLength: 3, maxLength: 5 }), length, (parts, bits) => {
-        const valid = parts.length === 4 && parts.every((each) => each < 256) && bits <= 32;
-        return takes("cidr", `${parts.join(".")}/${bits}`) === valid;
-      }),
-    );
+  test("takes the numbers of a network of IPv4, and none above them", () => {
+    for (let number = 0; number < 1_000; number++) {
+      expect(takes("cidr", `10.${number}.0.${number}/8`)).toBe(number < 256);
+      expect(takes("cidr", `10.0.0.0/${number}`)).toBe(number <= 32);
+      expect(takes("cidr", `fd00::/${number}`)).toBe(number <= 128);
+    }
   });
 
-  test.each(["10.0.0.1", "fd00::1", "fd00::/129", "10.0.0.0/33", "1::2::3/64", "12345::/16", "example.com/32", "/0"])(
+  test.each(["10.0.0.1", "fd00::1", "10.0.0/24", "1::2::3/64", "12345::/16", "example.com/32", "/0"])(
     "refuses %s",
     (text) => {
       expect(takes("cidr", text)).toBe(false);

@@ -38,6 +38,11 @@ test("whatever release and overrides are called, the names are valid or refused"
   );
 });
 
+test("a long name is cut where a name can end", async () => {
+  expectValidNames(await renderAs(`${"a".repeat(50)}--b`));
+  expectValidNames(await renderAs("events", "--set", `nameOverride=${"a".repeat(50)}--b`));
+});
+
 describe.each(["my.release", "1st"])("a release called %s", (release) => {
   test("is refused with a hint, and taken with a full name of its own", async () => {
     await expect(renderAs(release)).rejects.toThrow(/"\S+-watchfire", which a Service cannot be.*fullnameOverride/);
