@@ -1,4 +1,4 @@
-import { mkdtemp, readdir } from "node:fs/promises";
+import { cp, mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -56,6 +56,17 @@ test("helm packages the chart", async () => {
 describe("values", () => {
   test("a parent chart's `global` and `enabled` are admitted", async () => {
     await expect(render("--set", "global.any.thing=1,enabled=false")).resolves.not.toHaveLength(0);
+  });
+
+  test("a parent chart may set a few values, and take some away", async () => {
+    const parent = await mkdtemp(join(tmpdir(), "watchfire-parent-"));
+    await cp(chart, join(parent, "charts/watchfire"), { recursive: true });
+    const meta = { apiVersion: "v2", name: "parent", version: "0.1.0", dependencies: [{ name: "watchfire" }] };
+    await writeFile(join(parent, "Chart.yaml"), JSON.stringify(meta));
+    const values = { image: { tag: 3 }, commonLabels: null, extraEnv: null, podSecurityContext: { fsGroup: null } };
+    await writeFile(join(parent, "values.yaml"), JSON.stringify({ watchfire: values }));
+    expect(await helm("template", "parent", parent)).toContain(`image: "ghcr.io/watchfire/watchfire:3"`);
+    await expect(helm("template", "parent", parent, "--set", "watchfire.image=null")).rejects.toThrow("'image'");
   });
 
   const groups = (values: readonly Value[], path: string): string[] =>
