@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "../clock.ts";
 import { showPath } from "../manifest/path.ts";
 import { version } from "../version.ts";
 import { lowerFirst } from "../wording.ts";
+import { importClient } from "./client-node.ts";
 import { ExecPlugin, execSchema } from "./exec-plugin.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
@@ -39,7 +40,7 @@ export interface KubeconfigConnection {
 
 /**
  * Connects as a kubeconfig says: its certificates, tokens, token files, exec plugins, impersonation and proxy.
- * The kubeconfig is read by @kubernetes/client-node, imported here alone because loading it takes 450 ms.
+ * The kubeconfig is read by @kubernetes/client-node, which is imported only now: the embedded cluster needs none.
  * Throws WF_KUBE_CONFIG where no usable configuration is found.
  */
 export async function connectKubeconfig(options: KubeconfigOptions): Promise<KubeconfigConnection> {
@@ -75,7 +76,7 @@ export async function connectKubeconfig(options: KubeconfigOptions): Promise<Kub
 async function loadConfig(options: KubeconfigOptions): Promise<{ config: KubeConfig; context: string; files: string }> {
   const files = await kubeconfigFiles(options);
   const read = await Promise.all(files.map(readKubeconfig));
-  const client = await import("@kubernetes/client-node");
+  const client = await importClient();
   const config = new client.KubeConfig();
   if (files.length === 0) {
     config.loadFromCluster();
