@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Body, Client } from "../cluster/client.ts";
 import { type OwnTarget, startTarget } from "../cluster/target.ts";
 import { assetsFolder } from "../tools/assets.ts";
-import { namespace, only, render, scenarios, valuesOf } from "./helm.ts";
+import { namespace, only, render, renderAs, scenarios, valuesOf } from "./helm.ts";
 
 const real = assetsFolder() !== undefined;
 if (!real) process.stderr.write("the chart's objects meet no real API server: KUBEBUILDER_ASSETS is not set\n");
@@ -85,6 +85,15 @@ describe.skipIf(!real)("a real API server", () => {
     );
     expect(reply?.status).toBe(403);
     expect(reply?.text).toContain("violates PodSecurity");
+  });
+
+  test("takes every object of a release whose names YAML takes for something else", async () => {
+    await admin.post("/api/v1/namespaces", { metadata: { name: "1234" } });
+    const sets = "fullnameOverride=null-1,serviceAccount.name=1e3,replicas=2,networkPolicy.enabled=true";
+    for (const object of await renderAs("true", "--namespace", "1234", "--set", sets)) {
+      const reply = await make(object);
+      expect(reply?.status, `${object.kind}: ${reply?.text}`).toBe(201);
+    }
   });
 
   test("lets a release of one replica become one of two", async () => {

@@ -141,6 +141,11 @@ describe("values", () => {
     await expect(render("--set-json", "image.tag=1.5")).rejects.toThrow("/image/tag");
   });
 
+  test("a volume's size may be a number, and is written as one writes it", async () => {
+    const [claim] = only(await render(...valuesOf("terse")), "StatefulSet").spec.volumeClaimTemplates;
+    expect(claim.spec.resources.requests.storage).toBe("21474836480");
+  });
+
   test("the executor keeps its seccomp profile, whatever the others have", async () => {
     const profile = async (...sets: string[]) =>
       containers(await render(...sets.flatMap((set) => ["--set", set]))).executor.securityContext.seccompProfile;
