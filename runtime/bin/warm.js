@@ -27,7 +27,9 @@ async function bundleClient() {
     format: "esm",
     outfile: half,
     // Some of what it depends on is CommonJS.
-    banner: { js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
+    },
     logLevel: "silent",
   });
   await rename(half, file);
