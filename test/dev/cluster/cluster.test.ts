@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, statSync } from "node:fs";
 import { Agent, type RequestOptions, request } from "node:https";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -49,6 +50,18 @@ describe("the embedded cluster", () => {
     clusters.pop();
     await ended;
     expect(watch.complete).toBe(true);
+  });
+
+  test("closes without waiting for a client that is still connecting", async () => {
+    const cluster = await start();
+    const connecting = connect(Number(new URL(cluster.url).port), "127.0.0.1");
+    await once(connecting, "connect");
+    // Connections are accepted in their order: after this the server has that one.
+    await json(cluster, "GET", "/version");
+    const ended = once(connecting, "close");
+    await cluster.close();
+    clusters.pop();
+    await ended;
   });
 
   test("keeps its objects, token, certificates and resourceVersions over a restart, and no history", async () => {

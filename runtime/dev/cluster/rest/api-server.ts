@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { WatchfireError } from "../../../errors.ts";
 import { systemReason } from "../../../wording.ts";
 import { ApiError, forbidden, methodNotAllowed } from "../api/status.ts";
@@ -34,6 +34,7 @@ const keepAliveMs = 120_000;
 /** HTTPS on loopback: authenticates, authorizes and hands on. */
 export class ApiServer {
   private readonly server: Server;
+  private readonly sockets = new Set<Socket>();
   private readonly authenticator: Authenticator;
   private readonly authorizer: Authorizer;
   private readonly handlers: Handlers;
@@ -45,6 +46,10 @@ export class ApiServer {
     this.server = createServer({ key: identity.key, cert: identity.certificate, ALPNProtocols: ["http/1.1"] });
     this.server.requestTimeout = 0;
     this.server.keepAliveTimeout = keepAliveMs;
+    this.server.on("connection", (socket: Socket) => {
+      this.sockets.add(socket);
+      socket.once("close", () => this.sockets.delete(socket));
+    });
     this.server.on("request", (request, response) => void this.answer(request, response));
     this.server.on("tlsClientError", (_error, socket) => socket.destroy());
   }
@@ -65,8 +70,10 @@ export class ApiServer {
     return new Promise((resolve) => {
       this.server.close(() => resolve());
       this.server.closeIdleConnections();
-      // What is open now are answers on their way, and watches, which the store has ended.
-      setImmediate(() => this.server.closeAllConnections());
+      // What is open now are answers on their way, watches, which the store has ended, and clients still shaking hands.
+      setImmediate(() => {
+        for (const socket of this.sockets) socket.destroy();
+      });
     });
   }
 
