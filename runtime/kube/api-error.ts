@@ -66,6 +66,14 @@ export class ApiError extends Error {
   }
 
   /**
+   * Where the server's history begins, which the watch cache tells with an expired resourceVersion (apiserver
+   * `watch_cache_history.go`). etcd itself does not, so that it is undefined where a kind is not cached.
+   */
+  get oldestResourceVersion(): string | undefined {
+    return /too old resource version: \d+ \((\d+)\)/.exec(this.message)?.[1];
+  }
+
+  /**
    * The server has not seen the asked-for resourceVersion yet. Servers before 1.19 said so in words alone
    * (client-go `reflector.go`, isTooLargeResourceVersionError).
    */

@@ -6,6 +6,8 @@ import type { ListReason, ListReceiver, Subscriber } from "./subscriber.ts";
 export interface Mover {
   readonly subscriber: Subscriber;
   readonly at: string | undefined;
+  /** Its position has expired: the server's history does not reach back to it, and only a list brings it on. */
+  readonly expired?: boolean;
 }
 
 interface Member {
@@ -14,8 +16,8 @@ interface Member {
   at: string | undefined;
   /** The stream that runs, or the last list, covers it. Until then it receives nothing. */
   settled: boolean;
-  /** The connection being made starts early enough for it. */
-  planned: boolean;
+  /** Its position has expired; a list is due. */
+  expired: boolean;
   /** While the stream replays what this one had: everything up to here is kept from it. */
   skipThrough: string | undefined;
 }
@@ -23,22 +25,40 @@ interface Member {
 /** Where a connection must start to serve everybody. */
 export type Start = { readonly type: "list" } | { readonly type: "watch"; readonly from: string };
 
+/** The server's word that its history does not reach back to where a stream was to go on from. */
+export interface Expiry {
+  readonly from: string;
+  /** Where its history begins, if it says so. */
+  readonly oldest: string | undefined;
+  /** It had accepted the stream before, so that nobody is known to be served. */
+  readonly refuted: boolean;
+  /** Up to where those who are settled have received everything. */
+  readonly received: string | undefined;
+}
+
 /** The subscribers of one source, and what each still lacks of its stream. */
 export class Audience {
   private members: Member[] = [];
   /** Those who take part in the list that is being read. */
   private listing: { readonly member: Member; readonly receiver: ListReceiver }[] = [];
+  /** The server did not say how far its history reaches back: it is being found out by trying. */
+  private searching = false;
 
   get size(): number {
     return this.members.length;
   }
 
-  /** Somebody joined whom the running stream does not serve. */
+  /** Somebody is here whom the running stream does not serve, and no list beside it is to. */
   get waiting(): boolean {
-    return this.members.some((member) => !member.settled);
+    return this.begins || this.members.some((member) => !member.settled && !member.expired);
   }
 
-  /** Whether nobody here has a position: what comes first is a list. */
+  /** Whether it is not known yet of everybody if the server's history reaches back to where they stand. */
+  get divided(): boolean {
+    return this.searching || this.members.some((member) => member.expired);
+  }
+
+  /** Whether nobody here has a position of use: what comes first is a list. */
   get begins(): boolean {
     return this.members.every(isBeginner);
   }
@@ -51,11 +71,11 @@ export class Audience {
    * @param received up to where the running stream was received; undefined while none runs.
    * @returns whether the stream serves it as it is: then it only drops what it already has.
    */
-  join({ subscriber, at }: Mover, received: string | undefined): boolean {
+  join({ subscriber, at, expired = false }: Mover, received: string | undefined): boolean {
     const from = at ?? subscriber.resumeFrom;
     const order = from === undefined || received === undefined ? undefined : compareResourceVersions(from, received);
-    const settled = order !== undefined && order >= 0;
-    this.members.push({ subscriber, at, settled, planned: false, skipThrough: settled ? from : undefined });
+    const settled = !expired && order !== undefined && order >= 0;
+    this.members.push({ subscriber, at, settled, expired, skipThrough: settled ? from : undefined });
     return settled;
   }
 
@@ -64,7 +84,7 @@ export class Audience {
     return this.moving(received, () => true);
   }
 
-  /** Those leave who came too late for the list by which everybody else has got a position. */
+  /** Those leave who need a list that the others do not: they came too late for it, or only their positions expired. */
   beginners(): Mover[] {
     return this.moving(undefined, isBeginner);
   }
@@ -72,7 +92,8 @@ export class Audience {
   private moving(received: string | undefined, leaves: (member: Member) => boolean): Mover[] {
     const gone = this.members.filter(leaves);
     this.members = this.members.filter((member) => !gone.includes(member));
-    return gone.map((member) => ({ subscriber: member.subscriber, at: positionOf(member, received) }));
+    const at = (member: Member) => positionOf(member, received);
+    return gone.map((member) => ({ subscriber: member.subscriber, at: at(member), expired: member.expired }));
   }
 
   leave(subscriber: Subscriber): void {
@@ -98,29 +119,64 @@ export class Audience {
     for (const { subscriber } of this.members) subscriber.serverIsAt?.(resourceVersion);
   }
 
-  /** @param received up to where those who are settled have received everything. */
+  /**
+   * Where the next connection starts: at the oldest position, or, while it is being found out how far the server's
+   * history reaches, in the middle of those not yet told apart, so that a thousand positions cost ten connections.
+   * @param received up to where those who are settled have received everything.
+   */
   start(received: string | undefined): Start {
-    let from: string | undefined;
+    const positions: { readonly at: string; readonly settled: boolean }[] = [];
     for (const member of this.members) {
-      const at = member.settled ? received : positionOf(member, received);
+      const at = positionOf(member, received);
       if (at === undefined) return { type: "list" };
-      const order = from === undefined ? -1 : compareResourceVersions(at, from);
-      // Where two positions cannot be ordered, neither is a safe place to start from for the other.
-      if (order === undefined) return { type: "list" };
-      if (order < 0) from = at;
+      if (!member.expired) positions.push({ at, settled: member.settled });
     }
-    if (from === undefined) return { type: "list" };
-    for (const member of this.members) member.planned = true;
-    return { type: "watch", from };
+    let ordered = true;
+    positions.sort((a, b) => {
+      const order = compareResourceVersions(a.at, b.at);
+      ordered &&= order !== undefined;
+      return order ?? 0;
+    });
+    const settled = positions.findIndex((each) => each.settled);
+    const untried = settled < 0 ? positions.length : settled;
+    const from = positions[this.searching ? untried >> 1 : 0];
+    // Where two positions cannot be ordered, neither is a safe place to start from for the other.
+    return from && ordered ? { type: "watch", from: from.at } : { type: "list" };
   }
 
-  /** The stream that `start` was asked for is open. Who joined since still waits. */
-  settle(received: string | undefined): void {
+  /** A stream from there is open. Whom it does not reach back to still waits. */
+  settle(from: string, received: string | undefined): void {
     for (const member of this.members) {
-      if (!member.planned) continue;
-      member.skipThrough = positionOf(member, received);
+      const at = positionOf(member, received);
+      const order = at === undefined ? undefined : compareResourceVersions(at, from);
+      if (member.expired || order === undefined || order < 0) continue;
+      member.skipThrough = at;
       member.settled = true;
     }
+    this.searching &&= this.waiting;
+  }
+
+  /**
+   * Who stands at `from`, or before it, needs a list, and by the server's word who stands before `oldest`. The others are
+   * tried from where they stand, whatever the server said, so that none can lose an event by it.
+   * @returns whether there are others. Where there are none, nothing changes, and all share one list.
+   */
+  expire({ from, oldest, refuted, received }: Expiry): boolean {
+    const spared = this.members.filter((member) => {
+      const at = member.expired ? undefined : positionOf(member, received);
+      if (at === undefined || (compareResourceVersions(at, from) ?? 1) <= 0) return false;
+      return oldest === undefined || (compareResourceVersions(at, oldest) ?? 0) >= 0;
+    });
+    if (spared.length === 0) return false;
+    for (const member of this.members) {
+      const expired = !spared.includes(member);
+      if (!expired && !refuted) continue;
+      member.at = positionOf(member, received);
+      member.expired = expired;
+      member.settled = false;
+    }
+    this.searching = oldest === undefined;
+    return true;
   }
 
   change(change: Change): void {
@@ -156,6 +212,7 @@ export class Audience {
         for (const { member } of this.listing) {
           member.settled = false;
           member.at = undefined;
+          member.expired = false;
         }
         let outcome: "counted" | "held" = "counted";
         for (let next = this.listing.shift(); next; next = this.listing.shift()) {
@@ -194,7 +251,8 @@ export class Audience {
   }
 }
 
-const isBeginner = (member: Member): boolean => !member.settled && positionOf(member, undefined) === undefined;
+const isBeginner = (member: Member): boolean =>
+  !member.settled && (member.expired || positionOf(member, undefined) === undefined);
 
 /**
  * Up to where a subscriber has everything. One that a replay had not yet brought back to where it was is still there,

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock, Timer } from "../clock.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Audience } from "./audience.ts";
@@ -19,6 +19,8 @@ import type { History } from "./verdict.ts";
 /** Initial events that pause longer than this, or take longer than that, do not end: some servers never mark their end. */
 const initialIdleMs = 30_000;
 const initialTotalMs = 300_000;
+/** An API server accepts a watch whose history is gone, and says so at once in its first line: after this the watch holds. */
+const acceptedMs = 1000;
 
 export interface IntakeParts {
   readonly spec: SourceSpec;
@@ -52,6 +54,8 @@ interface CompleteList {
 export class Intake {
   /** The connection that is open. */
   session: Session | undefined;
+  /** A stream runs, and serves those who are settled. */
+  streams = false;
   /** What is being read, or was last. */
   phase: History["phase"] = "live";
   /** Bookmarks of the current connection. */
@@ -61,6 +65,8 @@ export class Intake {
   /** Complete lists so far, and when the last one was, in monotonic milliseconds. */
   lists = 0;
   listedAt = Number.NEGATIVE_INFINITY;
+  /** Where the last watch was asked to begin. */
+  private from = "";
   private readonly parts: IntakeParts;
 
   constructor(parts: IntakeParts) {
@@ -72,9 +78,18 @@ export class Intake {
     return this.parts.audience.newest(this.parts.standing.received);
   }
 
+  /** The stream ended because its history is gone. @returns whether somebody may go on from further on. */
+  expire(oldest: string | undefined): boolean {
+    const { received } = this.parts.standing;
+    const from = (this.streams ? received : undefined) ?? this.from;
+    return this.parts.audience.expire({ from, oldest, refuted: this.streams, received });
+  }
+
   /** A watch from a known position. */
   follow(resource: Resource, from: string): Promise<Ending> {
+    const { clock, audience, signal } = this.parts;
     this.phase = "live";
+    this.from = from;
     const resumed = this.parts.standing.received;
     this.parts.standing.received ??= from;
     const timeoutSeconds = this.parts.liveness.nextTimeoutSeconds();
@@ -84,18 +99,32 @@ export class Intake {
       resourceVersion: from,
       timeoutSeconds: String(timeoutSeconds),
     };
-    return this.runSession(resource, query, timeoutSeconds, {
+    const accepted = () => {
+      if (this.streams || signal.aborted) return;
+      this.streams = true;
+      audience.settle(from, resumed);
+      this.parts.standing.received = from;
+      this.parts.standing.enter("watching");
+      if (audience.waiting) return this.session?.end({ type: "closed", by: "join" });
+      this.parts.doubtful(resource, "resumed");
+      this.parts.streaming();
+    };
+    let silence: Timer | undefined;
+    const session = this.runSession(resource, query, timeoutSeconds, {
       opened: () => {
-        this.parts.audience.settle(resumed);
-        this.parts.standing.received = from;
-        this.parts.standing.enter("watching");
-        if (this.parts.audience.waiting) this.session?.end({ type: "closed", by: "join" });
-        this.parts.doubtful(resource, "resumed");
-        this.parts.streaming();
+        if (audience.divided) silence = clock.after(acceptedMs, accepted);
+        else accepted();
       },
-      change: (change) => this.live(change),
-      bookmark: (resourceVersion) => this.liveBookmark(resource, resourceVersion),
+      change: (change) => {
+        accepted();
+        this.live(change);
+      },
+      bookmark: (resourceVersion) => {
+        accepted();
+        this.liveBookmark(resource, resourceVersion);
+      },
     });
+    return session.finally(() => silence?.cancel());
   }
 
   /** What exists and then what changes, on one connection (WatchList). */
@@ -148,6 +177,7 @@ export class Intake {
         this.listed(initial.items, { began, listVersion, reason, outcome });
         listed();
         if (outcome === "held") throw new Ended({ type: "closed", by: "doubt" });
+        this.streams = true;
         for (const change of changes) this.live(change);
         this.parts.standing.enter("watching");
         this.parts.audience.bookmark(resourceVersion);
@@ -215,6 +245,7 @@ export class Intake {
     },
   ): Promise<Ending> {
     this.parts.signal.throwIfAborted();
+    this.streams = false;
     this.session = new Session({
       transport: this.parts.transport,
       clock: this.parts.clock,

@@ -111,8 +111,7 @@ export class Source {
 
   /** Up to where everything was received, while a stream runs. */
   get streamsAt(): string | undefined {
-    const { session, phase } = this.intake;
-    return session && phase === "live" && this.standing.state === "watching" ? this.standing.received : undefined;
+    return this.intake.session && this.intake.streams ? this.standing.received : undefined;
   }
 
   has(subscriber: Subscriber): boolean {
@@ -139,9 +138,11 @@ export class Source {
     return this.audience.moveOut(this.standing.received);
   }
 
-  /** Gives up those who came too late for the list by which the others have got a position. */
+  /** Gives up those who need a list that the others do not. */
   beginners(): Mover[] {
-    return this.audience.beginners();
+    const beginners = this.audience.beginners();
+    if (beginners.some(({ expired }) => expired)) this.context.observer.gone(this.spec);
+    return beginners;
   }
 
   /** Removes a listener. @returns how many are left; the others notice nothing. */
@@ -268,7 +269,9 @@ export class Source {
       case "resume":
         if (verdict.wait === "soon") return this.sleep(random() * soonMs);
         return verdict.wait === "none" ? undefined : this.backOff(reason, verdict.atLeastMs);
+      case "expired":
       case "relist":
+        if (verdict.next === "expired" && this.intake.expire(verdict.oldest)) return undefined;
         this.intake.relist ??= "relist";
         observer.gone(this.spec);
         return verdict.wait === "none" ? undefined : this.backOff(reason);

@@ -7,6 +7,8 @@ export type Verdict =
   | { readonly next: "resume"; readonly wait: "none" | "soon" | "backoff"; readonly atLeastMs?: number }
   /** What we resume from is gone, or of no use: list everything again. `wait` as above. */
   | { readonly next: "relist"; readonly wait: "none" | "backoff" }
+  /** History is gone; it begins at `oldest`, where the server says so. Who stands further on goes on; else as `relist`. */
+  | { readonly next: "expired"; readonly oldest: string | undefined; readonly wait: "none" | "backoff" }
   /** The server's resourceVersions went back: list anew, whatever was received before. */
   | { readonly next: "rewind" }
   | { readonly next: "forbidden" }
@@ -94,8 +96,9 @@ export const isOdd = ({ status }: ApiError): boolean => !passing.has(status);
 
 function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: History): Verdict {
   if (error.expired) {
-    const fresh = history.phase !== "live" || history.sinceListMs < soonAfterListMs;
-    return { next: "relist", wait: fresh ? "backoff" : "none" };
+    if (history.phase !== "live") return { next: "relist", wait: "backoff" };
+    const wait = history.sinceListMs < soonAfterListMs ? "backoff" : "none";
+    return { next: "expired", oldest: error.oldestResourceVersion, wait };
   }
   const retry: Verdict = {
     next: "resume",

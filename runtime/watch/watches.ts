@@ -13,8 +13,8 @@ export interface Watch {
 }
 
 /**
- * The sources of one cluster: whoever needs the same list and watch shares it. Those who have no position yet list at a
- * source of their own, so that the others keep their history; it joins theirs when both stream.
+ * The sources of one cluster: whoever needs the same list and watch shares it. Those who have no position yet, or one that
+ * has expired, list at a source of their own, so that the others keep their history; it joins theirs when both stream.
  */
 export class Watches {
   private readonly context: SourceContext;
@@ -61,7 +61,7 @@ export class Watches {
 
   /** To a source that stands as it does: at the beginning, or not. */
   private place(spec: SourceSpec, mover: Mover): void {
-    const begins = (mover.at ?? mover.subscriber.resumeFrom) === undefined;
+    const begins = mover.expired || (mover.at ?? mover.subscriber.resumeFrom) === undefined;
     const alike = this.alike(spec);
     let source = alike.find((each) => each.begins === begins);
     if (!source) {

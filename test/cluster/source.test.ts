@@ -93,17 +93,40 @@ test("a source finds out that its position lies in the cluster's future", async 
 });
 
 describeHistory("a cluster whose history is gone", () => {
-  test("a source whose position was compacted away lists again", async () => {
+  test("of those who share a source only the one whose position was compacted away lists", async () => {
     const own = await startOwn();
     const cluster = connect(own.access);
-    const path = "/api/v1/namespaces/default/configmaps";
-    const old = await cluster.send("POST", path, configMap("third"));
-    await cluster.send("PATCH", `${path}/third`, { data: { a: "1" } });
+    const objects = [
+      { kind: "ConfigMap", path: "/api/v1/namespaces/default/configmaps", body: configMap("third") },
+      // API servers keep no cache of events: it is etcd that says what is gone, and not how far its history reaches.
+      {
+        kind: "Event",
+        path: "/api/v1/namespaces/default/events",
+        body: { ...configMap("third"), kind: "Event", involvedObject: { namespace: "default" } },
+      },
+    ];
+    const made = [];
+    for (const { kind, path, body } of objects) {
+      const old = await cluster.send("POST", path, body);
+      const set = (reason: string) => cluster.send("PATCH", `${path}/third`, { metadata: { annotations: { reason } } });
+      // Twice: a change whose predecessor alone is compacted is answered with 500, until more is compacted.
+      await set("gone");
+      await set("gone as well");
+      made.push({ kind, old: old.metadata.resourceVersion, set });
+    }
     await own.compact();
-    const subscriber = new RecordingSubscriber(old.metadata.resourceVersion);
-    cluster.watches.subscribe({ apiVersion: "v1", kind: "ConfigMap", labelSelector: "own=third" }, subscriber);
-    await ended(subscriber);
-    expect(subscriber.log[0]).toBe(`list relist from ${old.metadata.resourceVersion}`);
+    for (const { kind, old, set } of made) {
+      const gone = new RecordingSubscriber(old);
+      const inside = new RecordingSubscriber((await set("kept")).metadata.resourceVersion);
+      for (const each of [gone, inside]) {
+        cluster.watches.subscribe({ apiVersion: "v1", kind, labelSelector: "own=third" }, each);
+      }
+      await ended(gone);
+      const news = `Modified third ${(await set("news")).metadata.resourceVersion}`;
+      await Promise.all([gone.saw(news), inside.saw(news)]);
+      expect(gone.log.filter((line) => line.startsWith("list"))).toEqual([`list relist from ${old}`]);
+      expect(inside.log.filter((line) => !line.startsWith("bookmark"))).toEqual([news]);
+    }
   });
 });
 

@@ -57,6 +57,7 @@ test("a group's list is no older than the newest position in it", async () => {
   fixture.watches.subscribe(configMaps, old);
   fixture.watches.subscribe(configMaps, young);
   (await fixture.server.request(isPlainWatch)).status(410, "Expired");
+  (await fixture.server.request(isPlainWatch, 2)).status(410, "Expired");
   const list = await fixture.server.request(isWatchList);
   expect(list.query.get("resourceVersion")).toBe("100");
 });
