@@ -6,13 +6,22 @@ export function lowerFirst(sentence: string): string {
   return /^[A-Z](?![A-Za-z]*[A-Z])/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
-/** At most this many characters of an actual value are shown: enough to recognise it on one terminal line. */
-const actualLimit = 80;
+/** Ends a text that was cut; whoever takes secrets out of texts looks before it for the beginning of one. */
+export const cutMark = "…";
+
+/** The text in at most `limit` characters, the mark among them where any are gone; never half of one. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  return text.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, "") + cutMark;
+}
+
+/** At most this many characters of an actual value are shown, the mark among them: enough to recognise it on one terminal line. */
+const actualLimit = 81;
 
 /** A value as JSON, cut to what fits on a line. */
 export function shorten(value: unknown): string {
   const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
-  return text.length > actualLimit ? `${text.slice(0, actualLimit)}…` : text;
+  return cut(text, actualLimit);
 }
 
 /** The system's codes that a user meets, in words. */

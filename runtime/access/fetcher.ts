@@ -5,6 +5,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { Agent, buildConnector, type Dispatcher } from "undici";
 import { type LastLook, withLastLook } from "../kube/last-look.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import { shorten } from "../wording.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { EgressPolicy } from "./egress.ts";
@@ -141,7 +142,7 @@ export class Fetcher {
 }
 
 function firstHop({ url, method, headers, body }: ArgumentsOf<"fetch">): Hop {
-  if (!URL.canParse(url)) throw fetchFailed(`${JSON.stringify(url.slice(0, 80))} is no absolute URL`);
+  if (!URL.canParse(url)) throw fetchFailed(`${shorten(url)} is no absolute URL`);
   const upper = method.toUpperCase();
   if (!/^[A-Z-]+$/.test(upper) || forbiddenMethods.has(upper))
     throw fetchFailed(`the method ${JSON.stringify(method)} cannot be used`);

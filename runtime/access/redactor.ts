@@ -1,4 +1,5 @@
 import { clean } from "../sandbox/outbox.host.ts";
+import { cutMark } from "../wording.ts";
 import type { ResolvedEnv } from "./env.ts";
 
 /** Shorter secrets cannot be told from ordinary text: to blot out every "on" hides nothing and spoils everything. */
@@ -7,9 +8,15 @@ const shortestSecret = 4;
 const shortestConfiguration = 12;
 const mark = "[redacted]";
 
+/** What is known of a function: the forms of its values, and all of them as one pattern. */
+interface Known {
+  readonly forms: readonly string[];
+  readonly pattern: RegExp;
+}
+
 /** Cuts the values of a function's environment out of text that leaves the runtime: logs, status, dead letters. */
 export class Redactor {
-  private readonly patterns = new Map<string, RegExp>();
+  private readonly known = new Map<string, Known>();
 
   /** Learns a function's values; those it had before are forgotten. */
   learn(functionName: string, { secrets, configuration }: ResolvedEnv["sensitive"]): void {
@@ -17,28 +24,34 @@ export class Redactor {
       ...secrets.filter((value) => value.length >= shortestSecret),
       ...configuration.filter((value) => value.length >= shortestConfiguration),
     ];
-    const forms = new Set(values.flatMap(formsOf));
-    this.forget(functionName);
-    if (forms.size === 0) return;
     // The longest first, so that of two values of which one holds the other nothing is left over.
-    const alternatives = [...forms].sort((a, b) => b.length - a.length).map((form) => RegExp.escape(form));
-    this.patterns.set(functionName, new RegExp(alternatives.join("|"), "g"));
+    const forms = [...new Set(values.flatMap(formsOf))].sort((a, b) => b.length - a.length);
+    this.forget(functionName);
+    if (forms.length === 0) return;
+    this.known.set(functionName, {
+      forms,
+      pattern: new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), "g"),
+    });
   }
 
   /** Forgets a function that is unloaded. */
   forget(functionName: string): void {
-    this.patterns.delete(functionName);
+    this.known.delete(functionName);
   }
 
-  /** The text without the function's values, as they are or as JSON, a URL or base64 would hold them. */
+  /**
+   * The text without the function's values, as they are or as JSON, a URL or base64 would hold them. Of a value that the end
+   * of a cut text has cut off, its beginning is taken as well, from four characters on.
+   */
   redact(functionName: string, text: string): string {
-    const pattern = this.patterns.get(functionName);
-    return pattern ? text.replace(pattern, mark) : text;
+    const known = this.known.get(functionName);
+    if (!known) return text;
+    return text.includes(cutMark) ? redactCut(text, known) : text.replace(known.pattern, mark);
   }
 
   /** The same for every string, and every key, within plain data. */
   redactData<T>(functionName: string, data: T): T {
-    return this.patterns.has(functionName) ? (this.walk(functionName, data) as T) : data;
+    return this.known.has(functionName) ? (this.walk(functionName, data) as T) : data;
   }
 
   private walk(name: string, data: unknown): unknown {
@@ -51,6 +64,45 @@ export class Redactor {
   }
 }
 
+/** A stretch of a text: where it begins, and where what follows it does. */
+type Stretch = readonly [from: number, to: number];
+
+/** A text in which there is a cut. What is taken out is found in the text as it is: a value may overlap another's beginning. */
+function redactCut(text: string, { forms, pattern }: Known): string {
+  const whole = [...text.matchAll(pattern)].map(({ index, 0: found }): Stretch => [index, index + found.length]);
+  const stretches = [...whole, ...forms.flatMap((form) => beginnings(text, form))].sort(([a], [b]) => a - b);
+  let shown = "";
+  let at = 0;
+  for (const [from, to] of stretches) {
+    if (from >= at) shown += text.slice(at, from) + mark;
+    at = Math.max(at, to);
+  }
+  return shown + text.slice(at);
+}
+
+/**
+ * The longest beginning of a form before each cut, by the algorithm of Knuth, Morris and Pratt: the time it takes grows with the text's
+ * length alone, whatever a handler makes of it.
+ */
+function beginnings(text: string, form: string): Stretch[] {
+  const found: Stretch[] = [];
+  // Of each beginning of the form: the longest shorter one that it ends with.
+  const shorter = [0];
+  const extend = (length: number, next: string | undefined): number => {
+    let longest = length;
+    while (longest > 0 && (longest === form.length || form[longest] !== next)) longest = shorter[longest - 1] ?? 0;
+    return form[longest] === next ? longest + 1 : longest;
+  };
+  const most = Math.min(form.length, text.length);
+  for (let at = 1; at < most; at++) shorter.push(extend(shorter[at - 1] ?? 0, form[at]));
+  let length = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === cutMark && length >= shortestSecret) found.push([at - length, at]);
+    length = extend(length, text[at]);
+  }
+  return found;
+}
+
 /** A secret file mostly ends in a line break that a handler trims: both are the secret. */
 function formsOf(value: string): string[] {
   const trimmed = value.trim();
@@ -59,6 +111,8 @@ function formsOf(value: string): string[] {
     // As the sandbox writes out what would steer a terminal.
     clean(text),
     JSON.stringify(text).slice(1, -1),
+    // JSON that is itself a text: that of fields which are cut.
+    clean(JSON.stringify(text).slice(1, -1)),
     encodeURIComponent(text.toWellFormed()),
     Buffer.from(text, "utf8").toString("base64").replace(/=+$/, ""),
   ]);

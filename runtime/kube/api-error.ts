@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
+import { cut } from "../wording.ts";
 import type { KubeResponse } from "./transport.ts";
 
 /** Error bodies are read up to here and the rest is thrown away: a Status is a few hundred bytes, a proxy's page is not ours to keep. */
@@ -93,7 +94,7 @@ export function parseStatus(text: string, status: number, retryAfter?: string, n
   const parsed = statusSchema.safeParse(parseJson(text));
   const headerMs = retryAfterMs(retryAfter, nowMs);
   if (!parsed.success) {
-    const excerpt = text.slice(0, textLimit).trim();
+    const excerpt = cut(text.trim(), textLimit);
     return new ApiError({ status, message: excerpt || `HTTP status ${status}`, retryAfterMs: headerMs });
   }
   const { code, reason, message, details } = parsed.data;

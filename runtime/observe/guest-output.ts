@@ -1,5 +1,6 @@
 import type { Redactor } from "../access/redactor.ts";
 import type { GuestOutput } from "../sandbox/host-calls.ts";
+import { cut } from "../wording.ts";
 import type { Logger } from "./log.ts";
 import type { UserMetrics } from "./user-metrics.ts";
 
@@ -24,11 +25,12 @@ export function guestOutput(log: Logger, metrics: UserMetrics, redactor: Redacto
         redactor.redact(name, message),
       );
     },
-    metric(caller, type, name, value, labels) {
-      const why = metrics.record(caller.function, type, name, value, labels);
+    metric(caller, type, called, value, labels) {
+      const name = redactor.redact(caller.function, called);
+      const why = metrics.record(caller.function, type, name, value, redactor.redactData(caller.function, labels));
       if (why === undefined || refused.has(`${caller.function}/${name}`) || refused.size > 10_000) return;
       refused.add(`${caller.function}/${name}`);
-      log.warn({ function: caller.function, metric: name.slice(0, 100), reason: why }, "metric refused");
+      log.warn({ function: caller.function, metric: cut(name, 100), reason: why }, "metric refused");
     },
   };
 }

@@ -219,7 +219,7 @@ export class Placement implements TenantListener {
         return;
       }
       const { mapper } = this.version;
-      output.log(attempt.caller, level, clean(mapper.mapText(message)), cleanObject(mapper.mapJson(fields)));
+      output.log(attempt.caller, level, clean(mapper.map(message)), cleanObject(mapper.mapJson(fields)));
     }
     for (const { no, type, name, value, labels } of metrics) {
       const attempt = this.attempts.get(no);

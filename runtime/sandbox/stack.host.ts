@@ -40,22 +40,8 @@ export class StackMapper {
     return trace;
   }
 
-  /** The stack's first lines as they are, and the frames of the author's code with their places. */
-  map(stack: string): string {
-    const lines = stack.split("\n");
-    const first = lines.findIndex((line) => /^\s+at /.test(line));
-    if (first < 0) return stack;
-    const head = lines.slice(0, first);
-    const frames = lines.slice(first).flatMap((line) => {
-      const found = this.placeOf(line);
-      if (!found) return [];
-      return frameText(found);
-    });
-    return [...head, ...frames].join("\n");
-  }
-
-  /** A text that may hold stacks, such as a line of log: their frames as `map` gives them, and the rest as it is. */
-  mapText(text: string): string {
+  /** A stack, or a text that may hold some: the frames of the author's code with their places, no others, and the rest as it is. */
+  map(text: string): string {
     if (!text.includes(ownScripts) && !text.includes(guestScriptName)) return text;
     return text
       .split("\n")
@@ -71,7 +57,7 @@ export class StackMapper {
   mapJson(text: string): string {
     if (!text.includes(ownScripts) && !text.includes(guestScriptName)) return text;
     try {
-      return text.replace(jsonString, (literal) => JSON.stringify(this.mapText(JSON.parse(literal) as string)));
+      return text.replace(jsonString, (literal) => JSON.stringify(this.map(JSON.parse(literal) as string)));
     } catch {
       return text;
     }

@@ -96,6 +96,17 @@ describe("one event", () => {
     const { name, message, stack } = outcome.type === "failed" ? outcome.error : expect.unreachable();
     expect([name.length, message.length, stack.length]).toEqual([200, 2000, 4000]);
   });
+
+  it("that loops in a function of a long name is charged alone, and its executor lives", async () => {
+    const stage = stageForTest();
+    const name = `["n".repeat(50_000)]`;
+    await stage.load("f", `const all = { ${name}() { for (;;); } };\nexport default () => all${name}();`, {
+      cpuMs: 200,
+    });
+    const outcome = await stage.run("f");
+    expect(outcome).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_CPU_BUDGET" } });
+    expect(stage.deaths).toEqual([]);
+  });
 });
 
 describe("a Secret's value", () => {
@@ -128,5 +139,40 @@ describe("a Secret's value", () => {
     expect(lines.length).toBeGreaterThanOrEqual(3);
     expect(JSON.stringify(outcome)).not.toContain("abcdefghij");
     expect(lines.join("\n")).not.toContain("abcdefghij");
+  });
+
+  it("is not begun in a line, an error or an outcome that is cut amid it, wherever the cut falls", async () => {
+    const secret = 'qk🔑"xw\u007fq9\nzz-7';
+    const lines: string[] = [];
+    const log = createLog("debug", { write: (line: string) => lines.push(line) });
+    const redactor = new Redactor();
+    redactor.learn("f", { secrets: [secret], configuration: [] });
+    const stage = stageForTest({ output: guestOutput(log, new Metrics().user, redactor) });
+    await stage.load(
+      "f",
+      `export default ({ trigger }, ctx) => {
+        const text = (limit) => "-".repeat(limit - Number(trigger)) + ctx.env.TOKEN + "-".repeat(limit);
+        ctx.log.info(text(4096), { long: text(8192 - 9) });
+        ctx.metrics.increment(text(100));
+        ctx.metrics.increment("m", 1, { long: text(200), longer: text(8192) });
+        const error = new TypeError(text(2000));
+        error.name = text(200);
+        error.stack = "TypeError: " + text(4000 - 11);
+        ctx.log.info("an error within", { error });
+        console.error(error);
+        if (trigger % 3 === 0) throw error;
+        const rejected = Promise.reject(error);
+        if (trigger % 3 === 1) return rejected;
+      };`,
+      { env: { TOKEN: secret } },
+    );
+    const runner = loggedRunner(stage.sandbox, log, redactor, "debug");
+    for (let within = 0; within <= secret.length + 10; within++) {
+      const outcome = await runner.run(stage.delivery("f", { trigger: String(within) }));
+      expect(outcome.type).toBe("failed");
+      lines.push(JSON.stringify(outcome));
+    }
+    expect(lines.filter((line) => line.includes("[redacted]")).length).toBeGreaterThan(4 * secret.length);
+    expect(lines.filter((line) => line.includes("qk🔑"))).toEqual([]);
   });
 });

@@ -44,6 +44,16 @@ describe("an error that a handler logs", () => {
   });
 });
 
+it("an error's message keeps its lines, also one that looks like a frame, and the stack below it has its places", async () => {
+  const stage = stageForTest();
+  const message = "first\\n    at the third stroke\\nlast";
+  await stage.load("f", `export default () => { throw new Error("${message}"); };`);
+  const outcome = await stage.run("f");
+  const { stack } = outcome.type === "failed" ? outcome.error : expect.unreachable();
+  expect(stack).toMatch(/^Error: first\n {4}at the third stroke\nlast\n {4}at .*f\.ts:1:\d+/);
+  expect(stack).not.toMatch(inside);
+});
+
 describe("a value that JSON has no form for", () => {
   it("is replaced alone", async () => {
     const [line] = await logsOf(`

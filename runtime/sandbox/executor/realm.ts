@@ -3,7 +3,7 @@ import type { EndReason } from "../messages.ts";
 import { abortItem, BatchSize, composeBatch, eventItem, type Item, replyItem } from "./batch.ts";
 import type { GuestDoors, GuestScript } from "./isolate.ts";
 import { type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
-import { type Rejection, rejectionOf } from "./rejection.ts";
+import { ownStack, type Rejection, rejectionOf } from "./rejection.ts";
 import type { Slots } from "./slots.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
 
@@ -364,10 +364,10 @@ export class Realm implements Watched {
     try {
       return await work(timeout);
     } catch (error) {
-      const { message, stack = "" } = error instanceof Error ? error : new Error(String(error));
+      const failure = error instanceof Error ? error : new Error(String(error));
       if (isTimeout(error, timeout, startedAt))
-        this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, stack);
-      else this.end(/memory limit/.test(message) ? "memory" : "killed");
+        this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, ownStack(failure));
+      else this.end(/memory limit/.test(failure.message) ? "memory" : "killed");
       return undefined;
     } finally {
       this.entry = undefined;

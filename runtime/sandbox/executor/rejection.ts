@@ -1,3 +1,5 @@
+import { cut } from "../../wording.ts";
+
 /** A rejection that nobody heard, as text. */
 export interface Rejection {
   readonly name: string;
@@ -25,15 +27,18 @@ const noError = "an object that is no Error";
 export function rejectionOf(error: unknown): Rejection {
   if (!(error instanceof Error)) return { name: "Error", message: textOf(error), stack: "" };
   if (error.message.startsWith(uncopied)) return { name: "Error", message: noError, stack: "" };
-  const own = (error.stack ?? "").split("\n    at (<isolated-vm boundary>)")[0] ?? "";
   return {
-    name: error.name.slice(0, maxName),
-    message: error.message.slice(0, maxMessage),
-    stack: own.slice(0, maxStack),
+    name: cut(error.name, maxName),
+    message: cut(error.message, maxMessage),
+    stack: ownStack(error),
   };
 }
 
+/** An error's stack as far as it leaves an executor: without the frames that isolated-vm adds, and no longer than others. */
+export const ownStack = ({ stack = "" }: Error): string =>
+  cut(stack.split("\n    at (<isolated-vm boundary>)")[0] ?? "", maxStack);
+
 function textOf(value: unknown): string {
   if (typeof value === "bigint" && (value > manyBits || value < -manyBits)) return largeNumber;
-  return String(value).slice(0, maxMessage);
+  return cut(String(value), maxMessage);
 }

@@ -1,4 +1,5 @@
 import { PermanentError, RetryAfter } from "../../../sdk/errors.ts";
+import { cut } from "./cut.guest.ts";
 import { captureStack, indexOf, isFiniteNumber, PrimordialError, quote, slice, stringOf } from "./primordials.guest.ts";
 
 /** Characters of an error that leave the isolate. */
@@ -10,7 +11,7 @@ const maxStack = 4000;
 function textOf(source: object, key: "name" | "message" | "stack", limit: number): string {
   try {
     const value = (source as Record<string, unknown>)[key];
-    return typeof value === "string" ? slice(value, 0, limit) : "";
+    return typeof value === "string" ? cut(value, limit) : "";
   } catch {
     return "";
   }
@@ -33,7 +34,7 @@ export function errorText(error: unknown): ErrorText {
   }
   let message: string;
   try {
-    message = slice(stringOf(error), 0, maxMessage);
+    message = cut(stringOf(error), maxMessage);
   } catch {
     message = "a value that has no text";
   }
@@ -67,7 +68,7 @@ export function markOf(error: unknown): string {
   }
   if (typeof error === "bigint") return errorMark(digitsOf(error), "");
   try {
-    return errorMark(slice(stringOf(error), 0, maxMessage), "");
+    return errorMark(cut(stringOf(error), maxMessage), "");
   } catch {
     return "";
   }

@@ -1,6 +1,7 @@
 import type { Log, Metrics } from "../../../sdk/index.ts";
+import { cut } from "./cut.guest.ts";
 import { fitsWord, noteLog, noteMetric } from "./outbox.guest.ts";
-import { define, isFiniteNumber, quote, slice } from "./primordials.guest.ts";
+import { define, isFiniteNumber, quote } from "./primordials.guest.ts";
 import { print, printFields } from "./print.guest.ts";
 import { likelyRun, type Run } from "./run.guest.ts";
 
@@ -15,7 +16,7 @@ const maxMetrics = 1000;
 
 function write(run: Run, level: Level, message: unknown, fields: unknown): void {
   if (run.logged > maxPerRun) return;
-  let text = slice(typeof message === "string" ? message : print(message), 0, maxMessage);
+  let text = cut(typeof message === "string" ? message : print(message), maxMessage);
   let more = "";
   if (typeof fields === "object" && fields !== null) more = inspectFields(fields);
   run.logged += text.length + more.length + 16;
@@ -30,7 +31,7 @@ function write(run: Run, level: Level, message: unknown, fields: unknown): void 
 
 function inspectFields(fields: object): string {
   const text = printFields(fields);
-  return text.length > maxFields ? `{"truncated":${quote(slice(text, 0, maxFields))}}` : text;
+  return text.length > maxFields ? `{"truncated":${quote(cut(text, maxFields))}}` : text;
 }
 
 /** `ctx.log` of one run. */
@@ -49,7 +50,7 @@ export function createMetrics(run: Run): Metrics {
     }
     if (++run.metrics > maxMetrics) return;
     const text = typeof labels === "object" && labels !== null ? inspectFields(labels) : "";
-    if (fitsWord(text.length)) noteMetric(run.no, type, slice(name, 0, 200), value, text);
+    if (fitsWord(text.length)) noteMetric(run.no, type, cut(name, 200), value, text);
   };
   return {
     increment: (name, by = 1, labels) => note("increment", name, by, labels),

@@ -31,6 +31,7 @@ export const PrimordialError = Error;
 export const PrimordialProxy = Proxy;
 export const freeze = Object.freeze;
 export const slice = uncurry(String.prototype.slice);
+export const charCodeAt = uncurry(String.prototype.charCodeAt);
 export const indexOf = uncurry(String.prototype.indexOf);
 export const promiseThen = uncurry(Promise.prototype.then);
 const reflectDefine = Reflect.defineProperty;

@@ -1,0 +1,87 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Redactor } from "../../runtime/access/redactor.ts";
+import { cut as guestCut } from "../../runtime/sandbox/guest/cut.guest.ts";
+import { clean } from "../../runtime/sandbox/outbox.host.ts";
+import { cut, cutMark, shorten } from "../../runtime/wording.ts";
+
+/** Characters that a beginning which is taken has at least. */
+const least = 4;
+
+const units = (...characters: string[]) =>
+  fc.string({ unit: fc.constantFrom(...characters), minLength: least, maxLength: 20 });
+/** Some that JSON, a URL or the sandbox writes otherwise, and few, so that a value often ends as it begins. */
+const secrets = fc.oneof(units("a", "b"), units("a", "K", '"', "\\", "\n", "\u0001", "\u007f", "é", "🔑", "/"));
+/** Nothing of which any form of a secret is made. */
+const others = fc.string({ unit: fc.constantFrom(" ", ".", ";", ","), maxLength: 12 });
+
+const forms: Readonly<Record<string, (value: string) => string>> = {
+  "as it is": (value) => value,
+  "in JSON": (value) => JSON.stringify(value).slice(1, -1),
+  "in a URL": encodeURIComponent,
+  "in base64": (value) => Buffer.from(value).toString("base64"),
+};
+
+const redactorOf = (...values: string[]): Redactor => {
+  const redactor = new Redactor();
+  redactor.learn("f", { secrets: values, configuration: [] });
+  return redactor;
+};
+
+describe("of a text that is cut, wherever the cut falls,", () => {
+  it.each(Object.entries(forms))("four characters that a secret begins with are never left: %s", (_, form) => {
+    fc.assert(
+      fc.property(secrets, others, others, fc.nat(), (secret, before, after, at) => {
+        const written = form(secret);
+        const text = `${before}${written}${after}`;
+        for (const cutter of [cut, guestCut]) {
+          // As a guest's words come: cut there, and cleaned here.
+          const shown = redactorOf(secret).redact("f", clean(cutter(text, 1 + (at % text.length))));
+          expect(shown).not.toContain(clean(written).slice(0, least));
+        }
+      }),
+    );
+  });
+
+  it("four characters that a secret begins with are never left of an actual value in an error", () => {
+    fc.assert(
+      fc.property(secrets, fc.nat({ max: 30 }), (secret, over) => {
+        const shown = redactorOf(secret).redact(
+          "f",
+          `name is too long, got ${shorten(`${".".repeat(80 - over)}${secret}...`)}`,
+        );
+        expect(shown).not.toContain(JSON.stringify(secret).slice(1, 1 + least));
+      }),
+    );
+  });
+
+  it("a secret whose end another begins with hides neither's beginning", () => {
+    fc.assert(
+      fc.property(secrets, secrets, fc.nat(), fc.nat(), (one, other, overlap, at) => {
+        const joint = one.slice(one.length - (overlap % one.length)) + other;
+        const text = `. ${one}${other.slice(0, at % other.length)}${cutMark}`;
+        const shown = redactorOf(one, joint).redact("f", text);
+        expect(shown).not.toContain(one.slice(0, least));
+      }),
+    );
+  });
+
+  it("what precedes the cut stays where no secret begins so, and the beginning of one stays where nothing is cut", () => {
+    const redactor = redactorOf("deploy-key-1234");
+    expect(redactor.redact("f", `the pod is cut${cutMark}`)).toBe(`the pod is cut${cutMark}`);
+    expect(redactor.redact("f", "the deploy")).toBe("the deploy");
+  });
+
+  it("neither half of a character is left alone, and no more than the limit", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom("a", "🔑") }), fc.integer({ min: 2, max: 20 }), (text, limit) => {
+        const short = cut(text, limit);
+        expect(short).toBe(guestCut(text, limit));
+        expect(short.isWellFormed()).toBe(true);
+        expect(short.length).toBeLessThanOrEqual(limit);
+        expect(text.startsWith(short.replace(cutMark, ""))).toBe(true);
+        expect(short === text).toBe(text.length <= limit);
+      }),
+    );
+  });
+});
