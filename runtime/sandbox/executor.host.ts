@@ -58,6 +58,7 @@ export class Executor {
   private readonly inside = new Map<number, Map<number, Inside>>();
   private readonly doomers = new Set<number>();
   private lastTenant = 0;
+  private entered = false;
 
   constructor(settings: ExecutorSettings, died: DiedListener) {
     this.clock = settings.clock;
@@ -92,6 +93,11 @@ export class Executor {
   /** Whether it can take functions and events. */
   get isUsable(): boolean {
     return !this.process.isDead && this.doomers.size === 0;
+  }
+
+  /** Whether any function's code was ever inside, of which it may have died. */
+  get hasRunCode(): boolean {
+    return this.entered;
   }
 
   get pid(): number | undefined {
@@ -157,6 +163,7 @@ export class Executor {
     const realms = this.inside.get(id) ?? new Map<number, Inside>();
     switch (frame.type) {
       case frameType.entering:
+        this.entered = true;
         if (realms.size >= maxInside) return `it is inside more than ${maxInside} isolates of one function`;
         realms.set(frame.realm, { since: this.clock.monotonic(), events: frame.events, isOver: false });
         break;

@@ -1,3 +1,4 @@
+import { pause } from "../clock.ts";
 import type { Delivery, Outcome } from "../dispatch/delivery.ts";
 import { describeFault, WatchfireError } from "../errors.ts";
 import { Attempt } from "./attempt.host.ts";
@@ -11,8 +12,11 @@ const killsToQuarantine = 2;
 const eventsToTrust = 20;
 /** Deliveries of one frame. */
 const batchLimit = 64;
-/** Times that loading is tried again when executors die of other functions meanwhile. */
-const placeAttempts = 5;
+/** Executors in a row that end before any code ran there, after which loading is given up: none can start. */
+const stillbirths = 5;
+/** Executors in a row that die of others' code while a function loads, after which it rests before it tries again, and how long. */
+const restlessTries = 5;
+const restMs = 1000;
 
 /** Milliseconds between two looks at whether a quarantine executor is idle, once its function has left. */
 const leavePollMs = 100;
@@ -191,6 +195,7 @@ export class HostedFunction {
 
   private async place(version: Version): Promise<Placement> {
     const { name } = version.manifest;
+    let stillborn = 0;
     for (let attempt = 1; ; attempt++) {
       const executor = this.isAlone ? this.pool.takeQuarantine(name) : this.pool.take();
       const placement = new Placement(executor, version, this.services, this.solo, (gone, verdict) =>
@@ -201,7 +206,11 @@ export class HostedFunction {
         return placement;
       } catch (error) {
         if (error instanceof WatchfireError) throw error;
-        if (this.closed || attempt === placeAttempts) {
+        // Of whose code one died is settled there; to whom that happens again and again it is no failure.
+        stillborn = executor.hasRunCode ? 0 : stillborn + 1;
+        if (!this.closed && stillborn < stillbirths && attempt >= restlessTries)
+          await pause(this.services.clock, restMs);
+        if (this.closed || stillborn === stillbirths) {
           throw new WatchfireError("WF_SANDBOX_EXECUTOR", { what: `executors died while ${name} was loaded` });
         }
       }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
-import type { Launch } from "../../runtime/sandbox/link.host.ts";
-import { FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";
+import type { Launch, LinkListener } from "../../runtime/sandbox/link.host.ts";
+import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";
 import { stageForTest } from "./stage.ts";
 
 /** Milliseconds inside an entry, and more, that make a function a suspect. */
@@ -14,7 +14,9 @@ function watchedStage() {
   const how: { reason?: "memory" } = {};
   let skewMs = 0;
   const children = launchChild();
+  const listeners: LinkListener[] = [];
   const launch: Launch = (listener) => {
+    listeners.push(listener);
     const reader = new FrameReader(maxFrameUp);
     return children({
       opened: () => listener.opened(),
@@ -39,7 +41,9 @@ function watchedStage() {
     const [executor] = await stage.sandbox.executors();
     process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
   };
-  return { stage, inside, outgrow };
+  /** The first executor sends what none of ours would. */
+  const breach = () => listeners[0]?.data(Buffer.concat(encodeFrame(frameType.unload, { tenant: 1 })));
+  return { stage, inside, outgrow, breach };
 }
 
 /** Holds its isolate's thread for long, in an entry that is allowed to. */
@@ -66,32 +70,40 @@ describe("when an executor dies with several functions inside", () => {
     expect(stage.deaths.flatMap(({ culprits }) => culprits)).not.toContain("innocent");
   });
 
-  it("none is charged; each runs alone until it has earned trust, and then joins the others again", async () => {
-    const { stage, inside } = watchedStage();
-    for (const name of ["a", "b"])
-      await stage.load(
-        name,
-        "export default (e) => { if (e.trigger === 'busy') { const until = Date.now() + 3000; while (Date.now() < until); } };",
-        limits,
-      );
-    const running = ["a", "b"].map((name) => stage.run(name, { trigger: "busy", timeoutMs: 30_000 }));
-    const [executor] = await stage.sandbox.executors();
-    await inside(2);
-    process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
-    expect(await Promise.all(running)).toEqual([{ type: "interrupted" }, { type: "interrupted" }]);
-    const states = () => ["a", "b"].map((name) => stage.sandbox.status(name));
-    expect(states()).toMatchObject([
-      { state: "quarantined", kills: 0 },
-      { state: "quarantined", kills: 0 },
-    ]);
-    for (let run = 0; run < 25; run++) for (const name of ["a", "b"]) expect((await stage.run(name)).type).toBe("ok");
-    expect(states()).toMatchObject([
-      { state: "ready", kills: 0 },
-      { state: "ready", kills: 0 },
-    ]);
-    // One that is shared, and the spare.
-    await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
-  });
+  it.each([
+    ["whoever killed it", "exited"],
+    ["having sent what no executor of ours sends", "breach"],
+  ])(
+    "%s, none is charged; each runs alone until it has earned trust, and then joins the others again",
+    async (_, reason) => {
+      const { stage, inside, breach } = watchedStage();
+      for (const name of ["a", "b"])
+        await stage.load(
+          name,
+          "export default (e) => { if (e.trigger === 'busy') { const until = Date.now() + 3000; while (Date.now() < until); } };",
+          limits,
+        );
+      const running = ["a", "b"].map((name) => stage.run(name, { trigger: "busy", timeoutMs: 30_000 }));
+      const [executor] = await stage.sandbox.executors();
+      await inside(2);
+      if (reason === "breach") breach();
+      else process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
+      expect(await Promise.all(running)).toEqual([{ type: "interrupted" }, { type: "interrupted" }]);
+      const states = () => ["a", "b"].map((name) => stage.sandbox.status(name));
+      expect(states()).toMatchObject([
+        { state: "quarantined", kills: 0 },
+        { state: "quarantined", kills: 0 },
+      ]);
+      expect(stage.deaths).toMatchObject([{ reason }]);
+      for (let run = 0; run < 25; run++) for (const name of ["a", "b"]) expect((await stage.run(name)).type).toBe("ok");
+      expect(states()).toMatchObject([
+        { state: "ready", kills: 0 },
+        { state: "ready", kills: 0 },
+      ]);
+      // One that is shared, and the spare.
+      await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
+    },
+  );
 });
 
 describe("when an executor outgrows its memory", () => {

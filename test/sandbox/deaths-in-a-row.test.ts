@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../runtime/clock.ts";
+import type { Launch, LinkListener } from "../../runtime/sandbox/link.host.ts";
+import type { Events, Load } from "../../runtime/sandbox/messages.ts";
+import { encodeFrame, FrameReader, frameType, maxFrameDown } from "../../runtime/sandbox/wire.ts";
+import { stageForTest } from "./stage.ts";
+
+/** What a simulated executor does once it is told of functions' code. */
+interface Conduct {
+  /** Names of functions whose module takes the executor down when it is loaded. */
+  readonly deadly: Set<string>;
+  /** Whether executors end as soon as they have started. */
+  cannotStart: boolean;
+}
+
+/** An executor without a process: runs each module and each event at once, and all of them end well, but for its conduct. */
+function simulated(listener: LinkListener, { deadly, cannotStart }: Conduct): ReturnType<Launch> {
+  const reader = new FrameReader(maxFrameDown);
+  let isDead = false;
+  const die = () => {
+    if (isDead) return;
+    isDead = true;
+    queueMicrotask(() => listener.ended("exited", "SIGKILL"));
+  };
+  const say = (type: number, header: unknown, body = "") => {
+    if (!isDead) listener.data(Buffer.concat(encodeFrame(type, header, [Buffer.from(body)])));
+  };
+  const visit = (tenant: number, events: readonly number[]) => {
+    say(frameType.entering, { tenant, realm: 1, events });
+    say(frameType.drained, { tenant, realm: 1 }, `[[${events.join(",")}],[],[],[],-1,[]]\n`);
+  };
+  const hear = (type: number, header: string) => {
+    if (type === frameType.load) {
+      const { tenant, name } = JSON.parse(header) as Load;
+      if (deadly.has(name)) {
+        say(frameType.entering, { tenant, realm: 1, events: [] });
+        die();
+      } else {
+        visit(tenant, []);
+        say(frameType.loaded, { tenant });
+      }
+    } else if (type === frameType.events) {
+      const { tenant, items } = JSON.parse(header) as Events;
+      visit(
+        tenant,
+        items.map(([no]) => no),
+      );
+    }
+  };
+  setImmediate(() => {
+    listener.opened();
+    if (cannotStart) die();
+  });
+  return {
+    pid: undefined,
+    peakMemory: 0,
+    // Later, as over a pipe; and not before everybody who is placed in this turn has been.
+    write: (bytes) =>
+      setImmediate(() => !isDead && [...reader.push(bytes)].map(({ type, header }) => hear(type, header))),
+    capMemory: () => undefined,
+    kill: die,
+  };
+}
+
+/** A stage on simulated executors, where pauses take no time. */
+function simulatedStage() {
+  const conduct: Conduct = { deadly: new Set(), cannotStart: false };
+  const living = new Set<ReturnType<Launch>>();
+  const launch: Launch = (listener) => {
+    const link = simulated(listener, conduct);
+    living.add(link);
+    return link;
+  };
+  const clock = {
+    ...systemClock,
+    after: (delayMs: number, ...rest: [() => void, { unref?: boolean }?]) => systemClock.after(delayMs / 1000, ...rest),
+  };
+  const stage = stageForTest({ launch, clock });
+  const killAll = () => {
+    for (const link of living) link.kill();
+    living.clear();
+  };
+  return { stage, conduct, killAll };
+}
+
+const code = "export default () => {};";
+
+describe("while executors die one after another", () => {
+  it("of hostile functions' code, no event of another fails, however many there are", async () => {
+    const { stage, conduct, killAll } = simulatedStage();
+    const hostile = Array.from({ length: 12 }, (_, number) => `hostile-${number}`);
+    for (const name of [...hostile, "innocent"]) await stage.load(name, code);
+    for (const name of hostile) conduct.deadly.add(name);
+    killAll();
+    const ends = await Promise.all([...hostile, "innocent"].map(async (name) => (await stage.run(name)).type));
+    expect(ends.slice(0, -1)).toEqual(hostile.map(() => "failed"));
+    expect(ends.at(-1)).toBe("ok");
+    expect(stage.deaths.length).toBeGreaterThan(hostile.length);
+    expect(stage.sandbox.status("innocent")).toMatchObject({ state: "ready", kills: 0 });
+  });
+
+  it("before any code ran there, the function is told to have no executor, and its event fails", async () => {
+    const { stage, conduct, killAll } = simulatedStage();
+    await stage.load("f", code);
+    conduct.cannotStart = true;
+    killAll();
+    expect(await stage.run("f")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_EXECUTOR" } });
+    expect(stage.sandbox.status("f")).toMatchObject({ state: "failed", detail: /WF_SANDBOX_EXECUTOR/ });
+    await expect(stage.load("g", code)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
+    conduct.cannotStart = false;
+    expect((await stage.run("f")).type).toBe("ok");
+  });
+});
