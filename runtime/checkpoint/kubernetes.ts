@@ -55,6 +55,8 @@ export class KubernetesStore extends MemoryStore {
   private readonly slots = new Map<number, Secret>();
   private headSecret: Secret;
   private head: Head;
+  /** Whether a write of the head went unanswered: it may be there, or yet come, and then other slots count than we know. */
+  private unanswered = false;
   private changes = new Changes();
   private bodies = 0;
   private fault: WatchfireError | undefined;
@@ -230,6 +232,8 @@ export class KubernetesStore extends MemoryStore {
 
   /** Writes everything into slots that the head does not name. */
   private async writeSnapshot(): Promise<Snapshot> {
+    // Puts an end to that: it either takes the place of the head that we know, or is told that another is there.
+    if (this.unanswered) await this.put(this.head);
     const bytes = await pack(encodeEntry(this.disk, Changes.all(this.disk)));
     const used = this.head.snapshot?.slots ?? [];
     const free = [...this.names.keys()].slice(1).filter((slot) => !used.includes(slot));
@@ -281,12 +285,15 @@ export class KubernetesStore extends MemoryStore {
 
   private async put(head: Head): Promise<void> {
     const name = this.names[0] ?? "";
+    this.unanswered = true;
     const written = await this.secrets.write(name, this.headSecret, dataOf(head));
     if (written === "conflict") {
       // Somebody labelled it, or an answer was lost on the way: what is there is ours, and the next write builds on it.
       this.head = await this.assertOwn();
+      this.unanswered = false;
       throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: `the Secret ${name} was changed meanwhile` });
     }
+    this.unanswered = false;
     this.headSecret = { ...written, data: new Map() };
     this.head = head;
   }

@@ -162,6 +162,35 @@ describe("the store in Secrets", () => {
     }
   }, 40_000);
 
+  test("a snapshot that a lost answer named is not written over, so that a kill in the next one leaves it whole", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const size = 20_000;
+    let phase: "writing" | "answer lost" | "slot written" = "writing";
+    const request = place.transport.json.bind(place.transport);
+    place.transport.json = async (call, limit) => {
+      if (call.method !== "PUT") return request(call, limit);
+      if (phase === "slot written") throw new Error("the process is gone");
+      const answer = await request(call, limit);
+      if (phase === "answer lost" && call.path !== place.path(0)) phase = "slot written";
+      if (phase === "writing" && call.path === place.path(0) && (await admin.get(place.path(1))).data) {
+        phase = "answer lost";
+        await commit(store, { known: known(id, size), cursors: [cursor(id, "2")] });
+        throw new Error("no answer");
+      }
+      return answer as never;
+    };
+    await commit(store, { known: known(id, size), cursors: [cursor(id, "1")] });
+    const killed = until("it is killed", 20_000, async () => phase === "slot written");
+    await Promise.race([store.sync(), killed]);
+    await store.close(false);
+    place.transport.json = request;
+    const after = await place.open();
+    expect(await count(after, id)).toBe(size);
+    expect((await after.views("copy"))[0]?.cursors[0]?.lowWaterMark).toBe("1");
+  }, 40_000);
+
   test("when it is full it takes nothing more but what frees room, and goes on once it fits", async () => {
     const place = await Place.make();
     const store = await place.open();
