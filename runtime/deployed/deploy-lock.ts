@@ -91,11 +91,10 @@ export class DeployLock {
     }
   }
 
-  /** Gives the index its new data, and keeps the lock. */
+  /** Gives the index its new data, and keeps the lock. Where that fails, the old data is what `release` leaves. */
   async set(data: Readonly<Record<string, string>>): Promise<void> {
     const { binaryData: _, ...index } = this.index;
-    this.index = { ...index, data };
-    await this.write(true);
+    await this.write(true, { ...index, data });
   }
 
   /** Ends it: the index is as it was set last. One that was made for the lock alone goes with it. */
@@ -106,13 +105,14 @@ export class DeployLock {
     else await this.write(false);
   }
 
-  private async write(locked: boolean): Promise<void> {
+  private async write(locked: boolean, next = this.index): Promise<void> {
     const { api, clock, holder } = this.parts;
     const at = { monotonic: clock.monotonic(), wall: clock.now() };
     const annotations = locked ? { [lockAnnotation]: `${holder}, ${new Date(at.wall).toISOString()}` } : {};
-    const { metadata, ...index } = this.index;
+    const { metadata, ...index } = next;
     const version = (this.written ?? this.before)?.metadata.resourceVersion;
     this.written = await api.replace({ ...index, metadata: { ...metadata, annotations } } as AppliedObject, version);
+    this.index = next;
     this.at = at;
   }
 

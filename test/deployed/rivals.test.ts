@@ -228,3 +228,16 @@ test("one that the network leaves before its index is written takes back what it
   await expect(first.deploy()).rejects.toThrow("reset");
   expect(await site.objects()).toEqual([]);
 });
+
+test("one whose write of the index does not arrive fails with the index as it was, and lets go of it", async () => {
+  const { site, first, second } = await two();
+  await first.deploy();
+  const before = await site.index();
+  let indexWrites = 0;
+  second.before = async ({ path }) => {
+    if (path === site.indexPath && ++indexWrites === 2) throw new Error("reset");
+  };
+  await expect(second.deploy()).rejects.toThrow("reset");
+  expect(await site.index()).toEqual(before);
+  expect((await admin.get(site.indexPath)).metadata.annotations ?? {}).toEqual({});
+});
