@@ -39,7 +39,7 @@ export class Runtime {
   private readonly losing = Promise.withResolvers<WatchfireError>();
   /** Undefined while it is a standby. */
   private active: ActiveRooms | undefined;
-  private activating: Promise<void> = Promise.resolve();
+  private campaigning: Promise<void> = Promise.resolve();
   private endpoints: Endpoints | undefined;
   private readonly deployments = new Map<string, Deployment>();
   private readonly refusals: RefusalLog;
@@ -148,7 +148,7 @@ export class Runtime {
     const { log } = this.options;
     log.info({}, "draining");
     this.freeze();
-    await this.activating;
+    await this.campaigning;
     await this.publisher?.close();
     const clean = await this.active?.dispatcher.drain(drainMs);
     await this.endpoints?.close();
@@ -161,7 +161,7 @@ export class Runtime {
   async halt(): Promise<void> {
     this.freeze();
     this.active?.dispatcher.halt();
-    await this.activating;
+    await this.campaigning;
     this.active?.dispatcher.halt();
     await this.publisher?.close();
     await this.endpoints?.close();
@@ -205,22 +205,13 @@ export class Runtime {
     const { elector } = this.rooms;
     if (!elector) return this.takeUp(signal);
     this.reloading = this.readFunctions(AbortSignal.any([signal, this.stopping.signal])).catch(() => undefined);
-    void this.campaign(elector, AbortSignal.any([signal, this.stopping.signal]));
+    this.campaigning = this.campaign(elector, AbortSignal.any([signal, this.stopping.signal]));
   }
 
   /** Waits for the Lease, and begins. A failure is the runtime's end. Never rejects. */
   private async campaign(elector: Elector, signal: AbortSignal): Promise<void> {
     try {
       await elector.campaign(signal);
-      this.activating = this.begun(elector, signal);
-      await this.activating;
-    } catch (error) {
-      if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
-    }
-  }
-
-  private async begun(elector: Elector, signal: AbortSignal): Promise<void> {
-    try {
       const store = await openPositions(
         { ...this.options, pod: this.options.election?.pod, onLost: this.losing.resolve },
         elector,

@@ -111,11 +111,14 @@ export class Elector {
     return obstacle !== undefined || record.holder !== "" ? { holder: record.holder, obstacle } : undefined;
   }
 
-  /** Resolves once it is held. Failures of the API server are waited out. @throws the signal's reason */
+  /** Resolves once it is held. Failures of the API server are waited out. @throws the signal's reason, and holds nothing then */
   async campaign(signal: AbortSignal): Promise<void> {
     const { clock, random, log, identity } = this.options;
     while (!(await this.attempt())) await pause(clock, this.waitMs() * (0.9 + 0.2 * random()), signal);
     log.info({ identity, fence: this.fence?.number }, "lease taken");
+    // It was asked for before the signal aborted, and nobody wants it any more.
+    if (signal.aborted) await this.release();
+    signal.throwIfAborted();
     void this.renew();
   }
 

@@ -82,6 +82,20 @@ describe("a Lease", () => {
     expect([b.believes, a.lostBecause]).toEqual([true, undefined]);
   });
 
+  test("that comes to a process which was told to end meanwhile is let go of at once", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a");
+    a.fate = () => ({ thereMs: 5, backMs: 500 });
+    const campaign = a.elector.campaign(a.stop.signal);
+    const ended = expect(campaign).rejects.toThrow("told to end");
+    await clock.advance(600);
+    expect(lease.holder).toBe("a");
+    a.stop.abort(new Error("told to end"));
+    await clock.advance(2_000);
+    await ended;
+    expect([lease.holder, a.elector.holds]).toEqual(["", false]);
+  });
+
   test("is taken at once by a process of the same identity, under a higher fence, and its predecessor notices", async () => {
     const { clock, lease } = world();
     const first = new Candidate(clock, lease, "pod_uid").run();
