@@ -173,7 +173,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_ELSEWHERE: user(
     "the positions are not where this runtime looks for them",
-    "bring back what holds them; to begin anew, where every existing object is new to the functions, take the annotation watchfire.dev/positions off the Lease",
+    "bring back what holds them; to begin anew, where every existing object is new to the functions, empty the Secrets and the data folder and delete the Lease",
   ),
   WF_CHECKPOINT_MISSING: user("there is no checkpoint in this folder", "name the runtime's data folder with --data"),
   WF_CHECKPOINT_NO_DEAD_LETTER: user("there is no such dead letter", "see `watchfire dead-letters list`"),

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { runtimeAccount } from "./access/account.ts";
 import { carryOver } from "./checkpoint/carry-over.ts";
@@ -53,30 +53,31 @@ export async function openPositions(
   signal: AbortSignal,
 ): Promise<CheckpointStore> {
   if (!elector) return new Folder(options).open();
-  const { store = "sqlite", pod = "" } = options;
-  const here = store === "kubernetes" ? store : `sqlite/${pod}`;
-  const place = elector.annotations[positionsKey] ?? "";
+  const { store = "sqlite" } = options;
+  const here = store === "kubernetes" ? store : volumeOf(options);
   const opened = await untilReached(options, signal, () =>
-    store === "kubernetes" ? openSecrets(options, elector, place) : openFolder(options, elector, place, here),
+    store === "kubernetes" ? openSecrets(options, elector) : openFolder(options, elector),
   );
-  if (place !== here) await elector.annotate({ [positionsKey]: here });
+  if (placeIn(elector) !== here) await elector.annotate({ [positionsKey]: here });
   if (store === "kubernetes") new Folder(options).setAside();
   return opened;
 }
 
-async function openSecrets(options: PositionsOptions, elector: Elector, place: string): Promise<KubernetesStore> {
+async function openSecrets(options: PositionsOptions, elector: Elector): Promise<KubernetesStore> {
   const folder = new Folder(options);
   const opened = await secrets(options, elector);
+  const place = placeIn(elector);
   const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
   if (place === "kubernetes") {
-    if (opened.movedTo !== undefined || opened.previousEnd === "new") throw fault("the Secrets hold no positions");
+    if (opened.previousEnd === "new") throw fault("the Secrets hold no positions");
     return opened;
   }
   if (place === "") {
     if (opened.movedTo !== undefined) throw fault(`the positions were moved to ${opened.movedTo}`);
-    if (opened.previousEnd !== "new" && folder.holdsPositions)
-      throw fault("the Secrets and the data folder both hold positions");
     if (!folder.holdsPositions) return opened;
+    if (!opened.isBlank) throw fault("the Secrets and the data folder both hold positions");
+    // Should this process end on the way, the Secrets hold a part of them.
+    await elector.annotate({ [positionsKey]: volumeOf(options) });
   }
   if (!folder.holdsPositions) {
     options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
@@ -87,7 +88,7 @@ async function openSecrets(options: PositionsOptions, elector: Elector, place: s
   try {
     opened.clear(from.previousEnd);
     await carryOver(from, opened);
-    await opened.sync();
+    await opened.syncWhole();
     options.log.info({ from: "the data folder", to: "secrets" }, "positions carried over");
     return opened;
   } catch (error) {
@@ -98,36 +99,44 @@ async function openSecrets(options: PositionsOptions, elector: Elector, place: s
   }
 }
 
-async function openFolder(
-  options: PositionsOptions,
-  elector: Elector,
-  place: string,
-  here: string,
-): Promise<CheckpointStore> {
+async function openFolder(options: PositionsOptions, elector: Elector): Promise<CheckpointStore> {
   const folder = new Folder(options);
-  if (place !== "kubernetes") {
-    if (place === here && !folder.holdsPositions) {
-      options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
+  const here = volumeOf(options);
+  if (placeIn(elector) === "kubernetes") {
+    const from = await secrets(options, elector);
+    if (placeIn(elector) === "kubernetes") {
+      if (from.previousEnd === "new") throw elsewhere("the Secrets hold no positions, though the Lease says so");
+      await folder.fill(from);
+      await from.moveTo(here);
+      options.log.info({ from: "secrets", to: "the data folder" }, "positions carried over");
     }
-    return folder.open();
+    await from.close(false);
+  } else if (placeIn(elector) === here && !folder.holdsPositions) {
+    const place = here;
+    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
   }
-  const from = await secrets(options, elector);
-  if (from.movedTo === undefined) {
-    if (from.previousEnd === "new") throw elsewhere("the Secrets hold no positions, though the Lease says so");
-    await folder.fill(from);
-    await from.moveTo(here);
-    options.log.info({ from: "secrets", to: "the data folder" }, "positions carried over");
-  } else if (from.movedTo !== here) throw elsewhere(`the positions were moved to ${from.movedTo}`);
-  await from.close(false);
   return folder.open();
 }
 
-/** Under the fence that is held. */
-function secrets(options: PositionsOptions, elector: Elector): Promise<KubernetesStore> {
+/**
+ * The Secrets, under the fence that is held. Where a process ended after it had moved positions out of them and before the
+ * Lease said so, the Lease says it now.
+ */
+async function secrets(options: PositionsOptions, elector: Elector): Promise<KubernetesStore> {
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
-  return KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence });
+  const opened = await KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence });
+  const { movedTo } = opened;
+  if (movedTo === undefined || placeIn(elector) !== "kubernetes") return opened;
+  await elector.annotate({ [positionsKey]: movedTo });
+  // The replica that has them takes the Lease.
+  if (movedTo !== volumeOf(options)) throw elsewhere(`the positions were moved to ${movedTo}`);
+  return opened;
 }
+
+const placeIn = (elector: Elector): string => elector.annotations[positionsKey] ?? "";
+
+const volumeOf = ({ pod = "" }: PositionsOptions): string => `sqlite/${pod}`;
 
 /** The data folder, with its file in use or set aside. */
 class Folder {
@@ -169,6 +178,7 @@ class Folder {
     // Of the file before, which counts for nothing any more.
     for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
     renameSync(join(incoming, "checkpoint.db"), this.file);
+    syncFolder(this.data);
     for (const left of [incoming, this.aside]) rmSync(left, { recursive: true, force: true });
   }
 }
@@ -192,6 +202,16 @@ async function untilReached<T>(
       told = message;
     }
     await pause(clock, againMs, signal);
+  }
+}
+
+/** What was renamed in it keeps its new name through a power loss: the other store is about to forget what is here. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
   }
 }
 

@@ -46,8 +46,7 @@ export interface KubernetesStoreOptions {
  */
 export class KubernetesStore extends MemoryStore {
   readonly spillLimit = spillBytes;
-  /** `moved:…`: the positions went to another store. */
-  readonly movedTo: string | undefined;
+  private moved: string | undefined;
   private readonly options: KubernetesStoreOptions;
   private readonly secrets: Secrets;
   private readonly names: readonly string[];
@@ -61,6 +60,7 @@ export class KubernetesStore extends MemoryStore {
   private bodies = 0;
   private fault: WatchfireError | undefined;
   private full: WatchfireError | undefined;
+  private readonly overflow = Promise.withResolvers<WatchfireError>();
 
   private constructor(options: KubernetesStoreOptions, disk: MemoryDisk, head: Head, secret: Secret, moved?: string) {
     super(disk);
@@ -69,7 +69,7 @@ export class KubernetesStore extends MemoryStore {
     this.names = checkpointSecrets(options.account);
     this.head = head;
     this.headSecret = secret;
-    this.movedTo = moved;
+    this.moved = moved;
     this.behind = new WriteBehind(
       options.clock,
       () => this.write("running"),
@@ -113,12 +113,24 @@ export class KubernetesStore extends MemoryStore {
     }
   }
 
+  /** Where the positions went, if they went to another store. */
+  get movedTo(): string | undefined {
+    return this.moved;
+  }
+
+  /** Whether nothing was in the Secrets when they were opened, but the mark of whoever opened them before. */
+  get isBlank(): boolean {
+    const { snapshot, log } = this.head;
+    return this.moved === undefined && !snapshot && log.length === 0;
+  }
+
   /** Begins anew in memory, for positions of another store; what the Secrets have stays until the next write. */
   clear(end: PreviousEnd): void {
     const { disk } = this;
     for (const rows of [disk.views, disk.journal, disk.spill, disk.letters]) rows.clear();
     Object.assign(disk, { cluster: undefined, nextView: 1, nextLetter: 1 });
     this.resume(end);
+    this.moved = undefined;
     this.changes = new Changes();
     this.head = { ...this.head, snapshot: undefined, log: Buffer.alloc(0) };
   }
@@ -178,9 +190,15 @@ export class KubernetesStore extends MemoryStore {
     return this.behind.sync();
   }
 
+  /** As `sync`, but told when the Secrets cannot hold it all, which `sync` waits out. @throws WatchfireError WF_CHECKPOINT_FULL */
+  async syncWhole(): Promise<void> {
+    const overflow = await Promise.race([this.sync(), this.overflow.promise]);
+    if (overflow) throw overflow;
+  }
+
   override async close(clean: boolean): Promise<void> {
     await this.behind.stop();
-    if (!clean || this.movedTo !== undefined) return;
+    if (!clean || this.moved !== undefined) return;
     for (let tries = 1; ; tries++) {
       try {
         return await this.write("clean");
@@ -305,7 +323,10 @@ export class KubernetesStore extends MemoryStore {
       this.options.onLost(fault);
       return "never";
     }
-    if (fault.code === "WF_CHECKPOINT_FULL") this.full = fault;
+    if (fault.code === "WF_CHECKPOINT_FULL") {
+      this.full = fault;
+      this.overflow.resolve(fault);
+    }
     this.options.log.warn({ error: fault.message }, "checkpoint not written");
     return "again";
   }
