@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { emptyBatch, type StartedEvent } from "./batch.ts";
 import type { CheckpointStore } from "./store.ts";
 
@@ -7,7 +8,8 @@ const chunkBytes = 16 * 1024 * 1024;
 
 /**
  * Copies what one store has into another that is empty: positions, known objects, what had begun, waiting events and dead
- * letters, which get new numbers in the same order. What functions that were removed had known is left behind.
+ * letters, which get new numbers in the same order. What functions that were removed had known is left behind. Between two
+ * chunks the event loop turns: the Lease under which this is done is to be renewed.
  */
 export async function carryOver(from: CheckpointStore, to: CheckpointStore): Promise<void> {
   const cluster = await from.cluster();
@@ -25,6 +27,7 @@ export async function carryOver(from: CheckpointStore, to: CheckpointStore): Pro
         return { view: id, key, state: { ...identity, body: await from.body(view.id, key) } };
       });
       await to.commit({ ...emptyBatch, known: await Promise.all(rows) });
+      await nextTurn();
     }
     // Positions come after what they stand on.
     await to.commit({ ...emptyBatch, cursors: view.cursors.map((cursor) => ({ ...cursor, view: id })) });
@@ -44,6 +47,7 @@ export async function carryOver(from: CheckpointStore, to: CheckpointStore): Pro
       if (spill.length === 0) break;
       after = spill.at(-1)?.sequence ?? after;
       await to.commit({ ...emptyBatch, spill: spill.flatMap(moved) });
+      await nextTurn();
     }
   }
   for (let after: string | undefined; ; ) {
@@ -58,5 +62,6 @@ export async function carryOver(from: CheckpointStore, to: CheckpointStore): Pro
       return [{ ...event, view: views.get(event.view) ?? 0 }];
     });
     await to.commit({ ...emptyBatch, deadLetters });
+    await nextTurn();
   }
 }
