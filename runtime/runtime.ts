@@ -20,6 +20,7 @@ import { keepToken } from "./observe/token-file.ts";
 import { openPositions } from "./positions.ts";
 import { type ActiveRooms, activate, closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./rooms.ts";
 import { describeStandby, describeStatus, isSettled, type Status } from "./status.ts";
+import { unlessHeld } from "./while-held.ts";
 
 /** Waiting for a cluster that does not answer at the start: as often as a source would try at its slowest. */
 const clusterRetryMs = 5_000;
@@ -270,7 +271,8 @@ export class Runtime {
 
   private statusPublisher(): StatusPublisher {
     const { transport, namespace, account = runtimeAccount, clock, log } = this.options;
-    const objects = new FunctionObjects(transport, namespace, account);
+    const { elector } = this.rooms;
+    const objects = new FunctionObjects(transport, namespace, account, elector && unlessHeld(elector));
     return new StatusPublisher({ objects, account, read: () => this.publication(), clock, log });
   }
 

@@ -16,3 +16,7 @@ export const withheldBy = (elector: Elector) => (): HostCallError | undefined =>
   if (elector.holds) return undefined;
   return { type: "TimeoutError", message: lostError("the call was not made").message, status: 0, reason: "LeaseLost" };
 };
+
+/** Keeps what the runtime writes in its own name from leaving once the Lease is not held. */
+export const unlessHeld = (elector: Elector) => (): Error | undefined =>
+  elector.holds ? undefined : lostError("what was to be written was not");

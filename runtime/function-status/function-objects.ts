@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { accountLabel, runtimeLabel, selectorOf } from "../deployed/names.ts";
 import { ApiError } from "../kube/api-error.ts";
+import type { LastLook } from "../kube/last-look.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { Condition, FunctionObjectStatus, FunctionSpec } from "./function-object.ts";
 
@@ -33,10 +34,13 @@ export class FunctionObjects {
   private readonly transport: KubeTransport;
   private readonly account: string;
   private readonly path: string;
+  private readonly lastLook: LastLook | undefined;
 
-  constructor(transport: KubeTransport, namespace: string, account: string) {
+  /** `lastLook` is asked as each write leaves. Default: nothing keeps it from being made. */
+  constructor(transport: KubeTransport, namespace: string, account: string, lastLook?: LastLook) {
     this.transport = transport;
     this.account = account;
+    this.lastLook = lastLook;
     this.path = `/apis/${apiVersion}/namespaces/${namespace}/functions`;
   }
 
@@ -86,10 +90,10 @@ export class FunctionObjects {
     return this.unless(404, { method: "PATCH", path, headers, body: JSON.stringify(patch), signal });
   }
 
-  /** False where the answer has this status. */
+  /** Makes a write. False where the answer has this status. */
   private async unless(status: number, request: KubeRequest): Promise<boolean> {
     try {
-      await this.transport.json(request);
+      await this.transport.json({ ...request, lastLook: this.lastLook });
       return true;
     } catch (error) {
       if (error instanceof ApiError && error.status === status) return false;

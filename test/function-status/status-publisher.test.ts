@@ -2,6 +2,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { parse } from "yaml";
+import { specOf } from "../../runtime/function-status/function-object.ts";
+import { FunctionObjects } from "../../runtime/function-status/function-objects.ts";
+import { connectDirect } from "../../runtime/kube/direct.ts";
 import { admin, cluster, createTeam } from "../scenarios/cluster.ts";
 import { Installation } from "../tools/installation.ts";
 
@@ -104,4 +107,25 @@ test("an object that somebody deletes is made again, and one that is another run
   });
   expect((await admin.get(`${objects}/taken`)).spec.runtime).toBe("other");
   expect(runtime.lines.filter(({ msg }) => msg === "function status belongs to another runtime")).toHaveLength(1);
+});
+
+test("of a replica that lost the Lease nothing is written, nor deleted", async () => {
+  const connection = { server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken };
+  const transport = connectDirect(connection);
+  onTestFinished(() => transport.close());
+  let held = true;
+  const look = () => (held ? undefined : new Error("lost"));
+  const kept = new FunctionObjects(transport, "default", "fourth", look);
+  const spec = specOf("fourth", { type: "folder", manifest: "f.yaml" });
+  const { signal } = new AbortController();
+  expect(await kept.create("early", spec, signal)).toBe(true);
+  held = false;
+  const before = await admin.get(`${objects}/early`);
+  await expect(kept.create("late", spec, signal)).rejects.toThrow("lost");
+  await expect(kept.setSpec("early", specOf("other", { type: "folder", manifest: "g" }), signal)).rejects.toThrow(
+    "lost",
+  );
+  await expect(kept.delete("early", signal)).rejects.toThrow("lost");
+  expect(await admin.get(`${objects}/early`)).toEqual(before);
+  expect((await admin.reply("GET", `${objects}/late`)).status).toBe(404);
 });
