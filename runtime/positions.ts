@@ -27,6 +27,8 @@ export interface PositionsOptions {
   readonly pod?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Told why it has to be waited for, where that is so, and of its end. */
+  readonly waiting?: (why: string | undefined) => void;
   /** Called when another runtime has taken the store over. */
   readonly onLost: (error: WatchfireError) => void;
 }
@@ -185,13 +187,15 @@ class Folder {
 
 /** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
 async function untilReached<T>(
-  { clock, log }: PositionsOptions,
+  { clock, log, waiting }: PositionsOptions,
   signal: AbortSignal,
   open: () => Promise<T>,
 ): Promise<T> {
   for (let told = ""; ; ) {
     try {
-      return await open();
+      const opened = await open();
+      waiting?.(undefined);
+      return opened;
     } catch (error) {
       // The process of a pod that was deleted by force may still end; the kernel then frees its lock.
       const code = error instanceof WatchfireError ? error.code : undefined;
@@ -200,6 +204,7 @@ async function untilReached<T>(
       const message = error instanceof Error ? error.message : String(error);
       if (message !== told) log.warn({ error: message }, "positions cannot be opened yet");
       told = message;
+      waiting?.(message);
     }
     await pause(clock, againMs, signal);
   }

@@ -11,7 +11,7 @@ import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
 import { clusterUid } from "./kube/cluster-facts.ts";
 import { contactFault } from "./kube/contact-fault.ts";
-import type { Elector } from "./lease/elector.ts";
+import type { Candidacy, Elector } from "./lease/elector.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
 import { leaveAddress } from "./observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "./observe/endpoints.ts";
@@ -38,6 +38,8 @@ export class Runtime {
   private readonly options: RuntimeOptions;
   private readonly rooms: Rooms;
   private readonly losing = Promise.withResolvers<WatchfireError>();
+  /** Why it holds the Lease and cannot begin yet. */
+  private delay: string | undefined;
   /** Undefined while it is a standby. */
   private active: ActiveRooms | undefined;
   private campaigning: Promise<void> = Promise.resolve();
@@ -131,7 +133,7 @@ export class Runtime {
       return describeStandby(
         offers.map(({ manifest }) => manifest),
         rejected,
-        this.rooms.elector?.candidacy,
+        this.standing,
         this.source.trouble,
       );
     const { dispatcher } = active;
@@ -168,6 +170,13 @@ export class Runtime {
     await this.endpoints?.close();
     await closeRooms(this.active ?? this.rooms, false);
     await this.rooms.elector?.release();
+  }
+
+  /** What a standby says of the Lease, and one that is about to be the active one of its positions. */
+  private get standing(): Candidacy | undefined {
+    const { elector } = this.rooms;
+    if (this.delay === undefined || !elector?.holds) return elector?.standing;
+    return { holder: this.options.election?.identity ?? "", obstacle: this.delay };
   }
 
   private get statusParts() {
@@ -211,10 +220,13 @@ export class Runtime {
 
   /** Waits for the Lease, and begins. A failure is the runtime's end. Never rejects. */
   private async campaign(elector: Elector, signal: AbortSignal): Promise<void> {
+    const waiting = (why: string | undefined) => {
+      this.delay = why;
+    };
     try {
       await elector.campaign(signal);
       const store = await openPositions(
-        { ...this.options, pod: this.options.election?.pod, onLost: this.losing.resolve },
+        { ...this.options, pod: this.options.election?.pod, waiting, onLost: this.losing.resolve },
         elector,
         signal,
       );

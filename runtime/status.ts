@@ -41,7 +41,7 @@ export interface FunctionReport {
 /** What `/status` says. */
 export interface Status {
   readonly role: "active" | "standby";
-  /** Of a standby: who holds the Lease ("" for nobody), and why this one may not take it. */
+  /** Of a standby: who holds the Lease ("" for nobody), and why this one does not take it, or has it and cannot begin. */
   readonly lease?: { readonly holder: string; readonly obstacle?: string | undefined };
   /** Why positions cannot be saved, while that is so; no handler starts meanwhile. */
   readonly checkpoint?: { readonly reason: string; readonly message: string };

@@ -111,6 +111,13 @@ export class Elector {
     return obstacle !== undefined || record.holder !== "" ? { holder: record.holder, obstacle } : undefined;
   }
 
+  /** What is to be said of one that waits: its candidacy, and where that is not known why the Lease cannot be read or taken. */
+  get standing(): Candidacy | undefined {
+    const { candidacy, trouble } = this;
+    if (this.term || trouble === "") return candidacy;
+    return { holder: candidacy?.holder ?? "", obstacle: candidacy?.obstacle ?? trouble };
+  }
+
   /** Resolves once it is held. Failures of the API server are waited out. @throws the signal's reason, and holds nothing then */
   async campaign(signal: AbortSignal): Promise<void> {
     const { clock, random, log, identity } = this.options;

@@ -1,9 +1,10 @@
+import { WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { changedLease, type LeaseChange, type LeaseRecord, readLease } from "./lease-record.ts";
 
-/** One Lease on an API server. Each call is one request, and throws what the transport throws. */
+/** One Lease on an API server. Each call is one request, and throws what the transport throws; of a 403, WF_KUBE_FORBIDDEN. */
 export interface LeaseApi {
   /** Undefined: there is none. */
   get(timeoutMs: number): Promise<LeaseRecord | undefined>;
@@ -30,7 +31,7 @@ export function leaseApi(transport: KubeTransport, namespace: string, name: stri
       if (error instanceof ApiError && (error.status === 409 || (method === "PUT" && error.status === 404))) {
         return "conflict" as const;
       }
-      throw error;
+      throw told(error);
     }
   };
   return {
@@ -39,7 +40,7 @@ export function leaseApi(transport: KubeTransport, namespace: string, name: stri
         return readLease(await transport.json<unknown>({ method: "GET", path, timeoutMs }, objectLimit));
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return undefined;
-        throw error;
+        throw told(error);
       }
     },
     create: (change, timeoutMs) =>
@@ -52,3 +53,9 @@ export function leaseApi(transport: KubeTransport, namespace: string, name: stri
     update: ({ object }, change, timeoutMs) => write("PUT", path, changedLease(object, change), timeoutMs),
   };
 }
+
+/** A right that is missing, with what to do about it. */
+const told = (error: unknown): unknown =>
+  error instanceof ApiError && error.status === 403
+    ? new WatchfireError("WF_KUBE_FORBIDDEN", { what: error.message, cause: error })
+    : error;

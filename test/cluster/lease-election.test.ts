@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { ApiError } from "../../runtime/kube/api-error.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Elector, leaseMs } from "../../runtime/lease/elector.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
@@ -96,6 +98,41 @@ describe("an election on a Lease", () => {
     await admin.patch(path(account), { spec: { holderIdentity: null } });
     await runtime.sees("it takes it", async () => (await runtime.status()).role === "active");
     expect(told()).toHaveLength(1);
+  });
+
+  test("that is not allowed is told in /status, with what to do, and the replica is not ready", async () => {
+    const account = unique("lease");
+    const { url, ca, token } = admin.access;
+    const barred = { account, namespace, election: { identity: "wf-0", pod: "wf-0" } };
+    await using runtime = await Installation.on({ server: url, ca, token: token ?? "" }, undefined, barred);
+    const request = runtime.transport.json.bind(runtime.transport);
+    let granted = false;
+    runtime.transport.json = (call, limit) => {
+      if (granted || !call.path.includes("/leases")) return request(call, limit);
+      return Promise.reject(new ApiError({ status: 403, message: 'leases "x" is forbidden: User "y" cannot get it' }));
+    };
+    await runtime.open();
+    const obstacle = async () => (await runtime.status()).lease?.obstacle ?? "";
+    await runtime.sees("it says why", async () => /WF_KUBE_FORBIDDEN.*cannot get it.*doctor/.test(await obstacle()));
+    expect((await fetch(`${runtime.url}/readyz`)).status).toBe(503);
+    granted = true;
+    await runtime.sees("it takes it", async () => (await runtime.status()).role === "active");
+  });
+
+  test("that is won while the volume is another's says so in /status until it is free", async () => {
+    const account = unique("lease");
+    const { url, ca, token } = admin.access;
+    const early = { account, namespace, election: { identity: "wf-0", pod: "wf-0" } };
+    await using runtime = await Installation.on({ server: url, ca, token: token ?? "" }, undefined, early);
+    const holder = new SqliteStore({ folder: runtime.data });
+    await runtime.open();
+    const lease = async () => (await runtime.status()).lease;
+    await runtime.sees("it says why", async () => (await lease())?.obstacle?.includes("WF_CHECKPOINT_LOCKED") ?? false);
+    expect((await lease())?.holder).toBe("wf-0");
+    expect((await fetch(`${runtime.url}/readyz`)).status).toBe(503);
+    await holder.close(true);
+    await runtime.sees("it goes on", async () => (await runtime.status()).role === "active");
+    expect(await lease()).toBeUndefined();
   });
 
   test("is lost at once when the Lease is taken away", async () => {

@@ -124,6 +124,11 @@ export class Installation {
     return join(this.folder, "functions");
   }
 
+  /** Its data folder. */
+  get data(): string {
+    return join(this.folder, "data");
+  }
+
   /** Points it at another cluster, before it is started again. */
   moveTo(connection: DirectConnection): Promise<void> {
     return this.transport.replace(connectDirect({ ...connection, clock: this.clock }));
@@ -144,7 +149,7 @@ export class Installation {
     this.runtime = await Runtime.start(
       {
         functions: join(this.folder, "functions"),
-        data: join(this.folder, "data"),
+        data: this.data,
         transport: this.transport,
         namespace: this.own?.namespace ?? "default",
         ...(this.own && { accounts: new FunctionAccounts({ ...this.own, ...identified }) }),
