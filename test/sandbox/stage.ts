@@ -1,12 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Delivery } from "../../runtime/dispatch/delivery.ts";
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { Sandbox, type SandboxOptions } from "../../runtime/sandbox/sandbox.host.ts";
+
+/** A handler that nothing can stop within one operation, and for whose sake its executor ends itself a second after its limit. */
+export const unstoppable = "export default () => (3n ** (10n ** 8n)).toString().length;";
 
 /** One call that a guest made, as the parent saw it. */
 export interface SeenCall {
@@ -84,6 +87,14 @@ export class Stage {
 
   run(name: string, over: Partial<Delivery> = {}) {
     return this.sandbox.run(this.delivery(name, over));
+  }
+
+  /** Runs a function's event until an executor has died of it once more; gives the event's outcome. */
+  async runToDeath(name: string) {
+    const kills = this.sandbox.status(name)?.kills ?? 0;
+    const outcome = await this.run(name, { timeoutMs: 30_000 });
+    await expect.poll(() => this.sandbox.status(name)?.kills, { timeout: 10_000 }).toBe(kills + 1);
+    return outcome;
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import type { Launch, LinkListener } from "../../runtime/sandbox/link.host.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";
-import { stageForTest } from "./stage.ts";
+import { stageForTest, unstoppable } from "./stage.ts";
 
 /** Milliseconds inside an entry, and more, that make a function a suspect. */
 const longMs = 100;
@@ -154,12 +154,8 @@ describe("a function in quarantine", () => {
   it("takes its executor with it when it is unloaded", async () => {
     const stage = stageForTest();
     await stage.load("calm", "export default () => {};");
-    await stage.load(
-      "bomb",
-      "export default () => { const m = new Map(); for (let i = 0; ; i++) m.set(i, { i }); };",
-      limits,
-    );
-    for (let run = 0; run < 2; run++) await stage.run("bomb", { timeoutMs: 30_000 });
+    await stage.load("bomb", unstoppable, { cpuMs: 200 });
+    for (let run = 0; run < 2; run++) await stage.runToDeath("bomb");
     expect(stage.sandbox.status("bomb")).toMatchObject({ state: "quarantined" });
     stage.sandbox.unload("bomb");
     await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
