@@ -15,7 +15,7 @@ export interface TenantListener {
   frame(frame: UpFrame): void;
   /** Whether it waits for an answer that should have come long ago. */
   isOverdue(now: number): boolean;
-  /** The executor will end itself or has ended. `inside`: events whose code was running. */
+  /** The executor will end itself, and then once more: has ended. `inside`: events whose code was running. */
   lost(verdict: Verdict, reason: DeathReason, inside: readonly number[]): void;
 }
 

@@ -179,6 +179,11 @@ export class Placement implements TenantListener {
   }
 
   lost(verdict: Verdict, reason: DeathReason, inside: readonly number[]): void {
+    // A doomed executor lets the others finish; what it had not is told at its death.
+    if (this.gone) {
+      this.interrupt();
+      return;
+    }
     const ended: EndReason = reason === "memory" || reason === "stuck" ? "memory" : "killed";
     if (verdict === "culprit") {
       this.settleLoad?.reject(
@@ -194,7 +199,6 @@ export class Placement implements TenantListener {
       if (inside.length === 1) this.charge(inside[0] as number, ended, "");
       else for (const no of inside) this.take(no)?.end({ type: "interrupted" });
     } else this.settleLoad?.reject(undefined);
-    // A doomed executor lets the others finish; its death comes here a second time.
     if (reason !== "stuck" || verdict === "culprit") this.interrupt();
     this.gone = true;
     this.onLost(this, verdict);

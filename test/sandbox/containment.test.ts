@@ -87,6 +87,20 @@ describe("the sandbox", () => {
     await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
   });
 
+  it("runs an event again, uncounted, that its executor did not finish before it ended itself for another's sake", async () => {
+    const stage = stageForTest();
+    await stage.load("waits", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`);
+    await stage.load("bomb", unstoppable, { cpuMs: 200 });
+    stage.answer = () => new Promise(() => {});
+    const waiting = stage.run("waits", { timeoutMs: 60_000 });
+    await expect.poll(() => stage.calls.length).toBe(1);
+    expect((await stage.runToDeath("bomb")).type).toBe("failed");
+    expect(await waiting).toEqual({ type: "interrupted" });
+    stage.answer = () => ({ ok: true, json: "{}" });
+    expect((await stage.run("waits")).type).toBe("ok");
+    expect(stage.deaths).toMatchObject([{ reason: "stuck" }]);
+  });
+
   it("names the line of a loop that does not end", async () => {
     const stage = stageForTest();
     await stage.load("spin", "export default () => {\n  let turns = 0;\n  while (true) {\n    turns++;\n  }\n};", {

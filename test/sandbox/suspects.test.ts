@@ -55,7 +55,7 @@ const limits = { cpuMs: 20_000 };
 describe("when an executor dies with several functions inside", () => {
   it("the one whose broken limit its thread has not heeded yet is charged, whoever else has been inside for long", async () => {
     const { stage, inside } = watchedStage();
-    await stage.load("hog", 'export default () => [...".".repeat(5e8)].length;', { cpuMs: 50 });
+    await stage.load("hog", unstoppable, { cpuMs: 50 });
     await stage.load("innocent", busyFor(15_000), limits);
     const [executor] = await stage.sandbox.executors();
     const innocent = stage.run("innocent", { timeoutMs: 30_000 });
