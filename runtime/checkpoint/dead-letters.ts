@@ -17,6 +17,9 @@ export class DeadLetters {
   private readonly replayer: Replayer;
   /** One call after the other, so that none takes a letter that another has just taken. */
   private last: Promise<void> = Promise.resolve();
+  private lastDrop: Promise<void> = Promise.resolve();
+  /** The letters of each call that is in `last`. */
+  private readonly waiting = new Set<readonly string[]>();
 
   constructor(store: CheckpointStore, replayer: Replayer = new OfflineReplayer(store)) {
     this.store = store;
@@ -40,7 +43,7 @@ export class DeadLetters {
    * refused, all of the call with them, with WF_CHECKPOINT_LETTER_HOMELESS.
    */
   replay(letters: readonly string[]): Promise<void> {
-    return this.next(async () => {
+    return this.next(letters, async () => {
       const found = await this.all(letters);
       const views = await this.store.views();
       const atHome = found.map((letter) => ({ ...letter, view: homeOf(letter, views).id }));
@@ -48,15 +51,25 @@ export class DeadLetters {
     });
   }
 
-  /** Forgets for good. */
+  /** Forgets for good. A replay of others is not waited for: it may wait for a full store, in which this makes room. */
   drop(letters: readonly string[]): Promise<void> {
-    return this.next(async () => {
+    const call = async () => {
       for (const letter of await this.all(letters)) await this.replayer.drop(letter);
-    });
+    };
+    if ([...this.waiting].some((taken) => taken.some((letter) => letters.includes(letter)))) {
+      return this.next(letters, call);
+    }
+    const done = this.lastDrop.then(call);
+    this.lastDrop = done.catch(() => undefined);
+    return done;
   }
 
-  private next(call: () => Promise<void>): Promise<void> {
-    const done = this.last.then(call);
+  private next(letters: readonly string[], call: () => Promise<void>): Promise<void> {
+    const taken = [...letters];
+    this.waiting.add(taken);
+    const done = Promise.all([this.last, this.lastDrop])
+      .then(call)
+      .finally(() => this.waiting.delete(taken));
     this.last = done.catch(() => undefined);
     return done;
   }

@@ -50,4 +50,32 @@ describe("a dead letter", () => {
     expect(it.runner.told).toEqual(["Added a@11", "Added a@11 !"]);
     expect(it.function.status().deadLetters).toBe(0);
   });
+
+  it("is dropped while the replay of another waits for a store that is full, and makes room for it", async () => {
+    const { it, letters } = await withLetter();
+    it.runner.answer = () => failure();
+    it.subscription.change(change("Added", "b", 12));
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    it.runner.answer = () => done;
+    const room = Promise.withResolvers<void>();
+    it.store.sync = () => room.promise;
+    const drop = it.store.commit.bind(it.store);
+    it.store.commit = async (batch) => {
+      if (batch.droppedDeadLetters.includes("2")) room.resolve();
+      await drop(batch);
+    };
+    const replayed = letters.replay(["1"]);
+    const taken = expect(letters.drop(["1"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_NO_DEAD_LETTER" });
+    await letters.drop(["2"]);
+    await Promise.all([replayed, taken]);
+    expect([await letters.list(), it.function.status().deadLetters]).toEqual([[], 0]);
+  });
+
+  it("that is dropped while it is replayed is unknown by then, and is counted once", async () => {
+    const { it, letters } = await withLetter();
+    const both = await Promise.allSettled([letters.replay(["1"]), letters.drop(["1"])]);
+    expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(it.function.status().deadLetters).toBe(0);
+  });
 });
