@@ -306,9 +306,11 @@ export class Subscription implements Subscriber, MarkOwner {
     this.settle(entry);
     queue.keepBacklog();
     if (this.recorded) return;
-    void commits.sync().then(() => {
+    // A store that is lost for good says so itself.
+    const recorded = () => {
       this.recorded = true;
-    });
+    };
+    void commits.sync().then(recorded, () => undefined);
   }
 
   /**

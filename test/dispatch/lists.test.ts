@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { WatchfireError } from "../../runtime/errors.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { change, done, Harness, manifest, quiet, trigger } from "./harness.ts";
 
@@ -34,6 +35,19 @@ describe("a first list", () => {
     await it.runner.end("a");
     await it.clock.advance(1000);
     expect([it.subscription.lowWaterMark, it.disk.spill.size]).toEqual(["9", 0]);
+  });
+
+  it("whose record another replica's store refuses leaves the process its orderly end", async () => {
+    const it = await Harness.open();
+    const unheard: unknown[] = [];
+    const hear = (reason: unknown) => void unheard.push(reason);
+    process.on("unhandledRejection", hear);
+    onTestFinished(() => void process.off("unhandledRejection", hear));
+    it.store.sync = () => Promise.reject(new WatchfireError("WF_CHECKPOINT_FENCED", { what: "by another" }));
+    await it.listed();
+    // Node tells of it once the microtasks are done.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([unheard, it.function.status().ready]).toEqual([[], false]);
   });
 
   it("that breaks off leaves no position, and what it brought is not told again but for what changed since", async () => {
