@@ -203,39 +203,9 @@ async function contexts(events: number): Promise<void> {
   await sandbox.close(0);
 }
 
-/** From the load of a handler of 50 KB to its first event's end, beside 50 isolates that live. */
-async function coldStart(): Promise<void> {
-  const sandbox = makeSandbox();
-  const filler = Array.from(
-    { length: 700 },
-    (_, index) => `export const f${index} = (a) => a.map((b) => b * ${index}).join("${index}");`,
-  );
-  writeFileSync(join(folder, "filler.ts"), filler.join("\n"));
-  const bundle = await bundleOf(
-    "cold",
-    `import * as all from "./filler.ts";\nexport default (event) => Object.keys(all).length + event.id;`,
-  );
-  for (let index = 0; index < 50; index++) await sandbox.load(manifestOf(`live-${index}`), bundle, {});
-  const times: number[] = [];
-  for (let index = 0; index < 21; index++) {
-    const startedAt = performance.now();
-    await sandbox.load(manifestOf("cold"), bundle, {});
-    await deliver(sandbox, "cold");
-    times.push(performance.now() - startedAt);
-    sandbox.unload("cold");
-  }
-  const median = times.sort((a, b) => a - b)[10] ?? 0;
-  say(
-    `a handler of ${Math.round(bundle.script.length / 1024)} KiB answers ${median.toFixed(1)} ms after its load, beside 50 others`,
-    median < 10,
-  );
-  await sandbox.close(0);
-}
-
 await crashes(Number(values.events), Number(values["crash-every"]));
 await churn(Number(values.functions));
 await contexts(Number(values.functions));
 await density(Number(values.resident));
-await coldStart();
 rmSync(folder, { recursive: true });
 process.exitCode = faults > 0 ? 1 : 0;
