@@ -177,10 +177,11 @@ export class Deployment {
       const { dispatch } = this;
       if (dispatch) await this.swap(dispatch, manifest, bundle, env);
       else await this.load(manifest, bundle, env);
-      if (signal.aborted) return;
-      if (!this.dispatch) await this.begin(manifest, bundle);
+      // It runs from here on, also where something newer is asked for by now: what ran before may come back.
       this.current = manifest;
       this.bundled = bundle;
+      if (signal.aborted) return;
+      if (!this.dispatch) await this.begin(manifest, bundle);
       this.now = { type: "running" };
       this.tell(ran ? "changed" : occasion, bundle);
     } catch (error) {
