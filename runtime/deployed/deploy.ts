@@ -170,7 +170,8 @@ async function cleanUp(writer: ApiObjects, { superseded, stale, narrowed }: Step
 }
 
 function notAllGone(error: unknown): never {
-  if (!(error instanceof WatchfireError) || error.code !== "WF_DEPLOYED_REFUSED") throw error;
+  // In a conflict it is another's functions that run, or soon will.
+  if (!(error instanceof WatchfireError) || error.code === "WF_DEPLOYED_CONFLICT") throw error;
   const hint = "the new functions run, and what they superseded is not all gone: do as it says and deploy again";
   throw new WatchfireError(error.code, { ...error.detail, hint });
 }

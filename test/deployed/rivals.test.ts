@@ -6,6 +6,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { type DeployPlan, deploy } from "../../runtime/deployed/deploy.ts";
 import { manifestText } from "../../runtime/deployed/manifest-text.ts";
 import { packFunction } from "../../runtime/deployed/packed-function.ts";
+import { WatchfireError } from "../../runtime/errors.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
 import type { KubeRequest, KubeTransport } from "../../runtime/kube/transport.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
@@ -240,4 +241,15 @@ test("one whose write of the index does not arrive fails with the index as it wa
   await expect(second.deploy()).rejects.toThrow("reset");
   expect(await site.index()).toEqual(before);
   expect((await admin.get(site.indexPath)).metadata.annotations ?? {}).toEqual({});
+});
+
+test("one that the network leaves after its index is written says that the new functions run", async () => {
+  const { site, first, second } = await two();
+  await first.deploy();
+  const before = await site.index();
+  second.before = async ({ method }) => {
+    if (method === "DELETE") throw new WatchfireError("WF_KUBE_UNREACHABLE", { what: "reset" });
+  };
+  await expect(second.deploy()).rejects.toThrow(/^WF_KUBE_UNREACHABLE: reset; the new functions run/);
+  expect(await site.index()).not.toEqual(before);
 });
