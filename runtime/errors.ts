@@ -156,8 +156,8 @@ export const errorCodes = {
     "free space on the disk or mend it; no handler starts until a write succeeds",
   ),
   WF_CHECKPOINT_FENCED: system(
-    "another runtime has taken the data folder over",
-    "nothing more is written by this one; make sure that only one runs on a folder",
+    "another runtime has taken the checkpoint over",
+    "nothing more is written by this one; of replicas it stands by once it is started again, and on one data folder only one may run",
   ),
   WF_CHECKPOINT_OTHER_CLUSTER: user(
     "the data folder belongs to another cluster",
