@@ -176,7 +176,8 @@ export class Elector {
     const { api, clock, identity, eligible } = this.options;
     const record = await api.get(requestMs);
     const now = clock.monotonic();
-    const version = record?.resourceVersion;
+    // A holder's renewal changes the spec; what others write beside it is no sign of life.
+    const version = record && JSON.stringify([record.uid, record.object.spec]);
     if (this.seen?.version !== version || !this.seen) {
       this.seen = { version, at: now, missed: this.seen !== undefined && version === undefined };
     }

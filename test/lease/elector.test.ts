@@ -69,6 +69,20 @@ describe("a Lease", () => {
     expect(clock.monotonic() - from).toBeLessThan(leaseMs + 1_300);
   });
 
+  test("goes over in the same time though somebody else annotates it again and again", async () => {
+    const { clock, lease } = world();
+    const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b")];
+    await clock.advance(100);
+    b.run();
+    await clock.advance(30_000);
+    a.clock.stop(false);
+    for (let second = 0; second < 12; second++) {
+      lease.annotate("second", String(second));
+      await clock.advance(1_000);
+    }
+    expect(b.believes).toBe(true);
+  });
+
   test("that is released goes over at the next look", async () => {
     const { clock, lease } = world();
     const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b")];

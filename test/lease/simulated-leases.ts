@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../runtime/clock.ts";
 import type { LeaseApi } from "../../runtime/lease/lease-api.ts";
-import { changedLease, type LeaseRecord, readLease } from "../../runtime/lease/lease-record.ts";
+import { changedLease, type LeaseRecord, microTime, readLease } from "../../runtime/lease/lease-record.ts";
 import type { VirtualClock } from "../virtual-clock.ts";
 
 /** What befalls one request. */
@@ -30,7 +30,8 @@ export class SimulatedLease {
 
   /** Somebody who takes no part in the election writes himself into it. */
   seize(holderIdentity: string, leaseDurationSeconds: number): void {
-    this.put({ metadata: { name: "l", uid: "uid" }, spec: { holderIdentity, leaseDurationSeconds } });
+    const renewTime = microTime(this.network.now());
+    this.put({ metadata: { name: "l", uid: "uid" }, spec: { holderIdentity, leaseDurationSeconds, renewTime } });
   }
 
   remove(): void {
