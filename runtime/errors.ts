@@ -215,6 +215,10 @@ export const errorCodes = {
     "the handler took its executor process down",
     "look for work that no limit can interrupt: huge arrays, BigInts, or strings",
   ),
+  WF_SANDBOX_UNREADABLE: system(
+    "what the handler said cannot be read",
+    "report it with the log lines around it; what the handler logs, counts and throws may be to blame",
+  ),
   WF_SANDBOX_BAD_EVENT: system("an event's body is not JSON", "report it with the log lines around it"),
   WF_SANDBOX_CONTAINER_MEMORY: system(
     "the executors' container is at its memory limit",

@@ -58,6 +58,8 @@ export class Executor {
   private readonly inside = new Map<number, Map<number, Inside>>();
   private readonly doomers = new Set<number>();
   private lastTenant = 0;
+  /** In whose name something was said that no guest can say, or that could not be handled. */
+  private blamed: number | undefined;
   private entered = false;
 
   constructor(settings: ExecutorSettings, died: DiedListener) {
@@ -126,7 +128,9 @@ export class Executor {
     this.process.send(frame);
   }
 
-  kill(reason: DeathReason, detail: string): void {
+  /** Ends it at once; `blamed` is the tenant whose doing it is, where that is known. */
+  kill(reason: DeathReason, detail: string, blamed?: number): void {
+    if (!this.process.isDead) this.blamed = blamed;
     this.process.kill(reason, detail);
   }
 
@@ -151,8 +155,15 @@ export class Executor {
       return;
     }
     const wrong = this.follow(id, frame);
-    if (wrong) this.process.kill("breach", wrong);
-    else this.tenants.get(id)?.frame(frame);
+    if (wrong) {
+      this.process.kill("breach", wrong);
+      return;
+    }
+    try {
+      this.tenants.get(id)?.frame(frame);
+    } catch (error) {
+      this.kill("breach", error instanceof Error ? error.message : "a frame cannot be handled", id);
+    }
   }
 
   /**
@@ -226,6 +237,7 @@ export class Executor {
    */
   private culprits(reason: DeathReason): { readonly culprits: readonly number[]; readonly isSure: boolean } {
     if (reason === "closed" || this.doomers.size > 0) return { culprits: [], isSure: false };
+    if (this.blamed !== undefined) return { culprits: [this.blamed], isSure: true };
     if (reason === "memory" && this.tenants.size === 1) return { culprits: [...this.tenants.keys()], isSure: true };
     const now = this.clock.monotonic();
     const having = (which: (entry: Inside) => boolean) =>

@@ -70,6 +70,21 @@ export function handlerError(done: GuestError, mapper: StackMapper): HandlerErro
   return { name, message, stack: mapper.map(clean(done.stack)) || `${name}: ${message}` };
 }
 
+/** The error of an attempt whose guest said what the parent could not read. Made of nothing that the guest said. */
+export function unreadableError(fault: unknown): HandlerError {
+  const code = "WF_SANDBOX_UNREADABLE";
+  const message = `${errorCodes[code].summary}: ${faultText(fault)}; ${errorCodes[code].hint}`;
+  return { name: "SandboxError", message, stack: `${code}: ${message}`, code };
+}
+
+/** The same of a module. */
+export const unreadableLoad = (fault: unknown): WatchfireError =>
+  new WatchfireError("WF_SANDBOX_LOAD", {
+    what: `why the module cannot be loaded cannot be read: ${faultText(fault)}`,
+  });
+
+const faultText = (fault: unknown): string => (fault instanceof Error ? clean(fault.message) : "unknown");
+
 /** Why a function cannot be loaded, with the place in the author's file. */
 export function loadError(
   failure: NonNullable<Loaded["failure"]>,
@@ -78,7 +93,8 @@ export function loadError(
 ): WatchfireError {
   const place = mapper.place(failure.stack) ?? mapper.entry();
   const at = place ? { place } : {};
-  const { reason, name, message } = failure;
+  const { reason } = failure;
+  const [name, message] = [clean(failure.name), clean(failure.message)];
   if (reason === "missing" || reason === "handler") {
     return new WatchfireError("WF_BUNDLE_NO_HANDLER", { what: message || "the module has no default export", ...at });
   }

@@ -8,11 +8,20 @@ import { type Attempt, eventSegments } from "./attempt.host.ts";
 import { misshapen, shapeFault } from "./call-shape.host.ts";
 import type { Executor, TenantListener, Verdict } from "./executor.host.ts";
 import type { DeathReason } from "./executor-process.host.ts";
-import { handlerError, limitError, loadError } from "./failure.host.ts";
+import { handlerError, limitError, loadError, unreadableError, unreadableLoad } from "./failure.host.ts";
 import type { UpFrame } from "./frames.host.ts";
 import type { Caller, GuestOutput, HostCalls } from "./host-calls.ts";
-import type { EndReason, EventItem } from "./messages.ts";
-import { clean, cleanObject, type Done, type GuestCall, type GuestError, type Outbox } from "./outbox.host.ts";
+import type { EndReason, EventItem, Loaded } from "./messages.ts";
+import {
+  clean,
+  cleanObject,
+  type Done,
+  type GuestCall,
+  type GuestError,
+  type GuestLog,
+  type GuestMetric,
+  type Outbox,
+} from "./outbox.host.ts";
 import type { StackMapper } from "./stack.host.ts";
 import { frameType } from "./wire.ts";
 
@@ -173,7 +182,7 @@ export class Placement implements TenantListener {
       if (frame.failure) {
         this.gone = true;
         this.executor.remove(this.tenant);
-        this.settleLoad?.reject(loadError(frame.failure, this.version.mapper, this.version.manifest.resources));
+        this.failLoad(frame.failure);
       } else this.settleLoad?.resolve();
     }
   }
@@ -186,15 +195,8 @@ export class Placement implements TenantListener {
     }
     const ended: EndReason = reason === "memory" || reason === "stuck" ? "memory" : "killed";
     if (verdict === "culprit") {
-      this.settleLoad?.reject(
-        inside.length === 0
-          ? loadError(
-              { reason: ended, name: "", message: "", stack: "" },
-              this.version.mapper,
-              this.version.manifest.resources,
-            )
-          : undefined,
-      );
+      if (inside.length === 0) this.failLoad({ reason: ended, name: "", message: "", stack: "" });
+      else this.settleLoad?.reject(undefined);
       // With several inside nobody can tell whose code it was: they run again one by one.
       if (inside.length === 1) this.charge(inside[0] as number, ended, "");
       else for (const no of inside) this.take(no)?.end({ type: "interrupted" });
@@ -212,41 +214,83 @@ export class Placement implements TenantListener {
     }
   }
 
+  /** What a guest says can be anything: a fault in reading it fails the attempt whose word it is, and nothing else. */
   private drained(realm: number, { done, calls, logs, metrics, strays }: Outbox): void {
-    const { output } = this.services;
-    for (const { no, level, message, fields } of logs) {
-      const attempt = this.attempts.get(no);
-      if (!attempt) continue;
-      attempt.logged += message.length + fields.length;
-      if (attempt.logged > maxLogged) {
-        this.executor.kill("breach", "more lines of log than a guest can write");
-        return;
-      }
-      const { mapper } = this.version;
-      output.log(attempt.caller, level, clean(mapper.map(message)), cleanObject(mapper.mapJson(fields)));
-    }
-    for (const { no, type, name, value, labels } of metrics) {
-      const attempt = this.attempts.get(no);
-      if (!attempt) continue;
-      if (++attempt.metrics > maxMetrics) {
-        this.executor.kill("breach", "more metrics than a guest can send");
-        return;
-      }
-      output.metric(attempt.caller, type, clean(name), value, textsOf(labels));
-    }
-    for (const stray of strays) {
-      const error = handlerError(stray, this.version.mapper);
-      this.tellOnce("stray", nobody(this.function), "an error that no handler is left for: its own had returned", {
-        error,
-      });
-    }
-    for (const call of calls) this.call(realm, call);
-    for (const entry of done) this.finish(entry);
+    for (const line of logs) this.read(line.no, () => this.log(line));
+    for (const metric of metrics) this.read(metric.no, () => this.count(metric));
+    // Of no attempt that is left: a fault in it is nobody's.
+    for (const error of strays) this.read(0, () => this.stray(error));
+    for (const call of calls) this.call(realm, call).catch((fault) => this.unreadable(call.no, fault));
+    for (const entry of done) this.end(entry.no, (attempt) => this.outcomeOf(attempt, entry));
   }
 
-  private finish(done: Done): void {
-    const attempt = this.take(done.no);
-    attempt?.end(this.outcomeOf(attempt, done));
+  private read(no: number, how: () => void): void {
+    try {
+      how();
+    } catch (fault) {
+      this.unreadable(no, fault);
+    }
+  }
+
+  private unreadable(no: number, fault: unknown): void {
+    this.end(no, () => {
+      throw fault;
+    });
+  }
+
+  private log({ no, level, message, fields }: GuestLog): void {
+    const attempt = this.attempts.get(no);
+    if (!attempt) return;
+    attempt.logged += message.length + fields.length;
+    if (attempt.logged > maxLogged) this.breach(no, "more lines of log than a guest can write");
+    else {
+      const { mapper } = this.version;
+      const shown = cleanObject(mapper.mapJson(fields));
+      this.services.output.log(attempt.caller, level, clean(mapper.map(message)), shown);
+    }
+  }
+
+  private count({ no, type, name, value, labels }: GuestMetric): void {
+    const attempt = this.attempts.get(no);
+    if (!attempt) return;
+    if (++attempt.metrics > maxMetrics) this.breach(no, "more metrics than a guest can send");
+    else this.services.output.metric(attempt.caller, type, clean(name), value, textsOf(labels));
+  }
+
+  private stray(said: GuestError): void {
+    const error = handlerError(said, this.version.mapper);
+    const message = "an error that no handler is left for: its own had returned";
+    this.tellOnce("stray", nobody(this.function), message, { error });
+  }
+
+  /** Ends the executor for what no guest can say in an attempt's name: it has been taken over by that one. */
+  private breach(no: number, what: string): void {
+    this.charge(no, "killed", "");
+    this.executor.kill("breach", what, this.tenant);
+  }
+
+  /** Ends an attempt, with what is read of its guest's words. */
+  private end(no: number, outcomeOf: (attempt: Attempt) => Outcome): void {
+    const attempt = this.take(no);
+    if (!attempt) return;
+    let outcome: Outcome;
+    try {
+      outcome = outcomeOf(attempt);
+    } catch (fault) {
+      outcome = { type: "failed", error: unreadableError(fault), durationMs: this.durationOf(attempt) };
+    }
+    attempt.end(outcome);
+  }
+
+  private failLoad(failure: NonNullable<Loaded["failure"]>): void {
+    const { mapper, manifest } = this.version;
+    let error: WatchfireError;
+    try {
+      error = loadError(failure, mapper, manifest.resources);
+    } catch (fault) {
+      error = unreadableLoad(fault);
+    }
+    this.settleLoad?.reject(error);
   }
 
   private outcomeOf(attempt: Attempt, done: Done): Outcome {
@@ -278,10 +322,11 @@ export class Placement implements TenantListener {
   }
 
   private charge(no: number, reason: EndReason, stack: string): void {
-    const attempt = this.take(no);
-    if (!attempt) return;
-    const durationMs = this.durationOf(attempt);
-    attempt.end({ type: "failed", error: this.limit(attempt, reason, { name: "", message: "", stack }), durationMs });
+    this.end(no, (attempt) => ({
+      type: "failed",
+      error: this.limit(attempt, reason, { name: "", message: "", stack }),
+      durationMs: this.durationOf(attempt),
+    }));
   }
 
   private limit(attempt: Attempt, reason: EndReason, said: GuestError) {
@@ -302,7 +347,7 @@ export class Placement implements TenantListener {
     const attempt = this.attempts.get(no);
     if (!attempt) return;
     if (++attempt.calls > maxCalls) {
-      this.executor.kill("breach", "more calls than a guest can make");
+      this.breach(no, "more calls than a guest can make");
       return;
     }
     const fault = shapeFault(args);
@@ -344,9 +389,11 @@ export class Placement implements TenantListener {
   }
 }
 
-/** A metric's labels: text alone. */
+/** A metric's labels: text alone. What is asked for its text could throw, and is not. */
 const textsOf = (labels: string): Record<string, string> =>
-  Object.fromEntries(Object.entries(cleanObject(labels)).map(([key, label]) => [key, String(label)]));
+  Object.fromEntries(Object.entries(cleanObject(labels)).map(([key, label]) => [key, textOf(label)]));
+
+const textOf = (label: unknown): string => (typeof label === "object" && label !== null ? "[object]" : String(label));
 
 /** In whose name a line is that belongs to a function, and to no event of it. */
 const nobody = (name: string): Caller => ({

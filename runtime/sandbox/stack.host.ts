@@ -86,11 +86,14 @@ export class StackMapper {
     return handler ? { file: handler, line: 1, column: 1 } : undefined;
   }
 
-  private placeOf(line: string): Frame | undefined {
-    const match = frame.exec(line);
+  private placeOf(text: string): Frame | undefined {
+    const match = frame.exec(text);
     if (!match) return undefined;
     const [, before = "", , lineText, columnText] = match;
-    const position = originalPositionFor(this.trace, { line: Number(lineText), column: Number(columnText) - 1 });
+    const [line, column] = [Number(lineText), Number(columnText)];
+    // Any text may look like a frame: the map takes offence at places that no file has.
+    if (line < 1 || column < 1) return undefined;
+    const position = originalPositionFor(this.trace, { line, column: column - 1 });
     if (position.source === null || position.source.endsWith(entrySource)) return undefined;
     const label = before.replace(/^\s+at /, "").trim();
     return { label, place: { file: position.source, line: position.line, column: position.column + 1 } };

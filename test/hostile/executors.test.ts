@@ -60,7 +60,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     const outcome = await stage.run("f");
     // An outcome that an executor makes up is its own function's harm alone; the parent's word is one of these.
     expect(["interrupted", "failed"]).toContain(outcome.type);
-    expect(stage.deaths).toMatchObject([{ reason }]);
+    await expect.poll(() => stage.deaths).toMatchObject([{ reason }]);
     const diedAt = seen.endedAt ?? Number.NaN;
     // Only what its own event may ask was ever asked in its name, and never more than a guest can.
     expect(stage.calls.every((call) => call.caller.function === "f")).toBe(true);
@@ -74,6 +74,18 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     process.stdout.write(`${table.at(-1)}\n`);
     expect(lagMs).toBeLessThan(50 + lookMs);
   });
+
+  it.each(["calls without end", "as many log lines as there may be"])(
+    "%s, in the name of an attempt that is charged with it",
+    async (misdeed) => {
+      const stage = stageForTest({ launch: hostileFirst(misdeed, {}) });
+      stage.answer = () => new Promise(() => {});
+      await stage.load("f", "export default () => {};");
+      expect(await stage.run("f")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_KILLED" } });
+      await expect.poll(() => stage.deaths).toEqual([{ reason: "breach", culprits: ["f"] }]);
+      expect(stage.sandbox.status("f")?.kills).toBe(1);
+    },
+  );
 
   it("heartbeats and no answer, long after every deadline", async () => {
     // Time that runs four times as fast, since the patience with an answer is long.
