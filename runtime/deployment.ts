@@ -8,6 +8,7 @@ import { type ErrorCode, WatchfireError } from "./errors.ts";
 import type { KubeTransport } from "./kube/transport.ts";
 import type { FunctionManifest, Trigger } from "./manifest/function.ts";
 import type { Logger } from "./observe/log.ts";
+import type { UserMetrics } from "./observe/user-metrics.ts";
 import type { ActiveRooms } from "./rooms.ts";
 import { NamespaceScope } from "./watch/namespace-scope.ts";
 import { type SourceSpec, sourceKey } from "./watch/source-spec.ts";
@@ -19,6 +20,7 @@ const envRetryMs = 10_000;
 export interface DeploymentParts
   extends Pick<ActiveRooms, "dispatcher" | "watches" | "redactor" | "manifests" | "grants"> {
   readonly sandbox: Pick<ActiveRooms["sandbox"], "load" | "unload">;
+  readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
   readonly transport: KubeTransport;
   readonly accounts?: FunctionAccounts | undefined;
   /** Where `env` references are read. */
@@ -143,6 +145,7 @@ export class Deployment {
       await this.parts.sandbox.unload(this.name);
       this.parts.manifests.delete(this.name);
       this.parts.redactor.forget(this.name);
+      this.parts.metrics.user.forget(this.name);
       this.parts.grants?.forget(this.name);
       this.parts.accounts?.forget(this.name);
     });

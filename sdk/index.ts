@@ -67,11 +67,15 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** Figures of the function's own, shown as `watchfire_user_*`. A function may make a limited number of series. */
+/**
+ * Figures of the function's own, with the label `function`; its names are its own, whatever other functions count under them.
+ * A function may make 200 series; one name is used with the same labels, of at most 512 characters together. What breaks this
+ * is not counted, and said so in the function's log.
+ */
 export interface Metrics {
-  /** Adds `by` (default 1, never negative) to a counter. */
+  /** Adds `by` (default 1, never negative) to the counter `watchfire_user_<name>`, whose name ends in `_total`: added if it does not. */
   increment(name: string, by?: number, labels?: Record<string, string>): void;
-  /** Adds one value to a histogram. */
+  /** Adds one value to the histogram `watchfire_user_<name>`; no name of one ends in `_total`, `_bucket`, `_count` or `_sum`. */
   observe(name: string, value: number, labels?: Record<string, string>): void;
 }
 

@@ -27,6 +27,7 @@ function stage() {
     dispatcher: { function: async () => ({ replace }), remove: async () => {} },
     sandbox: { load: async (_: unknown, { hash }: Bundle) => void loaded.push(hash), unload: async () => {} },
     redactor: { learn: () => {}, forget: () => {} },
+    metrics: { user: { forget: () => {} } },
     manifests: new Map(),
     grants: undefined,
     namespace: "default",

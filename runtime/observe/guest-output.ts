@@ -9,7 +9,6 @@ import type { UserMetrics } from "./user-metrics.ts";
  * nested so that none can pose as the runtime's own; values of the function's Secrets are cut out.
  */
 export function guestOutput(log: Logger, metrics: UserMetrics, redactor: Redactor): GuestOutput {
-  const refused = new Set<string>();
   return {
     log(caller, level, message, fields) {
       const { function: name, trigger, id, attempt, object } = caller;
@@ -28,8 +27,7 @@ export function guestOutput(log: Logger, metrics: UserMetrics, redactor: Redacto
     metric(caller, type, called, value, labels) {
       const name = redactor.redact(caller.function, called);
       const why = metrics.record(caller.function, type, name, value, redactor.redactData(caller.function, labels));
-      if (why === undefined || refused.has(`${caller.function}/${name}`) || refused.size > 10_000) return;
-      refused.add(`${caller.function}/${name}`);
+      if (why === undefined || !metrics.isNews(caller.function, name)) return;
       log.warn({ function: caller.function, metric: cut(name, 100), reason: why }, "metric refused");
     },
   };

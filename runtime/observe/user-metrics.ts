@@ -1,23 +1,40 @@
-import { Counter, Histogram, type Registry } from "prom-client";
+import { Counter, Histogram, type Metric, type Registry } from "prom-client";
+import { shorten } from "../wording.ts";
 
 /** A function may have at most this many series: the usual advice for one exporter's metric is tens, and labels multiply. */
 const seriesLimit = 200;
+/** Characters of all labels of one series, names and values: 200 histograms of such are 2 MB of text. */
+const labelsLimit = 512;
+/** Names of a function's metrics that a refusal is told of: a name may be another for every event. */
+const toldLimit = 20;
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]{0,99}$/;
+/** Of histograms: a counter's ending, and those of a histogram's own series. */
+const reservedEnding = /_(?:total|bucket|count|sum)$/;
 
-interface Series {
+type Type = "increment" | "observe";
+
+/** What one function counts under one name. */
+interface Own {
   readonly metric: Counter | Histogram;
   readonly labelNames: string;
 }
 
+interface Counted {
+  readonly metrics: Map<string, Own>;
+  readonly series: Set<string>;
+  /** Names of metrics that were refused. */
+  readonly told: Set<string>;
+}
+
 /**
- * What handlers count by `ctx.metrics`: `watchfire_user_<name>` with the label `function` and the handler's own.
- * A function cannot touch another's series, nor have more than {@link seriesLimit} of its own.
+ * What handlers count by `ctx.metrics`: `watchfire_user_<name>_total` or the histogram `watchfire_user_<name>`, with the
+ * label `function` and the handler's own. A function cannot touch another's series, nor its names: each uses a name with
+ * labels of its own, and the endings keep the types apart. Nor can it have more than {@link seriesLimit} series.
  */
 export class UserMetrics {
   private readonly registry: Registry;
-  private readonly metrics = new Map<string, Series>();
-  private readonly seen = new Map<string, Set<string>>();
+  private readonly functions = new Map<string, Counted>();
 
   constructor(registry: Registry) {
     this.registry = registry;
@@ -29,52 +46,102 @@ export class UserMetrics {
    */
   record(
     functionName: string,
-    type: "increment" | "observe",
+    type: Type,
     name: string,
     value: number,
     labels: Readonly<Record<string, string>>,
   ): string | undefined {
-    if (!validName.test(name)) return `the metric's name ${JSON.stringify(name)} is not [a-zA-Z_][a-zA-Z0-9_]*`;
     const labelNames = Object.keys(labels).sort();
-    const bad = labelNames.find((label) => !validName.test(label) || label === "function" || label === "le");
-    if (bad !== undefined) return `the label ${JSON.stringify(bad)} cannot be used`;
-    if (!Number.isFinite(value) || (type === "increment" && value < 0)) return `the value ${value} cannot be used`;
-    const series = this.series(type, name, labelNames);
-    if (typeof series === "string") return series;
-    const key = `${type} ${name} ${labelNames.map((label) => `${label}=${labels[label]}`).join(",")}`;
-    const seen = this.seen.get(functionName) ?? new Set<string>();
-    this.seen.set(functionName, seen);
-    if (!seen.has(key)) {
-      if (seen.size >= seriesLimit) return `the function has ${seriesLimit} series already`;
-      seen.add(key);
+    const fault = faultOf(type, name, value, labelNames, labels);
+    if (fault !== undefined) return fault;
+    const own = this.own(functionName);
+    const full = fullName(type, name);
+    const names = labelNames.join(",");
+    const known = own.metrics.get(full);
+    if (known && known.labelNames !== names) {
+      return `the metric ${name} was first used with the labels [${known.labelNames}]`;
     }
+    const key = JSON.stringify([full, ...labelNames.map((label) => labels[label])]);
+    if (!own.series.has(key)) {
+      if (own.series.size >= seriesLimit) return `the function has ${seriesLimit} series already`;
+      own.series.add(key);
+    }
+    const metric = known?.metric ?? this.add(own, type, full, labelNames);
     const all = { function: functionName, ...labels };
-    if (series instanceof Counter) series.inc(all, value);
-    else series.observe(all, value);
+    if (metric instanceof Counter) metric.inc(all, value);
+    else metric.observe(all, value);
     return undefined;
   }
 
-  private series(
-    type: "increment" | "observe",
-    name: string,
-    labelNames: readonly string[],
-  ): Counter | Histogram | string {
-    const full = `watchfire_user_${name}`;
-    const names = labelNames.join(",");
-    const known = this.metrics.get(full);
-    if (known) {
-      if (known.labelNames !== names) return `the metric ${name} was first used with the labels [${known.labelNames}]`;
-      if ((type === "increment") !== known.metric instanceof Counter) return `the metric ${name} is of the other type`;
-      return known.metric;
+  /** Whether a refusal is to be told: the first of each name, of some names. */
+  isNews(functionName: string, name: string): boolean {
+    const { told } = this.own(functionName);
+    if (told.has(name) || told.size >= toldLimit) return false;
+    told.add(name);
+    return true;
+  }
+
+  /** Forgets a function that is unloaded, and its series. */
+  forget(functionName: string): void {
+    const gone = this.functions.get(functionName);
+    this.functions.delete(functionName);
+    for (const full of gone?.metrics.keys() ?? []) {
+      if (![...this.functions.values()].some(({ metrics }) => metrics.has(full)))
+        this.registry.removeSingleMetric(full);
     }
-    const options = {
-      name: full,
-      help: "Recorded by a handler.",
-      labelNames: ["function", ...labelNames],
-      registers: [this.registry],
-    };
+  }
+
+  private own(functionName: string): Counted {
+    let own = this.functions.get(functionName);
+    if (!own) {
+      own = { metrics: new Map(), series: new Set(), told: new Set() };
+      this.functions.set(functionName, own);
+    }
+    return own;
+  }
+
+  private add(own: Counted, type: Type, full: string, labelNames: readonly string[]): Counter | Histogram {
+    const options = { name: full, help, labelNames: ["function", ...labelNames], registers: [] };
     const metric = type === "increment" ? new Counter(options) : new Histogram(options);
-    this.metrics.set(full, { metric, labelNames: names });
+    own.metrics.set(full, { metric, labelNames: labelNames.join(",") });
+    if (!this.registry.getSingleMetric(full)) this.registry.registerMetric(this.family(type, full));
     return metric;
   }
+
+  /** One name as the registry shows it: with what each function has counted under it. */
+  private family(type: Type, full: string): Metric<string> {
+    const get = async () => {
+      const metrics = [...this.functions.values()].flatMap(({ metrics }) => metrics.get(full)?.metric ?? []);
+      const values = (await Promise.all(metrics.map((metric) => metric.get()))).flatMap((shown) => shown.values);
+      return { name: full, help, type: type === "increment" ? "counter" : "histogram", values };
+    };
+    // Of a metric's methods the registry asks for this one alone.
+    return { name: full, get } as unknown as Metric<string>;
+  }
+}
+
+const help = "Recorded by a handler.";
+
+const fullName = (type: Type, name: string): string =>
+  `watchfire_user_${type === "increment" && !name.endsWith("_total") ? `${name}_total` : name}`;
+
+/** Why a sample cannot be taken, whatever came before it. */
+function faultOf(
+  type: Type,
+  name: string,
+  value: number,
+  labelNames: readonly string[],
+  labels: Readonly<Record<string, string>>,
+): string | undefined {
+  if (!validName.test(name)) return `the metric's name ${shorten(name)} is not [a-zA-Z_][a-zA-Z0-9_]*`;
+  if (type === "observe" && reservedEnding.test(name)) return `a histogram's name may not end like ${name}`;
+  // Those of Prometheus itself begin with two underscores.
+  const bad = labelNames.find(
+    (label) => !validName.test(label) || label.startsWith("__") || label === "function" || label === "le",
+  );
+  if (bad !== undefined) return `the label ${shorten(bad)} cannot be used`;
+  const length = labelNames.reduce((sum, label) => sum + label.length + (labels[label]?.length ?? 0), 0);
+  if (length > labelsLimit) return `its labels have ${length} characters, and ${labelsLimit} may be`;
+  if (!Number.isFinite(value) || (type === "increment" && value < 0)) return `the value ${value} cannot be used`;
+  return undefined;
 }

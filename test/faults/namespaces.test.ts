@@ -4,6 +4,7 @@ import { Redactor } from "../../runtime/access/redactor.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Deployment } from "../../runtime/deployment.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
+import { Metrics } from "../../runtime/observe/metrics.ts";
 import { manifest, quiet, ScriptedRunner, trigger } from "../dispatch/harness.ts";
 import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
 import { FaultFixture, isProbe } from "./fixture.ts";
@@ -62,6 +63,7 @@ class Follower {
       dispatcher,
       watches,
       redactor: new Redactor(),
+      metrics: new Metrics(),
       manifests: new Map(),
       grants: undefined,
       transport,
