@@ -18,6 +18,8 @@ export type Reason =
   | "ManifestRefused"
   | "DeploymentDamaged"
   | "EnvironmentMissing"
+  /** Positions cannot be saved: no handler starts. */
+  | "CheckpointFailing"
   /** A change cannot be taken up, and the version before runs on. */
   | "ChangeRefused"
   /** It runs alone, because it brought executors down. */
@@ -41,6 +43,7 @@ const ofCodes: readonly (readonly [RegExp, Reason])[] = [
   [/^WF_MANIFEST_|^WF_FILTER_/, "ManifestRefused"],
   [/^WF_DEPLOYED_/, "DeploymentDamaged"],
   [/^WF_ACCESS_ENV$/, "EnvironmentMissing"],
+  [/^WF_CHECKPOINT_/, "CheckpointFailing"],
 ];
 
 /** Undefined where nothing is wrong. `state`: a source's, or a trigger's as the status page has it. */

@@ -89,6 +89,9 @@ export interface StatusParts extends StandingParts {
 /** From healthy to what needs a person most. */
 const severity = ["watching", "listing", "discovering", "backoff", "missing", "forbidden", "degraded"];
 
+/** A source that is not connected for so long holds its functions up, in milliseconds; until then it is a moment's trouble. */
+const awayLimitMs = 60_000;
+
 /** States in which a source has said why it cannot list: they do not hold up readiness. */
 const explained = new Set(["missing", "forbidden", "degraded"]);
 
@@ -185,13 +188,14 @@ const byKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStat
 
 function describeFunction(
   deployment: Deployment,
-  { dispatch, sandbox, redact, forbidden }: StatusParts,
+  { dispatch, sandbox, redact, forbidden, checkpoint }: StatusParts,
   sources: ReadonlyMap<string, SourceStatus>,
 ): FunctionReport {
   const { name, state, manifest, refusal } = deployment;
   const counts = dispatch.find((each) => each.function === name);
+  const sourcesOf = (trigger: string) => deployment.sources(trigger).flatMap((key) => sources.get(key) ?? []);
   const triggers = manifest.triggers.map((trigger) => {
-    const own = deployment.sources(trigger.name).flatMap((key) => sources.get(key) ?? []);
+    const own = sourcesOf(trigger.name);
     const worst = own.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
     return {
       name: trigger.name,
@@ -204,6 +208,8 @@ function describeFunction(
   const lacking = forbidden(name);
   const trouble =
     stopOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), triggers) ??
+    (checkpoint && { reason: reasonOfCode(checkpoint.code), code: checkpoint.code, message: checkpoint.message }) ??
+    awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (deployment.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
   const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers);
   const { lastEvent } = counts ?? {};
@@ -252,6 +258,13 @@ function refusalOf(refusal: Deployment["refusal"]): Said | undefined {
   if (!refusal) return undefined;
   const { code, message } = refusal;
   return { reason: "ChangeRefused", code, message: `the change is refused, the old version runs on: ${message}` };
+}
+
+/** That one of its sources was connected, and is not for longer than a moment. */
+function awayOf(sources: readonly SourceStatus[]): Said | undefined {
+  const away = sources.find(({ awayMs = 0 }) => awayMs >= awayLimitMs);
+  if (!away) return undefined;
+  return { reason: "Unreachable", message: away.lastError?.message ?? `not connected for ${away.awayMs} ms` };
 }
 
 /** That the API server is away: for a function that had caught up a moment's trouble. */

@@ -44,6 +44,9 @@ interface Case {
   /** Of its two sources. */
   readonly sources?: readonly [SourceState, SourceState];
   readonly behind?: boolean;
+  /** For how long the second one is not connected. */
+  readonly awayMs?: number;
+  readonly checkpoint?: ErrorCode;
 }
 
 function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: Case) {
@@ -52,7 +55,8 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
   const sources = names.map((namespace, index): SourceStatus => {
     const at = more.sources?.[index] ?? "watching";
     const of = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: "", fieldSelector: "" };
-    return { ...of, state: at, cause: at === "missing" ? "not_served" : undefined, subscribers: 1, reconnects: 0 };
+    const cause = at === "missing" ? "not_served" : undefined;
+    return { ...of, state: at, cause, subscribers: 1, reconnects: 0, awayMs: index === 1 ? more.awayMs : undefined };
   });
   const keys = sources.map((source) => sourceKey(source));
   const deployment = {
@@ -65,7 +69,7 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
   } satisfies Partial<Deployment>;
   const parts = {
     role: "active",
-    checkpoint: undefined,
+    checkpoint: more.checkpoint && fault(more.checkpoint),
     deployment: undefined,
     deployments: [deployment as unknown as Deployment],
     rejected: [],
@@ -116,6 +120,12 @@ test.each<[string, Case, string]>([
   ["that cannot be watched for", { sources: ["degraded", "watching"] }, "Degraded"],
   ["that cannot list yet", { behind: true, sources: ["backoff", "watching"] }, "Unreachable"],
   ["whose API server is away for a moment", { sources: ["backoff", "backoff"] }, "ready Unreachable"],
+  ["whose API server is away for long", { sources: ["watching", "discovering"], awayMs: 61_000 }, "Unreachable"],
+  [
+    "whose positions cannot be saved",
+    { checkpoint: "WF_CHECKPOINT_WRITE_FAILED" },
+    "CheckpointFailing WF_CHECKPOINT_WRITE_FAILED",
+  ],
   ["whose change is refused", { refusal: "WF_BUNDLE_SYNTAX" }, "ready ChangeRefused WF_BUNDLE_SYNTAX"],
   ["whose change asks for too much", { refusal: "WF_KUBE_FORBIDDEN" }, "ready ChangeRefused WF_KUBE_FORBIDDEN"],
   [

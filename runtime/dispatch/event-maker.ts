@@ -22,6 +22,8 @@ export interface EventSource {
   readonly flags?: EventFlags;
   readonly deletedBy?: string;
   readonly redelivered?: boolean;
+  /** The journal has what may be left of an earlier life of it. */
+  readonly mayRepeat?: boolean;
 }
 
 const noFlags: EventFlags = {};
@@ -55,6 +57,7 @@ export class EventMaker {
     const deletedBy = source.deletedBy ?? resourceVersion;
     const id = eventId({ type, uid, resourceVersion, lastKnown, selective, epoch });
     const attempts = this.startedBefore.attemptsAt(view.id, id);
+    const passed = type !== "Modified" && this.startedBefore.passageBegan(view.id, uid, type);
     return {
       view,
       sequence: this.nextSequence(),
@@ -80,8 +83,9 @@ export class EventMaker {
       redelivered:
         attempts > 0 ||
         source.redelivered === true ||
+        source.mayRepeat === true ||
         this.startedBefore.isOvertaken(view.id, key, deletedBy) ||
-        (type === "Deleted" && this.startedBefore.deletionBegan(view.id, uid)),
+        passed,
       doubted: source.redelivered === true,
       verdict: undefined,
       journalRow: undefined,

@@ -98,7 +98,7 @@ export class FunctionQueue {
   accept(event: LaneEvent): void {
     const { view, key, body } = event;
     if (!event.replayed) {
-      if (body && view.judgesAtOnce && view.isIdle(key)) {
+      if (body && view.judgesAtOnce(key) && view.isIdle(key)) {
         event.verdict = view.judgeWith(event, body);
         if (!event.verdict.deliver) {
           view.apply(event, body, event.verdict);

@@ -13,8 +13,8 @@ export class StartedBefore {
   private readonly events = new Map<string, RecordedStart>();
   /** By object: the newest resourceVersion that a handler may have seen. */
   private readonly newest = new Map<string, string>();
-  /** Objects whose deletion a handler may have been told, under whichever id. */
-  private readonly deletions = new Set<string>();
+  /** Objects whose coming or going a handler may have been told last, under whichever id. */
+  private readonly passages = new Map<string, "Added" | "Deleted">();
   /** Dead letters that were put back: what they tell is known already. */
   private readonly replays = new Set<string>();
 
@@ -49,10 +49,8 @@ export class StartedBefore {
       });
     }
     for (const { view, key, id, resourceVersion, type } of started) {
-      if (type === "Deleted") {
-        started.deletions.add(`${view}/${uidOf(id)}`);
-        continue;
-      }
+      if (type !== "Modified") started.passages.set(`${view}/${uidOf(id)}`, type);
+      if (type === "Deleted") continue;
       const object = `${view}/${key}`;
       started.newest.set(object, newerResourceVersion(started.newest.get(object), resourceVersion));
     }
@@ -70,9 +68,16 @@ export class StartedBefore {
     return newest !== undefined && (compareResourceVersions(resourceVersion, newest) ?? 1) <= 0;
   }
 
-  /** Whether a handler may know of this object's deletion: under selectors a found one and a watched one have different ids. */
-  deletionBegan(view: number, uid: string): boolean {
-    return this.deletions.has(`${view}/${uid}`);
+  /**
+   * Whether a handler may have been told this of the object before: a list tells of what is there now, and of a deletion it
+   * knows only that it was, so that the event has another id. An Added repeats another also where the deletion in between
+   * never got to the handler. Asked once: what comes after is news.
+   */
+  passageBegan(view: number, uid: string, type: "Added" | "Deleted"): boolean {
+    const object = `${view}/${uid}`;
+    const last = this.passages.get(object);
+    this.passages.delete(object);
+    return last === type || (last !== undefined && type === "Added");
   }
 
   /** Whether it is a dead letter that was put back. */

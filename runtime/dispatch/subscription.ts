@@ -293,7 +293,9 @@ export class Subscription implements Subscriber, MarkOwner {
       if (type === "Deleted") {
         const flags = { synthetic: true, reason, gap, finalStateUnknown: true } as const;
         const deletedBy = difference.before === undefined ? gap.to : predecessor(difference.before);
-        this.emitDeleted(key, difference.known, { mark, flags, deletedBy, selective: reselected });
+        // Of a namespace that left nothing is kept: what had begun of it may have ended, and its deletion, too.
+        const mayRepeat = difference.known.unfinished === "Added" && view.trigger.namespaces.type !== "all";
+        this.emitDeleted(key, difference.known, { mark, flags, deletedBy, selective: reselected, mayRepeat });
       } else {
         const { meta, body, receivedAt } = difference.change;
         const flags = existing && type === "Added" ? initialFlags : ({ synthetic: true, reason, gap } as const);

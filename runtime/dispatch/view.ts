@@ -136,8 +136,13 @@ export class View {
   }
 
   /** Whether a verdict can be had without reading from the store. */
-  get judgesAtOnce(): boolean {
-    return !this.filter.needsOldBody;
+  judgesAtOnce(key: string): boolean {
+    return !this.needsBody(key);
+  }
+
+  private needsBody(key: string): boolean {
+    const known = this.known.get(key);
+    return this.filter.needsOldBody || (known !== undefined && this.filter.isOutdated(known.hash));
   }
 
   /** Notes that an event waits. */
@@ -157,7 +162,7 @@ export class View {
 
   /** The filter's verdict on an event that is next for its object. */
   async judge(event: ViewEvent, body: Buffer): Promise<Verdict> {
-    const old = this.filter.needsOldBody && event.type !== "Added" ? await this.body(event.key) : undefined;
+    const old = event.type !== "Added" && this.needsBody(event.key) ? await this.body(event.key) : undefined;
     return this.judgeWith(event, body, old);
   }
 
@@ -165,9 +170,10 @@ export class View {
   judgeWith(event: Pick<ViewEvent, "type" | "key" | "lastKnown">, body: Buffer, oldBody?: Buffer): Verdict {
     const known = this.known.get(event.key);
     // What may have been told last is not what is known.
-    const { hash, matched } = known && !known.deleted && !this.suspicions.has(event.key) ? known : unknown;
+    const doubted = this.suspicions.has(event.key);
+    const { hash, matched } = known && !known.deleted && !doubted ? known : unknown;
     try {
-      return this.filter.judge(event.type, body, { hash, matched }, oldBody, event.lastKnown);
+      return this.filter.judge(event.type, body, { hash, matched, doubted }, oldBody, event.lastKnown);
     } catch {
       return { deliver: true, hash: "", matched: true };
     }

@@ -1,13 +1,42 @@
 import { createHash } from "node:crypto";
 
+/** Characters that stand for the fields' names, before those of their values. */
+const tagLength = 4;
+
 /**
- * A digest of the named fields of a parsed object: equal digests mean that none of them changed. 128 bits of SHA-256:
- * objects come from whoever may write to the cluster, and a collision would hide a change.
+ * Digests of the named fields of objects: equal ones mean that none of the fields changed. They say which fields they are
+ * of, so that those of other fields are told apart. 128 bits of SHA-256: objects come from whoever may write to the
+ * cluster, and a collision would hide a change.
  */
-export function fieldsDigest(object: unknown, fields: readonly (readonly string[])[]): string {
-  const hash = createHash("sha256");
-  for (const path of fields) hash.update(canonical(valueAt(object, path))).update("\0");
-  return hash.digest("base64url").slice(0, 22);
+export class FieldsDigest {
+  private readonly fields: readonly (readonly string[])[];
+  private readonly tag: string;
+
+  constructor(fields: readonly (readonly string[])[]) {
+    this.fields = fields;
+    this.tag = createHash("sha256").update(JSON.stringify(fields)).digest("base64url").slice(0, tagLength);
+  }
+
+  /** Of an object as JSON. */
+  of(json: string): string {
+    const object = parseExactly(json);
+    const hash = createHash("sha256").update(JSON.stringify(this.fields));
+    for (const path of this.fields) hash.update(canonical(valueAt(object, path))).update("\0");
+    return this.tag + hash.digest("base64url").slice(0, 22);
+  }
+
+  /** Whether it was made of the same fields. */
+  made(digest: string): boolean {
+    return digest.startsWith(this.tag);
+  }
+}
+
+/** An integer beyond those that JavaScript has, as it is written: rounded, it could hide a change. */
+function parseExactly(json: string): unknown {
+  if (!/\d{16}/.test(json)) return JSON.parse(json);
+  const exact = (_: string, value: unknown, context?: { readonly source?: string }) =>
+    Number.isInteger(value) && !Number.isSafeInteger(value) ? { integer: context?.source } : value;
+  return JSON.parse(json, exact);
 }
 
 function valueAt(object: unknown, path: readonly string[]): unknown {

@@ -5,6 +5,7 @@ import { lowerFirst } from "../wording.ts";
 /** A compiled expression over `object` and `oldObject`. */
 interface Condition {
   readonly name: string;
+  readonly usesOldObject: boolean;
   readonly evaluate: (variables: Readonly<Record<string, unknown>>) => unknown;
 }
 
@@ -35,18 +36,27 @@ export class MatchConditions {
   /** Throws a fault of the filter section, at `place`, for an expression that does not compile. */
   constructor(sources: readonly ConditionSource[], place?: Place) {
     this.conditions = sources.map((source, index) => compile(source, index, place));
-    this.usesOldObject = sources.some(({ expression }) => /\boldObject\b/.test(expression));
+    this.usesOldObject = this.conditions.some((condition) => condition.usesOldObject);
   }
 
   get count(): number {
     return this.conditions.length;
   }
 
-  /** Takes objects as `celValue` gives them; `oldObject` is null for an Added. */
-  match(object: unknown, oldObject: unknown, onError: (error: ConditionError) => void): boolean {
+  /**
+   * Takes objects as `celValue` gives them; `oldObject` is null for an Added.
+   * @param which `of-object-alone`: those that read `oldObject` are taken as holding
+   */
+  match(
+    object: unknown,
+    oldObject: unknown,
+    onError: (error: ConditionError) => void,
+    which: "all" | "of-object-alone" = "all",
+  ): boolean {
     const variables = { object, oldObject };
     let failure: ConditionError | undefined;
-    for (const { name, evaluate } of this.conditions) {
+    for (const { name, usesOldObject, evaluate } of this.conditions) {
+      if (usesOldObject && which === "of-object-alone") continue;
       try {
         if (evaluate(variables) !== true) return false;
       } catch (error) {
@@ -88,7 +98,7 @@ export function compileExpression(expression: string): Evaluate {
 
 function compile({ name, expression }: ConditionSource, index: number, place: Place | undefined): Condition {
   try {
-    return { name, evaluate: compileExpression(expression) };
+    return { name, usesOldObject: /\boldObject\b/.test(expression), evaluate: compileExpression(expression) };
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     throw new WatchfireError(error.code, {

@@ -1,6 +1,6 @@
 import type { Place } from "../errors.ts";
 import type { ChangeType, Trigger } from "../manifest/function.ts";
-import { fieldsDigest } from "./changed-fields.ts";
+import { FieldsDigest } from "./changed-fields.ts";
 import { type ConditionError, celValue, MatchConditions } from "./conditions.ts";
 
 /** What is known of the object before the change that is judged. */
@@ -9,6 +9,8 @@ export interface Before {
   readonly hash: string | undefined;
   /** Its conditions' answer then; undefined where the object was unknown. */
   readonly matched: boolean | undefined;
+  /** A handler may have been told of a later state than what is known. */
+  readonly doubted: boolean;
 }
 
 export interface Verdict {
@@ -30,6 +32,8 @@ export class Filter {
   /** Whether a verdict needs the object's previous body. */
   readonly needsOldBody: boolean;
   private readonly rules: FilterRules;
+  /** Of the changed fields; undefined where none are named. */
+  private readonly digest: FieldsDigest | undefined;
   /** Whether a Deleted may have to be judged by the conditions' last answer, because no body is kept. */
   private readonly remembersMatch: boolean;
   private readonly conditions: MatchConditions;
@@ -38,10 +42,16 @@ export class Filter {
   /** Throws a fault at `place` for a condition that does not compile. `onError` hears of one that cannot be evaluated. */
   constructor(rules: FilterRules, onError: (error: ConditionError) => void = () => {}, place?: Place) {
     this.rules = rules;
+    if (rules.changedFields.length > 0) this.digest = new FieldsDigest(rules.changedFields);
     this.conditions = new MatchConditions(rules.matchConditions, place);
     this.needsOldBody = this.conditions.usesOldObject;
     this.remembersMatch = rules.lastBody === "Metadata" && rules.events.includes("Deleted");
     this.onError = onError;
+  }
+
+  /** Whether a digest says nothing, because it is of other fields: then the previous body is needed, if it is kept whole. */
+  isOutdated(hash: string): boolean {
+    return this.digest !== undefined && this.rules.lastBody === "Full" && !this.digest.made(hash);
   }
 
   /** `lastKnown`: the body is not the change's own but the last one kept, perhaps its metadata alone. */
@@ -51,18 +61,26 @@ export class Filter {
       const matched = before.matched ?? true;
       return { deliver: wanted && matched, hash: "", matched };
     }
-    const { changedFields } = this.rules;
+    const { digest } = this;
     const conditional = this.conditions.count > 0 && (wanted || this.remembersMatch);
-    if (changedFields.length === 0 && !conditional) return { deliver: wanted, hash: "", matched: true };
-    const object: unknown = JSON.parse(body.toString());
-    const hash = changedFields.length === 0 ? "" : fieldsDigest(object, changedFields);
-    const unchanged = type === "Modified" && changedFields.length > 0 && before.hash === hash;
-    const matched = !conditional || this.matches(object, type === "Added" ? undefined : oldBody);
+    if (!digest && !conditional) return { deliver: wanted, hash: "", matched: true };
+    const json = body.toString();
+    const hash = digest?.of(json) ?? "";
+    const unchanged = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
+    const matched = !conditional || this.matches(json, type, before, oldBody);
     return { deliver: wanted && !unchanged && matched, hash, matched };
   }
 
-  private matches(object: unknown, oldBody: Buffer | undefined): boolean {
-    const oldObject = this.needsOldBody && oldBody ? celValue(JSON.parse(oldBody.toString())) : null;
-    return this.conditions.match(celValue(object), oldObject, this.onError);
+  private hashBefore({ hash, doubted }: Before, oldBody: Buffer | undefined): string | undefined {
+    if (doubted || hash === undefined || !this.isOutdated(hash)) return hash;
+    return oldBody && this.digest?.of(oldBody.toString());
+  }
+
+  private matches(json: string, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
+    const added = type === "Added";
+    const oldObject = this.needsOldBody && oldBody && !added ? celValue(JSON.parse(oldBody.toString())) : null;
+    // What it should be compared with is not known: what compares does not keep it from being told.
+    const which = before.doubted && !added ? "of-object-alone" : "all";
+    return this.conditions.match(celValue(JSON.parse(json)), oldObject, this.onError, which);
   }
 }

@@ -36,6 +36,8 @@ export interface SourceStatus {
   readonly lastByteAgeMs?: number | undefined;
   readonly lastBookmarkAgeMs?: number | undefined;
   readonly subscribers: number;
+  /** Since when it is not connected; absent while it is, and before it first was. */
+  readonly awayMs?: number | undefined;
   readonly reconnects: number;
   readonly lastError?: { readonly cause: string; readonly message: string; readonly ageMs: number } | undefined;
 }

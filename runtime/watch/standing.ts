@@ -13,6 +13,8 @@ export class Standing {
   private current: SourceState = "discovering";
   private reason: Reason = {};
   private reconnects = 0;
+  /** When it left `watching`, to which it has not come back. */
+  private leftAt: number | undefined;
   private lastError: { cause: string; message: string; at: number } | undefined;
   /** Failures in a row, as of the last change. */
   attempt = 0;
@@ -36,6 +38,8 @@ export class Standing {
     const same = from === to && reason.cause === this.reason.cause && reason.message === this.reason.message;
     this.current = to;
     this.reason = reason;
+    if (to === "watching") this.leftAt = undefined;
+    else if (from === "watching") this.leftAt = this.clock.monotonic();
     if (same) return;
     const { attempt, received: resourceVersion } = this;
     this.observer.stateChanged(this.spec, { from, to, ...reason, resourceVersion, attempt });
@@ -67,6 +71,7 @@ export class Standing {
       lastByteAgeMs: age(lastByteAt),
       lastBookmarkAgeMs: age(this.bookmarkAt),
       subscribers,
+      awayMs: age(this.leftAt),
       reconnects: this.reconnects,
       lastError: this.lastError && {
         cause: this.lastError.cause,

@@ -77,6 +77,38 @@ describe("a restart", () => {
     expect(second.runner.told).toEqual(["Added a@5", "Deleted a@5"]);
   });
 
+  it("flags the Added of an object whose Added had begun, also where a list shows a later state of it, and that alone", async () => {
+    const first = await (await Harness.open()).listed();
+    first.runner.answer = () => undefined;
+    first.subscription.change(change("Added", "a", 11));
+    await quiet(first.runner);
+    const second = await first.restart();
+    second.runner.answer = () => done;
+    await second.list(20, [change("Added", "a", 14), change("Added", "b", 15)]);
+    await quiet(second.runner);
+    await second.list(30, [change("Added", "b", 15)]);
+    await second.list(40, [change("Added", "a", 34), change("Added", "b", 15)]);
+    await quiet(second.runner);
+    expect(second.runner.told).toEqual(["Added a@11", "Added a@14 !", "Added b@15", "Deleted a@14", "Added a@34"]);
+  });
+
+  it("flags a deletion that had begun once, and not a later one of the same object", async () => {
+    const selecting = manifest({}, [trigger({ labelSelector: "team=a" })]);
+    const first = await Harness.open({ manifest: selecting });
+    await first.list(9, [change("Added", "a", 5)], "initial");
+    await first.clock.advance(1_000);
+    first.runner.answer = () => undefined;
+    first.subscription.change(change("Deleted", "a", 11));
+    await quiet(first.runner);
+    const second = await first.restart({ manifest: selecting });
+    second.runner.answer = () => done;
+    await second.list(20, []);
+    await second.list(30, [change("Added", "a", 25)]);
+    await second.list(40, []);
+    await quiet(second.runner);
+    expect(second.runner.told.slice(1)).toEqual(["Deleted a@11", "Deleted a@5 !", "Added a@25", "Deleted a@25"]);
+  });
+
   it("counts attempts across crashes, and gives an event up that the runtime never survives", async () => {
     let it = await (
       await Harness.open({ manifest: manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 2 } }) })

@@ -58,6 +58,29 @@ test.each([
   expect(subscriber.log).toEqual(["Added a 6"]);
 });
 
+test("a source says for how long it has not been connected, through all its tries, until it is again", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  const away = () => fixture.watches.status()[0]?.awayMs;
+  const first = request.stream();
+  await fixture.observer.entered("watching");
+  expect(away()).toBeUndefined();
+  first.lines(event("ERROR", statusObject(500, "InternalError")));
+  await fixture.observer.entered("backoff");
+  let waited = 0;
+  for (const [failures, delayMs] of [800, 1600].entries()) {
+    await fixture.clock.advance(delayMs);
+    waited += delayMs;
+    expect(away()).toBe(waited);
+    (await fixture.server.request(isPlainWatch, failures + 2)).status(503, "ServiceUnavailable");
+    await fixture.observer.ended("http_503", failures + 1);
+  }
+  await fixture.clock.advance(3200);
+  (await fixture.server.request(isPlainWatch, 4)).stream();
+  await fixture.observer.entered("watching", 2);
+  expect(away()).toBeUndefined();
+});
+
 test("five odd ERROR events in a row lead to a relist", async () => {
   const { fixture, request } = await resuming();
   await using _ = fixture;

@@ -15,7 +15,7 @@ const when = (...expressions: string[]): Partial<FilterRules> => ({
 });
 
 const json = (object: unknown) => Buffer.from(JSON.stringify(object));
-const unknown = { hash: undefined, matched: undefined };
+const unknown = { hash: undefined, matched: undefined, doubted: false };
 
 function judge(over: Partial<FilterRules>, object: unknown, type: ChangeType = "Added", old?: unknown) {
   return new Filter(rules(over)).judge(type, json(object), unknown, old === undefined ? undefined : json(old), false);
@@ -32,13 +32,22 @@ describe("filters", () => {
   it("a Modified is delivered only if one of the changed fields differs, whatever the order of keys", () => {
     const filter = new Filter(rules({ changedFields: [["data"], ["metadata", "labels"]] }));
     const seen = (object: unknown) => filter.judge("Added", json(object), unknown, undefined, false).hash;
-    const before = { hash: seen({ data: { a: 1, b: [{ x: 1, y: 2 }] } }), matched: true };
+    const before = { hash: seen({ data: { a: 1, b: [{ x: 1, y: 2 }] } }), matched: true, doubted: false };
     const modified = (object: unknown) => filter.judge("Modified", json(object), before, undefined, false).deliver;
     expect(modified({ status: 9, data: { b: [{ y: 2, x: 1 }], a: 1 } })).toBe(false);
     expect(modified({ data: { a: 2, b: [{ x: 1, y: 2 }] } })).toBe(true);
     expect(modified({ data: { a: 1, b: [{ x: 1, y: 2 }] }, metadata: { labels: {} } })).toBe(true);
     expect(modified({ data: null })).toBe(true);
     expect(seen({ data: null })).not.toBe(seen({}));
+  });
+
+  it("an integer beyond those that JavaScript has differs from its neighbour", () => {
+    const filter = new Filter(rules({ changedFields: [["spec"]] }));
+    const of = (generation: string) => Buffer.from(`{"spec":{"n":${generation},"ratio":0.5}}`);
+    const { hash } = filter.judge("Added", of("9007199254740992"), unknown, undefined, false);
+    const before = { hash, matched: true, doubted: false };
+    expect(filter.judge("Modified", of("9007199254740993"), before, undefined, false).deliver).toBe(true);
+    expect(filter.judge("Modified", of("9007199254740992"), before, undefined, false).deliver).toBe(false);
   });
 
   it("all conditions must hold", () => {
@@ -78,7 +87,8 @@ describe("filters", () => {
     const added = filter.judge("Added", json({ data: { a: 1 } }), unknown, undefined, false);
     expect(added).toMatchObject({ deliver: false, matched: true });
     for (const matched of [true, false]) {
-      expect(filter.judge("Deleted", json({}), { hash: "", matched }, undefined, true).deliver).toBe(matched);
+      const before = { hash: "", matched, doubted: false };
+      expect(filter.judge("Deleted", json({}), before, undefined, true).deliver).toBe(matched);
     }
   });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
-import { fieldsDigest } from "../../runtime/filter/changed-fields.ts";
+import { FieldsDigest } from "../../runtime/filter/changed-fields.ts";
 import { Filter } from "../../runtime/filter/filter.ts";
 import { folders, recordedEvents, shipped } from "./shipped.ts";
 
@@ -28,15 +28,10 @@ for (const manifest of shipped.functions) {
       expect(trigger, `no trigger ${event.trigger}`).toBeDefined();
       if (!trigger) return;
       expect([event.object.apiVersion, event.object.kind]).toEqual([trigger.apiVersion, trigger.kind]);
-      const before = event.oldObject && fieldsDigest(event.oldObject, trigger.changedFields);
+      const hash = event.oldObject && new FieldsDigest(trigger.changedFields).of(JSON.stringify(event.oldObject));
+      const before = { hash, matched: undefined, doubted: false };
       const body = Buffer.from(JSON.stringify(event.object));
-      const verdict = new Filter(trigger).judge(
-        event.type,
-        body,
-        { hash: before, matched: undefined },
-        undefined,
-        false,
-      );
+      const verdict = new Filter(trigger).judge(event.type, body, before, undefined, false);
       expect(verdict.deliver).toBe(true);
     },
   );

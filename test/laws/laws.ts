@@ -17,8 +17,8 @@ export class Laws {
   private readonly running = new Set<string>();
   /** Attempts that the disk showed as begun when the last process ended, by id. */
   private readonly onRecord = new Map<string, number>();
-  /** Objects whose deletion the disk showed as begun, under whichever id. */
-  private readonly deletedOnRecord = new Set<string>();
+  /** By object: whether a handler was last told that it came or that it went, under whichever id. */
+  private readonly passages = new Map<string, "Added" | "Deleted">();
   private readonly flaggedOnDisk = new Set<string>();
   private readonly newestOnRecord = new Map<string, number>();
   /** The newest state that a handler was told of for the first time, by name. */
@@ -44,7 +44,6 @@ export class Laws {
     this.running.clear();
     this.onRecord.clear();
     this.newestOnRecord.clear();
-    this.deletedOnRecord.clear();
     this.interrupted.clear();
     this.flaggedOnDisk.clear();
     for (const { id, redelivered } of this.disk.spill.values()) if (redelivered) this.flaggedOnDisk.add(id);
@@ -52,10 +51,9 @@ export class Laws {
       for (const { id, key, attempt, resourceVersion, type } of started) {
         const name = key.slice(namespace.length + 1);
         this.onRecord.set(id, Math.max(attempt, this.onRecord.get(id) ?? 0));
-        if (type === "Deleted") {
-          this.deletedOnRecord.add(id.slice(0, id.indexOf("/")));
-          continue;
-        }
+        const uid = id.slice(0, id.indexOf("/"));
+        if (type !== "Modified" && !this.passages.has(uid)) this.passages.set(uid, type);
+        if (type === "Deleted") continue;
         this.newestOnRecord.set(name, Math.max(Number(resourceVersion), this.newestOnRecord.get(name) ?? 0));
       }
     }
@@ -73,8 +71,10 @@ export class Laws {
     const overtaken = Number(delivery.resourceVersion) <= (this.newestOnRecord.get(name) ?? 0);
     // When an object that a list did not show was deleted is not known, so neither is what overtook it.
     const vague = delivery.type === "Deleted" && delivery.flags.synthetic === true && highest === 0;
-    const deletionBegan = delivery.type === "Deleted" && this.deletedOnRecord.has(object.uid);
-    const flagged = highest > 0 || deletionBegan || overtaken || this.flaggedOnDisk.has(id);
+    const { type } = delivery;
+    const passed = type !== "Modified" && this.passages.get(object.uid) === type;
+    if (type !== "Modified") this.passages.set(object.uid, type);
+    const flagged = highest > 0 || passed || overtaken || this.flaggedOnDisk.has(id);
     this.expect(vague || redelivered === flagged, `${id} began ${highest} times before, redelivered: ${redelivered}`);
     const again = this.interrupted.has(id) && attempt === highest;
     this.expect(attempt === highest + 1 || again, `${id} began ${highest} times before, attempt: ${attempt}`);

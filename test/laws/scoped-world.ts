@@ -46,6 +46,8 @@ class ScopedWorld {
   private readonly running = new Set<string>();
   /** Ids that were begun, and the last attempt that began of each object. */
   private readonly begun = new Set<string>();
+  /** By object: whether a handler was last told that it came or that it went. */
+  private readonly passages = new Map<string, "Added" | "Deleted">();
   private readonly last = new Map<string, Delivery>();
 
   constructor(dice: Dice) {
@@ -160,12 +162,15 @@ class ScopedWorld {
   private run(delivery: Delivery): Promise<Outcome> {
     const { dice } = this;
     const process = this.incarnation;
-    const { id, object, redelivered, attempt } = delivery;
+    const { id, type, object, redelivered, attempt } = delivery;
     const key = keyOf(object);
     this.deliveries++;
     this.expect(!this.running.has(key), `two events of ${key} run at once`);
     this.expect(this.running.size < this.concurrency, "more lanes run than the manifest allows");
-    this.expect(redelivered || attempt > 1 || !this.begun.has(id), `${id} began again, unflagged`);
+    // A condition may have kept from being told what lay between.
+    const passed = type !== "Modified" && !this.conditional && this.passages.get(object.uid) === type;
+    if (type !== "Modified") this.passages.set(object.uid, type);
+    this.expect(redelivered || attempt > 1 || !(this.begun.has(id) || passed), `${id} began again, unflagged`);
     this.running.add(key);
     this.begun.add(id);
     this.last.set(key, delivery);
