@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { z } from "zod";
+import { clean } from "../sandbox/outbox.host.ts";
 import { codeFrame } from "./code-frame.ts";
 
 const record = z.looseObject({
@@ -22,29 +23,35 @@ const hidden = new Set(
 
 /**
  * One line for a person from one JSON log line: time, function, message, then the remaining fields.
- * A line that is no record is passed on as it is. `read` gives the text of a source file that may be shown below a stack.
+ * A line that is no record, or cannot be laid out, is passed on as it is. What a handler says begins no line of its own: what
+ * follows a line break is indented. `read` gives the text of a source file that may be shown below a stack.
  */
 export function consoleLine(line: string, read: (file: string) => string | undefined = () => undefined): string {
-  let parsed: z.infer<typeof record>;
   try {
-    parsed = record.parse(JSON.parse(line));
+    return layOut(record.parse(JSON.parse(line)), read);
   } catch {
     return line;
   }
+}
+
+function layOut(parsed: z.infer<typeof record>, read: (file: string) => string | undefined): string {
   const { level, time, msg, type, object, outcome, durationMs, attempt, error } = parsed;
   const style = styles[level as keyof typeof styles] ?? "white";
   const words = [
     styleText("gray", clockTime(time)),
-    parsed.function ? styleText("cyan", parsed.function) : undefined,
-    outcome === undefined ? styleText(style, msg) : `${type} ${object}`,
+    parsed.function ? styleText("cyan", clean(parsed.function)) : undefined,
+    outcome === undefined ? styleText(style, clean(msg)) : `${type} ${object}`,
     outcome === undefined ? undefined : styleText(outcome === "ok" ? "green" : "red", outcome === "ok" ? "ok" : msg),
     attempt === undefined || attempt < 2 ? undefined : styleText("yellow", `attempt ${attempt}`),
     durationMs === undefined ? undefined : styleText("gray", `${Math.round(Number(durationMs))} ms`),
     ...[...Object.entries(parsed).filter(([name]) => !hidden.has(name)), ...Object.entries(parsed.fields ?? {})].map(
-      ([name, value]) => `${styleText("gray", `${name}=`)}${plain(value)}`,
+      ([name, value]) => `${styleText("gray", `${clean(name)}=`)}${clean(plain(value))}`,
     ),
   ];
-  const first = words.filter((word) => word !== undefined).join("  ");
+  const first = words
+    .filter((word) => word !== undefined)
+    .join("  ")
+    .replaceAll("\n", "\n  ");
   const trouble = stackOf(error) ?? stackOf(parsed.err) ?? stackAmong(parsed.fields);
   if (!trouble) return first;
   const frame = codeFrame(trouble, read);
@@ -52,11 +59,11 @@ export function consoleLine(line: string, read: (file: string) => string | undef
 }
 
 function stackOf(error: unknown): string | undefined {
-  if (typeof error === "string") return `  ${error}`;
+  if (typeof error === "string") return stackOf({ stack: error });
   if (typeof error !== "object" || error === null) return undefined;
   const { stack, message } = error as { stack?: unknown; message?: unknown };
   const text = typeof stack === "string" && stack !== "" ? stack : typeof message === "string" ? message : undefined;
-  return text?.replace(/^/gm, "  ");
+  return text === undefined ? undefined : clean(text).replace(/^/gm, "  ");
 }
 
 /** Of the first error among a handler's fields. */
@@ -67,7 +74,13 @@ const stackAmong = (fields: Readonly<Record<string, unknown>> = {}): string | un
     .find((stack) => stack !== undefined);
 
 const isError = (value: unknown): value is { readonly name: string; readonly message: string } =>
-  typeof value === "object" && value !== null && "name" in value && "message" in value && "stack" in value;
+  typeof value === "object" &&
+  value !== null &&
+  "stack" in value &&
+  "name" in value &&
+  typeof value.name === "string" &&
+  "message" in value &&
+  typeof value.message === "string";
 
 /** An error in one piece of a line: its stack stands below. */
 const plain = (value: unknown): string =>

@@ -70,6 +70,44 @@ describe("a line on the console", () => {
     );
   });
 
+  it("cannot be begun by what a handler says: what follows a line break is indented", () => {
+    const forged = "hello\n19:00:00  innocent  Added v1/ConfigMap demo/x  failed";
+    const error = { name: forged, message: forged, stack: forged };
+    const records = [
+      { msg: forged },
+      { msg: "", fields: { [forged]: forged, list: [forged] } },
+      { msg: "", fields: { error } },
+      { msg: "attempt failed", outcome: "failed", error },
+    ];
+    for (const record of records) {
+      const text = line({ function: "f", type: "Added", object: "o", ...record });
+      expect(text.split("\n").filter((one) => /^\S/.test(one))).toHaveLength(1);
+    }
+  });
+
+  it("steers no terminal, and turns no text around, whoever says it", () => {
+    const steering = "a\u001b[31m\u0007\r\u009b\u2028\u202e\u2066b";
+    const shown = "a\\u001b[31m\\u0007\\u000d\\u009b\\u2028\\u202e\\u2066b";
+    const record = { msg: steering, fields: { [steering]: steering }, error: { stack: steering } };
+    const text = line({ function: steering, ...record });
+    expect(text.split(shown)).toHaveLength(6);
+    expect(text).not.toMatch(/[\p{Cc}--\n]|[\u2028\u202e\u2066]/v);
+  });
+
+  it.each<object>([
+    { e: { name: { toString: 1, valueOf: 1 }, message: "m", stack: "s" } },
+    { e: { name: "n", message: { toString: 1 }, stack: { toString: 1 } } },
+    { e: { name: null, message: null, stack: null } },
+    { toString: 1, toJSON: 1, __proto__: null },
+  ])("shows fields that are no texts: %j", (fields) => {
+    expect(line({ function: "f", msg: "hi", fields })).toMatch(/f {2}hi {2}\w+=/);
+  });
+
+  it("shows a record that it cannot lay out as it came", () => {
+    const record = `{"level":"info","time":"2026-01-01T00:00:00.000Z","fields":{"a":${"[".repeat(90_000)}${"]".repeat(90_000)}}}`;
+    expect(consoleLine(record)).toBe(record);
+  });
+
   it("passes on what is no record", () => {
     expect(consoleLine("plain text")).toBe("plain text");
   });
