@@ -166,6 +166,86 @@ describe("after its handler has returned", () => {
   });
 });
 
+describe("what a handler did not wait for, and fails while its isolate stands still,", () => {
+  const forgotten = (ms: number) => `(async () => {\n${sleep(ms)}\nthrow new RangeError("late " + event.id);\n})();`;
+  const waiting = `if (event.trigger === "waits") {\n${sleep(30)}\nreturn;\n}`;
+
+  /** Another function's handler waits so long. */
+  async function elapse(stage: Stage, ms: number) {
+    await stage.load("clock", handler(sleep(ms)));
+    expect((await stage.run("clock")).type).toBe("ok");
+  }
+
+  it.each([
+    ["of one event", 1],
+    ["of several", 5],
+  ])("%s, is one warning with its place, and the next event runs once in the same isolate", async (_, count) => {
+    const stage = stageForTest();
+    await stage.load("f", `let runs = 0;\n${handler(`ctx.log.info(String(++runs));`, waiting, forgotten(20))}`);
+    for (let run = 0; run < count; run++) expect((await stage.run("f")).type).toBe("ok");
+    await elapse(stage, 40);
+    expect((await stage.run("f", { trigger: "waits" })).type).toBe("ok");
+    const warnings = stage.logs.filter((line) => line.level === "warn");
+    expect(warnings).toMatchObject([
+      {
+        fields: { error: { name: "RangeError", message: "late f-1", stack: expect.stringMatching(/f\.ts:\d+:\d+/) } },
+      },
+    ]);
+    expect(stage.logs.filter((line) => line.level === "info").map((line) => line.message)).toEqual(
+      Array.from({ length: count + 1 }, (_, run) => String(run + 1)),
+    );
+    expect(stage.deaths).toEqual([]);
+  });
+
+  it("is a warning also where the next handler returns at once", async () => {
+    const stage = stageForTest();
+    await stage.load("f", handler(`if (event.trigger !== "waits") ${forgotten(20)}`));
+    expect((await stage.run("f")).type).toBe("ok");
+    await elapse(stage, 40);
+    expect((await stage.run("f", { trigger: "waits" })).type).toBe("ok");
+    await expect.poll(() => stage.logs.length).toBe(1);
+    expect(stage.logs[0]?.message).toContain("no handler is left for");
+  });
+
+  it("and uses more than its CPU time, is the next event's harm, as any code in its time", async () => {
+    const stage = stageForTest();
+    await stage.load("f", handler(`if (event.trigger !== "waits") setTimeout(() => { for (;;); }, 20);`));
+    expect((await stage.run("f")).type).toBe("ok");
+    await elapse(stage, 40);
+    const error = { code: "WF_SANDBOX_CPU_BUDGET" };
+    expect(await stage.run("f", { trigger: "waits" })).toMatchObject({ type: "failed", error });
+    expect((await stage.run("f", { trigger: "waits" })).type).toBe("ok");
+  });
+});
+
+it("what a handler did not wait for, and fails beside others' timers, fails and interrupts none of them", async () => {
+  const stage = stageForTest();
+  await stage.load(
+    "f",
+    handler(
+      `if (event.trigger === "leaves") {`,
+      `  (async () => { ${sleep(10)} throw new Error("late"); })();`,
+      `  return;`,
+      `}`,
+      `for (let turn = 0; turn < 30; turn++) ${sleep(1)}`,
+    ),
+  );
+  const runs = Array.from({ length: 40 }, (_, at) => stage.run("f", { trigger: at % 2 === 0 ? "leaves" : "waits" }));
+  expect((await Promise.all(runs)).map(({ type }) => type)).toEqual(runs.map(() => "ok"));
+  expect(stage.logs).toHaveLength(1);
+});
+
+it("a timer comes to its turn however many events there are beside it", async () => {
+  const stage = stageForTest();
+  await stage.load("f", handler(`if (event.trigger === "waits") ${sleep(20)}`));
+  let isDone = false;
+  const waits = stage.run("f", { trigger: "waits" }).finally(() => {
+    isDone = true;
+  });
+  while (!isDone) await Promise.all(Array.from({ length: 64 }, () => stage.run("f")));
+  expect((await waits).type).toBe("ok");
+});
+
 it("a module whose top level leaves a rejection unheard cannot be loaded, and says where", async () => {
   const stage = stageForTest();
   const loading = stage.load("f", `const a = 1;\nPromise.reject(new TypeError("at once"));\nexport default () => a;`);

@@ -96,6 +96,8 @@ export class Realm implements Watched {
   private turning = false;
   private wake: NodeJS.Timeout | undefined;
   private wakeDue = false;
+  /** When the first timer was due that is left while it stands still. */
+  private lateAt = Number.POSITIVE_INFINITY;
   private seededAt = Number.NEGATIVE_INFINITY;
   private timedAt = Number.NEGATIVE_INFINITY;
   private compiled: GuestScript | undefined;
@@ -145,6 +147,7 @@ export class Realm implements Watched {
   async renew(renewed: (old: GuestDoors) => Promise<GuestDoors>, budgetMs: number): Promise<string | undefined> {
     return this.enter([], budgetMs, async () => {
       this.doors = await renewed(this.doors);
+      this.lateAt = Number.POSITIVE_INFINITY;
       this.seededAt = Number.NEGATIVE_INFINITY;
       return this.run(undefined);
     });
@@ -167,6 +170,8 @@ export class Realm implements Watched {
   /** Takes an event; its time starts now. */
   add(event: QueuedEvent): void {
     this.taken++;
+    // What earlier events left goes first, so that nobody takes it for this one's.
+    if (this.pending.size === 0 && performance.now() >= this.lateAt) this.wakeDue = true;
     this.pending.set(event.no, { deadline: performance.now() + event.timeoutMs, cpuMs: 0, aborted: false });
     this.watchdog.add(this);
     this.push(eventItem(event.no, event.text, event.oldText));
@@ -253,8 +258,9 @@ export class Realm implements Watched {
   }
 
   private async once(): Promise<void> {
-    const items = this.inbox.splice(0, this.batch.items);
     const timers = this.wakeDue;
+    // Timers have an entry of their own: what they leave unheard is not that of an event beside them.
+    const items = timers ? [] : this.inbox.splice(0, this.batch.items);
     this.wakeDue = false;
     clearTimeout(this.wake);
     // A timer may be anyone's.
@@ -330,15 +336,18 @@ export class Realm implements Watched {
       event.cpuMs += usedMs / events.length;
       if (event.cpuMs >= this.budgetMs) this.abort(no, event, "cpu");
     }
+    const { wakeMs } = summary;
     // Between events an isolate stands still, its timers too.
     if (this.pending.size === 0) {
       this.calls.clear();
       this.watchdog.remove(this);
-    } else if (summary.wakeMs >= 0) {
+      this.lateAt = wakeMs < 0 ? Number.POSITIVE_INFINITY : performance.now() + wakeMs;
+    } else if (wakeMs === 0) this.wakeDue = true;
+    else if (wakeMs > 0) {
       this.wake = setTimeout(() => {
         this.wakeDue = true;
         this.turn();
-      }, summary.wakeMs);
+      }, wakeMs);
     }
   }
 

@@ -13,6 +13,8 @@ import {
   endAborted,
   fail,
   hasEndedBefore,
+  isGone,
+  leaveEntry,
   leaveRun,
   likelyRun,
   type Run,
@@ -109,7 +111,7 @@ function blame(name: string, message: string, stack: string): string {
 /**
  * One batch of work. The first line is JSON, `[now, seed, items]`; the texts that items mean follow it, end to end.
  * Items: `[0, no, length, oldLength]` starts an event, `[1, call, ok, length]` answers a call, `[2, no, cpu]` ends an event's
- * time. `oldLength` is -1 where there is no previous object. Lengths are in UTF-16 units.
+ * time. `oldLength` is -1 where there is no previous object. Lengths are in UTF-16 units. A batch without items is for timers.
  */
 function pump(batch: string): void {
   isWhole = false;
@@ -137,10 +139,14 @@ function pump(batch: string): void {
       at = end;
     } else abortRun(id, item[2] === 1 ? "cpu" : "deadline");
   }
-  fireTimers(
-    (owner) => touch(owner as Run | undefined),
-    (error, owner) => stray(error, owner as Run | undefined),
-  );
+  if (items.length === 0) {
+    fireTimers(
+      (owner) => isGone(owner as Run | undefined),
+      (owner) => touch(owner as Run | undefined),
+      (error, owner) => stray(error, owner as Run | undefined),
+    );
+  }
+  leaveEntry();
   isWhole = true;
 }
 

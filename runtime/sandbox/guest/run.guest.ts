@@ -44,6 +44,8 @@ const pending = bare<Record<number, PendingCall>>();
 let lastCall = 0;
 let latest: Run | undefined;
 let current: Run | undefined;
+/** Runs that go on. */
+let alive = 0;
 
 /** The run whose handler is being started, else the one started last: whom a `console` line belongs to. */
 export const likelyRun = (): Run | undefined => current ?? latest;
@@ -74,13 +76,23 @@ export function beginEntry(): void {
   areMany = false;
 }
 
+/** Whether whoever made a timer is over; undefined where it may be anyone. */
+export const isGone = (owner: Run | undefined): boolean => (owner === undefined ? alive === 0 : owner.over);
+
 /** Notes that code of this run goes on in the entry; undefined where it may be anyone's. */
 export function touch(run: Run | undefined): void {
-  if (run === undefined) areMany = true;
-  else if (toucher === undefined || toucher === moduleRun) toucher = run;
-  else if (toucher !== run && run !== moduleRun) areMany = true;
-  ownTimers(soleRun());
+  const next = run ?? (alive === 0 ? moduleRun : undefined);
+  if (next === undefined) areMany = true;
+  else if (toucher === undefined || toucher === moduleRun) toucher = next;
+  else if (toucher !== next && next !== moduleRun) {
+    // Of several that are all over, none can be harmed.
+    if (!hasEndedBefore(toucher) || !hasEndedBefore(next)) areMany = true;
+  }
+  ownTimers(next);
 }
+
+/** Ends the entry's stretches of code whose run is known; what was awaited comes now. */
+export const leaveEntry = (): void => ownTimers(soleRun());
 
 /** The run whose code the entry runs, or the last one ran; undefined where it may be anyone's. */
 export const soleRun = (): Run | undefined => (areMany ? undefined : (toucher ?? moduleRun));
@@ -94,6 +106,7 @@ ownTimers(moduleRun);
 export function beginRun(no: number): Run {
   const run = freshRun(no, false);
   runs[no] = run;
+  alive++;
   touch(run);
   latest = run;
   current = run;
@@ -109,6 +122,7 @@ function end(run: Run, kind?: string, error?: ErrorText, retryAfterMs = -1): voi
   if (run.over) return;
   run.over = true;
   run.endedIn = entry;
+  alive--;
   delete runs[run.no];
   // Nobody answers them any more.
   if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) delete pending[id];

@@ -81,19 +81,28 @@ export function nextWake(): number {
   return wait > 0 ? wait : 0;
 }
 
-/** Runs what is due, in order of time. `begun` hears whose it is, and `failed` gets what a callback throws. */
+/**
+ * Runs what is due, in order of time; where some of it is of owners that are `gone`, these alone, and the others with the next
+ * turn. `begun` hears whose it is, and `failed` gets what a callback throws.
+ */
 export function fireTimers(
+  gone: (owner: object | undefined) => boolean,
   begun: (owner: object | undefined) => void,
   failed: (error: unknown, owner: object | undefined) => void,
 ): void {
   const now = elapsed();
   const last = lastId;
+  let areGone = false;
+  for (const id in timers) {
+    const timer = timers[id] as Timer;
+    if (timer.due <= now && gone(timer.owner)) areGone = true;
+  }
   for (;;) {
     let next: Timer | undefined;
     for (const id in timers) {
       const timer = timers[id] as Timer;
       // Those that a callback has just made wait for the next turn.
-      if (timer.due > now || timer.id > last) continue;
+      if (timer.due > now || timer.id > last || (areGone && !gone(timer.owner))) continue;
       if (next === undefined || timer.due < next.due) next = timer;
     }
     if (next === undefined) return;
