@@ -40,7 +40,7 @@ export class Redactor {
   }
 
   /**
-   * The text without the function's values, as they are or as JSON, a URL or base64 would hold them. Of a value that the end
+   * The text without the function's values, as they are or as JSON, a URL, a form or base64 would hold them. Of a value that the end
    * of a cut text has cut off, its beginning is taken as well, from four characters on.
    */
   redact(functionName: string, text: string): string {
@@ -114,6 +114,20 @@ function formsOf(value: string): string[] {
     // JSON that is itself a text: that of fields which are cut.
     clean(JSON.stringify(text).slice(1, -1)),
     encodeURIComponent(text.toWellFormed()),
-    Buffer.from(text, "utf8").toString("base64").replace(/=+$/, ""),
+    new URLSearchParams({ "": text }).toString().slice(1),
+    ...base64Forms(Buffer.from(text, "utf8")),
   ]);
+}
+
+/** As base64 holds it, alone or behind other bytes: a Basic header's token stands behind the user's name. */
+function base64Forms(bytes: Buffer): string[] {
+  const alone = bytes.toString("base64").replace(/=+$/, "");
+  const behind = [1, 2].map((shift) => {
+    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString("base64");
+    // Without the characters that hold bits of what is before or behind it.
+    return text.slice(shift + 1, Math.floor(((shift + bytes.length) * 4) / 3));
+  });
+  const followed = alone.slice(0, Math.floor((bytes.length * 4) / 3));
+  const forms = [alone, followed, ...behind].filter((form) => form.length >= shortestSecret);
+  return forms.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
 }

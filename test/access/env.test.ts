@@ -74,12 +74,36 @@ describe("text that leaves the runtime", () => {
           JSON.stringify(value).slice(1, -1),
           encodeURIComponent(value),
           base64(value),
+          Buffer.from(value).toString("base64url"),
+          new URLSearchParams({ "": value }).toString().slice(1),
         ];
         for (const form of forms) expect(redactor.redact("f", form)).not.toContain(form);
         expect(redactor.redact("f", `${before}${value}${after}`).split("[redacted]").length).toBeGreaterThan(1);
       }),
     );
   });
+
+  it.each(["base64", "base64url"] as const)(
+    "holds none within other text in %s, as a Basic header does",
+    (encoding) => {
+      const redactor = new Redactor();
+      // Both alphabets differ for it.
+      const secret = "s3cr3t?>~t0k\u{ff}n";
+      redactor.learn("f", { secrets: [secret], configuration: [] });
+      for (let before = 0; before < 6; before++) {
+        for (let after = 0; after < 6; after++) {
+          const header = Buffer.from("u".repeat(before) + secret + "v".repeat(after)).toString(encoding);
+          const rest = redactor.redact("f", `Basic ${header}`).replace("Basic ", "").split("[redacted]");
+          expect(rest).toHaveLength(2);
+          expect(Buffer.from(rest[0] ?? "", encoding).toString()).not.toContain("s3");
+          // Where the rest begins within a group of four is not known to a reader either.
+          for (const shift of ["", "A", "AA", "AAA"]) {
+            expect(Buffer.from(shift + rest[1], encoding).toString("latin1")).not.toContain("n");
+          }
+        }
+      }
+    },
+  );
 
   it("loses the longer of two values of which one holds the other whole", () => {
     const redactor = new Redactor();
