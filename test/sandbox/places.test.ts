@@ -60,6 +60,46 @@ describe("an attempt that a limit ended", () => {
   });
 });
 
+describe("an error that a handler throws for others", () => {
+  const stackOf = async (code: string) => {
+    const stage = stageForTest();
+    await stage.load("f", code);
+    return (await errorOf(stage)).stack;
+  };
+
+  it("is shown with its causes and their places, below each other", async () => {
+    const stack = await stackOf(
+      `const deep = new RangeError("deep");\nconst inner = new Error("inner", { cause: deep });\nexport default () => {\n  throw new TypeError("outer", { cause: inner });\n};`,
+    );
+    expect(stack).toMatch(
+      /^TypeError: outer\n {4}at .*f\.ts:4:\d+\)\nCaused by: Error: inner\n {4}at .*f\.ts:2:\d+\nCaused by: RangeError: deep\n {4}at .*f\.ts:1:\d+$/,
+    );
+  });
+
+  it("is shown with a cause that is no Error, and with the errors that it stands for", async () => {
+    const stack = await stackOf(
+      `export default () => Promise.any([Promise.reject(new Error("one")), Promise.reject("two")]);`,
+    );
+    expect(stack).toMatch(
+      /^AggregateError: .*\nAmong its errors: Error: one\n {4}at .*\nAmong its errors: Error: two$/,
+    );
+    expect(await stackOf(`export default () => { throw new Error("no", { cause: 7 }); };`)).toMatch(
+      /Caused by: Error: 7$/,
+    );
+  });
+
+  it.each([
+    ["in a circle", `error.cause = error;`],
+    ["that cannot be looked at", `Object.defineProperty(error, "cause", { get() { throw 1; } });`],
+    ["that are proxies", `error.errors = error.cause = new Proxy({}, { get() { throw 1; } });`],
+    ["without end", `error.errors = new Proxy([], { get: () => new Error("x".repeat(2000)) });`],
+  ])("is shown, with causes %s", async (_, line) => {
+    const stack = await stackOf(`export default () => { const error = new Error("no"); ${line} throw error; };`);
+    expect(stack).toMatch(/^Error: no\n {4}at .*f\.ts:1:\d+/);
+    expect(stack.length).toBeLessThan(5000);
+  });
+});
+
 it("an attempt's duration begins when its handler does, not when it begins to wait for others", async () => {
   const stage = stageForTest();
   await stage.load("f", "export default () => { const until = Date.now() + 200; while (Date.now() < until); };", {

@@ -41,9 +41,46 @@ export function errorText(error: unknown): ErrorText {
   return { name: "Error", message, stack: "" };
 }
 
+/** Causes that are told of one error, and errors among its own. */
+const maxCauses = 5;
+
+/** The text of an error that ends a run or a load: below its stack those that it names as its causes, or stands for. */
+export function failureText(error: unknown): ErrorText {
+  const { name, message, stack } = errorText(error);
+  let others = "";
+  let cause = propertyOf(error, "cause");
+  for (let at = 0; at < maxCauses && cause !== undefined && cause !== null; at++) {
+    others += `\nCaused by: ${line(cause)}`;
+    cause = propertyOf(cause, "cause");
+  }
+  const errors = propertyOf(error, "errors");
+  for (let at = 0; at < maxCauses; at++) {
+    const one = propertyOf(errors, at);
+    if (one === undefined) break;
+    others += `\nAmong its errors: ${line(one)}`;
+  }
+  if (others === "") return { name, message, stack };
+  return { name, message, stack: cut((stack === "" ? `${name}: ${message}` : stack) + others, maxStack) };
+}
+
+function line(error: unknown): string {
+  const { name, message, stack } = errorText(error);
+  return stack === "" ? `${name}: ${message}` : stack;
+}
+
+/** A property of an object that may be a proxy, or a getter that throws. */
+function propertyOf(source: unknown, key: PropertyKey): unknown {
+  if (typeof source !== "object" || source === null) return undefined;
+  try {
+    return (source as Record<PropertyKey, unknown>)[key];
+  } catch {
+    return undefined;
+  }
+}
+
 /** `"name","message","stack"` as JSON. */
 export function errorJson(error: unknown): string {
-  const { name, message, stack } = errorText(error);
+  const { name, message, stack } = failureText(error);
   return `${quote(name)},${quote(message)},${quote(stack)}`;
 }
 

@@ -1,6 +1,14 @@
 import { type ErrorDescription, errorFrom } from "../../../sdk/errors.ts";
 import { type AbortController, DOMException } from "./abort.guest.ts";
-import { type ErrorText, errorText, framesBelow, sandboxError, verdictOf, withFrames } from "./failure.guest.ts";
+import {
+  type ErrorText,
+  errorText,
+  failureText,
+  framesBelow,
+  sandboxError,
+  verdictOf,
+  withFrames,
+} from "./failure.guest.ts";
 import { excessOf, noteCall, noteDone, noteFailed } from "./outbox.guest.ts";
 import { bare, jsonParse, jsonStringify, PrimordialPromise } from "./primordials.guest.ts";
 import { ownTimers } from "./timers.guest.ts";
@@ -141,7 +149,8 @@ export function fail(run: Run, error: unknown): void {
   if (run.over) return;
   const { kind, retryAfterMs } = verdictOf(error);
   // What a handler throws because its time is over tells where it was waiting.
-  end(run, run.aborted ?? kind, errorText(error), retryAfterMs);
+  if (run.aborted) end(run, run.aborted, errorText(error));
+  else end(run, kind, failureText(error), retryAfterMs);
 }
 
 /** The event's body is not JSON. */
