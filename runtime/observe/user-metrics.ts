@@ -35,6 +35,8 @@ interface Counted {
 export class UserMetrics {
   private readonly registry: Registry;
   private readonly functions = new Map<string, Counted>();
+  /** By the name that Prometheus sees: what each function counts under it. */
+  private readonly families = new Map<string, Map<string, Counter | Histogram>>();
 
   constructor(registry: Registry) {
     this.registry = registry;
@@ -66,7 +68,7 @@ export class UserMetrics {
       if (own.series.size >= seriesLimit) return `the function has ${seriesLimit} series already`;
       own.series.add(key);
     }
-    const metric = known?.metric ?? this.add(own, type, full, labelNames);
+    const metric = known?.metric ?? this.add(functionName, own, type, full, labelNames);
     const all = { function: functionName, ...labels };
     if (metric instanceof Counter) metric.inc(all, value);
     else metric.observe(all, value);
@@ -86,8 +88,11 @@ export class UserMetrics {
     const gone = this.functions.get(functionName);
     this.functions.delete(functionName);
     for (const full of gone?.metrics.keys() ?? []) {
-      if (![...this.functions.values()].some(({ metrics }) => metrics.has(full)))
-        this.registry.removeSingleMetric(full);
+      const members = this.families.get(full);
+      members?.delete(functionName);
+      if (members?.size !== 0) continue;
+      this.families.delete(full);
+      this.registry.removeSingleMetric(full);
     }
   }
 
@@ -100,23 +105,33 @@ export class UserMetrics {
     return own;
   }
 
-  private add(own: Counted, type: Type, full: string, labelNames: readonly string[]): Counter | Histogram {
+  private add(
+    functionName: string,
+    own: Counted,
+    type: Type,
+    full: string,
+    labelNames: readonly string[],
+  ): Counter | Histogram {
     const options = { name: full, help, labelNames: ["function", ...labelNames], registers: [] };
     const metric = type === "increment" ? new Counter(options) : new Histogram(options);
     own.metrics.set(full, { metric, labelNames: labelNames.join(",") });
-    if (!this.registry.getSingleMetric(full)) this.registry.registerMetric(this.family(type, full));
+    this.family(type, full).set(functionName, metric);
     return metric;
   }
 
-  /** One name as the registry shows it: with what each function has counted under it. */
-  private family(type: Type, full: string): Metric<string> {
+  private family(type: Type, full: string): Map<string, Counter | Histogram> {
+    const known = this.families.get(full);
+    if (known) return known;
+    const members = new Map<string, Counter | Histogram>();
     const get = async () => {
-      const metrics = [...this.functions.values()].flatMap(({ metrics }) => metrics.get(full)?.metric ?? []);
-      const values = (await Promise.all(metrics.map((metric) => metric.get()))).flatMap((shown) => shown.values);
+      const shown = await Promise.all([...members.values()].map((metric) => metric.get()));
+      const values = shown.flatMap((metric) => metric.values);
       return { name: full, help, type: type === "increment" ? "counter" : "histogram", values };
     };
     // Of a metric's methods the registry asks for this one alone.
-    return { name: full, get } as unknown as Metric<string>;
+    this.registry.registerMetric({ name: full, get } as unknown as Metric<string>);
+    this.families.set(full, members);
+    return members;
   }
 }
 
