@@ -92,7 +92,14 @@ describe("while executors die one after another", () => {
     for (const name of [...hostile, "innocent"]) await stage.load(name, code);
     for (const name of hostile) conduct.deadly.add(name);
     killAll();
-    const ends = await Promise.all([...hostile, "innocent"].map(async (name) => (await stage.run(name)).type));
+    const endOf = async (name: string) => {
+      for (;;) {
+        const { type } = await stage.run(name);
+        // Whose executor ended by another's code runs again, uncounted.
+        if (type !== "interrupted") return type;
+      }
+    };
+    const ends = await Promise.all([...hostile, "innocent"].map(endOf));
     expect(ends.slice(0, -1)).toEqual(hostile.map(() => "failed"));
     expect(ends.at(-1)).toBe("ok");
     expect(stage.deaths.length).toBeGreaterThan(hostile.length);
