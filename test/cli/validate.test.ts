@@ -11,6 +11,11 @@ const unloadable: readonly (readonly [name: string, code: string, fault: RegExp]
     "\nexport default 3;\n",
     /^WF_BUNDLE_NO_HANDLER .*number\/handler\.ts:2:1: the default export is of type number/m,
   ],
+  [
+    "class",
+    "\nexport default class Handler {}\n",
+    /^WF_BUNDLE_NO_HANDLER .*class\/handler\.ts:2:1: the default export is a class, which cannot be called as a function/m,
+  ],
   ["nameless", "export const handle = () => {};\n", /^WF_BUNDLE_\w+ .*nameless\/handler\.ts:1:1: /m],
   ["empty", "", /^WF_BUNDLE_\w+ .*empty\/handler\.ts:1:1: /m],
   ["comment", "// soon\n", /^WF_BUNDLE_\w+ .*comment\/handler\.ts:1:1: /m],

@@ -4,7 +4,16 @@ import { errorJson, errorText } from "./failure.guest.ts";
 import { hardenRealm } from "./harden.guest.ts";
 import { installConsole } from "./log.guest.ts";
 import { noteStray, takeOutbox } from "./outbox.guest.ts";
-import { apply, define, follow, indexOf, jsonParse, PrimordialError, slice } from "./primordials.guest.ts";
+import {
+  apply,
+  define,
+  follow,
+  functionText,
+  indexOf,
+  jsonParse,
+  PrimordialError,
+  slice,
+} from "./primordials.guest.ts";
 import { seed } from "./random.guest.ts";
 import {
   abortRun,
@@ -36,10 +45,17 @@ let loadFailure = `["missing","Error","",""]`;
 
 /** Takes the bundle's default export. */
 function accept(value: unknown): void {
-  if (typeof value === "function") {
-    handler = value as never;
-    loadFailure = "";
-  } else loadFailure = `["handler","TypeError","the default export is of type ${typeof value}, not a function",""]`;
+  let wrong = "";
+  if (typeof value !== "function") wrong = `the default export is of type ${typeof value}, not a function`;
+  else if (isClass(value)) wrong = "the default export is a class, which cannot be called as a function";
+  else handler = value as never;
+  loadFailure = wrong === "" ? "" : `["handler","TypeError","${wrong}",""]`;
+}
+
+/** By its text, `class Name` or `class{`: the language tells them apart by nothing else. */
+function isClass(value: unknown): boolean {
+  const text = slice(functionText(value as () => void), 0, 6);
+  return text === "class " || text === "class{";
 }
 
 /** Takes what the bundle's top level threw. */

@@ -33,6 +33,7 @@ export const freeze = Object.freeze;
 export const slice = uncurry(String.prototype.slice);
 export const charCodeAt = uncurry(String.prototype.charCodeAt);
 export const indexOf = uncurry(String.prototype.indexOf);
+export const functionText = uncurry(Function.prototype.toString);
 export const promiseThen = uncurry(Promise.prototype.then);
 const reflectDefine = Reflect.defineProperty;
 const create = Object.create;
