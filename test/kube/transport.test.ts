@@ -201,7 +201,10 @@ test.runIf(process.platform === "linux")(
     // Of our end of the connection the kernel says which timer runs (2: keep-alive) and in how many hundredths of a second.
     const line = readFileSync("/proc/net/tcp", "utf8")
       .split("\n")
-      .find((each) => each.trim().split(/\s+/)[2] === `0100007F:${port}`);
+      .find((each) => {
+        const [, , peer, state] = each.trim().split(/\s+/);
+        return peer === `0100007F:${port}` && state === "01"; // established: what is closed lingers in the table
+      });
     const [timer, when] = (line?.trim().split(/\s+/)[5] ?? "").split(":");
     expect(timer).toBe("02");
     expect(Number.parseInt(when ?? "", 16)).toBeGreaterThan(1000);
