@@ -32,7 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return async () => {};
   }
   if (!realClusterConfigured())
-    say("The cluster suite runs on the embedded cluster alone: neither KUBEBUILDER_ASSETS nor KUBECONFIG_TEST is set.");
+    say("No test runs on a real API server: neither KUBEBUILDER_ASSETS nor KUBECONFIG_TEST is set.");
   const cluster = await startTarget(target);
   if (!cluster.controllers)
     say("Tests of controllers are skipped: KUBEBUILDER_ASSETS holds no kube-controller-manager.");
