@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../tools/until.ts";
 import { functionFolders, images } from "./images.ts";
-import { ensureNamespace, Release } from "./release.ts";
+import { ensureNamespace, kubectl, Release } from "./release.ts";
 
 describe("a release whose functions come from an image volume", () => {
   let release: Release;
@@ -10,6 +10,8 @@ describe("a release whose functions come from an image volume", () => {
   beforeAll(async () => {
     release = await Release.into("image-volume");
     for (const name of ["demo", "audit", "audit-records", "gluttony", "trespass"]) await ensureNamespace(name);
+    // What another scenario fed the glutton with would have it in quarantine here, too.
+    await kubectl(["-n", "gluttony", "delete", "configmap", "feast", "--ignore-not-found"]);
     for (const folder of functionFolders) await release.grant(folder);
   });
   afterAll(() => release?.uninstall());
