@@ -2,8 +2,8 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { realClusterConfigured } from "./test/tools/assets.ts";
 
-// Four workers also on two cores, where vitest would take one: most files wait for sockets, child processes and terms.
-const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 4, sequence: { hooks: "stack" } } as const;
+// Three workers also on two cores, where vitest would take one: most files wait for sockets, child processes and terms.
+const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 3, sequence: { hooks: "stack" } } as const;
 
 /** Rooms whose files run whole processes, or share a cluster within the file: each file in a process of its own. */
 const processes = ["audit", "cli", "deployed", "function-status", "functions", "hostile", "sandbox", "scenarios"];
