@@ -17,9 +17,9 @@ export class FieldsDigest {
     this.tag = createHash("sha256").update(JSON.stringify(fields)).digest("base64url").slice(0, tagLength);
   }
 
-  /** Of an object as JSON. */
-  of(json: string): string {
-    const object = parseExactly(json);
+  /** Of an object as JSON; `parsed` is the same, where the caller has it. */
+  of(json: string, parsed?: unknown): string {
+    const object = rounds(json) ? parseExactly(json) : (parsed ?? JSON.parse(json));
     const hash = createHash("sha256").update(JSON.stringify(this.fields));
     for (const path of this.fields) hash.update(canonical(valueAt(object, path))).update("\0");
     return this.tag + hash.digest("base64url").slice(0, 22);
@@ -31,9 +31,11 @@ export class FieldsDigest {
   }
 }
 
-/** An integer beyond those that JavaScript has, as it is written: rounded, it could hide a change. */
+/** Whether there may be an integer in it beyond those that JavaScript has: rounded, it could hide a change. */
+const rounds = (json: string): boolean => /\d{16}/.test(json);
+
+/** Such integers as they are written. */
 function parseExactly(json: string): unknown {
-  if (!/\d{16}/.test(json)) return JSON.parse(json);
   const exact = (_: string, value: unknown, context?: { readonly source?: string }) =>
     Number.isInteger(value) && !Number.isSafeInteger(value) ? { integer: context?.source } : value;
   return JSON.parse(json, exact);

@@ -65,9 +65,10 @@ export class Filter {
     const conditional = this.conditions.count > 0 && (wanted || this.remembersMatch);
     if (!digest && !conditional) return { deliver: wanted, hash: "", matched: true };
     const json = body.toString();
-    const hash = digest?.of(json) ?? "";
+    const object: unknown = JSON.parse(json);
+    const hash = digest?.of(json, object) ?? "";
     const unchanged = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
-    const matched = !conditional || this.matches(json, type, before, oldBody);
+    const matched = !conditional || this.matches(object, type, before, oldBody);
     return { deliver: wanted && !unchanged && matched, hash, matched };
   }
 
@@ -76,11 +77,11 @@ export class Filter {
     return oldBody && this.digest?.of(oldBody.toString());
   }
 
-  private matches(json: string, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
+  private matches(object: unknown, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
     const added = type === "Added";
     const oldObject = this.needsOldBody && oldBody && !added ? celValue(JSON.parse(oldBody.toString())) : null;
     // What it should be compared with is not known: what compares does not keep it from being told.
     const which = before.doubted && !added ? "of-object-alone" : "all";
-    return this.conditions.match(celValue(JSON.parse(json)), oldObject, this.onError, which);
+    return this.conditions.match(celValue(object), oldObject, this.onError, which);
   }
 }

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
+import type { Trigger } from "../../runtime/manifest/function.ts";
 import { change, Harness, manifest, quiet, trigger } from "./harness.ts";
 
-const onFields = (lastBody: "Full" | "Metadata", ...fields: string[]) =>
-  manifest({ concurrency: 1 }, [trigger({ lastBody, changedFields: fields.map((field) => ["spec", field]) })]);
+type Kept = Partial<Trigger>;
+
+const onFields = (kept: Kept, ...fields: string[]) =>
+  manifest({ concurrency: 1 }, [trigger({ ...kept, changedFields: fields.map((field) => ["spec", field]) })]);
 
 describe("changed fields that are edited", () => {
   const objects = [
@@ -16,31 +19,34 @@ describe("changed fields that are edited", () => {
     change("Modified", "other", 13, { spec: { a: "2", b: "2" } }),
   ];
 
-  async function edited(lastBody: "Full" | "Metadata", before: string[], after: string[]): Promise<string[]> {
-    const first = await Harness.open({ manifest: onFields(lastBody, ...before) });
+  async function edited(kept: Kept, before: string[], after: string[]): Promise<string[]> {
+    const first = await Harness.open({ manifest: onFields(kept, ...before) });
     await first.list(9, objects, "initial");
     await quiet(first.runner);
     await first.clock.advance(1_000);
-    const second = await first.restart({ manifest: onFields(lastBody, ...after) });
+    const second = await first.restart({ manifest: onFields(kept, ...after) });
     for (const each of later) second.subscription.change(each);
     await quiet(second.runner);
     return second.runner.told.slice(objects.length);
   }
 
   it("tell of an object when one of the new fields changed, and only then", async () => {
-    expect(await edited("Full", ["a"], ["b"])).toEqual(["Modified swapped@11", "Modified robbed@12"]);
+    expect(await edited({}, ["a"], ["b"])).toEqual(["Modified swapped@11", "Modified robbed@12"]);
   });
 
   it("tell of two that swapped their values, though the fields are the same in another order", async () => {
-    expect(await edited("Full", ["a", "b"], ["b", "a"])).toEqual([
+    expect(await edited({}, ["a", "b"], ["b", "a"])).toEqual([
       "Modified swapped@11",
       "Modified robbed@12",
       "Modified other@13",
     ]);
   });
 
-  it("tell of each object once, where no body is kept that could say whether they changed", async () => {
-    expect(await edited("Metadata", ["a"], ["b"])).toEqual([
+  it.each<[string, Kept]>([
+    ["with metadata alone", { lastBody: "Metadata" }],
+    ["of triggers that need none", { events: ["Added", "Modified"] }],
+  ])("tell of each object once, where no body is kept that could say whether they changed, %s", async (_, kept) => {
+    expect(await edited(kept, ["a"], ["b"])).toEqual([
       "Modified swapped@11",
       "Modified robbed@12",
       "Modified other@13",
