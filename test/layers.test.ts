@@ -12,6 +12,7 @@ const order = [
   "errors.ts",
   "clock.ts",
   "folder.ts",
+  "resource-version.ts",
   "config.ts",
   "manifest",
   "bundle",

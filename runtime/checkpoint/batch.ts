@@ -1,9 +1,10 @@
 import type { ChangeType } from "../manifest/function.ts";
+import type { ResourceVersion } from "../resource-version.ts";
 
 /** A known object without its body. */
 export interface KnownIdentity {
   readonly uid: string;
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
   /** Of the trigger's `changedFields`; "" where it names none. */
   readonly hash: string;
   /** The object is gone; kept so that a replayed event of it is recognised, until the low-water mark passes. */
@@ -27,7 +28,7 @@ export interface Cursor {
   /** Stands for the source's selectors: another value means that a list is needed. */
   readonly selection: string;
   /** Everything up to it is terminal; undefined before the first list is complete. */
-  readonly lowWaterMark: string | undefined;
+  readonly lowWaterMark: ResourceVersion | undefined;
   /** Counts the times that event ids could repeat: resourceVersions went back, or the selection changed. */
   readonly epoch: number;
   /** Whether its first list shows objects from before the function's first deployment. */
@@ -46,7 +47,7 @@ export interface StartedEvent {
   /** The event's id. */
   readonly id: string;
   /** Of a deletion that was found, the newest that it may have. */
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
   readonly type: ChangeType;
   readonly attempt: number;
 }
@@ -59,13 +60,13 @@ export interface StoredEvent {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
   readonly type: ChangeType;
   readonly id: string;
   /** As the delivery carries them. */
   readonly flags: Readonly<Record<string, unknown>>;
   /** Its own resourceVersion; of a deletion that was found, the newest that it may have. */
-  readonly deletedBy: string;
+  readonly deletedBy: ResourceVersion;
   readonly body: Buffer;
   readonly oldBody: Buffer | undefined;
   /** Epoch milliseconds. */

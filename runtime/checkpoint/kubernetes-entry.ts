@@ -1,9 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import { z } from "zod";
+import { resourceVersion } from "../resource-version.ts";
 import type { Batch } from "./batch.ts";
 import type { MemoryDisk } from "./memory.ts";
 import { headerOf, readLetter, readSpilled, startedRows } from "./sqlite-rows.ts";
 
+const version = z.string().transform(resourceVersion);
 const body = z.union([z.string(), z.object({ base64: z.string() }), z.null()]);
 const gone = z.tuple([z.union([z.string(), z.number()])]);
 
@@ -15,13 +17,13 @@ const entrySchema = z.object({
   views: z.array(z.union([z.tuple([z.number(), z.string(), z.string(), z.string(), z.number().nullable()]), gone])),
   cursors: z.array(
     z.union([
-      z.tuple([z.number(), z.string(), z.string(), z.string().nullable(), z.number(), z.boolean()]),
+      z.tuple([z.number(), z.string(), z.string(), version.nullable(), z.number(), z.boolean()]),
       z.tuple([z.number(), z.string()]),
     ]),
   ),
   known: z.array(
     z.union([
-      z.tuple([z.number(), z.string(), z.string(), z.string(), z.string(), z.boolean(), z.boolean()]),
+      z.tuple([z.number(), z.string(), z.string(), version, z.string(), z.boolean(), z.boolean()]),
       z.tuple([z.number(), z.string()]),
     ]),
   ),

@@ -1,8 +1,11 @@
 import { z } from "zod";
+import { resourceVersion } from "../resource-version.ts";
 import type { DeadLetter, DeadLetterSummary, NewDeadLetter, SpilledEvent, SpillHeader } from "./batch.ts";
 
 /** A row as node:sqlite gives it. */
 export type Row = Record<string, unknown>;
+
+const version = z.string().transform(resourceVersion);
 
 const event = {
   view: z.number(),
@@ -11,10 +14,10 @@ const event = {
   namespace: z.string(),
   name: z.string(),
   uid: z.string(),
-  resourceVersion: z.string(),
+  resourceVersion: version,
   type: z.enum(["Added", "Modified", "Deleted"]),
   id: z.string(),
-  deletedBy: z.string(),
+  deletedBy: version,
   flags: z.record(z.string(), z.unknown()),
   receivedAt: z.number(),
 };
@@ -32,7 +35,7 @@ const letterHeader = z.object({
 
 export const startedRows = z.array(
   z
-    .tuple([z.number(), z.string(), z.string(), z.string(), event.type, z.number()])
+    .tuple([z.number(), z.string(), z.string(), version, event.type, z.number()])
     .transform(([view, key, id, resourceVersion, type, attempt]) => ({
       view,
       key,

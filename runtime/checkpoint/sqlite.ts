@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { WatchfireError } from "../errors.ts";
 import { makeFolder } from "../folder.ts";
+import { resourceVersion } from "../resource-version.ts";
 import type {
   Batch,
   DeadLetter,
@@ -135,7 +136,7 @@ export class SqliteStore implements CheckpointStore {
         const flags = Number(row.flags);
         visit(String(row.key), {
           uid: String(row.uid),
-          resourceVersion: String(row.resource_version),
+          resourceVersion: resourceVersion(String(row.resource_version)),
           hash: String(row.hash),
           deleted: (flags & knownFlags.deleted) !== 0,
           matched: (flags & knownFlags.matched) !== 0,
@@ -209,7 +210,7 @@ export class SqliteStore implements CheckpointStore {
       view: id,
       namespace: String(cursor.namespace),
       selection: String(cursor.selection),
-      lowWaterMark: typeof cursor.low_water_mark === "string" ? cursor.low_water_mark : undefined,
+      lowWaterMark: typeof cursor.low_water_mark === "string" ? resourceVersion(cursor.low_water_mark) : undefined,
       epoch: Number(cursor.epoch),
       initial: cursor.initial === 1,
     }));

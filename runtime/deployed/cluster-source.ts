@@ -1,6 +1,7 @@
 import { type Clock, pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { Logger } from "../observe/log.ts";
+import { noResourceVersion, type ResourceVersion } from "../resource-version.ts";
 import type { Change, ObjectMeta } from "../watch/change.ts";
 import type { SourceState } from "../watch/observer.ts";
 import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
@@ -36,7 +37,7 @@ export interface ClusterSourceOptions {
 
 /** One ConfigMap with our label, as it was last received. */
 interface Held {
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
   /** Absent once it was opened, and where too much is held. */
   readonly body?: Buffer;
   /** What it was opened as, for an entry of the index. */
@@ -111,7 +112,8 @@ export class ClusterSource implements FunctionSource, Subscriber {
         }
         this.heldEmpty = false;
         for (const name of this.held.keys()) if (!found.has(name) || bodies.has(name)) this.drop(name);
-        for (const [name, body] of bodies) this.hold(found.get(name) ?? { name, resourceVersion: "" }, body);
+        for (const [name, body] of bodies)
+          this.hold(found.get(name) ?? { name, resourceVersion: noResourceVersion }, body);
         this.isListed = true;
         this.consider();
         this.listed.resolve();

@@ -1,6 +1,7 @@
 import type { SpilledEvent } from "../checkpoint/batch.ts";
 import type { Clock } from "../clock.ts";
 import type { ChangeType } from "../manifest/function.ts";
+import type { ResourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "../watch/change.ts";
 import type { EventFlags } from "./delivery.ts";
 import { epochOf, eventId, type LaneEvent } from "./event.ts";
@@ -20,7 +21,7 @@ export interface EventSource {
   readonly selective: boolean;
   readonly mark?: LaneEvent["mark"];
   readonly flags?: EventFlags;
-  readonly deletedBy?: string;
+  readonly deletedBy?: ResourceVersion;
   readonly redelivered?: boolean;
   /** The journal has what may be left of an earlier life of it. */
   readonly mayRepeat?: boolean;

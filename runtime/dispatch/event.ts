@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { SpilledEvent, StoredEvent } from "../checkpoint/batch.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { ChangeType } from "../manifest/function.ts";
+import type { ResourceVersion } from "../resource-version.ts";
 import type { Change } from "../watch/change.ts";
 import type { EventFlags } from "./delivery.ts";
 import type { MarkEntry } from "./low-water-mark.ts";
@@ -56,7 +57,7 @@ export interface LaneEvent extends ViewEvent {
 export interface Identity {
   readonly type: ChangeType;
   readonly uid: string;
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
   /** Made by a diff: its resourceVersion is only the last one known. */
   readonly lastKnown: boolean;
   /** Objects can come and go without being created or deleted, because of a selector or a scope. */

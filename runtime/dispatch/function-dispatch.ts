@@ -2,6 +2,7 @@ import type { Cursor, DeadLetter } from "../checkpoint/batch.ts";
 import { replayedEvent } from "../checkpoint/dead-letters.ts";
 import type { Clock } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import type { ResourceVersion } from "../resource-version.ts";
 import { MassDeletionGuard } from "../watch/diff.ts";
 import type { Commits } from "./commits.ts";
 import type { EventMaker } from "./event-maker.ts";
@@ -36,7 +37,7 @@ export interface FunctionStatus {
   readonly deadLetters: number;
   /** Failed attempts since the start. */
   readonly failures: number;
-  readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: string | undefined }[];
+  readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: ResourceVersion | undefined }[];
 }
 
 export interface FunctionParts {

@@ -1,9 +1,9 @@
-import { compareResourceVersions, newerResourceVersion } from "../watch/resource-version.ts";
+import { isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
 
 /** Something received, in its place in the order of arrival. */
 export interface MarkEntry {
   /** Undefined of a list that has not ended, or never will: it holds what follows up, and is no position. */
-  resourceVersion: string | undefined;
+  resourceVersion: ResourceVersion | undefined;
   /** Events of it that are not terminal yet. */
   outstanding: number;
   /** Nothing with the same resourceVersion can follow: a bookmark, or the end of a list. */
@@ -23,20 +23,20 @@ const roomy = 1_000;
  * resourceVersion of an event only when something newer followed, because two objects may share one.
  */
 export class LowWaterMark {
-  private mark: string | undefined;
-  private held: string | undefined;
+  private mark: ResourceVersion | undefined;
+  private held: ResourceVersion | undefined;
   private entries: MarkEntry[] = [];
   private head = 0;
   /** Entries that are kept before it is looked which of them are needed. */
   private room: number;
 
   /** @param room for how many entries, at first. */
-  constructor(mark: string | undefined, room = roomy) {
+  constructor(mark: ResourceVersion | undefined, room = roomy) {
     this.mark = mark;
     this.room = room;
   }
 
-  get value(): string | undefined {
+  get value(): ResourceVersion | undefined {
     return this.mark;
   }
 
@@ -87,14 +87,13 @@ export class LowWaterMark {
   private pass({ resourceVersion, firm, rewinds, reached }: MarkEntry): void {
     if (resourceVersion === undefined) return;
     if (firm) {
-      this.mark = rewinds ? resourceVersion : newerResourceVersion(this.mark, resourceVersion);
+      this.mark = rewinds ? resourceVersion : newerOf(this.mark, resourceVersion);
       this.held = undefined;
       reached?.();
       return;
     }
-    const order = this.held === undefined ? 1 : (compareResourceVersions(resourceVersion, this.held) ?? 1);
-    if (order <= 0) return;
-    if (this.held !== undefined) this.mark = newerResourceVersion(this.mark, this.held);
+    if (this.held !== undefined && isUpTo(resourceVersion, this.held)) return;
+    if (this.held !== undefined) this.mark = newerOf(this.mark, this.held);
     this.held = resourceVersion;
   }
 }

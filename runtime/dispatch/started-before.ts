@@ -1,6 +1,6 @@
 import type { Cursor, JournalRow, KnownIdentity, StartedEvent } from "../checkpoint/batch.ts";
 import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
-import { compareResourceVersions, newerResourceVersion } from "../watch/resource-version.ts";
+import { isNewer, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
 import { epochOf, uidOf } from "./event.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */
@@ -12,7 +12,7 @@ export interface RecordedStart extends StartedEvent {
 export class StartedBefore {
   private readonly events = new Map<string, RecordedStart>();
   /** By object: the newest resourceVersion that a handler may have seen. */
-  private readonly newest = new Map<string, string>();
+  private readonly newest = new Map<string, ResourceVersion>();
   /** Objects whose coming or going a handler may have been told last, under whichever id. */
   private readonly passages = new Map<string, "Added" | "Deleted">();
   /** Dead letters that were put back: what they tell is known already. */
@@ -52,7 +52,7 @@ export class StartedBefore {
       if (type !== "Modified") started.passages.set(`${view}/${uidOf(id)}`, type);
       if (type === "Deleted") continue;
       const object = `${view}/${key}`;
-      started.newest.set(object, newerResourceVersion(started.newest.get(object), resourceVersion));
+      started.newest.set(object, newerOf(started.newest.get(object), resourceVersion));
     }
     return started;
   }
@@ -63,9 +63,9 @@ export class StartedBefore {
   }
 
   /** Whether a handler may have seen this state of the object or a newer one, in an event that a list made. */
-  isOvertaken(view: number, key: string, resourceVersion: string): boolean {
+  isOvertaken(view: number, key: string, resourceVersion: ResourceVersion): boolean {
     const newest = this.newest.size === 0 ? undefined : this.newest.get(`${view}/${key}`);
-    return newest !== undefined && (compareResourceVersions(resourceVersion, newest) ?? 1) <= 0;
+    return newest !== undefined && isUpTo(resourceVersion, newest);
   }
 
   /**
@@ -108,7 +108,7 @@ function isPassed({ id, resourceVersion }: StartedEvent, cursor: Cursor | undefi
   if (cursor?.lowWaterMark === undefined) return false;
   const epoch = epochOf(id);
   if (epoch !== cursor.epoch) return epoch < cursor.epoch;
-  return (compareResourceVersions(resourceVersion, cursor.lowWaterMark) ?? 1) <= 0;
+  return isUpTo(resourceVersion, cursor.lowWaterMark);
 }
 
 /**
@@ -124,6 +124,6 @@ function isDone(
   if (epochOf(id) > 0 && cursor?.lowWaterMark === undefined) {
     return type !== "Deleted" && known.resourceVersion === resourceVersion;
   }
-  const order = compareResourceVersions(resourceVersion, known.resourceVersion) ?? 1;
-  return type === "Deleted" ? order < 0 : order <= 0;
+  if (type === "Deleted") return isNewer(known.resourceVersion, resourceVersion);
+  return isUpTo(resourceVersion, known.resourceVersion);
 }

@@ -1,9 +1,9 @@
 import type { Cursor } from "../checkpoint/batch.ts";
 import type { Clock } from "../clock.ts";
 import type { Trigger } from "../manifest/function.ts";
+import { isNewer, isOrdered, isUpTo, newerOf, predecessor, type ResourceVersion } from "../resource-version.ts";
 import { type Change, objectKey } from "../watch/change.ts";
 import { type Difference, GapDiff, type KnownObject, MassDeletionGuard } from "../watch/diff.ts";
-import { compareResourceVersions, isOrdered, newerResourceVersion } from "../watch/resource-version.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
 import type { Commits } from "./commits.ts";
 import type { EventFlags } from "./delivery.ts";
@@ -54,17 +54,17 @@ export class Subscription implements Subscriber, MarkOwner {
   private recorded: boolean;
   private suspect: boolean;
   /** Nothing newer than this can have been handled by a process before this one; undefined where that is not known. */
-  private suspectUpTo: string | undefined;
+  private suspectUpTo: ResourceVersion | undefined;
   /** What was received up to here had happened before the source connected, perhaps long before. */
-  private backlogUpTo: string | undefined;
+  private backlogUpTo: ResourceVersion | undefined;
   /** The last complete list. */
-  private listedAt: string | undefined;
+  private listedAt: ResourceVersion | undefined;
   /** A list that began an epoch is not done: there is no position to resume from. */
   private beginning = false;
   private closed = false;
   private gone = false;
   /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
-  newestKnown: string | undefined;
+  newestKnown: ResourceVersion | undefined;
 
   constructor(parts: SubscriptionParts) {
     const { view, cursor, selection } = parts;
@@ -89,11 +89,11 @@ export class Subscription implements Subscriber, MarkOwner {
     return this.suspect;
   }
 
-  get resumeFrom(): string | undefined {
+  get resumeFrom(): ResourceVersion | undefined {
     return this.listed ? this.mark.value : undefined;
   }
 
-  get lowWaterMark(): string | undefined {
+  get lowWaterMark(): ResourceVersion | undefined {
     return this.mark.value;
   }
 
@@ -116,7 +116,7 @@ export class Subscription implements Subscriber, MarkOwner {
 
   private take(given: Change): void {
     if (this.closed) return;
-    if (this.suspectUpTo !== undefined && isAfter(given.meta.resourceVersion, this.suspectUpTo)) this.suspect = false;
+    if (this.suspectUpTo !== undefined && isNewer(given.meta.resourceVersion, this.suspectUpTo)) this.suspect = false;
     const { view, observer } = this.parts;
     const change = withUid(given, view.resource);
     const { meta } = change;
@@ -141,28 +141,28 @@ export class Subscription implements Subscriber, MarkOwner {
     }
     // The deletion of the object that had the name before was missed: the handler is told of it first.
     const flags = { synthetic: true, finalStateUnknown: true } as const;
-    this.emitDeleted(key, replaces, { mark, flags, deletedBy: predecessor(meta.resourceVersion) });
+    this.emitDeleted(key, replaces, { mark, flags, deletedBy: justBefore(meta.resourceVersion) });
     this.emit(next);
   }
 
-  bookmark(resourceVersion: string): void {
+  bookmark(resourceVersion: ResourceVersion): void {
     if (this.turns.busy) this.turns.queue(() => this.pass(resourceVersion));
     else this.pass(resourceVersion);
   }
 
-  private pass(resourceVersion: string): void {
+  private pass(resourceVersion: ResourceVersion): void {
     if (this.closed) return;
     this.trustFrom(resourceVersion);
     this.mark.push({ resourceVersion, outstanding: 0, firm: true });
     this.moved();
   }
 
-  serverIsAt(resourceVersion: string): void {
+  serverIsAt(resourceVersion: ResourceVersion): void {
     this.suspectUpTo ??= resourceVersion;
     this.backlogUpTo = resourceVersion;
   }
 
-  list(reason: ListReason, gapFrom: string | undefined): ListReceiver {
+  list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
     const { view } = this.parts;
     this.turns.finish();
     this.listing = true;
@@ -199,7 +199,7 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   isBacklog({ resourceVersion, firm }: MarkEntry): boolean {
-    return resourceVersion !== undefined && (firm || isUpTo(resourceVersion, this.backlogUpTo));
+    return resourceVersion !== undefined && (firm || isWithin(resourceVersion, this.backlogUpTo));
   }
 
   cursor(): Cursor | undefined {
@@ -232,7 +232,7 @@ export class Subscription implements Subscriber, MarkOwner {
   /** An object of a first list. */
   private existing(key: string, { meta, body, receivedAt }: Change, entry: MarkEntry): void {
     const { view } = this.parts;
-    this.newestKnown = newerResourceVersion(this.newestKnown, meta.resourceVersion);
+    this.newestKnown = newerOf(this.newestKnown, meta.resourceVersion);
     if (view.trigger.initialEvents === "Skip") {
       view.record(key, meta.uid, meta.resourceVersion, body);
       return;
@@ -292,7 +292,7 @@ export class Subscription implements Subscriber, MarkOwner {
       const reason = selects ? reasons[type] : why === "initial" ? "relist" : why;
       if (type === "Deleted") {
         const flags = { synthetic: true, reason, gap, finalStateUnknown: true } as const;
-        const deletedBy = difference.before === undefined ? gap.to : predecessor(difference.before);
+        const deletedBy = difference.before === undefined ? gap.to : justBefore(difference.before);
         // Of a namespace that left nothing is kept: what had begun of it may have ended, and its deletion, too.
         const mayRepeat = difference.known.unfinished === "Added" && view.trigger.namespaces.type !== "all";
         this.emitDeleted(key, difference.known, { mark, flags, deletedBy, selective: reselected, mayRepeat });
@@ -319,13 +319,13 @@ export class Subscription implements Subscriber, MarkOwner {
    * All up to here has come. What comes next is news, unless the server that says so lags behind the one that the process
    * before this one had listened to.
    */
-  private trustFrom(resourceVersion: string): void {
-    if (this.suspectUpTo === undefined || !isAfter(this.suspectUpTo, resourceVersion)) this.suspect = false;
+  private trustFrom(resourceVersion: ResourceVersion): void {
+    if (this.suspectUpTo === undefined || !isNewer(this.suspectUpTo, resourceVersion)) this.suspect = false;
   }
 
   /** Whether it must have come before: the last list covers it, or the mark is past it. */
-  private isPassed(resourceVersion: string): boolean {
-    return isUpTo(resourceVersion, this.listedAt) || (!this.beginning && isUpTo(resourceVersion, this.mark.value));
+  private isPassed(resourceVersion: ResourceVersion): boolean {
+    return isWithin(resourceVersion, this.listedAt) || (!this.beginning && isWithin(resourceVersion, this.mark.value));
   }
 
   private emitDeleted(key: string, known: KnownObject, more: Partial<EventSource>): void {
@@ -357,7 +357,7 @@ export class Subscription implements Subscriber, MarkOwner {
 
 interface CompleteList {
   readonly why: ListReason;
-  readonly gap: NonNullable<EventFlags["gap"]>;
+  readonly gap: { readonly from: ResourceVersion | null; readonly to: ResourceVersion };
   /** Holds the mark until the list is told. */
   readonly entry: MarkEntry;
 }
@@ -382,17 +382,14 @@ export function nameOf(key: string): { readonly namespace: string; readonly name
  * ordered only the same one is. A deletion may carry the last state's own resourceVersion, in APIs that are not etcd's.
  */
 function isStale(standing: Standing, { type, meta }: Change): boolean {
-  const order = compareResourceVersions(meta.resourceVersion, standing.resourceVersion);
-  if (order === undefined || order > 0) return standing.deleted && standing.uid === meta.uid && type === "Deleted";
-  return order < 0 || type !== "Deleted" || standing.deleted;
+  if (!isUpTo(meta.resourceVersion, standing.resourceVersion)) {
+    return standing.deleted && standing.uid === meta.uid && type === "Deleted";
+  }
+  return isNewer(standing.resourceVersion, meta.resourceVersion) || type !== "Deleted" || standing.deleted;
 }
 
-const isAfter = (resourceVersion: string, limit: string): boolean =>
-  (compareResourceVersions(resourceVersion, limit) ?? 0) > 0;
+const isWithin = (resourceVersion: ResourceVersion, limit: ResourceVersion | undefined): boolean =>
+  limit !== undefined && isUpTo(resourceVersion, limit);
 
-function isUpTo(resourceVersion: string, limit: string | undefined): boolean {
-  return limit !== undefined && (compareResourceVersions(resourceVersion, limit) ?? 1) <= 0;
-}
-
-/** The newest resourceVersion that is older. */
-const predecessor = (version: string): string => (isOrdered(version) ? String(BigInt(version) - 1n) : version);
+/** The newest resourceVersion that is older; the same where none can be told. */
+const justBefore = (version: ResourceVersion): ResourceVersion => predecessor(version) ?? version;

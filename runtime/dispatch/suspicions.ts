@@ -1,12 +1,12 @@
 import type { KnownIdentity } from "../checkpoint/batch.ts";
 import type { ChangeType } from "../manifest/function.ts";
+import { isNewer, type ResourceVersion } from "../resource-version.ts";
 import type { KnownObject } from "../watch/diff.ts";
-import { compareResourceVersions } from "../watch/resource-version.ts";
 
 /** A resourceVersion, and the epoch in which it counts. */
 interface Version {
   readonly epoch: number;
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
 }
 
 /** An attempt that had begun when the last process ended, and is not known to be done. */
@@ -80,4 +80,4 @@ export class Suspicions {
 }
 
 const isBefore = (a: Version, b: Version): boolean =>
-  a.epoch !== b.epoch ? a.epoch < b.epoch : (compareResourceVersions(a.resourceVersion, b.resourceVersion) ?? 0) < 0;
+  a.epoch !== b.epoch ? a.epoch < b.epoch : isNewer(b.resourceVersion, a.resourceVersion);

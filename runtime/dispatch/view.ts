@@ -1,9 +1,9 @@
 import type { KnownIdentity } from "../checkpoint/batch.ts";
 import type { Filter, Verdict } from "../filter/filter.ts";
 import type { ChangeType, Trigger } from "../manifest/function.ts";
+import { isNewer, isUpTo, type ResourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "../watch/change.ts";
 import type { KnownObject } from "../watch/diff.ts";
-import { compareResourceVersions } from "../watch/resource-version.ts";
 import type { Commits } from "./commits.ts";
 import { type Begun, Suspicions } from "./suspicions.ts";
 
@@ -20,7 +20,7 @@ export interface ViewEvent {
   /** A Deleted that was found, not watched. */
   readonly lastKnown: boolean;
   /** Its own resourceVersion; of a Deleted that was found, the newest that it may have: nothing up to there is news. */
-  readonly deletedBy: string;
+  readonly deletedBy: ResourceVersion;
   /** In which its resourceVersions count. */
   readonly epoch: number;
 }
@@ -28,7 +28,7 @@ export interface ViewEvent {
 /** What a view needs of an event that waits. */
 export interface Expected extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
   readonly uid: string;
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
 }
 
 /** How much of a body a view keeps. */
@@ -57,7 +57,7 @@ export class View {
   private readonly known = new Map<string, KnownIdentity>();
   private readonly suspicions: Suspicions;
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
-  private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: string }[]>();
+  private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: ResourceVersion }[]>();
   private readonly waiting = new Map<string, Standing & { count: number; readonly epoch: number }>();
   /** Namespaces with a source that could replay; undefined before that is known. */
   private scope: Set<string> | undefined;
@@ -118,14 +118,13 @@ export class View {
   }
 
   /** The newest resourceVersion of all that is known, waits or had begun, deletions included, of one namespace or ("") of all. */
-  newest(namespace: string): string | undefined {
+  newest(namespace: string): ResourceVersion | undefined {
     const prefix = namespace === "" ? "" : `${namespace}/`;
-    let newest: string | undefined;
+    let newest: ResourceVersion | undefined;
     for (const objects of [this.known, this.waiting, this.suspicions]) {
       for (const [key, { resourceVersion }] of objects) {
         if (!key.startsWith(prefix)) continue;
-        if (newest === undefined || (compareResourceVersions(resourceVersion, newest) ?? 0) > 0)
-          newest = resourceVersion;
+        if (newest === undefined || isNewer(resourceVersion, newest)) newest = resourceVersion;
       }
     }
     return newest;
@@ -206,18 +205,17 @@ export class View {
   }
 
   /** Learns of an object without an event. */
-  record(key: string, uid: string, resourceVersion: string, body: Buffer): void {
+  record(key: string, uid: string, resourceVersion: ResourceVersion, body: Buffer): void {
     const { hash, matched } = this.judgeWith({ type: "Added", key, lastKnown: false }, body);
     this.put(key, uid, resourceVersion, body, hash, matched);
   }
 
   /** Lets go of the tombstones of a source's namespace that no replay from its low-water mark can reach; of all without one. */
-  exhume(namespace: string, lowWaterMark?: string): void {
+  exhume(namespace: string, lowWaterMark?: ResourceVersion): void {
     const graves = this.graves.get(namespace);
     if (!graves) return;
     const reachable = graves.findIndex(
-      ({ resourceVersion }) =>
-        lowWaterMark !== undefined && (compareResourceVersions(resourceVersion, lowWaterMark) ?? 1) > 0,
+      ({ resourceVersion }) => lowWaterMark !== undefined && !isUpTo(resourceVersion, lowWaterMark),
     );
     for (const { key, resourceVersion } of graves.splice(0, reachable < 0 ? graves.length : reachable)) {
       const known = this.known.get(key);
@@ -265,7 +263,7 @@ export class View {
     return this.trigger.namespaces.type === "all" ? "" : key.slice(0, key.indexOf("/"));
   }
 
-  private bury(key: string, resourceVersion: string): void {
+  private bury(key: string, resourceVersion: ResourceVersion): void {
     const namespace = this.sourceOf(key);
     if (this.scope && !this.scope.has(namespace)) {
       this.forget(key);
@@ -281,7 +279,14 @@ export class View {
     this.commits.putKnown(this.id, key, undefined);
   }
 
-  private put(key: string, uid: string, resourceVersion: string, body: Buffer, hash: string, matched: boolean): void {
+  private put(
+    key: string,
+    uid: string,
+    resourceVersion: ResourceVersion,
+    body: Buffer,
+    hash: string,
+    matched: boolean,
+  ): void {
     this.known.set(key, { uid, resourceVersion, hash, deleted: false, matched });
     const kept = this.kept === "Full" ? body : this.kept === "Metadata" ? metadataOf(body) : undefined;
     this.commits.putKnown(this.id, key, { uid, resourceVersion, hash, deleted: false, matched, body: kept });

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
+import { type ResourceVersion, resourceVersionIn } from "../resource-version.ts";
 import { cut } from "../wording.ts";
 import type { KubeResponse } from "./transport.ts";
 
@@ -70,8 +71,8 @@ export class ApiError extends Error {
    * Where the server's history begins, which the watch cache tells with an expired resourceVersion (apiserver
    * `watch_cache_history.go`). etcd itself does not, so that it is undefined where a kind is not cached.
    */
-  get oldestResourceVersion(): string | undefined {
-    return /too old resource version: \d+ \((\d+)\)/.exec(this.message)?.[1];
+  get oldestResourceVersion(): ResourceVersion | undefined {
+    return resourceVersionIn(/too old resource version: \d+ \((\d+)\)/.exec(this.message)?.[1]);
   }
 
   /**

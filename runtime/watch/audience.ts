@@ -1,11 +1,11 @@
+import { byAge, isNewer, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
-import { compareResourceVersions, newerResourceVersion } from "./resource-version.ts";
 import type { ListReason, ListReceiver, Subscriber } from "./subscriber.ts";
 
 /** A subscriber on its way from one source to another, and up to where it has everything. */
 export interface Mover {
   readonly subscriber: Subscriber;
-  readonly at: string | undefined;
+  readonly at: ResourceVersion | undefined;
   /** Its position has expired: the server's history does not reach back to it, and only a list brings it on. */
   readonly expired?: boolean;
 }
@@ -13,27 +13,27 @@ export interface Mover {
 interface Member {
   readonly subscriber: Subscriber;
   /** Where it stood when it came from another source; undefined where it says so itself. */
-  at: string | undefined;
+  at: ResourceVersion | undefined;
   /** The stream that runs, or the last list, covers it. Until then it receives nothing. */
   settled: boolean;
   /** Its position has expired; a list is due. */
   expired: boolean;
   /** While the stream replays what this one had: everything up to here is kept from it. */
-  skipThrough: string | undefined;
+  skipThrough: ResourceVersion | undefined;
 }
 
 /** Where a connection must start to serve everybody. */
-export type Start = { readonly type: "list" } | { readonly type: "watch"; readonly from: string };
+export type Start = { readonly type: "list" } | { readonly type: "watch"; readonly from: ResourceVersion };
 
 /** The server's word that its history does not reach back to where a stream was to go on from. */
 export interface Expiry {
-  readonly from: string;
+  readonly from: ResourceVersion;
   /** Where its history begins, if it says so. */
-  readonly oldest: string | undefined;
+  readonly oldest: ResourceVersion | undefined;
   /** It had accepted the stream before, so that nobody is known to be served. */
   readonly refuted: boolean;
   /** Up to where those who are settled have received everything. */
-  readonly received: string | undefined;
+  readonly received: ResourceVersion | undefined;
 }
 
 /** The subscribers of one source, and what each still lacks of its stream. */
@@ -71,16 +71,15 @@ export class Audience {
    * @param received up to where the running stream was received; undefined while none runs.
    * @returns whether the stream serves it as it is: then it only drops what it already has.
    */
-  join({ subscriber, at, expired = false }: Mover, received: string | undefined): boolean {
+  join({ subscriber, at, expired = false }: Mover, received: ResourceVersion | undefined): boolean {
     const from = at ?? subscriber.resumeFrom;
-    const order = from === undefined || received === undefined ? undefined : compareResourceVersions(from, received);
-    const settled = !expired && order !== undefined && order >= 0;
+    const settled = !expired && from !== undefined && received !== undefined && isUpTo(received, from);
     this.members.push({ subscriber, at, settled, expired, skipThrough: settled ? from : undefined });
     return settled;
   }
 
   /** Everybody leaves, for another source. */
-  moveOut(received: string | undefined): Mover[] {
+  moveOut(received: ResourceVersion | undefined): Mover[] {
     return this.moving(received, () => true);
   }
 
@@ -89,7 +88,7 @@ export class Audience {
     return this.moving(undefined, isBeginner);
   }
 
-  private moving(received: string | undefined, leaves: (member: Member) => boolean): Mover[] {
+  private moving(received: ResourceVersion | undefined, leaves: (member: Member) => boolean): Mover[] {
     const gone = this.members.filter(leaves);
     this.members = this.members.filter((member) => !gone.includes(member));
     const at = (member: Member) => positionOf(member, received);
@@ -103,19 +102,19 @@ export class Audience {
   }
 
   /** The newest position that anybody has, or resourceVersion that anybody knows: no list may be older, and no server's newest resourceVersion is. */
-  newest(received: string | undefined): string | undefined {
+  newest(received: ResourceVersion | undefined): ResourceVersion | undefined {
     let newest = received;
     for (const member of this.members) {
       for (const at of [positionOf(member, received), member.subscriber.newestKnown]) {
         if (at === undefined) continue;
-        if (newest === undefined || (compareResourceVersions(at, newest) ?? 0) > 0) newest = at;
+        if (newest === undefined || isNewer(at, newest)) newest = at;
       }
     }
     return newest;
   }
 
   /** Tells everybody the server's newest resourceVersion. */
-  serverIsAt(resourceVersion: string): void {
+  serverIsAt(resourceVersion: ResourceVersion): void {
     for (const { subscriber } of this.members) subscriber.serverIsAt?.(resourceVersion);
   }
 
@@ -124,19 +123,15 @@ export class Audience {
    * history reaches, in the middle of those not yet told apart, so that a thousand positions cost ten connections.
    * @param received up to where those who are settled have received everything.
    */
-  start(received: string | undefined): Start {
-    const positions: { readonly at: string; readonly settled: boolean }[] = [];
+  start(received: ResourceVersion | undefined): Start {
+    const positions: { readonly at: ResourceVersion; readonly settled: boolean }[] = [];
     for (const member of this.members) {
       const at = positionOf(member, received);
       if (at === undefined) return { type: "list" };
       if (!member.expired) positions.push({ at, settled: member.settled });
     }
-    let ordered = true;
-    positions.sort((a, b) => {
-      const order = compareResourceVersions(a.at, b.at);
-      ordered &&= order !== undefined;
-      return order ?? 0;
-    });
+    positions.sort((a, b) => byAge(a.at, b.at));
+    const ordered = positions.every(({ at }, index) => index === 0 || isUpTo(positions[index - 1]?.at ?? at, at));
     const settled = positions.findIndex((each) => each.settled);
     const untried = settled < 0 ? positions.length : settled;
     const from = positions[this.searching ? untried >> 1 : 0];
@@ -145,11 +140,10 @@ export class Audience {
   }
 
   /** A stream from there is open. Whom it does not reach back to still waits. */
-  settle(from: string, received: string | undefined): void {
+  settle(from: ResourceVersion, received: ResourceVersion | undefined): void {
     for (const member of this.members) {
       const at = positionOf(member, received);
-      const order = at === undefined ? undefined : compareResourceVersions(at, from);
-      if (member.expired || order === undefined || order < 0) continue;
+      if (member.expired || at === undefined || !isUpTo(from, at)) continue;
       member.skipThrough = at;
       member.settled = true;
     }
@@ -164,8 +158,8 @@ export class Audience {
   expire({ from, oldest, refuted, received }: Expiry): boolean {
     const spared = this.members.filter((member) => {
       const at = member.expired ? undefined : positionOf(member, received);
-      if (at === undefined || (compareResourceVersions(at, from) ?? 1) <= 0) return false;
-      return oldest === undefined || (compareResourceVersions(at, oldest) ?? 0) >= 0;
+      if (at === undefined || isUpTo(at, from)) return false;
+      return oldest === undefined || !isNewer(oldest, at);
     });
     if (spared.length === 0) return false;
     for (const member of this.members) {
@@ -186,7 +180,7 @@ export class Audience {
     }
   }
 
-  bookmark(resourceVersion: string): void {
+  bookmark(resourceVersion: ResourceVersion): void {
     for (const member of this.members) {
       if (!member.settled || this.skips(member, resourceVersion)) continue;
       member.subscriber.bookmark(resourceVersion);
@@ -194,7 +188,7 @@ export class Audience {
   }
 
   /** A list for all who are here now; who joins later waits for the next. */
-  list(reason: ListReason, received: string | undefined): ListReceiver {
+  list(reason: ListReason, received: ResourceVersion | undefined): ListReceiver {
     this.listing = this.members.map((member) => {
       const gapFrom = positionOf(member, received);
       // Who began a first list before time went back knows some of what is no more.
@@ -242,10 +236,9 @@ export class Audience {
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
   }
 
-  private skips(member: Member, resourceVersion: string): boolean {
+  private skips(member: Member, resourceVersion: ResourceVersion): boolean {
     if (member.skipThrough === undefined) return false;
-    const order = compareResourceVersions(resourceVersion, member.skipThrough);
-    if (order !== undefined && order <= 0) return true;
+    if (isUpTo(resourceVersion, member.skipThrough)) return true;
     member.skipThrough = undefined;
     return false;
   }
@@ -258,7 +251,7 @@ const isBeginner = (member: Member): boolean =>
  * Up to where a subscriber has everything. One that a replay had not yet brought back to where it was is still there,
  * not where the replay broke off.
  */
-function positionOf({ settled, at, skipThrough, subscriber }: Member, received: string | undefined) {
+function positionOf({ settled, at, skipThrough, subscriber }: Member, received: ResourceVersion | undefined) {
   if (!settled) return at ?? subscriber.resumeFrom;
-  return received === undefined ? skipThrough : newerResourceVersion(skipThrough, received);
+  return received === undefined ? skipThrough : newerOf(skipThrough, received);
 }

@@ -1,5 +1,7 @@
 // Door: what a source hands to its subscribers.
+
 import type { ChangeType } from "../manifest/function.ts";
+import type { ResourceVersion } from "../resource-version.ts";
 
 /** What the host scans from an object's bytes without parsing them. */
 export interface ObjectMeta {
@@ -8,7 +10,7 @@ export interface ObjectMeta {
   readonly name: string;
   /** "" for the rare aggregated API that gives none. */
   readonly uid: string;
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
 }
 
 /** `namespace/name`, the key of an object within a source. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { KubeTransport } from "../kube/transport.ts";
+import { type ResourceVersion, resourceVersionIn } from "../resource-version.ts";
 import { Session } from "./session.ts";
 import type { ObjectIdentity } from "./source-spec.ts";
 
@@ -19,7 +20,7 @@ export interface Collection {
 
 /** What was answered; without a version it could not be learnt now, and is not to be asked before `retryAfterMs`. */
 export interface Answer {
-  readonly version?: string | undefined;
+  readonly version?: ResourceVersion | undefined;
   /** Milliseconds. */
   readonly retryAfterMs?: number | undefined;
 }
@@ -34,7 +35,7 @@ export async function currentVersion(collection: Collection): Promise<Answer> {
 
 /** Undefined where a list may know more. */
 async function byWatchList({ transport, clock, path, identity, signal }: Collection): Promise<Answer | undefined> {
-  let version: string | undefined;
+  let version: ResourceVersion | undefined;
   const session = new Session({
     transport,
     clock,
@@ -80,7 +81,7 @@ async function byList({ transport, path, signal }: Collection): Promise<Answer> 
       signal,
     });
     const version = list.metadata?.resourceVersion;
-    return typeof version === "string" && version !== "" ? { version } : {};
+    return { version: typeof version === "string" ? resourceVersionIn(version) : undefined };
   } catch (error) {
     // What fails here, the source's own requests will run into and report.
     return error instanceof ApiError ? { retryAfterMs: error.retryAfterMs } : {};

@@ -1,12 +1,12 @@
 import type { ChangeType } from "../manifest/function.ts";
+import { byAge, isUpTo, type ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 import { apart, objectKey } from "./change.ts";
-import { compareResourceVersions } from "./resource-version.ts";
 
 /** An object as its last event left it. */
 export interface KnownObject {
   readonly uid: string;
-  readonly resourceVersion: string;
+  readonly resourceVersion: ResourceVersion;
   /**
    * An event of it that may have run and is not done. Of an Added nothing else is known: it is still to be told of, but
    * its deletion must not be missed either.
@@ -22,7 +22,7 @@ export type Difference =
       readonly type: "Deleted";
       readonly key: string;
       readonly known: KnownObject;
-      readonly before: string | undefined;
+      readonly before: ResourceVersion | undefined;
     };
 
 /** Which of two states of one object counts: the newer, or after a rewind whichever the list shows. */
@@ -92,9 +92,7 @@ export class GapDiff {
     }
     const gone = deleted.length - this.replaced.length;
     // A sort keeps the list's order where resourceVersions cannot be compared.
-    this.found.sort(
-      (a, b) => compareResourceVersions(a.change.meta.resourceVersion, b.change.meta.resourceVersion) ?? 0,
-    );
+    this.found.sort((a, b) => byAge(a.change.meta.resourceVersion, b.change.meta.resourceVersion));
     const found = [...deleted, ...this.found.map(({ difference }) => difference)];
     return { found, known: this.met + gone, deleted: deleted.length };
   }
@@ -108,10 +106,9 @@ export class GapDiff {
    * A list older than what is known, as a lagging server gives, changes nothing; versions without order differ or not.
    * After a rewind what is known is told again where a later state may have run.
    */
-  private changed({ resourceVersion, unfinished }: KnownObject, listed: string): boolean {
+  private changed({ resourceVersion, unfinished }: KnownObject, listed: ResourceVersion): boolean {
     if (this.mode === "different") return listed !== resourceVersion || unfinished !== undefined;
-    const order = compareResourceVersions(listed, resourceVersion);
-    return order === undefined ? listed !== resourceVersion : order > 0;
+    return !isUpTo(listed, resourceVersion);
   }
 }
 

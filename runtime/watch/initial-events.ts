@@ -1,6 +1,6 @@
+import { predecessor, type ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 import { Ended } from "./failure.ts";
-import { isOrdered } from "./resource-version.ts";
 import type { ListReceiver } from "./subscriber.ts";
 
 /** Live events that a server may send before it marks the end of the initial ones, which takes it about a second. */
@@ -47,14 +47,13 @@ export class InitialEvents {
    * The resourceVersion of the list that ends at a mark with `marked`; undefined where live events were held and their
    * resourceVersions cannot be counted back.
    */
-  listVersion(marked: string): string | undefined {
+  listVersion(marked: ResourceVersion): ResourceVersion | undefined {
     const first = this.held[0]?.meta.resourceVersion;
-    if (first === undefined) return marked;
-    return isOrdered(first) ? String(BigInt(first) - 1n) : undefined;
+    return first === undefined ? marked : predecessor(first);
   }
 
   /** The list is complete. @returns whether it counts, and the live events that were held, in their order. */
-  end(listVersion: string): { readonly outcome: "counted" | "held"; readonly changes: readonly Change[] } {
+  end(listVersion: ResourceVersion): { readonly outcome: "counted" | "held"; readonly changes: readonly Change[] } {
     const outcome = this.receiver.end(listVersion);
     this.open = false;
     return { outcome, changes: this.held };

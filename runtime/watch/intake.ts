@@ -1,6 +1,7 @@
 import type { Clock, Timer } from "../clock.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
+import { isNewer, type ResourceVersion, resourceVersion } from "../resource-version.ts";
 import type { Audience } from "./audience.ts";
 import type { Change } from "./change.ts";
 import { Ended, type Ending, endingOf } from "./failure.ts";
@@ -9,7 +10,6 @@ import { ListExpired, listCollection } from "./list.ts";
 import type { ListSlots } from "./list-slots.ts";
 import type { Liveness } from "./liveness.ts";
 import type { WatchObserver } from "./observer.ts";
-import { compareResourceVersions } from "./resource-version.ts";
 import { Session } from "./session.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "./source-spec.ts";
 import type { Standing } from "./standing.ts";
@@ -42,7 +42,7 @@ export interface IntakeParts {
 interface CompleteList {
   /** When it was begun, in monotonic milliseconds. */
   readonly began: number;
-  readonly listVersion: string;
+  readonly listVersion: ResourceVersion;
   readonly reason: ListReason;
   readonly outcome: "counted" | "held";
 }
@@ -66,7 +66,7 @@ export class Intake {
   lists = 0;
   listedAt = Number.NEGATIVE_INFINITY;
   /** Where the last watch was asked to begin. */
-  private from = "";
+  private from = resourceVersion("");
   private readonly parts: IntakeParts;
 
   constructor(parts: IntakeParts) {
@@ -74,19 +74,19 @@ export class Intake {
   }
 
   /** The newest position that a subscriber, or the source itself, has. */
-  get newest(): string | undefined {
+  get newest(): ResourceVersion | undefined {
     return this.parts.audience.newest(this.parts.standing.received);
   }
 
   /** The stream ended because its history is gone. @returns whether somebody may go on from further on. */
-  expire(oldest: string | undefined): boolean {
+  expire(oldest: ResourceVersion | undefined): boolean {
     const { received } = this.parts.standing;
     const from = (this.streams ? received : undefined) ?? this.from;
     return this.parts.audience.expire({ from, oldest, refuted: this.streams, received });
   }
 
   /** A watch from a known position. */
-  follow(resource: Resource, from: string): Promise<Ending> {
+  follow(resource: Resource, from: ResourceVersion): Promise<Ending> {
     const { clock, audience, signal } = this.parts;
     this.phase = "live";
     this.from = from;
@@ -241,7 +241,7 @@ export class Intake {
     on: {
       opened(): void;
       change(change: Change): void;
-      bookmark(resourceVersion: string, initialEnd: boolean): void;
+      bookmark(resourceVersion: ResourceVersion, initialEnd: boolean): void;
     },
   ): Promise<Ending> {
     this.parts.signal.throwIfAborted();
@@ -274,10 +274,10 @@ export class Intake {
   }
 
   /** A list older than what was received before would turn back time for everybody who knows better. */
-  private refuseOlderList(listVersion: string, reason: ListReason): void {
+  private refuseOlderList(listVersion: ResourceVersion, reason: ListReason): void {
     const { newest } = this;
     if (reason === "rv-rewind" || newest === undefined) return;
-    if ((compareResourceVersions(listVersion, newest) ?? 0) < 0) throw new Ended({ type: "closed", by: "rewind" });
+    if (isNewer(newest, listVersion)) throw new Ended({ type: "closed", by: "rewind" });
   }
 
   private live(change: Change): void {
@@ -286,7 +286,7 @@ export class Intake {
     this.advance(change.meta.resourceVersion);
   }
 
-  private liveBookmark(resource: Resource, resourceVersion: string): void {
+  private liveBookmark(resource: Resource, resourceVersion: ResourceVersion): void {
     this.bookmarks++;
     this.parts.liveness.bookmark();
     this.parts.standing.bookmarkAt = this.parts.clock.monotonic();
@@ -296,10 +296,9 @@ export class Intake {
   }
 
   /** @returns false for a resourceVersion older than one before. */
-  private advance(resourceVersion: string): boolean {
+  private advance(resourceVersion: ResourceVersion): boolean {
     const { received } = this.parts.standing;
-    const order = received === undefined ? undefined : compareResourceVersions(resourceVersion, received);
-    if (order !== undefined && order < 0) {
+    if (received !== undefined && isNewer(received, resourceVersion)) {
       this.parts.observer.stale(this.parts.spec);
       return false;
     }

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import { abortable } from "../kube/abortable.ts";
 import { ApiError, readApiError, readLimited } from "../kube/api-error.ts";
 import type { KubeTransport } from "../kube/transport.ts";
+import { type ResourceVersion, resourceVersion as toResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 import { Ended } from "./failure.ts";
 import { BadList, type ListEnvelope, ListSplitter } from "./list-splitter.ts";
@@ -15,7 +16,7 @@ const pageSize = 500;
 const pageTimeoutMs = 300_000;
 
 /** Where a list starts: consistent, or at least as new as a resourceVersion. Never "0", which may go back in time. */
-export type ListFrom = { readonly notOlderThan?: string | undefined };
+export type ListFrom = { readonly notOlderThan?: ResourceVersion | undefined };
 
 export interface ListOptions {
   readonly transport: KubeTransport;
@@ -40,7 +41,7 @@ export class ListExpired extends ApiError {}
  * Lists a collection page by page, handing on each item's text as it arrives. @returns the list's resourceVersion,
  * which is the first page's. Throws ApiError, ListExpired, BadList, OversizeLine, Ended, or what the transport throws.
  */
-export async function listCollection(options: ListOptions): Promise<string> {
+export async function listCollection(options: ListOptions): Promise<ResourceVersion> {
   const first = await listPage(options, pageQuery(options, ""), false);
   const { resourceVersion } = first;
   if (resourceVersion === "") {
@@ -50,7 +51,7 @@ export async function listCollection(options: ListOptions): Promise<string> {
     const page = await listPage(options, pageQuery(options, token), true);
     token = page.continueToken;
   }
-  return resourceVersion;
+  return toResourceVersion(resourceVersion);
 }
 
 /** Pages after the first carry the token alone; a resourceVersion beside it is an error to the server. */

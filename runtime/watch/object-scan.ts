@@ -1,3 +1,4 @@
+import { noResourceVersion, type ResourceVersion, resourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "./change.ts";
 import { malformed, skipColon, skipSpace, skipString, skipValue } from "./json-scan.ts";
 
@@ -27,7 +28,8 @@ export class ObjectScanner implements ObjectMeta {
   namespace = "";
   name = "";
   uid = "";
-  resourceVersion = "";
+  /** Or `noResourceVersion`. */
+  resourceVersion: ResourceVersion = noResourceVersion;
   apiVersion = "";
   kind = "";
   /** The span of `metadata.annotations`, empty where there are none. */
@@ -42,7 +44,8 @@ export class ObjectScanner implements ObjectMeta {
 
   /** @returns the index after the object, or `malformed`; a value that is no object has no fields. */
   scan(bytes: Buffer, from: number, end: number): number {
-    this.namespace = this.name = this.uid = this.resourceVersion = this.apiVersion = this.kind = "";
+    this.namespace = this.name = this.uid = this.apiVersion = this.kind = "";
+    this.resourceVersion = noResourceVersion;
     this.annotationsStart = this.annotationsEnd = this.cuts.length = this.identityCuts = 0;
     if (bytes[from] !== openBrace) return skipValue(bytes, from, end);
     let at = skipSpace(bytes, from + 1, end);
@@ -77,7 +80,12 @@ export class ObjectScanner implements ObjectMeta {
 
   /** A copy of what was found. */
   meta(): ObjectMeta {
-    return { namespace: this.namespace, name: this.name, uid: this.uid, resourceVersion: this.resourceVersion };
+    return {
+      namespace: this.namespace,
+      name: this.name,
+      uid: this.uid,
+      resourceVersion: resourceVersion(this.resourceVersion),
+    };
   }
 
   /**
@@ -111,7 +119,8 @@ export class ObjectScanner implements ObjectMeta {
   }
 
   private scanMetadata(bytes: Buffer, from: number, end: number): number {
-    this.namespace = this.name = this.uid = this.resourceVersion = "";
+    this.namespace = this.name = this.uid = "";
+    this.resourceVersion = noResourceVersion;
     this.annotationsStart = this.annotationsEnd = 0;
     if (bytes[from] !== openBrace) return skipValue(bytes, from, end);
     let at = skipSpace(bytes, from + 1, end);
@@ -147,7 +156,7 @@ export class ObjectScanner implements ObjectMeta {
     else if (field === keys.namespace)
       this.namespace = this.lastNamespace = stringAt(bytes, value, after, this.lastNamespace);
     else if (field === keys.uid) this.uid = stringAt(bytes, value, after);
-    else if (field === keys.resourceVersion) this.resourceVersion = stringAt(bytes, value, after);
+    else if (field === keys.resourceVersion) this.resourceVersion = resourceVersion(stringAt(bytes, value, after));
     else if (field === keys.annotations) {
       this.annotationsStart = value;
       this.annotationsEnd = after;

@@ -1,3 +1,4 @@
+import type { ResourceVersion } from "../resource-version.ts";
 import type { SourceSpec } from "./source-spec.ts";
 
 /** Where a source stands. A state machine's states, each with the way out of it. */
@@ -32,7 +33,7 @@ export interface SourceStatus {
   /** The same in words. */
   readonly message?: string | undefined;
   /** Up to where everything was received. */
-  readonly resourceVersion?: string | undefined;
+  readonly resourceVersion?: ResourceVersion | undefined;
   readonly lastByteAgeMs?: number | undefined;
   readonly lastBookmarkAgeMs?: number | undefined;
   readonly subscribers: number;
@@ -48,7 +49,7 @@ export interface StateChange {
   readonly to: SourceState;
   readonly cause?: string | undefined;
   readonly message?: string | undefined;
-  readonly resourceVersion?: string | undefined;
+  readonly resourceVersion?: ResourceVersion | undefined;
   /** Failures in a row. */
   readonly attempt: number;
   readonly delayMs?: number | undefined;

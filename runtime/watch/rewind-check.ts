@@ -1,9 +1,9 @@
 import type { Clock, Timer } from "../clock.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
+import { isNewer, type ResourceVersion } from "../resource-version.ts";
 import { type Answer, currentVersion } from "./current-version.ts";
 import type { Intake } from "./intake.ts";
-import { compareResourceVersions } from "./resource-version.ts";
 import { ObjectIdentity, type SourceSpec } from "./source-spec.ts";
 
 /** Where the server could not say it is asked twice more, within 30 s unless it wants longer; then when the next connection is made. */
@@ -15,7 +15,7 @@ export interface RewindParts {
   readonly clock: Clock;
   readonly intake: Intake;
   /** Told what the server's newest resourceVersion is, where none went back. */
-  readonly answered: (resourceVersion: string) => void;
+  readonly answered: (resourceVersion: ResourceVersion) => void;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
 }
@@ -84,9 +84,9 @@ export class RewindCheck {
   }
 
   /** `newest`, and how many lists had been read, when the question was asked. */
-  private judge(current: string, newest: string | undefined, lists: number): void {
+  private judge(current: ResourceVersion, newest: ResourceVersion | undefined, lists: number): void {
     const { intake } = this.parts;
-    if (newest === undefined || (compareResourceVersions(current, newest) ?? 0) >= 0) {
+    if (newest === undefined || !isNewer(newest, current)) {
       this.parts.answered(current);
       return;
     }

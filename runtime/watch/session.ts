@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { parseStatus, readApiError, readLimited } from "../kube/api-error.ts";
 import type { KubeResponse, KubeTransport } from "../kube/transport.ts";
+import type { ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 import { EnvelopeScanner } from "./envelope.ts";
 import { type Ending, endingOf } from "./failure.ts";
@@ -30,7 +31,7 @@ export interface SessionOptions {
   opened(): void;
   change(change: Change): void;
   /** @param initialEnd it also ends the initial events. */
-  bookmark(resourceVersion: string, initialEnd: boolean): void;
+  bookmark(resourceVersion: ResourceVersion, initialEnd: boolean): void;
 }
 
 const changeTypes: Readonly<Record<string, Change["type"] | undefined>> = {

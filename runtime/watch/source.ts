@@ -5,6 +5,7 @@ import type { DefinedKind } from "../kube/cluster-facts.ts";
 import { assertIn, assertWatchable, type Discovery, splitApiVersion } from "../kube/discovery.ts";
 import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
+import { isNewer, type ResourceVersion } from "../resource-version.ts";
 import { Audience, type Mover } from "./audience.ts";
 import { Backoff } from "./backoff.ts";
 import { secondOpinionMs } from "./diff.ts";
@@ -14,7 +15,6 @@ import type { ListSlots } from "./list-slots.ts";
 import { Liveness } from "./liveness.ts";
 import type { SourceStatus, WatchObserver } from "./observer.ts";
 import { Removal } from "./removal.ts";
-import { compareResourceVersions } from "./resource-version.ts";
 import { RewindCheck } from "./rewind-check.ts";
 import type { SourceSpec } from "./source-spec.ts";
 import { Standing } from "./standing.ts";
@@ -110,7 +110,7 @@ export class Source {
   }
 
   /** Up to where everything was received, while a stream runs. */
-  get streamsAt(): string | undefined {
+  get streamsAt(): ResourceVersion | undefined {
     return this.intake.session && this.intake.streams ? this.standing.received : undefined;
   }
 
@@ -125,7 +125,7 @@ export class Source {
     const resumeFrom = mover.at ?? mover.subscriber.resumeFrom;
     const served = this.audience.join(mover, streamsAt);
     // The stream would be silent for it until its position comes, which may be one that will never come.
-    const ahead = received === undefined || (compareResourceVersions(resumeFrom ?? received, received) ?? 0) > 0;
+    const ahead = received === undefined || isNewer(resumeFrom ?? received, received);
     // The source that it comes from may not have had its answer yet.
     if (mover.at !== undefined || (resumeFrom !== undefined && ahead)) this.rewind.due = true;
     if (streamsAt !== undefined && served && this.rewind.due && this.resource) this.rewind.ask(this.resource);

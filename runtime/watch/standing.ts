@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { ResourceVersion } from "../resource-version.ts";
 import type { SourceState, SourceStatus, StateChange, WatchObserver } from "./observer.ts";
 import type { SourceSpec } from "./source-spec.ts";
 
@@ -19,7 +20,7 @@ export class Standing {
   /** Failures in a row, as of the last change. */
   attempt = 0;
   /** Up to where everything was received. */
-  received: string | undefined;
+  received: ResourceVersion | undefined;
   bookmarkAt: number | undefined;
 
   constructor(spec: SourceSpec, clock: Clock, observer: WatchObserver) {

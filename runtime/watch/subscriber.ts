@@ -1,4 +1,5 @@
 // Door: who listens to a source. All calls are synchronous and must not throw; the source never waits for a handler.
+import type { ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 
 /**
@@ -14,7 +15,7 @@ export interface ListReceiver {
    * The list is complete; `resourceVersion` is the list's own. Gives `held` where it would delete so much that a
    * second opinion is wanted: nothing of it counted, and the source lists again after 30 s instead of watching on.
    */
-  end(resourceVersion: string): "counted" | "held";
+  end(resourceVersion: ResourceVersion): "counted" | "held";
   /** The list failed half-way: nothing of it counts. */
   abort(): void;
 }
@@ -24,16 +25,16 @@ export interface Subscriber {
   /** Unique; names the cursor in the store. */
   readonly id: string;
   /** Where to resume; undefined when it needs a list first. Read when the source connects. */
-  readonly resumeFrom: string | undefined;
+  readonly resumeFrom: ResourceVersion | undefined;
   /** The newest resourceVersion of what it knew when it began; beyond `resumeFrom` where not all up to there was done. */
-  readonly newestKnown?: string | undefined;
+  readonly newestKnown?: ResourceVersion | undefined;
   /** A live change, in the source's order. Changes from before `resumeFrom` may come and are dropped by the subscriber. */
   change(change: Change): void;
-  bookmark(resourceVersion: string): void;
+  bookmark(resourceVersion: ResourceVersion): void;
   /** `gapFrom` is the resourceVersion up to which the source had received everything, where it knows one. */
-  list(reason: ListReason, gapFrom: string | undefined): ListReceiver;
+  list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver;
   /** The server's newest resourceVersion, read consistently since this process began; asked when a position is resumed. */
-  serverIsAt?(resourceVersion: string): void;
+  serverIsAt?(resourceVersion: ResourceVersion): void;
   /** A promise while this subscriber can take no more; the source reads on when it resolves. Undefined: go on. */
   readonly congested: Promise<void> | undefined;
 }

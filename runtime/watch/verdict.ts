@@ -1,4 +1,5 @@
 import type { ApiError } from "../kube/api-error.ts";
+import type { ResourceVersion } from "../resource-version.ts";
 import type { Ending } from "./failure.ts";
 
 /** What follows from an ending. */
@@ -8,7 +9,7 @@ export type Verdict =
   /** What we resume from is gone, or of no use: list everything again. `wait` as above. */
   | { readonly next: "relist"; readonly wait: "none" | "backoff" }
   /** History is gone; it begins at `oldest`, where the server says so. Who stands further on goes on; else as `relist`. */
-  | { readonly next: "expired"; readonly oldest: string | undefined; readonly wait: "none" | "backoff" }
+  | { readonly next: "expired"; readonly oldest: ResourceVersion | undefined; readonly wait: "none" | "backoff" }
   /** The server's resourceVersions went back: list anew, whatever was received before. */
   | { readonly next: "rewind" }
   | { readonly next: "forbidden" }

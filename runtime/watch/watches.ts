@@ -1,7 +1,7 @@
+import { isNewer, isUpTo } from "../resource-version.ts";
 import type { Mover } from "./audience.ts";
 import { ListSlots } from "./list-slots.ts";
 import type { SourceStatus } from "./observer.ts";
-import { compareResourceVersions } from "./resource-version.ts";
 import { Source, type SourceContext, type Stream } from "./source.ts";
 import { type SourceSpec, sourceKey } from "./source-spec.ts";
 import type { Subscriber } from "./subscriber.ts";
@@ -78,10 +78,9 @@ export class Watches {
     for (const other of this.alike(spec)) {
       const [mine, others] = [source.streamsAt, other.streamsAt];
       if (other === source || mine === undefined || others === undefined) continue;
-      const order = compareResourceVersions(mine, others);
       // Positions without an order: each keeps its own stream.
-      if (order === undefined) continue;
-      const [behind, ahead] = order < 0 ? [source, other] : [other, source];
+      if (!isUpTo(mine, others) && !isUpTo(others, mine)) continue;
+      const [behind, ahead] = isNewer(others, mine) ? [source, other] : [other, source];
       for (const mover of ahead.moveOut()) behind.join(mover);
       this.drop(ahead);
       if (ahead === source) return;

@@ -4,6 +4,7 @@ import { carryOver } from "../../runtime/checkpoint/carry-over.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { pause, systemClock } from "../../runtime/clock.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { folderOf } from "../tools/folder.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
@@ -17,7 +18,14 @@ test("positions of many objects are carried over with the event loop turning, so
     known: Array.from({ length: count }, (_, index) => ({
       view: id,
       key: `team/object-${index}`,
-      state: { uid: "u", resourceVersion: String(index), hash: "", deleted: false, matched: true, body },
+      state: {
+        uid: "u",
+        resourceVersion: resourceVersion(String(index)),
+        hash: "",
+        deleted: false,
+        matched: true,
+        body,
+      },
     })),
   });
   const to = new MemoryStore();

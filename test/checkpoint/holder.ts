@@ -1,10 +1,18 @@
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 
 // Holds the store of the folder in argv until it is killed.
 const store = new SqliteStore({ folder: process.argv[2] ?? "" });
 const { id } = await store.openView("copy", "settings", "/ConfigMap");
-const cursor = { view: id, namespace: "", selection: "s1", lowWaterMark: "41", epoch: 0, initial: true };
+const cursor = {
+  view: id,
+  namespace: "",
+  selection: "s1",
+  lowWaterMark: resourceVersion("41"),
+  epoch: 0,
+  initial: true,
+};
 await store.commit({ ...emptyBatch, cursors: [cursor] });
 process.stdout.write("held\n");
 setInterval(() => {}, 60_000);

@@ -16,6 +16,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { spilledEvent, storeContract } from "./store-contract.ts";
 
 function folder(): string {
@@ -133,7 +134,11 @@ describe("the store in SQLite", () => {
     const sizes: number[] = [];
     for (const lowWaterMark of ["10", "20", "30"]) {
       const spill = [spilledEvent(id, Number(lowWaterMark))];
-      await store.commit({ ...emptyBatch, cursors: [{ ...cursor, lowWaterMark }], spill });
+      await store.commit({
+        ...emptyBatch,
+        cursors: [{ ...cursor, lowWaterMark: resourceVersion(lowWaterMark) }],
+        spill,
+      });
       sizes.push(statSync(wal).size);
     }
     const [, second = 0, third = 0] = sizes;

@@ -9,6 +9,7 @@ import {
 } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import type { CheckpointStore, PreviousEnd } from "../../runtime/checkpoint/store.ts";
+import { resourceVersion, resourceVersionIn } from "../../runtime/resource-version.ts";
 
 /** A place where a store can be opened, closed and opened again. */
 export interface StorePlace {
@@ -25,7 +26,7 @@ const cursor = (view: number, lowWaterMark: string | undefined): Cursor => ({
   view,
   namespace: "team-a",
   selection: "s1",
-  lowWaterMark,
+  lowWaterMark: resourceVersionIn(lowWaterMark),
   epoch: 2,
   initial: true,
 });
@@ -37,11 +38,11 @@ export const spilledEvent = (view: number, sequence: number, over: Partial<Spill
   namespace: "team-a",
   name: "web",
   uid: "u1",
-  resourceVersion: String(100 + sequence),
+  resourceVersion: resourceVersion(String(100 + sequence)),
   type: "Modified",
   id: `u1/${100 + sequence}/Modified`,
   flags: { synthetic: true, gap: { from: null, to: "90" } },
-  deletedBy: "77",
+  deletedBy: resourceVersion("77"),
   body: Buffer.from(`{"n":${sequence}}`),
   oldBody: undefined,
   receivedAt: 1_700_000_000_000,
@@ -68,9 +69,9 @@ export const letter = (view: number): NewDeadLetter => {
   };
 };
 
-const state = (resourceVersion: string, body?: string) => ({
+const state = (version: string, body?: string) => ({
   uid: "u1",
-  resourceVersion,
+  resourceVersion: resourceVersion(version),
   hash: "h",
   deleted: false,
   matched: true,
@@ -101,7 +102,14 @@ export function storeContract(place: () => Promise<StorePlace>): void {
         {
           id: 3,
           started: [
-            { view: id, key: "team-a/web", id: "u1/6/Modified", resourceVersion: "6", type: "Modified", attempt: 2 },
+            {
+              view: id,
+              key: "team-a/web",
+              id: "u1/6/Modified",
+              resourceVersion: resourceVersion("6"),
+              type: "Modified",
+              attempt: 2,
+            },
           ],
         },
       ],
@@ -134,7 +142,11 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { known: [{ view: id, key: "a/x", state: state("5", "old") }] });
     await commit(store, { known: [{ view: id, key: "a/x", state: { ...state("6"), deleted: true, matched: false } }] });
-    expect((await knownOf(store, id))["a/x"]).toMatchObject({ resourceVersion: "6", deleted: true, matched: false });
+    expect((await knownOf(store, id))["a/x"]).toMatchObject({
+      resourceVersion: resourceVersion("6"),
+      deleted: true,
+      matched: false,
+    });
     expect(await store.body(id, "a/x")).toBeUndefined();
     await commit(store, { known: [{ view: id, key: "a/x", state: undefined }] });
     expect(await knownOf(store, id)).toEqual({});
@@ -190,7 +202,13 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const store = await (await place()).open();
     const stays = await store.openView("other", "settings", "/ConfigMap");
     const goes = await store.openView("copy", "settings", "/ConfigMap");
-    const started = (view: number) => ({ view, key: "a/x", id: "u1/6/Added", resourceVersion: "6", attempt: 1 });
+    const started = (view: number) => ({
+      view,
+      key: "a/x",
+      id: "u1/6/Added",
+      resourceVersion: resourceVersion("6"),
+      attempt: 1,
+    });
     const row = (id: number, ...views: number[]) => ({
       id,
       started: views.map((view) => ({ ...started(view), type: "Added" as const })),

@@ -7,6 +7,7 @@ import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { leaveAddress } from "../../runtime/observe/address-file.ts";
 import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import { keepToken } from "../../runtime/observe/token-file.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { folderOf } from "../tools/folder.ts";
 import { type Result, watchfire } from "./run.ts";
 
@@ -17,13 +18,13 @@ const letter = (view: number, name: string): NewDeadLetter => ({
   namespace: "default",
   name: "ada",
   uid: "u",
-  resourceVersion: "12",
+  resourceVersion: resourceVersion("12"),
   type: "Added",
   id: "u/12/Added",
   flags: {},
   body: Buffer.from("{}"),
   oldBody: undefined,
-  deletedBy: "",
+  deletedBy: resourceVersion(""),
   receivedAt: 0,
   apiVersion: "v1",
   kind: "ConfigMap",

@@ -4,6 +4,7 @@ import { KubernetesStore, type KubernetesStoreOptions } from "../../runtime/chec
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { letter, spilledEvent, storeContract } from "../checkpoint/store-contract.ts";
 import { ImpatientClock } from "../tools/impatient-clock.ts";
 import { RecordingTransport } from "../tools/recording-transport.ts";
@@ -67,7 +68,7 @@ const known = (view: number, count: number, from = 0) =>
     key: `team/object-${from + index}`,
     state: {
       uid: crypto.randomUUID(),
-      resourceVersion: String(1_000_000 + index),
+      resourceVersion: resourceVersion(String(1_000_000 + index)),
       hash: "",
       deleted: false,
       matched: true,
@@ -226,7 +227,7 @@ describe("the store in Secrets", () => {
         known: Array.from({ length: count }, (_, index) => ({
           view,
           key: `a/${index}`,
-          state: { uid: "u", resourceVersion: "5", hash: "", deleted: false, matched: true, body },
+          state: { uid: "u", resourceVersion: resourceVersion("5"), hash: "", deleted: false, matched: true, body },
         })),
       });
     const gone = await store.openView("copy", "settings", "/ConfigMap");
@@ -256,7 +257,7 @@ const cursor = (view: number, lowWaterMark: string) => ({
   view,
   namespace: "",
   selection: "",
-  lowWaterMark,
+  lowWaterMark: resourceVersion(lowWaterMark),
   epoch: 0,
   initial: false,
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Subscription } from "../../runtime/dispatch/subscription.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, Harness, manifest, quiet } from "./harness.ts";
 
 /** A source that functions share: it waits for whoever asks it to. Gives for how many milliseconds the last one did. */
@@ -19,7 +20,7 @@ async function withSlow() {
   const it = await (await Harness.open()).listed();
   const slow = await it.dispatcher.function({ ...manifest(), name: "slow" }, { usesOldObject: false });
   const other = slow.subscription("settings", { selection: "all", namespace: "" });
-  other.list("initial", undefined).end("1");
+  other.list("initial", undefined).end(resourceVersion("1"));
   return { it, slow, other };
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Batch } from "../../runtime/checkpoint/batch.ts";
 import { type MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { Outcome } from "../../runtime/dispatch/delivery.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, Harness, manifest, quiet } from "./harness.ts";
 
 /** A store whose process is killed at one of its commits: just before it reaches the disk, or just after. */
@@ -61,7 +62,7 @@ describe("a process that is killed", () => {
     const life = async (store: DyingStore) => {
       const it = await liveOn(store, store.disk);
       await it.list(20, items, "initial");
-      it.subscription.bookmark("21");
+      it.subscription.bookmark(resourceVersion("21"));
       await quiet(it.runner);
       await it.clock.advance(1_000);
       return it;
@@ -98,7 +99,7 @@ describe("a process that is killed", () => {
     const replay = (it: Harness) => {
       const from = Number(it.subscription.resumeFrom ?? 0);
       for (const each of history) if (Number(each.meta.resourceVersion) > from) it.subscription.change(each);
-      it.subscription.bookmark("20");
+      it.subscription.bookmark(resourceVersion("20"));
     };
     const life = async (store: DyingStore) => {
       const it = await liveOn(store, store.disk);

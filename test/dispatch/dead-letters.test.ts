@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, failure, Harness, type HarnessOptions, manifest, quiet, trigger } from "./harness.ts";
 
 const oneAttempt = manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 1 } });
@@ -25,7 +26,7 @@ describe("a dead letter", () => {
     const letters = new DeadLetters(it.store, it.dispatcher);
     await expect(letters.replay(["1"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_LETTER_HOMELESS" });
     expect(await letters.list()).toHaveLength(1);
-    subscription.list("initial", undefined).end("20");
+    subscription.list("initial", undefined).end(resourceVersion("20"));
     subscription.change(change("Added", "b", 21));
     await quiet(it.runner);
     expect(it.runner.told).toEqual(["Added a@11", "Added b@21"]);

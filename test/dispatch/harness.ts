@@ -7,6 +7,7 @@ import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/observe
 import type { Subscription } from "../../runtime/dispatch/subscription.ts";
 import type { WatchfireError } from "../../runtime/errors.ts";
 import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import type { ListReason } from "../../runtime/watch/subscriber.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
@@ -110,7 +111,7 @@ export function change(
   over: { uid?: string; spec?: unknown; namespace?: string } = {},
 ): Change {
   const { uid = `uid-${name}`, spec = { rv }, namespace = "team-a" } = over;
-  const meta = { namespace, name, uid, resourceVersion: String(rv) };
+  const meta = { namespace, name, uid, resourceVersion: resourceVersion(String(rv)) };
   const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: meta, spec }));
   return { type, meta, body, receivedAt: 0 };
 }
@@ -172,10 +173,10 @@ export class Harness {
   }
 
   /** Gives the subscription a complete list. */
-  async list(resourceVersion: number, changes: readonly Change[], reason: ListReason = "relist") {
+  async list(at: number, changes: readonly Change[], reason: ListReason = "relist") {
     const receiver = this.subscription.list(reason, undefined);
     for (const item of changes) receiver.item(item);
-    const verdict = receiver.end(String(resourceVersion));
+    const verdict = receiver.end(resourceVersion(String(at)));
     await settle();
     return verdict;
   }

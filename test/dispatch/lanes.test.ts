@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, failure, Harness, manifest, quiet, trigger } from "./harness.ts";
 
 const open = async (policy: Parameters<typeof manifest>[0] = {}) => {
@@ -34,7 +35,7 @@ describe("lanes", () => {
     const { subscription, runner, function: loaded } = await Harness.open({ manifest: manifest({}, triggers) });
     runner.answer = () => undefined;
     const other = loaded.subscription("other", { selection: "all", namespace: "" });
-    for (const it of [subscription, other]) it.list("initial", undefined).end("1");
+    for (const it of [subscription, other]) it.list("initial", undefined).end(resourceVersion("1"));
     subscription.change(change("Added", "a", 11));
     other.change(change("Added", "a", 11));
     await quiet(runner);
@@ -48,7 +49,7 @@ describe("lanes", () => {
     runner.answer = () => undefined;
     const list = subscription.list("initial", undefined);
     for (const name of ["x", "y", "z"]) list.item(change("Added", name, 5));
-    list.end("9");
+    list.end(resourceVersion("9"));
     subscription.change(change("Added", "live", 11));
     subscription.change(change("Modified", "z", 12));
     await quiet(runner);

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WatchfireError } from "../../runtime/errors.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { change, done, Harness, manifest, quiet, trigger } from "./harness.ts";
 
@@ -16,7 +17,7 @@ describe("a first list", () => {
     expect(it.runner.deliveries[0]?.flags).toEqual({ initial: true });
     expect([it.subscription.lowWaterMark, it.function.status().ready]).toEqual([undefined, false]);
     receiver.item(change("Added", "b", 3));
-    receiver.end("9");
+    receiver.end(resourceVersion("9"));
     await quiet(it.runner);
     expect(it.runner.told).toEqual(["Added a@5", "Added b@3"]);
     expect(it.subscription.lowWaterMark).toBe("9");
@@ -29,7 +30,7 @@ describe("a first list", () => {
     receiver.item(change("Added", "a", 5));
     await quiet(it.runner);
     expect([it.subscription.lowWaterMark, it.disk.spill.size]).toEqual([undefined, 0]);
-    receiver.end("9");
+    receiver.end(resourceVersion("9"));
     await quiet(it.runner);
     expect([it.subscription.lowWaterMark, it.disk.spill.size]).toEqual(["9", 1]);
     await it.runner.end("a");
@@ -86,7 +87,7 @@ describe("a first list", () => {
     for (const item of many(300, 5)) receiver.item(item);
     await it.clock.advance(1000);
     expect([...it.disk.views.values()][0]?.known.size).toBe(300);
-    receiver.end("400");
+    receiver.end(resourceVersion("400"));
     await quiet(it.runner);
     expect(it.runner.told).toEqual([]);
     expect(it.subscription.lowWaterMark).toBe("400");
@@ -115,12 +116,12 @@ describe("a list after a gap", () => {
     const it = await Harness.open({ manifest: manifest({ concurrency: 1 }) });
     await it.list(9, [change("Added", "a", 5), change("Added", "b", 6)], "initial");
     await quiet(it.runner);
-    const receiver = it.subscription.list("relist", "9");
+    const receiver = it.subscription.list("relist", resourceVersion("9"));
     receiver.item(change("Added", "c", 15));
     receiver.item(change("Added", "b", 12));
     await quiet(it.runner);
     expect(it.runner.told).toHaveLength(2);
-    receiver.end("20");
+    receiver.end(resourceVersion("20"));
     await quiet(it.runner);
     expect(it.runner.told.slice(2)).toEqual(["Deleted a@5", "Modified b@12", "Added c@15"]);
   });
@@ -129,11 +130,11 @@ describe("a list after a gap", () => {
     const it = await Harness.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
     it.runner.answer = () => undefined;
     await it.list(1, [], "initial");
-    const receiver = it.subscription.list("relist", "1");
+    const receiver = it.subscription.list("relist", resourceVersion("1"));
     for (const item of many(1000, 10)) receiver.item(item);
-    expect(receiver.end("2000")).toBe("counted");
+    expect(receiver.end(resourceVersion("2000"))).toBe("counted");
     it.subscription.change(change("Modified", "n1", 2001));
-    it.subscription.bookmark("2002");
+    it.subscription.bookmark(resourceVersion("2002"));
     const taken = [accepted(it)];
     while (it.subscription.congested && taken.length < 1000) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -153,12 +154,12 @@ describe("a list after a gap", () => {
   it("that follows at once finds the one before told to its end", async () => {
     const it = await Harness.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
     await it.list(1, [], "initial");
-    const first = it.subscription.list("relist", "1");
+    const first = it.subscription.list("relist", resourceVersion("1"));
     for (const item of many(100, 10)) first.item(item);
-    first.end("200");
-    const second = it.subscription.list("relist", "200");
+    first.end(resourceVersion("200"));
+    const second = it.subscription.list("relist", resourceVersion("200"));
     for (const item of many(100, 10)) second.item(item);
-    second.end("300");
+    second.end(resourceVersion("300"));
     while (it.subscription.congested) await settle();
     await quiet(it.runner);
     expect(it.runner.told).toHaveLength(100);

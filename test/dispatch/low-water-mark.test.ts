@@ -1,9 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LowWaterMark, type MarkEntry } from "../../runtime/dispatch/low-water-mark.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 
-const event = (rv: number): MarkEntry => ({ resourceVersion: String(rv), outstanding: 1, firm: false });
-const bookmark = (rv: number): MarkEntry => ({ resourceVersion: String(rv), outstanding: 0, firm: true });
+const event = (rv: number): MarkEntry => ({
+  resourceVersion: resourceVersion(String(rv)),
+  outstanding: 1,
+  firm: false,
+});
+const bookmark = (rv: number): MarkEntry => ({
+  resourceVersion: resourceVersion(String(rv)),
+  outstanding: 0,
+  firm: true,
+});
 
 describe("the low-water mark", () => {
   it("is below every unfinished entry, never goes back, and reaches the last bookmark when all is done", () => {
@@ -14,7 +23,7 @@ describe("the low-water mark", () => {
     const plan = fc.array(step, { maxLength: 40 });
     fc.assert(
       fc.property(plan, fc.infiniteStream(fc.nat()), fc.constantFrom(2, 1_000), (steps, picks, room) => {
-        const mark = new LowWaterMark("5", room);
+        const mark = new LowWaterMark(resourceVersion("5"), room);
         const open: MarkEntry[] = [];
         let rv = 9;
         let last = 5;
@@ -31,7 +40,7 @@ describe("the low-water mark", () => {
         for (const { step, kind } of steps) {
           if (kind === "again") {
             // What a restart reads again of before the mark is done already.
-            mark.push({ resourceVersion: String(1 + (step % rv)), outstanding: 0, firm: false });
+            mark.push({ resourceVersion: resourceVersion(String(1 + (step % rv))), outstanding: 0, firm: false });
             check();
             continue;
           }
@@ -52,7 +61,7 @@ describe("the low-water mark", () => {
   });
 
   it("holds little of what was done behind one that is not, and forgets none of what is not done", () => {
-    const mark = new LowWaterMark("5");
+    const mark = new LowWaterMark(resourceVersion("5"));
     const stuck = event(10);
     mark.push(stuck);
     const later: MarkEntry[] = [];
@@ -77,7 +86,7 @@ describe("the low-water mark", () => {
   });
 
   it("passes a resourceVersion that two objects share only when something newer followed", () => {
-    const mark = new LowWaterMark("5");
+    const mark = new LowWaterMark(resourceVersion("5"));
     const [first, second, third] = [event(9), event(9), event(10)];
     mark.push(first);
     mark.settle(first);
@@ -91,8 +100,8 @@ describe("the low-water mark", () => {
   });
 
   it("waits at the end of a list until all that the list brought is terminal, then moves in one step", () => {
-    const mark = new LowWaterMark("5");
-    const list: MarkEntry = { resourceVersion: "30", outstanding: 2, firm: true };
+    const mark = new LowWaterMark(resourceVersion("5"));
+    const list: MarkEntry = { resourceVersion: resourceVersion("30"), outstanding: 2, firm: true };
     const live = event(31);
     mark.push(list);
     mark.push(live);
@@ -104,7 +113,7 @@ describe("the low-water mark", () => {
   });
 
   it("goes back only when resourceVersions did", () => {
-    const mark = new LowWaterMark("500");
+    const mark = new LowWaterMark(resourceVersion("500"));
     mark.push(bookmark(400));
     expect(mark.value).toBe("500");
     mark.push({ ...bookmark(300), rewinds: true });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, Harness, type HarnessOptions, manifest, quiet, trigger } from "./harness.ts";
 
 const three = [change("Added", "a", 11), change("Added", "b", 12), change("Added", "c", 13)];
@@ -31,7 +32,7 @@ describe("after a power loss", () => {
 
   it("flags what comes until something newer than the server had at the start, and no more", async () => {
     const it = await restored();
-    it.subscription.serverIsAt("12");
+    it.subscription.serverIsAt(resourceVersion("12"));
     for (const each of three) it.subscription.change(each);
     await quiet(it.runner);
     expect(it.runner.told).toEqual(["Added a@11 !", "Added b@12 !", "Added c@13"]);
@@ -39,12 +40,12 @@ describe("after a power loss", () => {
 
   it("a bookmark and a list of a server that lags behind that end no doubt", async () => {
     const it = await restored();
-    it.subscription.serverIsAt("12");
-    it.subscription.bookmark("10");
+    it.subscription.serverIsAt(resourceVersion("12"));
+    it.subscription.bookmark(resourceVersion("10"));
     it.subscription.change(change("Added", "a", 11));
     await it.list(11, [change("Added", "a", 11)]);
     it.subscription.change(change("Added", "b", 12));
-    it.subscription.bookmark("12");
+    it.subscription.bookmark(resourceVersion("12"));
     it.subscription.change(change("Added", "c", 13));
     await quiet(it.runner);
     expect(it.runner.told).toEqual(["Added a@11 !", "Added b@12 !", "Added c@13"]);
@@ -52,11 +53,11 @@ describe("after a power loss", () => {
 
   it("what was received flagged and not handled is flagged after a drain, too", async () => {
     const it = await restored(one);
-    it.subscription.serverIsAt("12");
+    it.subscription.serverIsAt(resourceVersion("12"));
     for (const each of three) it.subscription.change(each);
     await quiet(it.runner);
     const next = await drained(it, one);
-    next.subscription.serverIsAt("13");
+    next.subscription.serverIsAt(resourceVersion("13"));
     for (const each of three) next.subscription.change(each);
     await quiet(next.runner);
     expect(next.runner.told.slice(0, 2)).toEqual(["Added a@11 !", "Added b@12 !"]);
@@ -65,7 +66,7 @@ describe("after a power loss", () => {
 
   it("a drain that left nothing flagged behind is a clean end", async () => {
     const it = await restored(one);
-    it.subscription.serverIsAt("11");
+    it.subscription.serverIsAt(resourceVersion("11"));
     for (const each of three) it.subscription.change(each);
     await quiet(it.runner);
     await it.runner.end("a");
@@ -77,7 +78,7 @@ describe("after a power loss", () => {
 
   it("a kill before all of it was told again leaves it flagged", async () => {
     const it = await restored(one);
-    it.subscription.serverIsAt("12");
+    it.subscription.serverIsAt(resourceVersion("12"));
     for (const each of three.slice(0, 2)) it.subscription.change(each);
     await quiet(it.runner);
     const next = await it.restart(one);
@@ -101,7 +102,7 @@ describe("after a power loss", () => {
     for (const event of [waiting(1, "a"), waiting(2, "b")]) first.disk.spill.set(`copy/${event.sequence}`, event);
     first.runner.answer = () => undefined;
     const second = await powerLoss(first, one);
-    second.subscription.bookmark("20");
+    second.subscription.bookmark(resourceVersion("20"));
     await quiet(second.runner);
     const third = await drained(second, one);
     await quiet(third.runner);
@@ -119,7 +120,7 @@ describe("after a power loss", () => {
     const narrow = { manifest: manifest({ concurrency: 1 }, [trigger({ namespaces: names })]), namespace: "team-a" };
     const second = await powerLoss(first, narrow);
     await second.list(20, [change("Added", "a", 7)]);
-    second.subscription.serverIsAt("20");
+    second.subscription.serverIsAt(resourceVersion("20"));
     second.subscription.change(change("Modified", "a", 21));
     const third = await drained(second, narrow);
     await quiet(third.runner);
@@ -133,11 +134,11 @@ describe("after a power loss", () => {
     const first = await (await Harness.open(both)).listed();
     first.function.retain("chosen", []);
     const second = await powerLoss(first, both);
-    second.subscription.bookmark("20");
+    second.subscription.bookmark(resourceVersion("20"));
     expect(await second.drain()).toBe(false);
     const third = await powerLoss(second, both);
     third.function.retain("chosen", []);
-    third.subscription.bookmark("20");
+    third.subscription.bookmark(resourceVersion("20"));
     expect(await third.drain()).toBe(true);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { settle } from "../virtual-clock.ts";
 import { change, done, failure, Harness, manifest, quiet, trigger } from "./harness.ts";
 
@@ -86,7 +87,7 @@ describe("a function that is loaded again while the runtime runs", () => {
     const drained = it.dispatcher.drain(1_000);
     const late = await it.dispatcher.function({ ...manifest(), name: "late" }, { usesOldObject: false });
     const subscription = late.subscription("settings", { selection: "all", namespace: "" });
-    subscription.list("initial", undefined).end("20");
+    subscription.list("initial", undefined).end(resourceVersion("20"));
     subscription.change(change("Added", "b", 21));
     await quiet(it.runner);
     await it.runner.end("a");
@@ -104,7 +105,7 @@ describe("a namespace that leaves the scope and comes back", () => {
       it.function.retain("settings", ["team-a", "team-b"]);
       const list = joined.list("initial", undefined);
       list.item(b);
-      list.end(String(rv));
+      list.end(resourceVersion(String(rv)));
       await quiet(it.runner);
       // Once for the namespace that leaves, once more for another that does.
       for (const _ of [1, 2]) {
@@ -174,8 +175,8 @@ describe("a namespace that leaves the scope", () => {
     it.function.retain("settings", []);
     await quiet(it.runner);
     const back = it.function.subscription("settings", { selection: "all", namespace: "team-b" });
-    back.list("initial", undefined).end("20");
-    back.bookmark("21");
+    back.list("initial", undefined).end(resourceVersion("20"));
+    back.bookmark(resourceVersion("21"));
     await it.clock.advance(1_000);
     const next = await it.restart(inTeamB);
     it.runner.answer = () => done;
@@ -197,7 +198,7 @@ describe("a scope that is widened and narrowed again", () => {
     await one.list(20, [change("Added", "a", 5)]);
     const between = [change("Added", "x", 21), change("Deleted", "x", 22)];
     for (const it of between) one.subscription.change(it);
-    one.subscription.bookmark("23");
+    one.subscription.bookmark(resourceVersion("23"));
     await quiet(one.runner);
     await one.clock.advance(1_000);
     const again = await one.restart();
@@ -216,7 +217,7 @@ describe("a scope that is widened and narrowed again", () => {
     const all = await one.restart();
     await all.list(20, [change("Added", "a", 5)]);
     for (const it of [change("Added", "x", 21), change("Deleted", "x", 22)]) all.subscription.change(it);
-    all.subscription.bookmark("23");
+    all.subscription.bookmark(resourceVersion("23"));
     await quiet(all.runner);
     await all.clock.advance(1_000);
     const again = await all.restart({ manifest: manifest({}, inTeamA), namespace: "team-a" });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, failure, Harness, manifest, quiet, trigger } from "./harness.ts";
 
 describe("a restart", () => {
@@ -31,7 +32,7 @@ describe("a restart", () => {
   it("after a drain resumes where it was, without a list and without a delivery", async () => {
     const first = await (await Harness.open()).listed();
     for (let rv = 11; rv < 20; rv++) first.subscription.change(change("Added", `n${rv}`, rv));
-    first.subscription.bookmark("25");
+    first.subscription.bookmark(resourceVersion("25"));
     await quiet(first.runner);
     expect(await first.drain()).toBe(true);
     const second = await first.restart();
@@ -133,7 +134,7 @@ describe("a restart", () => {
     first.disk.end = "power-loss";
     const second = await Harness.open({ clock: first.clock, runner: first.runner, disk: first.disk });
     second.subscription.change(change("Added", "a", 11));
-    second.subscription.bookmark("12");
+    second.subscription.bookmark(resourceVersion("12"));
     second.subscription.change(change("Added", "b", 13));
     await quiet(second.runner);
     expect(second.runner.told).toEqual(["Added a@11 !", "Added b@13"]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { Audience } from "../../runtime/watch/audience.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { change, done, Harness, quiet } from "./harness.ts";
@@ -7,7 +8,7 @@ import { change, done, Harness, quiet } from "./harness.ts";
 async function knowing(): Promise<Harness> {
   const it = await Harness.open();
   await it.list(9, [change("Added", "a", 5)], "initial");
-  it.subscription.bookmark("9");
+  it.subscription.bookmark(resourceVersion("9"));
   await quiet(it.runner);
   await it.clock.advance(1_000);
   return it;
@@ -106,7 +107,7 @@ describe("after the cluster was restored from a backup", () => {
     const knows = Object.assign(new RecordingSubscriber(undefined, "knows"), { newestKnown: "5" });
     const begins = new RecordingSubscriber(undefined, "begins");
     for (const subscriber of [knows, begins]) audience.join({ subscriber, at: undefined }, undefined);
-    audience.list("rv-rewind", undefined).end("4");
+    audience.list("rv-rewind", undefined).end(resourceVersion("4"));
     expect([knows.log[0], begins.log[0]]).toEqual(["list rv-rewind from nowhere", "list initial from nowhere"]);
   });
 });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, Harness, manifest, quiet } from "./harness.ts";
 
 const events = 100_000;
@@ -23,7 +24,7 @@ it("100,000 events while one handler hangs for ten minutes: the other function g
   const { runner, clock, dispatcher } = quick;
   const slow = await dispatcher.function({ ...manifest(), name: "slow" }, { usesOldObject: false });
   const subscription = slow.subscription("settings", { selection: "all", namespace: "" });
-  subscription.list("initial", undefined).end("1");
+  subscription.list("initial", undefined).end(resourceVersion("1"));
   // What each function was told last of an object, and whether it was ever told something older after it.
   const told = { copy: new Map<string, number>(), slow: new Map<string, number>() };
   const counts = { copy: 0, slow: 0, disordered: 0 };

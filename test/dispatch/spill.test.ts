@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, failure, Harness, manifest, quiet } from "./harness.ts";
 
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`);
@@ -16,7 +17,7 @@ describe("what does not fit in memory", () => {
     await it.runner.end("n0");
     const told = it.runner.deliveries.map((delivery) => delivery.object.name);
     expect(told).toEqual([...names(0, 2_500), "n0"]);
-    it.subscription.bookmark("9001");
+    it.subscription.bookmark(resourceVersion("9001"));
     await it.clock.advance(1_000);
     expect(it.disk.spill.size).toBe(0);
     expect((await it.store.views())[0]?.cursors[0]?.lowWaterMark).toBe("9001");
@@ -27,7 +28,7 @@ describe("what does not fit in memory", () => {
     it.runner.answer = (delivery) => (delivery.object.name === "stuck" ? undefined : done);
     it.subscription.change(change("Added", "stuck", 11));
     it.subscription.change(change("Modified", "stuck", 12));
-    it.subscription.bookmark("20");
+    it.subscription.bookmark(resourceVersion("20"));
     await it.clock.advance(50_000);
     expect(it.subscription.lowWaterMark).toBe("1");
     await it.clock.advance(20_000);
@@ -43,14 +44,14 @@ describe("what does not fit in memory", () => {
     const first = await (await Harness.open()).listed();
     const it = await first.restart();
     it.runner.answer = (delivery) => (delivery.object.name.startsWith("stuck") ? undefined : done);
-    it.subscription.serverIsAt("15");
+    it.subscription.serverIsAt(resourceVersion("15"));
     it.subscription.change(change("Added", "stuck", 11));
     it.subscription.change(change("Added", "quick", 12));
-    it.subscription.bookmark("20");
+    it.subscription.bookmark(resourceVersion("20"));
     await it.clock.advance(6_000);
     expect(it.subscription.lowWaterMark).toBe("20");
     it.subscription.change(change("Added", "stuck-since", 21));
-    it.subscription.bookmark("30");
+    it.subscription.bookmark(resourceVersion("30"));
     await it.clock.advance(6_000);
     expect(it.subscription.lowWaterMark).toBe("20");
     await it.clock.advance(60_000);
@@ -81,7 +82,7 @@ describe("an event that is given up", () => {
     it.runner.answer = (delivery) => (delivery.object.name === "poison" ? failure("bad") : done);
     it.subscription.change(change("Added", "poison", 11, { spec: "body" }));
     for (const [index, name] of names(0, 99).entries()) it.subscription.change(change("Added", name, 12 + index));
-    it.subscription.bookmark("500");
+    it.subscription.bookmark(resourceVersion("500"));
     await quiet(it.runner);
     await it.clock.advance(5_000);
     await quiet(it.runner);

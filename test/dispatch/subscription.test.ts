@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, Harness, manifest, quiet, trigger } from "./harness.ts";
 
 describe("a subscription", () => {
@@ -15,7 +16,7 @@ describe("a subscription", () => {
   it("emits nothing of a list that was not complete", async () => {
     const it = await Harness.open();
     await it.list(9, [change("Added", "a", 5), change("Added", "b", 6)]);
-    const half = it.subscription.list("relist", "9");
+    const half = it.subscription.list("relist", resourceVersion("9"));
     half.item(change("Added", "a", 12));
     half.abort();
     await quiet(it.runner);
@@ -66,7 +67,7 @@ describe("a subscription", () => {
     await it.runner.end("a");
     expect(it.runner.told.slice(1)).toEqual(["Deleted a@900", "Added a@50", "Modified a@52"]);
     it.subscription.change(change("Deleted", "a", 60, { uid: "another" }));
-    it.subscription.bookmark("70");
+    it.subscription.bookmark(resourceVersion("70"));
     await quiet(it.runner);
     await it.clock.advance(1_000);
     expect([it.runner.told.at(-1), it.subscription.lowWaterMark]).toEqual(["Deleted a@60", "70"]);
@@ -86,7 +87,7 @@ describe("a subscription", () => {
   it("of an API whose resourceVersions have no order drops only what is the same, and lists at every start", async () => {
     const it = await (await Harness.open()).listed();
     for (const rv of ["x-b", "x-a", "x-a"]) it.subscription.change(change("Modified", "a", rv));
-    it.subscription.bookmark("x-c");
+    it.subscription.bookmark(resourceVersion("x-c"));
     await quiet(it.runner);
     await it.clock.advance(1_000);
     expect(it.runner.deliveries.map((delivery) => delivery.resourceVersion)).toEqual(["x-b", "x-a"]);
@@ -116,7 +117,7 @@ describe("a subscription", () => {
     await it.clock.advance(1_000);
     commits = 0;
     for (let minute = 1; minute <= 10; minute++) {
-      it.subscription.bookmark(String(100 + minute));
+      it.subscription.bookmark(resourceVersion(String(100 + minute)));
       await it.clock.advance(60_000);
       expect((await it.store.views())[0]?.cursors[0]?.lowWaterMark).toBe(String(100 + minute));
     }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { Audience } from "../../runtime/watch/audience.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
@@ -214,8 +215,13 @@ test("once it is known how far the history reaches, a stream starts from its sma
 
 test("one that moves because its position is gone is served by no stream before it has its list", () => {
   const audience = new Audience();
-  expect(audience.join({ subscriber: new RecordingSubscriber("9"), at: "9", expired: true }, "5")).toBe(false);
-  expect(audience.start("5")).toEqual({ type: "list" });
+  expect(
+    audience.join(
+      { subscriber: new RecordingSubscriber("9"), at: resourceVersion("9"), expired: true },
+      resourceVersion("5"),
+    ),
+  ).toBe(false);
+  expect(audience.start(resourceVersion("5"))).toEqual({ type: "list" });
 });
 
 test("the first line of the others' stream shows that it was accepted, and whoever needs a list waits no longer", async () => {

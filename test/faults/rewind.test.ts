@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
@@ -167,7 +168,7 @@ test("a position in the server's future is found out even where another subscrib
 test("one without a position that knows of what lies in the server's future does not wait for it", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
-  const subscriber = Object.assign(new RecordingSubscriber(), { newestKnown: "900" });
+  const subscriber = Object.assign(new RecordingSubscriber(), { newestKnown: resourceVersion("900") });
   fixture.watches.subscribe(configMaps, subscriber);
   const ahead = await fixture.server.request(isWatchList);
   ahead.stream();

@@ -1,4 +1,5 @@
 import type { ChangeType } from "../../runtime/manifest/function.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import type { Dice } from "./random.ts";
 
@@ -61,7 +62,7 @@ export class BranchingHistory {
 
 /** The state as a watch or a list gives it. */
 export function changeOf({ rv, type, namespace, name, uid, a }: State): Change {
-  const meta = { namespace, name, uid, resourceVersion: String(rv) };
+  const meta = { namespace, name, uid, resourceVersion: resourceVersion(String(rv)) };
   const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: meta, spec: { a } }));
   return { type, meta, body, receivedAt: 0 };
 }

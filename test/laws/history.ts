@@ -1,4 +1,5 @@
 import type { ChangeType } from "../../runtime/manifest/function.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import type { Dice } from "./random.ts";
 
@@ -72,7 +73,7 @@ export class History {
 
 /** The revision as a watch gives it. */
 export function changeOf({ rv, type, name, uid, a, b }: Revision): Change {
-  const meta = { namespace, name, uid, resourceVersion: String(rv) };
+  const meta = { namespace, name, uid, resourceVersion: resourceVersion(String(rv)) };
   const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: meta, spec: { a, b } }));
   return { type, meta, body, receivedAt: 0 };
 }

@@ -1,4 +1,5 @@
-import { compareResourceVersions } from "../../runtime/watch/resource-version.ts";
+import { isNewer, resourceVersion, resourceVersionIn } from "../../runtime/resource-version.ts";
+
 import type { ListReason, Subscriber } from "../../runtime/watch/subscriber.ts";
 import { type BranchingHistory, changeOf, type State } from "./branching-history.ts";
 import type { Dice } from "./random.ts";
@@ -47,8 +48,8 @@ export class NamespaceSource {
     const { subscriber, history } = this;
     const { resumeFrom, newestKnown } = subscriber;
     const from = this.received ?? (resumeFrom === undefined ? undefined : Number(resumeFrom));
-    const newest = [this.received, resumeFrom, newestKnown].filter((it) => it !== undefined).map(String);
-    const ahead = newest.some((it) => (compareResourceVersions(it, String(history.now)) ?? 0) > 0);
+    const newest = [resourceVersionIn(this.received?.toString()), resumeFrom, newestKnown];
+    const ahead = newest.some((it) => it !== undefined && isNewer(it, resourceVersion(String(history.now))));
     if (from === undefined) this.list(ahead ? "rv-rewind" : "initial");
     else if (ahead) this.list("rv-rewind");
     else if (from < history.compacted) this.list("relist");
@@ -60,7 +61,7 @@ export class NamespaceSource {
 
   private list(reason: ListReason): void {
     const { history, subscriber, dice } = this;
-    const gapFrom = this.received === undefined ? subscriber.resumeFrom : String(this.received);
+    const gapFrom = this.received === undefined ? subscriber.resumeFrom : resourceVersion(String(this.received));
     const rewinds = reason === "rv-rewind" && (gapFrom ?? subscriber.newestKnown) !== undefined;
     const receiver = subscriber.list(gapFrom === undefined && !rewinds ? "initial" : reason, gapFrom);
     const items = [...history.here().values()].filter((it) => it.namespace === this.namespace);
@@ -73,7 +74,7 @@ export class NamespaceSource {
       receiver.abort();
       return;
     }
-    receiver.end(String(history.now));
+    receiver.end(resourceVersion(String(history.now)));
     this.noticed ||= rewinds;
     this.received = history.now;
   }
@@ -94,7 +95,7 @@ export class NamespaceSource {
   private bookmark(): void {
     const next = this.after(this.received ?? 0)[0];
     this.received = next ? next.rv - 1 : this.history.now;
-    this.subscriber.bookmark(String(this.received));
+    this.subscriber.bookmark(resourceVersion(String(this.received)));
   }
 
   private after(rv: number): State[] {

@@ -1,3 +1,4 @@
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Subscriber } from "../../runtime/watch/subscriber.ts";
 import { changeOf, type History } from "./history.ts";
 import type { Dice } from "./random.ts";
@@ -57,7 +58,7 @@ export class SimulatedSource {
 
   private list(lost: boolean): void {
     const { history, subscriber, dice } = this;
-    const gapFrom = this.received === undefined ? undefined : String(this.received);
+    const gapFrom = this.received === undefined ? undefined : resourceVersion(String(this.received));
     const receiver = subscriber.list(lost ? "relist" : "initial", gapFrom);
     const items = [...history.at(history.now).values()];
     if (dice.chance(0.2)) {
@@ -68,7 +69,7 @@ export class SimulatedSource {
       return;
     }
     for (const item of items) receiver.item(changeOf({ ...item, type: "Added" }));
-    receiver.end(String(history.now));
+    receiver.end(resourceVersion(String(history.now)));
     if (lost) this.gap();
     this.received = history.now;
     this.connected = true;
@@ -90,6 +91,6 @@ export class SimulatedSource {
   private bookmark(): void {
     const next = this.history.after(this.received ?? 0)[0];
     this.received = next ? next.rv - 1 : this.history.now;
-    this.subscriber.bookmark(String(this.received));
+    this.subscriber.bookmark(resourceVersion(String(this.received)));
   }
 }

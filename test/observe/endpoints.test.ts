@@ -4,6 +4,7 @@ import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 
 let store = new MemoryStore();
 
@@ -24,13 +25,13 @@ const letter: NewDeadLetter = {
   namespace: "default",
   name: "ada",
   uid: "u",
-  resourceVersion: "12",
+  resourceVersion: resourceVersion("12"),
   type: "Added",
   id: "u/12/Added",
   flags: {},
   body: Buffer.from('{"data":{"greeting":"hello"}}'),
   oldBody: undefined,
-  deletedBy: "",
+  deletedBy: resourceVersion(""),
   receivedAt: 0,
   apiVersion: "v1",
   kind: "ConfigMap",

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { createLog } from "../../runtime/observe/log.ts";
 import { notServedYet, sourceLog } from "../../runtime/observe/source-log.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { SourceState } from "../../runtime/watch/observer.ts";
 
 const spec = { apiVersion: "v1", kind: "ConfigMap" };
@@ -36,10 +37,23 @@ test("that resourceVersions went back is a warning, although the source goes on 
   const lines: Record<string, unknown>[] = [];
   const changed = sourceLog(createLog("info", { write: (line: string) => void lines.push(JSON.parse(line)) }));
   const message = "the server's resourceVersions went back";
-  changed(spec, { from: "watching", to: "listing", attempt: 0, cause: "rewind", message, resourceVersion: "900" });
+  changed(spec, {
+    from: "watching",
+    to: "listing",
+    attempt: 0,
+    cause: "rewind",
+    message,
+    resourceVersion: resourceVersion("900"),
+  });
   changed(spec, { from: "listing", to: "listing", attempt: 0 });
   expect(lines).toEqual([
-    expect.objectContaining({ level: "warn", cause: "rewind", message, resourceVersion: "900", msg: "source state" }),
+    expect.objectContaining({
+      level: "warn",
+      cause: "rewind",
+      message,
+      resourceVersion: resourceVersion("900"),
+      msg: "source state",
+    }),
   ]);
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { GapDiff, type KnownObject, MassDeletionGuard } from "../../runtime/watch/diff.ts";
 import { change } from "../dispatch/harness.ts";
 
@@ -13,7 +14,7 @@ const key = (name: string) => `team-a/${name}`;
 
 function diff(known: readonly Item[], listed: readonly Item[], mode: "newer" | "different" = "newer") {
   const before = new Map<string, KnownObject>(
-    known.map(({ name, uid, rv }) => [key(name), { uid, resourceVersion: String(rv) }]),
+    known.map(({ name, uid, rv }) => [key(name), { uid, resourceVersion: resourceVersion(String(rv)) }]),
   );
   const gap = new GapDiff((it) => before.get(it), mode);
   for (const { name, uid, rv } of listed) gap.item(change("Added", name, rv, { uid }));

@@ -1,3 +1,4 @@
+import { type ResourceVersion, resourceVersionIn } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../../runtime/watch/subscriber.ts";
 
@@ -6,7 +7,7 @@ export class RecordingSubscriber implements Subscriber {
   readonly id: string;
   readonly log: string[] = [];
   readonly changes: Change[] = [];
-  resumeFrom: string | undefined;
+  resumeFrom: ResourceVersion | undefined;
   congested: Promise<void> | undefined;
   /** What the next lists' ends give; then `counted`. */
   readonly outcomes: ("counted" | "held")[] = [];
@@ -14,7 +15,7 @@ export class RecordingSubscriber implements Subscriber {
 
   constructor(resumeFrom?: string, id = "recording") {
     this.id = id;
-    this.resumeFrom = resumeFrom;
+    this.resumeFrom = resourceVersionIn(resumeFrom);
   }
 
   change(change: Change): void {
@@ -23,12 +24,12 @@ export class RecordingSubscriber implements Subscriber {
     this.note(`${change.type} ${change.meta.name} ${change.meta.resourceVersion}`);
   }
 
-  bookmark(resourceVersion: string): void {
+  bookmark(resourceVersion: ResourceVersion): void {
     this.resumeFrom = resourceVersion;
     this.note(`bookmark ${resourceVersion}`);
   }
 
-  list(reason: ListReason, gapFrom: string | undefined): ListReceiver {
+  list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
     this.note(`list ${reason} from ${gapFrom ?? "nowhere"}`);
     return {
       item: (change) => {
