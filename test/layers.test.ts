@@ -14,6 +14,7 @@ const order = [
   "folder.ts",
   "resource-version.ts",
   "config.ts",
+  "resident-memory.ts",
   "manifest",
   "bundle",
   "kube",

@@ -5,8 +5,9 @@ import { checkExpression } from "../filter/check-expression.ts";
 import { readManifests } from "../manifest/read.ts";
 import type { ConfigMap } from "./config-map.ts";
 import type { IndexEntry } from "./deployed-index.ts";
+import type { FunctionParts } from "./function-parts.ts";
 import type { FunctionOffer, Origin, RejectedOffer } from "./function-source.ts";
-import { type FunctionParts, placeOf, sourceMapOf, unpackFunction } from "./packed-function.ts";
+import { placeOf, sourceMapOf, unpackFunction } from "./packed-function.ts";
 
 /**
  * What became of one entry of the index. `refused`: its content is what was deployed, but this runtime cannot run it;

@@ -1,28 +1,15 @@
-import { createHash } from "node:crypto";
-import { relative, resolve } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { Bundle } from "../bundle/bundle.ts";
 import { WatchfireError } from "../errors.ts";
 import type { AppliedObject } from "./api-objects.ts";
 import type { ConfigMap } from "./config-map.ts";
+import { type FunctionParts, hashOf, mapLimit, portableMap, scriptLimit } from "./function-parts.ts";
 import { configMapName, functionLabel, labelsOf } from "./names.ts";
 
 /** What the API server takes in one ConfigMap, all values together (`core.MaxSecretSize`, which holds for both). */
 const configMapLimit = 1024 * 1024;
 
-/** What may come out of a gzipped part: above what fits in as code, far below what would hurt the runtime. */
-const scriptLimit = 16 * 1024 * 1024;
-/** A map of a mebibyte gzipped is about 5 MiB; read, it takes several times as much memory. */
-const mapLimit = 8 * 1024 * 1024;
-
 const keys = { manifest: "function.yaml", script: "handler.js.gz", sourceMap: "handler.js.map.gz" } as const;
-
-/** What one function is made of; `sourceMap` is "" where it was left out. */
-export interface FunctionParts {
-  readonly manifest: string;
-  readonly script: string;
-  readonly sourceMap: string;
-}
 
 export interface PackedFunction {
   readonly name: string;
@@ -110,22 +97,9 @@ export function sourceMapOf({ binaryData }: Pick<ConfigMap, "binaryData">): () =
 /** How a ConfigMap is named in faults. */
 export const placeOf = (configMap: string): string => `configmap/${configMap}`;
 
-/** Each part with its length before it, so that none can pass for the end of another. */
-function hashOf({ manifest, script, sourceMap }: FunctionParts): string {
-  const hash = createHash("sha256");
-  for (const part of [manifest, script, sourceMap]) hash.update(`${Buffer.byteLength(part)}:`).update(part);
-  return hash.digest("hex");
-}
-
 function sizeOf({ manifest, script, sourceMap }: FunctionParts): number {
   const packed = (text: string) => (text === "" ? 0 : gzipSync(text, { level: 9 }).length);
   return Buffer.byteLength(manifest) + packed(script) + packed(sourceMap);
-}
-
-/** The map without the sources' text, which nothing reads and which is most of it, and without this machine's paths. */
-function portableMap(sourceMap: string, root: string): string {
-  const { sourcesContent: _, ...map } = JSON.parse(sourceMap) as { sources: string[]; sourcesContent?: unknown };
-  return JSON.stringify({ ...map, sources: map.sources.map((source) => relative(root, resolve(source))) });
 }
 
 function tooLarge(name: string, { script }: FunctionParts, bytes: number): WatchfireError {

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { type Clock, pause, type Timer } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
+import { MemoryWatch } from "../resident-memory.ts";
 import { memoryKills } from "./container-memory.ts";
 import { executorProgram, spawnExecutor } from "./executor-program.ts";
-import { MemoryWatch } from "./resident-memory.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./warden-frames.ts";
 import { encodeFrame, type Frame, FrameReader } from "./wire.ts";
 

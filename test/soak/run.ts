@@ -10,7 +10,7 @@ import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Outcome } from "../../runtime/dispatch/delivery.ts";
-import { residentBytes } from "../../runtime/sandbox/resident-memory.ts";
+import { residentBytes } from "../../runtime/resident-memory.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
 
 const { values } = parseArgs({
