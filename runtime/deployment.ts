@@ -18,7 +18,7 @@ import type { Watch } from "./watch/watches.ts";
 const envRetryMs = 10_000;
 
 export interface DeploymentParts
-  extends Pick<ActiveRooms, "dispatcher" | "watches" | "redactor" | "manifests" | "grants"> {
+  extends Pick<ActiveRooms, "dispatcher" | "watches" | "redactor" | "manifests" | "grants" | "own"> {
   readonly sandbox: Pick<ActiveRooms["sandbox"], "load" | "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
   readonly transport: KubeTransport;
@@ -201,12 +201,12 @@ export class Deployment {
 
   /** Undefined: it was stopped, or something newer was asked for, while it waited. */
   private async environment(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv | undefined> {
-    const { namespace, grants, accounts, transport: own } = this.parts;
-    const transport = accounts?.transport(this.name) ?? own;
+    const { namespace, grants, accounts, own } = this.parts;
+    const transport = accounts?.transport(this.name) ?? this.parts.transport;
     for (;;) {
       try {
         await grants?.assert(manifest, signal);
-        const env = await resolveEnv(manifest, { transport, namespace }, signal);
+        const env = await resolveEnv(manifest, { transport, namespace, own }, signal);
         return signal.aborted ? undefined : env;
       } catch (error) {
         if (signal.aborted) return undefined;
@@ -293,14 +293,8 @@ export class Deployment {
   }
 
   private enter(dispatch: FunctionDispatch, trigger: Trigger, namespace: string): void {
-    const { apiVersion, kind, labelSelector, fieldSelector } = trigger;
-    const spec: SourceSpec = {
-      apiVersion,
-      kind,
-      labelSelector,
-      fieldSelector,
-      ...(namespace === "" ? {} : { namespace }),
-    };
+    const { labelSelector, fieldSelector } = trigger;
+    const spec = this.specOf(trigger, namespace);
     const selection = JSON.stringify([labelSelector, fieldSelector]);
     const subscription = dispatch.subscription(trigger.name, { selection, namespace });
     const watch = this.parts.watches.subscribe(spec, subscription);
@@ -308,8 +302,16 @@ export class Deployment {
     this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch, caughtUp });
   }
 
+  /** Of Secrets: without the runtime's own, which hold the last bodies of other functions' objects. */
+  private specOf({ apiVersion, kind, labelSelector, fieldSelector: selected }: Trigger, namespace: string): SourceSpec {
+    const place = namespace === "" ? {} : { namespace };
+    const isSecret = apiVersion === "v1" && kind === "Secret";
+    const hiding = isSecret && this.parts.own.hiding({ group: "", resource: "secrets", ...place });
+    return { apiVersion, kind, labelSelector, fieldSelector: [hiding, selected].filter(Boolean).join(","), ...place };
+  }
+
   private async leave(trigger: Trigger, namespace: string): Promise<void> {
-    const key = sourceKey({ ...trigger, namespace });
+    const key = sourceKey(this.specOf(trigger, namespace));
     const left = this.places.filter((place) => place.trigger === trigger.name && place.key === key);
     this.places = this.places.filter((place) => !left.includes(place));
     await Promise.all(left.map(({ watch }) => watch.close()));

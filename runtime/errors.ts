@@ -234,6 +234,10 @@ export const errorCodes = {
     "a handler's fetch may not come to the runtime's own endpoints, whatever its manifest declares",
     "look at /status and /metrics from outside; no handler may read, replay or drop dead letters",
   ),
+  WF_ACCESS_OWN_OBJECT: user(
+    "a function may neither write what is the runtime's own nor read its Secrets, whatever its manifest grants",
+    "give the object another name or namespace; runtime/docs/reserved.md says which names and labels are reserved",
+  ),
   WF_ACCESS_ENV: user(
     "a value of a function's environment cannot be read",
     "create the Secret or ConfigMap in the runtime's namespace, or mark the reference `optional: true`",

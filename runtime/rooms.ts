@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { Access } from "./access/access.ts";
 import { runtimeAccount } from "./access/account.ts";
 import type { FunctionAccounts } from "./access/function-accounts.ts";
+import { OwnObjects } from "./access/own-objects.ts";
 import { Redactor } from "./access/redactor.ts";
 import { DeadLetters } from "./checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "./checkpoint/store.ts";
@@ -43,6 +44,8 @@ export interface RuntimeOptions {
   readonly accounts?: FunctionAccounts;
   /** The runtime's ServiceAccount. Default `watchfire`. */
   readonly account?: string;
+  /** More objects of that namespace that no function may write, or read where they are Secrets. */
+  readonly reserved?: readonly string[] | undefined;
   /** Take up, beside the folder's, what `watchfire deploy` wrote into the runtime's namespace. Default false. */
   readonly deployed?: boolean;
   /** Run for the Lease that `account` names, and do nothing before it is held. Default: nobody else is there. */
@@ -82,6 +85,8 @@ export interface Rooms {
   /** The manifests that calls are checked against; kept in step with the code that runs. */
   readonly manifests: Map<string, FunctionManifest>;
   readonly access: Access;
+  /** What is the runtime's own, and no function's. */
+  readonly own: OwnObjects;
   /** Told when the API server refuses a function's call, once there is somebody to hear it. */
   readonly refusals: { heardBy?: (functionName: string) => void };
   /** Where the endpoints listen, once they do. */
@@ -114,9 +119,12 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
   const refusals: Rooms["refusals"] = {};
   const endpoints: Rooms["endpoints"] = {};
   const elector = options.election && makeElector(options, options.election);
+  const { namespace, account = runtimeAccount, election, reserved } = options;
+  const own = new OwnObjects({ namespace, account, pod: election?.pod, reserved });
   const access = new Access({
     transport,
     discovery,
+    own,
     functions: manifests,
     clock,
     random,
@@ -150,6 +158,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     discovery,
     manifests,
     access,
+    own,
     refusals,
     endpoints,
     watchGrants: new WatchGrants({ transport, watches, clock }),

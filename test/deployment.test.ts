@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Bundle } from "../runtime/bundle/bundle.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { Deployment, type DeploymentParts } from "../runtime/deployment.ts";
-import { manifestOf } from "./access/api-server.ts";
+import { manifestOf, ownObjects } from "./access/api-server.ts";
 import { until } from "./tools/until.ts";
 
 const bundle = (hash: string) => ({ script: "", sourceMap: "", inputs: [], usesOldObject: false, hash }) as Bundle;
@@ -30,6 +30,7 @@ function stage() {
     metrics: { user: { forget: () => {} } },
     manifests: new Map(),
     grants: undefined,
+    own: ownObjects,
     namespace: "default",
     clock: systemClock,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },

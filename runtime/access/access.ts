@@ -13,6 +13,7 @@ import type { FunctionAccounts } from "./function-accounts.ts";
 import { Gate } from "./gate.ts";
 import { type KindLookup, KubeCalls } from "./kube-calls.ts";
 import type { AccessObserver } from "./observer.ts";
+import type { OwnObjects } from "./own-objects.ts";
 import { ReadingTurns } from "./reading-turns.ts";
 import type { HostResolver } from "./resolver.ts";
 
@@ -22,6 +23,8 @@ export interface AccessParts {
   /** Functions act under accounts of their own; without it, under the runtime's, by `transport`. */
   readonly accounts?: Pick<FunctionAccounts, "transport"> | undefined;
   readonly discovery: KindLookup;
+  /** What is the runtime's own, and no function's to write. */
+  readonly own: OwnObjects;
   /** The manifests by name; read at each call, so that a reload shows at once. */
   readonly functions: Pick<ReadonlyMap<string, FunctionManifest>, "get">;
   readonly clock: Clock;

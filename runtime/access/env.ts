@@ -4,6 +4,7 @@ import { ApiError } from "../kube/api-error.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import type { OwnObjects } from "./own-objects.ts";
 
 /** A Secret or ConfigMap holds 1 MiB at most (`core/v1` MaxSecretSize), which base64 makes a third larger. */
 const objectLimit = 2 * 1024 * 1024;
@@ -17,13 +18,20 @@ export interface ResolvedEnv {
   readonly sensitive: { readonly secrets: readonly string[]; readonly configuration: readonly string[] };
 }
 
+export interface EnvParts {
+  readonly transport: KubeTransport;
+  /** The runtime's own. */
+  readonly namespace: string;
+  readonly own: Pick<OwnObjects, "isSecret">;
+}
+
 /**
  * Reads what the manifest's `env` refers to, each object once, in the runtime's own namespace, as whom the transport says.
  * @throws WatchfireError WF_ACCESS_ENV naming variable, object and key, never a value; or what the transport throws
  */
 export async function resolveEnv(
   manifest: Pick<FunctionManifest, "name" | "file" | "env">,
-  { transport, namespace }: { readonly transport: KubeTransport; readonly namespace: string },
+  { transport, namespace, own }: EnvParts,
   signal?: AbortSignal,
 ): Promise<ResolvedEnv> {
   const objects = new Map<string, Promise<Readonly<Record<string, string>> | undefined>>();
@@ -46,6 +54,13 @@ export async function resolveEnv(
       continue;
     }
     const plural = secretKeyRef ? "secrets" : "configmaps";
+    if (secretKeyRef && own.isSecret(ref.name)) {
+      throw new WatchfireError("WF_ACCESS_OWN_OBJECT", {
+        what: `the variable ${name} of ${manifest.name} would hold the runtime's own Secret ${ref.name}`,
+        place: { file: manifest.file },
+        path: "spec.env",
+      });
+    }
     const data = await read(plural, ref.name);
     const found = data && Object.hasOwn(data, ref.key) ? data[ref.key] : undefined;
     const source = `${plural}/${ref.name} in namespace ${namespace}`;

@@ -8,9 +8,10 @@ import type { Caller } from "../sandbox/host-calls.ts";
 import { callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { type Series, SeriesCache, timestamp } from "./event-series.ts";
-import { CallFailure } from "./failure.ts";
+import { CallFailure, withheld } from "./failure.ts";
 import { type Demand, isGranted } from "./grants.ts";
 import { assertGranted } from "./kube-calls.ts";
+import type { OwnObjects } from "./own-objects.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 /** Events of one function: client-go allows an object 25 at once and one per five minutes; a function has many objects. */
@@ -22,6 +23,7 @@ const messageLimit = 1024;
 export interface RecorderParts {
   /** The connection by which a function writes. */
   readonly transportOf: (functionName: string) => KubeTransport;
+  readonly own: OwnObjects;
   readonly clock: Clock;
   readonly random: Random;
   /** Limit of one request, in milliseconds. */
@@ -55,6 +57,9 @@ export class EventRecorder {
     const demand: Demand = { group: "", resource: "events", verb: "create", namespace };
     const allowed = object === caller.object || isGranted(manifest.permissions, { ...demand, group: "events.k8s.io" });
     if (!allowed) assertGranted(manifest, demand);
+    // About what fired it a handler may speak, since the runtime showed it to the handler.
+    const objection = object === caller.object ? undefined : this.parts.own.eventObjection(object);
+    if (objection) throw withheld(objection);
     const message = cut(args.message);
     const about = [
       manifest.name,

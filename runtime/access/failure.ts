@@ -1,3 +1,4 @@
+import type { WatchfireError } from "../errors.ts";
 import type { HostCallError, HostReply } from "../sandbox/host-calls.ts";
 
 /** A call that ends in an error for the guest: it is thrown within the room and becomes the reply at its edge. */
@@ -23,6 +24,16 @@ export const refused = (message: string, missingRule: string): CallFailure =>
     status: 403,
     reason: "Forbidden",
     details: { refusedBy: "runtime", missingRule },
+  });
+
+/** The runtime refuses it whatever the manifest grants: nothing was sent. */
+export const withheld = (fault: WatchfireError): CallFailure =>
+  new CallFailure({
+    type: "ForbiddenError",
+    message: fault.message,
+    status: 403,
+    reason: "Forbidden",
+    details: { refusedBy: "runtime" },
   });
 
 /** No answer in time. */

@@ -7,8 +7,9 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import { answerTooLarge, callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
-import { CallFailure, invalid, refused } from "./failure.ts";
+import { CallFailure, invalid, refused, withheld } from "./failure.ts";
 import { type Demand, describeDemand, isGranted, mayBeGranted, missingRule } from "./grants.ts";
+import type { OwnObjects } from "./own-objects.ts";
 import { type KubeOperation, type Plan, planOf } from "./plan.ts";
 import type { Reference } from "./reference.ts";
 
@@ -26,6 +27,7 @@ export interface KubeParts {
   /** It asks under an account of its own, with no more rights than its manifest says. */
   readonly ownAccounts: boolean;
   readonly discovery: KindLookup;
+  readonly own: OwnObjects;
   readonly answers: AnswerReader;
   /** Largest answer handed to a guest, in bytes. */
   readonly answerLimit: number;
@@ -57,13 +59,15 @@ export class KubeCalls {
     const resource = await this.lookUp(manifest, plan, signal);
     const demand = demandOf(plan, resource);
     assertGranted(manifest, demand);
+    const objection = this.parts.own.objection(demand, plan);
+    if (objection) throw withheld(objection);
     const body = await this.pinned(manifest, plan, resource, demand, signal);
     const { target, subresource, method, contentType } = plan;
     const request: KubeRequest = {
       purpose: "call",
       method,
       path: resourcePath(resource, target.namespace, target.name, subresource),
-      query: { ...plan.query, fieldManager: writes(method) ? fieldManager(manifest.name) : undefined },
+      query: { ...this.queryOf(plan, demand), fieldManager: writes(method) ? fieldManager(manifest.name) : undefined },
       ...(contentType !== undefined && { headers: { "content-type": contentType } }),
       ...(body !== undefined && { body: JSON.stringify(body) }),
       timeoutMs: this.parts.timeoutMs,
@@ -84,6 +88,13 @@ export class KubeCalls {
         this.parts.discovery.invalidate(target.apiVersion);
       throw new CallFailure(callErrorOf(error, demand));
     }
+  }
+
+  /** Of a list of Secrets: without the runtime's own. */
+  private queryOf({ query }: Plan, demand: Demand): Plan["query"] {
+    const hiding = demand.verb === "list" ? this.parts.own.hiding(demand) : undefined;
+    if (hiding === undefined) return query;
+    return { ...query, fieldSelector: [hiding, query?.fieldSelector].filter(Boolean).join(",") };
   }
 
   private async lookUp(manifest: FunctionManifest, plan: Plan, signal: AbortSignal): Promise<Resource> {

@@ -8,20 +8,22 @@ export interface Option {
   readonly value?: string;
   readonly summary: string;
   readonly default?: string;
+  /** It may be given several times; its value is then all of them, and none where it is not given. */
+  readonly many?: true;
 }
 
 /** The options of one command, by name. */
 export type Options = Readonly<Record<string, Option>>;
 
-/** The value of each option that takes one: the default where it is not given; undefined where it has none. */
+/** The value of each option that takes one: the default where it is not given; undefined where it has none; a list where it takes many. */
 export type Values<O extends Options> = string extends keyof O
-  ? Readonly<Record<string, string | undefined>>
+  ? Readonly<Record<string, string | readonly string[] | undefined>>
   : {
-      readonly [Name in keyof O as O[Name] extends { value: string } ? Name : never]: O[Name] extends {
-        default: string;
-      }
-        ? string
-        : string | undefined;
+      readonly [Name in keyof O as O[Name] extends { value: string } ? Name : never]: O[Name] extends { many: true }
+        ? readonly string[]
+        : O[Name] extends { default: string }
+          ? string
+          : string | undefined;
     };
 
 /** The parsed command line of one command. */
@@ -54,7 +56,8 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
   const known: Options = of.options;
   const types = Object.entries(known).map(([name, { value }]) => [name, { type: value ? "string" : "boolean" }]);
   const { tokens } = parseArgs({ args: [...args], options: Object.fromEntries(types), strict: false, tokens: true });
-  const values: Record<string, string> = {};
+  const values: Record<string, string | string[]> = {};
+  for (const [name, { many }] of Object.entries(known)) if (many) values[name] = [];
   const given = new Set<string>();
   const operands: string[] = [];
   for (const token of tokens) {
@@ -68,7 +71,10 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
     const isMissing = value === undefined || value === "" || (!inlineValue && value.startsWith("--"));
     if (option.value && isMissing) throw usage(of, `${rawName} takes ${option.value}, and has none`);
     given.add(name);
-    if (value !== undefined) values[name] = value;
+    const all = values[name];
+    if (value === undefined) continue;
+    if (Array.isArray(all)) all.push(value);
+    else values[name] = value;
   }
   if (operands.length > 0 && of.operands === undefined) {
     throw usage(of, `${of.name} takes options alone, got ${operands.join(" ")}`);
@@ -88,10 +94,8 @@ function usage(of: Command, what: string, meant?: string): WatchfireError {
 export function help(of: Command): string {
   const rows = Object.entries(of.options).map(([name, option]) => {
     const left = option.value ? `--${name} ${option.value}` : `--${name}`;
-    return {
-      left,
-      right: option.default === undefined ? option.summary : `${option.summary} (default ${option.default})`,
-    };
+    const notes = [option.default && `default ${option.default}`, option.many && "may be given again"].filter(Boolean);
+    return { left, right: notes.length === 0 ? option.summary : `${option.summary} (${notes.join(", ")})` };
   });
   const width = Math.max(0, ...rows.map((row) => row.left.length));
   return [

@@ -39,6 +39,11 @@ export const start = command({
       default: "sqlite",
     },
     deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
+    reserve: {
+      value: "NAME",
+      summary: "an object of the runtime's namespace that no function may write, nor read where it is a Secret",
+      many: true,
+    },
     "function-status": { summary: "keeps a Function object of each function, for `kubectl get functions`" },
   },
   async run({ options, given }) {
@@ -79,6 +84,7 @@ export const start = command({
           store,
           ...(elects && { election: candidate(environment) }),
           deployed,
+          reserved: options.reserve,
           functionStatus: given.has("function-status"),
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
           listen: address,

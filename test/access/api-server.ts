@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { Access, type AccessParts } from "../../runtime/access/access.ts";
 import type { CallRecord } from "../../runtime/access/observer.ts";
+import { OwnObjects } from "../../runtime/access/own-objects.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
@@ -108,6 +109,9 @@ export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionMani
   };
 }
 
+/** A runtime of the account `watchfire` in the namespace `watchfire`, where the tests call it so. */
+export const ownObjects = new OwnObjects({ namespace: "watchfire", account: "watchfire" });
+
 /** Who asks in these tests: `f`, about a ConfigMap in `demo`. */
 export const caller: Caller = {
   function: "f",
@@ -134,6 +138,7 @@ export async function accessTo({ script, manifest, clock = systemClock, ...parts
   const access = new Access({
     transport: server.transport,
     discovery: new Discovery(server.transport, systemClock),
+    own: ownObjects,
     functions,
     clock,
     random: () => 0.5,

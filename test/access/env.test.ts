@@ -4,7 +4,7 @@ import { resolveEnv } from "../../runtime/access/env.ts";
 import { Redactor } from "../../runtime/access/redactor.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
 import type { EnvVar } from "../../runtime/manifest/function.ts";
-import { apiServer, manifestOf, type Script } from "./api-server.ts";
+import { apiServer, manifestOf, ownObjects as own, type Script } from "./api-server.ts";
 
 const base64 = (text: string | Buffer) => Buffer.from(text as string).toString("base64");
 const script: Script = ({ path }) =>
@@ -16,7 +16,9 @@ const script: Script = ({ path }) =>
 
 async function resolve(env: EnvVar[]) {
   const { transport, received } = await apiServer(script);
-  const result = await resolveEnv(manifestOf({ env }), { transport, namespace: "watchfire" }).catch((error) => error);
+  const result = await resolveEnv(manifestOf({ env }), { transport, namespace: "watchfire", own }).catch(
+    (error) => error,
+  );
   return { result, received };
 }
 
@@ -45,6 +47,12 @@ describe("a function's environment", () => {
       "configmaps/mode",
       "secrets/gone",
     ]);
+  });
+
+  it("never holds a Secret of the runtime's own, which is not even read", async () => {
+    const { result, received } = await resolve([{ name: "PEEK", ...secret("x", true, "watchfire-checkpoint-0") }]);
+    expect(result.message).toMatch(/^WF_ACCESS_OWN_OBJECT functions\/f\/function\.yaml spec\.env: the variable PEEK /);
+    expect(received).toEqual([]);
   });
 
   it.each([

@@ -7,6 +7,7 @@ const brew = command({
   options: {
     cups: { value: "N", summary: "how many", default: "1" },
     milk: { value: "ML", summary: "none without it" },
+    with: { value: "WHAT", summary: "what goes in", many: true },
     hot: { summary: "with heat" },
   },
   run: async () => 0,
@@ -15,13 +16,13 @@ const brew = command({
 describe("a command line", () => {
   it("fills in the defaults", () => {
     const { options, given } = parse(brew, []);
-    expect(options).toEqual({ cups: "1" });
+    expect(options).toEqual({ cups: "1", with: [] });
     expect(given.size).toBe(0);
   });
 
   it("takes values and switches, and tells which were given", () => {
     const { options, given } = parse(brew, ["--cups", "3", "--milk=20", "--hot"]);
-    expect(options).toEqual({ cups: "3", milk: "20" });
+    expect(options).toEqual({ cups: "3", milk: "20", with: [] });
     expect([...given]).toEqual(["cups", "milk", "hot"]);
   });
 
@@ -40,7 +41,13 @@ describe("a command line", () => {
   });
 
   it("a value may begin with a dash", () => {
-    expect(parse(brew, ["--cups", "-1", "--milk=--"]).options).toEqual({ cups: "-1", milk: "--" });
+    expect(parse(brew, ["--cups", "-1", "--milk=--"]).options).toMatchObject({ cups: "-1", milk: "--" });
+  });
+
+  it("takes all values of an option that may be given again, in their order, and of another the last", () => {
+    const { options } = parse(brew, ["--with", "lemon", "--cups=1", "--with=honey", "--cups=2"]);
+    expect(options).toMatchObject({ with: ["lemon", "honey"], cups: "2" });
+    expect(help(brew)).toMatch(/--with WHAT +what goes in \(may be given again\)/);
   });
 
   it("the help names every option", () => {

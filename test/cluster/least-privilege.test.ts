@@ -10,6 +10,7 @@ import { z } from "zod";
 import { Access } from "../../runtime/access/access.ts";
 import { functionAccount } from "../../runtime/access/account.ts";
 import { FunctionAccounts } from "../../runtime/access/function-accounts.ts";
+import { OwnObjects } from "../../runtime/access/own-objects.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
@@ -210,6 +211,7 @@ describe.each<[string, string[], string[]]>([
       new Access({
         ...parts,
         accounts,
+        own: new OwnObjects({ namespace: home, account }),
         discovery: new Discovery(transport, systemClock),
         functions: new Map([[manifest.name, manifest]]),
         log: pino({ level: "silent" }),

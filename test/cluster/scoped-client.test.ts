@@ -11,7 +11,7 @@ import { ConflictError, errorFrom, ForbiddenError, InvalidError, KubeError, NotF
 import type { KubeObject } from "../../sdk/kube.ts";
 import type { V1ConfigMap } from "../../sdk/kubernetes.ts";
 import type { Call } from "../../sdk/operations.ts";
-import { caller, everything, manifestOf } from "../access/api-server.ts";
+import { caller, everything, manifestOf, ownObjects } from "../access/api-server.ts";
 import { createNamespace } from "./fixture.ts";
 
 const { access: administrator } = inject("shared");
@@ -28,7 +28,15 @@ beforeAll(async () => {
   transport = new HttpTransport({ server, identity, clock: systemClock, userAgent: "watchfire", description: server });
   const discovery = new Discovery(transport, systemClock);
   const log = pino({ level: "silent" });
-  access = new Access({ transport, discovery, functions, clock: systemClock, random: Math.random, log });
+  access = new Access({
+    transport,
+    own: ownObjects,
+    discovery,
+    functions,
+    clock: systemClock,
+    random: Math.random,
+    log,
+  });
 });
 
 afterAll(async () => {

@@ -5,6 +5,7 @@ import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Deployment } from "../../runtime/deployment.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
+import { ownObjects } from "../access/api-server.ts";
 import { manifest, quiet, ScriptedRunner, trigger } from "../dispatch/harness.ts";
 import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
 import { FaultFixture, isProbe } from "./fixture.ts";
@@ -66,6 +67,7 @@ class Follower {
       metrics: new Metrics(),
       manifests: new Map(),
       grants: undefined,
+      own: ownObjects,
       transport,
       namespace: "watchfire",
       clock,

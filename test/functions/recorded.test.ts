@@ -7,6 +7,7 @@ import type { Delivery } from "../../runtime/dispatch/delivery.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { ownObjects } from "../access/api-server.ts";
 import { Client } from "../cluster/client.ts";
 import { type OwnTarget, startTarget } from "../cluster/target.ts";
 import { until } from "../tools/until.ts";
@@ -33,7 +34,13 @@ beforeAll(async () => {
   const transport = connectDirect({ ...cluster.access, server: cluster.access.url });
   const parts = { clock: systemClock, random: Math.random, log: pino({ level: "silent" }) };
   const functions = new Map(shipped.functions.map((manifest) => [manifest.name, manifest]));
-  const access = new Access({ ...parts, transport, discovery: new Discovery(transport, systemClock), functions });
+  const access = new Access({
+    ...parts,
+    transport,
+    own: ownObjects,
+    discovery: new Discovery(transport, systemClock),
+    functions,
+  });
   sandbox = new Sandbox({ ...parts, executors: 1, hostCalls: access, output: { log() {}, metric() {} } });
   for (const shippedOne of shipped.functions) await sandbox.load(shippedOne, await bundleFunction(shippedOne), {});
   close = () => Promise.all([sandbox.close(0), access.close(), transport.close()]);

@@ -1,0 +1,366 @@
+// The runtime refuses to write its own objects, and to read its Secrets, to a function that is granted everything.
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { functionAccount } from "../../runtime/access/account.ts";
+import { OwnObjects } from "../../runtime/access/own-objects.ts";
+import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
+import { configMapName, indexName, labelsOf } from "../../runtime/deployed/names.ts";
+import { accessTo, errorOf, everything } from "./api-server.ts";
+
+const home = "watchfire";
+const account = "watchfire";
+const pod = "events-0";
+const sha256 = "0123456789abcdef".repeat(4);
+
+/** Kinds of the runtime's own objects, as an API server serves them. */
+const served: Record<string, [plural: string, kind: string, namespaced: boolean][]> = {
+  v1: [
+    ["configmaps", "ConfigMap", true],
+    ["secrets", "Secret", true],
+    ["serviceaccounts", "ServiceAccount", true],
+    ["pods", "Pod", true],
+    ["persistentvolumeclaims", "PersistentVolumeClaim", true],
+    ["events", "Event", true],
+    ["namespaces", "Namespace", false],
+  ],
+  "apps/v1": [["statefulsets", "StatefulSet", true]],
+  "batch/v1": [["jobs", "Job", true]],
+  "autoscaling/v2": [["horizontalpodautoscalers", "HorizontalPodAutoscaler", true]],
+  "coordination.k8s.io/v1": [["leases", "Lease", true]],
+  "coordination.k8s.io/v1beta1": [["leases", "Lease", true]],
+  "rbac.authorization.k8s.io/v1": [
+    ["roles", "Role", true],
+    ["rolebindings", "RoleBinding", true],
+    ["clusterroles", "ClusterRole", false],
+    ["clusterrolebindings", "ClusterRoleBinding", false],
+  ],
+  "apiextensions.k8s.io/v1": [["customresourcedefinitions", "CustomResourceDefinition", false]],
+  "apiregistration.k8s.io/v1": [["apiservices", "APIService", false]],
+  "watchfire.dev/v1alpha1": [["functions", "Function", true]],
+};
+
+const discovery = {
+  resolve: async (apiVersion: string, kind: string) => {
+    const found = served[apiVersion]?.find(([, each]) => each === kind);
+    if (!found) throw new Error(`${apiVersion} ${kind} is not served here`);
+    const [group = "", version = ""] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
+    const resource = { group, version, plural: found[0], kind, namespaced: found[2], verbs: [], shortNames: [] };
+    return { type: "Served", resource } as never;
+  },
+  invalidate: () => {},
+};
+
+const own = new OwnObjects({ namespace: home, account, pod, reserved: ["mounted"] });
+const accessWithAll = () => accessTo({ manifest: { permissions: [everything] }, own, discovery });
+
+type Ref = { apiVersion: string; kind: string; name: string; namespace?: string };
+const at = (apiVersion: string, kind: string, name: string, namespace?: string): Ref => ({
+  apiVersion,
+  kind,
+  name,
+  ...(namespace !== undefined && { namespace }),
+});
+const objectOf = ({ apiVersion, kind, ...metadata }: Ref, more: object = {}) => ({
+  apiVersion,
+  kind,
+  metadata: { ...metadata, uid: "u", ...(more as { metadata?: object }).metadata },
+});
+
+const rbac = "rbac.authorization.k8s.io/v1";
+const ownRefs: Ref[] = [
+  at("v1", "ConfigMap", indexName(account), home),
+  at("v1", "ConfigMap", configMapName(account, "greet", sha256), home),
+  ...checkpointSecrets(account).map((name) => at("v1", "Secret", name, home)),
+  at("v1", "Secret", "mounted", home),
+  at("v1", "ConfigMap", "mounted", home),
+  at("v1", "ServiceAccount", account, home),
+  at("v1", "ServiceAccount", functionAccount(account, "greet"), home),
+  at("coordination.k8s.io/v1", "Lease", account, home),
+  at("coordination.k8s.io/v1beta1", "Lease", account, home),
+  at(rbac, "Role", "watchfire.watchfire", home),
+  at(rbac, "Role", "watchfire-greet.watchfire", "team-a"),
+  at(rbac, "RoleBinding", "watchfire-greet.watchfire.runtime", "team-a"),
+  at(rbac, "ClusterRole", "watchfire-greet.watchfire"),
+  at(rbac, "ClusterRoleBinding", "watchfire.watchfire"),
+  at(rbac, "ClusterRoleBinding", "watchfire:events"),
+  at("apps/v1", "StatefulSet", "events", home),
+  at("v1", "Pod", pod, home),
+  at("v1", "Pod", "events-1", home),
+  at("v1", "PersistentVolumeClaim", "data-events-0", home),
+  at("v1", "Event", "watchfire-functions.1234", home),
+  at("watchfire.dev/v1alpha1", "Function", "greet", home),
+  at("watchfire.dev/v1alpha1", "Function", "greet", "another"),
+  at("apiextensions.k8s.io/v1", "CustomResourceDefinition", "functions.watchfire.dev"),
+  at("apiregistration.k8s.io/v1", "APIService", "v1alpha1.watchfire.dev"),
+];
+
+/** Every operation that writes, on one object. */
+const writes = (ref: Ref): [string, object][] => [
+  ["kube.create", { object: objectOf(ref) }],
+  ["kube.update", { object: objectOf(ref) }],
+  ["kube.patch", { ref, patch: { data: {} } }],
+  ["kube.patch", { ref, patch: {}, type: "strategic" }],
+  ["kube.patch", { ref, patch: [{ op: "remove", path: "/data" }], type: "json" }],
+  ["kube.apply", { object: objectOf(ref), force: true }],
+  ["kube.delete", { ref }],
+  ["kube.updateStatus", { object: objectOf(ref) }],
+  ["kube.patchStatus", { ref, patch: {} }],
+  ["kube.setScale", { ref, replicas: 0 }],
+];
+
+const refusal = {
+  type: "ForbiddenError",
+  status: 403,
+  reason: "Forbidden",
+  message: expect.stringMatching(/^WF_ACCESS_OWN_OBJECT: the runtime refuses to .+; .*reserved\.md/),
+  details: { refusedBy: "runtime" },
+};
+
+async function expectRefused(...calls: readonly (readonly [string, object])[]) {
+  const { call, received } = await accessWithAll();
+  for (const [operation, args] of calls) {
+    const reply = await call(operation, args);
+    expect([operation, args, reply.ok ? reply : reply.error]).toEqual([operation, args, refusal]);
+  }
+  expect(received).toEqual([]);
+}
+
+async function expectSent(...calls: readonly (readonly [string, object])[]) {
+  const { call, received } = await accessWithAll();
+  for (const [operation, args] of calls) {
+    expect([args, await call(operation, args)]).toMatchObject([args, { ok: true }]);
+  }
+  expect(received).toHaveLength(calls.length);
+}
+
+const configMap = (name: string, metadata: object = {}, namespace = home) => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, namespace, uid: "u", ...metadata },
+});
+const notes = at("v1", "ConfigMap", "notes", home);
+const elsewhere = at("v1", "ConfigMap", "notes", "team-a");
+const labels = labelsOf(account, home);
+
+describe("a function that is granted everything", () => {
+  it.each(ownRefs.map((ref) => [`${ref.kind} ${ref.namespace ?? ""}/${ref.name}`, ref] as const))(
+    "writes the runtime's %s by no operation",
+    (_, ref) => expectRefused(...writes(ref)),
+  );
+
+  it("writes what is not the runtime's, in its namespace and under its names elsewhere", () =>
+    expectSent(
+      ...writes(notes),
+      ...writes(at("v1", "ConfigMap", "watchfires", home)),
+      ...writes(at("v1", "ConfigMap", "watchfire-functions", "team-a")),
+      ...writes(at(rbac, "Role", "readers", home)),
+      ...writes(at("apps/v1", "StatefulSet", "web", home)),
+    ));
+
+  it("makes no object the runtime's by a label, in whatever way a body says it", () =>
+    expectRefused(
+      ...[notes, elsewhere].flatMap((ref): [string, object][] => [
+        ["kube.create", { object: configMap("notes", { namespace: ref.namespace, labels }) }],
+        [
+          "kube.create",
+          { object: { ...configMap(""), metadata: { generateName: "x-", namespace: ref.namespace, labels } } },
+        ],
+        ["kube.update", { object: configMap("notes", { namespace: ref.namespace, labels }) }],
+        ["kube.apply", { object: configMap("notes", { namespace: ref.namespace, labels }), force: true }],
+        ["kube.patch", { ref, patch: { metadata: { labels } } }],
+        ["kube.patch", { ref, patch: { metadata: { labels: { "watchfire.dev/runtime": null } } } }],
+        ["kube.patch", { ref, patch: { metadata: { labels } }, type: "strategic" }],
+        ...[
+          { op: "add", path: "/metadata/labels/watchfire.dev~1runtime", value: account },
+          { op: "replace", path: "ignored/metadata/labels/watchfire.dev~1runtime", value: account },
+          { op: "remove", path: "/metadata/labels/watchfire.dev~1runtime" },
+          { op: "add", path: "/metadata/labels", value: labels },
+          { op: "replace", path: "/metadata", value: { labels } },
+          { op: "replace", path: "", value: { metadata: { labels } } },
+          { op: "copy", from: "/metadata/annotations", path: "/metadata/labels" },
+          { op: "move", from: "/data", path: "/metadata" },
+          { op: "copy", from: "/data/x", path: "/metadata/labels/watchfire.dev~1namespace" },
+        ].map((operation): [string, object] => ["kube.patch", { ref, patch: [operation], type: "json" }]),
+      ]),
+    ));
+
+  it("sets labels of its own", () =>
+    expectSent(
+      ["kube.create", { object: configMap("notes", { labels: { "sync.watchfire.dev/on": "yes" } }) }],
+      ["kube.patch", { ref: notes, patch: { metadata: { labels: { app: "watchfire.dev" } } } }],
+      [
+        "kube.patch",
+        { ref: notes, patch: [{ op: "add", path: "/metadata/labels", value: { app: "x" } }], type: "json" },
+      ],
+      [
+        "kube.patch",
+        {
+          ref: notes,
+          patch: [{ op: "test", path: "/metadata/labels/watchfire.dev~1runtime", value: "x" }],
+          type: "json",
+        },
+      ],
+      [
+        "kube.patch",
+        { ref: notes, patch: [{ op: "copy", from: "/data/x", path: "/metadata/labels/app" }], type: "json" },
+      ],
+    ));
+
+  it("has the API server generate no own name", async () => {
+    const create = (generateName: string, kind = "ConfigMap", apiVersion = "v1") =>
+      ["kube.create", { object: { apiVersion, kind, metadata: { generateName, namespace: home } } }] as const;
+    await expectRefused(
+      create("watchfire-"),
+      create("watchfire-functions-"),
+      create("events-"),
+      create("watc"),
+      create("mo"),
+    );
+    await expectRefused(create("watchfire-greet.", "Role", rbac));
+    await expectSent(create("watchfire"), create("notes-"), create("w"));
+  });
+
+  it("ends neither the runtime's namespace nor lets the garbage collector end it", async () => {
+    const ref = at("v1", "Namespace", home);
+    const owners = [{ apiVersion: "v1", kind: "Namespace", name: "gone", uid: "gone" }];
+    await expectRefused(
+      ["kube.delete", { ref }],
+      ["kube.patch", { ref, patch: { metadata: { ownerReferences: owners } } }],
+      ["kube.patch", { ref, patch: [{ op: "add", path: "/metadata/ownerReferences", value: owners }], type: "json" }],
+      [
+        "kube.patch",
+        { ref, patch: [{ op: "add", path: "/metadata/ownerReferences/-", value: owners[0] }], type: "json" },
+      ],
+      [
+        "kube.apply",
+        {
+          object: { apiVersion: "v1", kind: "Namespace", metadata: { name: home, uid: "u", ownerReferences: owners } },
+        },
+      ],
+    );
+    await expectSent(
+      ["kube.patch", { ref, patch: { metadata: { labels: { team: "a" } } } }],
+      ["kube.delete", { ref: at("v1", "Namespace", "team-a") }],
+    );
+  });
+
+  it("runs nothing under the runtime's accounts, and gets none of its Secrets, by way of an object of another name", async () => {
+    const create = (apiVersion: string, kind: string, more: object): [string, object] => [
+      "kube.create",
+      { object: { apiVersion, kind, metadata: { name: "innocent", namespace: home }, ...more } },
+    ];
+    const job = (spec: object) => create("batch/v1", "Job", { spec: { template: { spec } } });
+    const ref = at("batch/v1", "Job", "innocent", home);
+    const set = (path: string, value: unknown): [string, object] => [
+      "kube.patch",
+      { ref, patch: [{ op: "add", path, value }], type: "json" },
+    ];
+    await expectRefused(
+      create("v1", "Pod", { spec: { serviceAccountName: account } }),
+      create("v1", "Pod", { spec: { serviceAccount: functionAccount(account, "greet") } }),
+      job({ serviceAccountName: account }),
+      job({ volumes: [{ name: "v", secret: { secretName: "watchfire-checkpoint-3" } }] }),
+      job({ volumes: [{ name: "v", projected: { sources: [{ secret: { name: "mounted" } }] } }] }),
+      job({ volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data-events-0" } }] }),
+      job({ containers: [{ env: [{ valueFrom: { secretKeyRef: { name: "watchfire-checkpoint-0", key: "x" } } }] }] }),
+      job({ containers: [{ envFrom: [{ secretRef: { name: "watchfire-checkpoint-0" } }] }] }),
+      create("autoscaling/v2", "HorizontalPodAutoscaler", {
+        spec: { scaleTargetRef: { kind: "StatefulSet", name: "events" } },
+      }),
+      [
+        "kube.create",
+        {
+          object: {
+            apiVersion: "v1",
+            kind: "Secret",
+            metadata: { name: "mine", namespace: home, annotations: { "kubernetes.io/service-account.name": account } },
+            type: "kubernetes.io/service-account-token",
+          },
+        },
+      ],
+      ["kube.patch", { ref, patch: { spec: { template: { spec: { serviceAccountName: account } } } } }],
+      set("/spec/template/spec/serviceAccountName", account),
+      set("/spec/template/spec", { serviceAccountName: account }),
+      set("/metadata/annotations/kubernetes.io~1service-account.name", account),
+      [
+        "kube.patch",
+        {
+          ref,
+          patch: [{ op: "copy", from: "/metadata/labels/x", path: "/spec/template/spec/serviceAccountName" }],
+          type: "json",
+        },
+      ],
+    );
+    await expectSent(
+      job({ serviceAccountName: "mine", volumes: [{ name: "watchfire", secret: { secretName: "mine" } }] }),
+      create("v1", "ConfigMap", { data: { serviceAccountName: "mine" } }),
+    );
+  });
+
+  it("reads none of the runtime's Secrets, and every other", async () => {
+    const secrets = [...checkpointSecrets(account), "mounted"].map((name) => at("v1", "Secret", name, home));
+    await expectRefused(...secrets.map((ref) => ["kube.get", { ref }] as const));
+    await expectSent(
+      ["kube.get", { ref: at("v1", "Secret", "watchfire-slack", home) }],
+      ["kube.get", { ref: at("v1", "Secret", "watchfire-checkpoint-0", "team-a") }],
+      ["kube.get", { ref: at("v1", "ConfigMap", indexName(account), home) }],
+    );
+  });
+
+  it.each([home, undefined])(
+    "lists Secrets without the runtime's own, whatever selector it sends (%s)",
+    async (namespace) => {
+      const { call, received } = await accessWithAll();
+      const hidden = [...checkpointSecrets(account), "mounted"].map((name) => `metadata.name!=${name}`).join(",");
+      const list = { apiVersion: "v1", kind: "Secret", ...(namespace && { namespace }) };
+      await call("kube.list", list);
+      await call("kube.list", { ...list, fieldSelector: "metadata.name=watchfire-checkpoint-0" });
+      await call("kube.list", { ...list, fieldSelector: "type!=x\\" });
+      expect(received.map(({ query }) => query.get("fieldSelector"))).toEqual([
+        hidden,
+        `${hidden},metadata.name=watchfire-checkpoint-0`,
+        `${hidden},type!=x\\`,
+      ]);
+    },
+  );
+
+  it("lists of other kinds and namespaces as it asks", async () => {
+    const { call, received } = await accessWithAll();
+    await call("kube.list", { apiVersion: "v1", kind: "ConfigMap", namespace: home });
+    await call("kube.list", { apiVersion: "v1", kind: "Secret", namespace: "team-a", fieldSelector: "type=x" });
+    expect(received.map(({ query }) => query.get("fieldSelector"))).toEqual([null, "type=x"]);
+  });
+
+  it("writes Events about none of the runtime's objects but the one that fired it", async () => {
+    const event = { type: "Normal", reason: "R", message: "m" };
+    await expectRefused(["events.emit", { object: at("v1", "ConfigMap", indexName(account), home), ...event }]);
+    await expectSent(["events.emit", { object: notes, ...event }]);
+    const { access, received } = await accessWithAll();
+    const object = { ...at("v1", "ConfigMap", indexName(account), home), namespace: home, uid: "u" };
+    const caller = { function: "f", trigger: "t", id: "1", object, attempt: 1 };
+    await access.call(caller, "events.emit", JSON.stringify({ object, ...event }), new AbortController().signal);
+    expect(received).toHaveLength(1);
+  });
+
+  it("meets the manifest's refusal first, which names the rule that is missing", async () => {
+    const { call } = await accessTo({ own, discovery });
+    const ref = at("v1", "ConfigMap", indexName(account), home);
+    expect(errorOf(await call("kube.delete", { ref })).details).toHaveProperty("missingRule");
+  });
+});
+
+it("a body of any shape and depth is judged without a fault", async () => {
+  const { call } = await accessWithAll();
+  const deep = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"notes","namespace":"${home}","uid":"u"},"data":${'{"a":'.repeat(3000)}1${"}".repeat(3000)}}`;
+  expect((await call("kube.create", `{"object":${deep}}`)).ok).toBe(true);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.dictionary(fc.constantFrom("op", "path", "value", "from"), fc.jsonValue())),
+      async (patch) => {
+        const reply = await call("kube.patch", { ref: notes, patch, type: "json" });
+        expect(reply.ok || reply.error.type === "ForbiddenError").toBe(true);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
