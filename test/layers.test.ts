@@ -27,6 +27,7 @@ const order = [
   "access",
   "rbac",
   "observe",
+  "cluster",
   "dev",
   "deployed",
   "while-held.ts",

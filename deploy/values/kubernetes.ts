@@ -1,5 +1,5 @@
-import { builtInData } from "../../runtime/dev/cluster/schema/built-in.ts";
-import { isObject, type Json, type JsonObject } from "../../runtime/dev/cluster/schema/json.ts";
+import { builtInData } from "../../runtime/cluster/schema/built-in.ts";
+import { isObject, type Json, type JsonObject } from "../../runtime/cluster/schema/json.ts";
 
 /**
  * The schema that a real API server publishes for a type, such as `io.k8s.api.core.v1.SecurityContext`, made fit for

@@ -1,5 +1,5 @@
 import { systemClock } from "../clock.ts";
-import { startCluster } from "../dev/cluster/cluster.ts";
+import { startCluster } from "../cluster/cluster.ts";
 import { command } from "./command.ts";
 import { readPort } from "./operand.ts";
 import { data } from "./options.ts";

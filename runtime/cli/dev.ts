@@ -126,7 +126,7 @@ async function openCluster(
 }
 
 async function openEmbedded(folder: string): Promise<DevCluster> {
-  const { startCluster } = await import("../dev/cluster/cluster.ts");
+  const { startCluster } = await import("../cluster/cluster.ts");
   const kubeconfig = join(folder, "kubeconfig");
   const cluster = await startCluster({
     stateFile: join(folder, "cluster.state"),

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { makeCertificates } from "../../runtime/dev/cluster/certificates.ts";
+import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { kubeconfigOf } from "../cluster/kubeconfig.ts";
 import { makePodStream, rareSelector } from "./pod-stream.ts";
 

@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../runtime/clock.ts";
-import { startCluster } from "../../runtime/dev/cluster/cluster.ts";
+import { startCluster } from "../../runtime/cluster/cluster.ts";
 import type { OwnTarget } from "./target.ts";
 
 /** Starts the embedded cluster with its state in a file, so that it can be started again on it. */

@@ -1,7 +1,7 @@
 // The embedded cluster that a file's scenarios share; each has a namespace of its own.
 import { afterAll, onTestFinished } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
-import { type Cluster, startCluster } from "../../runtime/dev/cluster/cluster.ts";
+import { type Cluster, startCluster } from "../../runtime/cluster/cluster.ts";
 import { Client } from "../cluster/client.ts";
 import { Installation } from "../tools/installation.ts";
 import { Team } from "../tools/team.ts";

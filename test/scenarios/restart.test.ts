@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
-import { startCluster } from "../../runtime/dev/cluster/cluster.ts";
+import { startCluster } from "../../runtime/cluster/cluster.ts";
 import { cluster, createTeam, install } from "./cluster.ts";
 
 test("1,000 unchanged objects: a restart within the history runs no handler and sends no LIST; after it, one LIST per source", async () => {

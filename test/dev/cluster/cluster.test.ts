@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../../runtime/clock.ts";
-import { type Cluster, startCluster } from "../../../runtime/dev/cluster/cluster.ts";
+import { type Cluster, startCluster } from "../../../runtime/cluster/cluster.ts";
 
 const clusters: Cluster[] = [];
 const folder = () => mkdtempSync(join(tmpdir(), "cluster-"));

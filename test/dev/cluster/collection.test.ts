@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Store } from "../../../runtime/dev/cluster/storage/store.ts";
+import { Store } from "../../../runtime/cluster/storage/store.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
 const write = fc.record({ key: fc.constantFrom("a/1", "a/2", "b/1", "b/2", "c/1"), remove: fc.boolean() });

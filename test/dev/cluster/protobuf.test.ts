@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decodeProtobuf } from "../../../runtime/dev/cluster/protobuf/decode.ts";
+import { decodeProtobuf } from "../../../runtime/cluster/protobuf/decode.ts";
 
 /** Protobuf by hand: a varint, a length-delimited field, a varint field. */
 const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)]);

@@ -1,13 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  labelSelectorText,
-  matchesLabels,
-  parseLabelSelector,
-} from "../../../runtime/dev/cluster/api/label-selector.ts";
-import { jsonPath } from "../../../runtime/dev/cluster/crd/json-path.ts";
-import { age } from "../../../runtime/dev/cluster/kinds/age.ts";
-import { duplicateFields } from "../../../runtime/dev/cluster/rest/duplicate-fields.ts";
+import { labelSelectorText, matchesLabels, parseLabelSelector } from "../../../runtime/cluster/api/label-selector.ts";
+import { jsonPath } from "../../../runtime/cluster/crd/json-path.ts";
+import { age } from "../../../runtime/cluster/kinds/age.ts";
+import { duplicateFields } from "../../../runtime/cluster/rest/duplicate-fields.ts";
 
 describe("a label selector", () => {
   test.each([

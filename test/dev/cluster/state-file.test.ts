@@ -2,8 +2,8 @@ import { appendFileSync, mkdtempSync, readFileSync, statSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { FileLock } from "../../../runtime/dev/cluster/storage/file-lock.ts";
-import { StateFile } from "../../../runtime/dev/cluster/storage/state-file.ts";
+import { FileLock } from "../../../runtime/cluster/storage/file-lock.ts";
+import { StateFile } from "../../../runtime/cluster/storage/state-file.ts";
 
 const identity = { ca: "ca", certificate: "cert", key: "key", adminToken: "token", tokenKey: "tokenKey" };
 const object = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });

@@ -7,7 +7,7 @@ import {
   type ManagedFieldsEntry,
   type Schema,
   serverSideApply,
-} from "../../../runtime/dev/cluster/schema/index.ts";
+} from "../../../runtime/cluster/schema/index.ts";
 import { widget, widgetOf } from "./widget.ts";
 
 const configMap = builtInSchema("", "v1", "ConfigMap") ?? {};

@@ -5,7 +5,7 @@ import {
   openApiV2,
   openApiV3,
   openApiV3Index,
-} from "../../../runtime/dev/cluster/schema/index.ts";
+} from "../../../runtime/cluster/schema/index.ts";
 import { widgetSchema } from "./widget.ts";
 
 const widgets: CustomResource = {

@@ -6,7 +6,7 @@ import {
   jsonPatch,
   mergePatch,
   PatchError,
-} from "../../../runtime/dev/cluster/schema/index.ts";
+} from "../../../runtime/cluster/schema/index.ts";
 
 const refusal = (act: () => unknown): [number, string] => {
   try {

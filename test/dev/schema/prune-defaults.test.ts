@@ -6,7 +6,7 @@ import {
   type JsonObject,
   prune,
   type Schema,
-} from "../../../runtime/dev/cluster/schema/index.ts";
+} from "../../../runtime/cluster/schema/index.ts";
 import { widget, widgetOf } from "./widget.ts";
 
 const built = (group: string, version: string, kind: string): Schema => {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../../runtime/dev/cluster/schema/index.ts";
+import type { Json, JsonObject } from "../../../runtime/cluster/schema/index.ts";
 
 const rule = (text: string, rest: JsonObject = {}): JsonObject => ({ rule: text, ...rest });
 const rules = (...all: JsonObject[]): JsonObject => ({ "x-kubernetes-validations": all });

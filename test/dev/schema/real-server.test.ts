@@ -14,7 +14,7 @@ import {
   structuralSchema,
   trackUpdate,
   validate,
-} from "../../../runtime/dev/cluster/schema/index.ts";
+} from "../../../runtime/cluster/schema/index.ts";
 import { Client, patchType, type Reply } from "../../cluster/client.ts";
 import { start } from "../../cluster/real-target.ts";
 import type { OwnTarget } from "../../cluster/target.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fieldErrorText, type Json, type JsonObject, validate } from "../../../runtime/dev/cluster/schema/index.ts";
+import { fieldErrorText, type Json, type JsonObject, validate } from "../../../runtime/cluster/schema/index.ts";
 import { schemaOf, structural, widgetOf } from "./widget.ts";
 
 /** What `spec.value` breaks, under its type and one rule. */

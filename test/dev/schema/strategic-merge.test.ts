@@ -6,7 +6,7 @@ import {
   type JsonObject,
   PatchError,
   strategicMergePatch,
-} from "../../../runtime/dev/cluster/schema/index.ts";
+} from "../../../runtime/cluster/schema/index.ts";
 
 const podSchema = builtInSchema("", "v1", "Pod") ?? {};
 const deploymentSchema = builtInSchema("apps", "v1", "Deployment") ?? {};

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fieldErrorText, type JsonObject, structuralSchema } from "../../../runtime/dev/cluster/schema/index.ts";
+import { fieldErrorText, type JsonObject, structuralSchema } from "../../../runtime/cluster/schema/index.ts";
 import { schemaOf } from "./widget.ts";
 
 const root = "spec.validation.openAPIV3Schema";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FieldSet } from "../../../runtime/dev/cluster/schema/apply/field-set.ts";
+import { FieldSet } from "../../../runtime/cluster/schema/apply/field-set.ts";
 import {
   applyDefaults,
   builtInSchema,
@@ -8,7 +8,7 @@ import {
   type ManagedFieldsEntry,
   serverSideApply,
   trackUpdate,
-} from "../../../runtime/dev/cluster/schema/index.ts";
+} from "../../../runtime/cluster/schema/index.ts";
 import { widget, widgetOf } from "./widget.ts";
 
 const configMap = builtInSchema("", "v1", "ConfigMap") ?? {};

@@ -5,7 +5,7 @@ import {
   invalidMessage,
   type JsonObject,
   validate,
-} from "../../../runtime/dev/cluster/schema/index.ts";
+} from "../../../runtime/cluster/schema/index.ts";
 import { schemaOf, structural, widget, widgetOf } from "./widget.ts";
 
 const faults = (spec: JsonObject, old?: JsonObject): string[] =>

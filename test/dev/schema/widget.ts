@@ -1,4 +1,4 @@
-import { type JsonObject, type Schema, structuralSchema } from "../../../runtime/dev/cluster/schema/index.ts";
+import { type JsonObject, type Schema, structuralSchema } from "../../../runtime/cluster/schema/index.ts";
 
 /** The schema of a custom resource that uses what schemas can say. */
 export const widgetSchema: JsonObject = {

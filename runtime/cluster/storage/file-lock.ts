@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { WatchfireError } from "../../../errors.ts";
-import { makeFolder } from "../../../folder.ts";
+import { WatchfireError } from "../../errors.ts";
+import { makeFolder } from "../../folder.ts";
 import { writing } from "./writing.ts";
 
 /** Locks of this process, which its own pid cannot tell apart; however it ends by itself, none stays behind. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { WatchfireError } from "../../../errors.ts";
-import { systemReason } from "../../../wording.ts";
+import { WatchfireError } from "../../errors.ts";
+import { systemReason } from "../../wording.ts";
 import { ApiError, forbidden, methodNotAllowed } from "../api/status.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../auth/authorizer.ts";

@@ -1,5 +1,5 @@
-import { WatchfireError } from "../../../errors.ts";
-import { systemReason } from "../../../wording.ts";
+import { WatchfireError } from "../../errors.ts";
+import { systemReason } from "../../wording.ts";
 
 /** Does `write`. @throws WatchfireError WF_DEV_CLUSTER_FILES in place of what the file system says of `file` */
 export function writing<T>(file: string, write: () => T): T {

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../clock.ts";
 import { forbidden } from "./api/status.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Authorizer, refusal } from "./auth/authorizer.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../clock.ts";
 import type { KubeObject } from "../api/object.ts";
 import type { User } from "../auth/user.ts";
 import type { Registry } from "../kinds/registry.ts";

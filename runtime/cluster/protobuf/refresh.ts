@@ -1,7 +1,7 @@
 /**
  * Makes `messages.json`, the table by which protobuf bodies are read, from the Go modules of a Kubernetes release:
  *
- *     node runtime/dev/cluster/protobuf/refresh.ts "$(go env GOMODCACHE)/k8s.io" v0.36.3
+ *     node runtime/cluster/protobuf/refresh.ts "$(go env GOMODCACHE)/k8s.io" v0.36.3
  *
  * The field numbers come from each package's `generated.proto`; the JSON names, and whether Go leaves out a zero, from
  * the struct tags in its `types.go`.

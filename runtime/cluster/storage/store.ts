@@ -1,4 +1,4 @@
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../clock.ts";
 import type { KubeObject } from "../api/object.ts";
 import { Change } from "./change.ts";
 import { Collection } from "./collection.ts";

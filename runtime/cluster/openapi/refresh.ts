@@ -1,7 +1,7 @@
 /**
  * Rewrites kubernetes.json, what the embedded API server knows of the built-in kinds, from a running kube-apiserver:
  *
- *     KUBECONFIG=... node runtime/dev/cluster/openapi/refresh.ts
+ *     KUBECONFIG=... node runtime/cluster/openapi/refresh.ts
  *
  * Takes the schemas that the served kinds reach, without their prose, and the resources that discovery lists.
  * Run it by hand when the Kubernetes version changes; it needs `kubectl` on the PATH.

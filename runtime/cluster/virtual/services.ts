@@ -1,4 +1,4 @@
-import type { Clock } from "../../../clock.ts";
+import type { Clock } from "../../clock.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../auth/authorizer.ts";
 import type { ServiceAccountTokens } from "../auth/service-account-tokens.ts";

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Clock, Timer } from "../../../clock.ts";
+import type { Clock, Timer } from "../../clock.ts";
 import { ApiError, expired } from "../api/status.ts";
 import type { Change } from "../storage/change.ts";
 import type { Collection } from "../storage/collection.ts";

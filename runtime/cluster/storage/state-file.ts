@@ -9,7 +9,7 @@ import {
   writeSync,
 } from "node:fs";
 import { z } from "zod";
-import { WatchfireError } from "../../../errors.ts";
+import { WatchfireError } from "../../errors.ts";
 import type { KubeObject } from "../api/object.ts";
 import type { FileLock } from "./file-lock.ts";
 import type { Journal, JournalRecord } from "./store.ts";
