@@ -216,7 +216,9 @@ export class FunctionQueue {
   /** A Modified that waits, and was never begun, gives way to a newer one of the same object. */
   private coalesce(lane: Lane, next: LaneEvent): void {
     const { tail } = lane;
-    if (!tail || next.type !== "Modified" || tail.type !== "Modified" || tail.replayed) return;
+    if (!tail || next.type !== "Modified" || tail.type !== "Modified") return;
+    // A dead letter that comes back is of an older state than what waits, and was counted once.
+    if (tail.replayed || next.replayed) return;
     if (tail.view !== next.view || tail.meta.uid !== next.meta.uid) return;
     if (tail.attempts > 0 || tail.interruptions > 0) return;
     if (lane.running && lane.head === tail) return;
@@ -256,9 +258,10 @@ export class FunctionQueue {
   private async attempt(lane: Lane, event: LaneEvent): Promise<void> {
     const { commits, runner, observer, clock, spill } = this.parts;
     const { view } = event;
-    const body = event.body ?? (await (event.lastKnown ? view.lastBody(event) : spill.body(event)));
+    const kept = event.body ?? (await (event.lastKnown ? view.body(event.key) : spill.body(event)));
+    event.verdict ??= await view.judge(event, kept);
+    const body = kept ?? view.nameAlone(event);
     event.body = body;
-    event.verdict ??= await view.judge(event, body);
     if (!event.verdict.deliver && !event.replayed) {
       this.finish(lane, event, "filtered");
       return;

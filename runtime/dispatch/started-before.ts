@@ -36,18 +36,25 @@ export class StartedBefore {
       }
     }
     const cursorFor = (event: StartedEvent) => cursorOf(event, views.get(event.view));
+    /** Deletions that the mark is past, unless one carries the resourceVersion of an object that still stands. */
+    const passed = new Set<RecordedStart>();
     for (const event of all) {
-      if (spilled.has(keyOf(event)) || !isPassed(event, cursorFor(event))) started.add(event);
+      const isPast = !spilled.has(keyOf(event)) && isPassed(event, cursorFor(event));
+      if (isPast && event.type !== "Deleted") continue;
+      if (isPast) passed.add(event);
+      started.add(event);
     }
     const unproven = [...started].filter((event) => !spilled.has(keyOf(event)));
     for (const [view, events] of Map.groupBy(unproven, (event) => event.view)) {
       const byKey = Map.groupBy(events, ({ key }) => key);
       await store.known(view, (key, known) => {
         for (const event of byKey.get(key) ?? []) {
+          if (endsAsItWas(event, known)) passed.delete(event);
           if (isDone(event, known, cursorFor(event))) started.events.delete(keyOf(event));
         }
       });
     }
+    for (const event of passed) started.events.delete(keyOf(event));
     for (const { view, key, id, resourceVersion, type } of started) {
       if (type !== "Modified") started.passages.set(`${view}/${uidOf(id)}`, type);
       if (type === "Deleted") continue;
@@ -99,9 +106,14 @@ const keyOf = ({ view, id }: Pick<StartedEvent, "view" | "id">): string => `${vi
 
 /** The position that the event belongs to. */
 function cursorOf({ key }: StartedEvent, view: StoredView | undefined): Cursor | undefined {
-  const namespace = key.slice(0, key.indexOf("/"));
-  return view?.cursors.find((it) => it.namespace === "" || it.namespace === namespace);
+  const own = key.slice(0, key.indexOf("/"));
+  const of = (namespace: string) => view?.cursors.find((it) => it.namespace === namespace);
+  return of(own) ?? of("");
 }
+
+/** Whether the object still stands as its deletion says, which carries the last state's own resourceVersion. */
+const endsAsItWas = ({ type, resourceVersion, id }: StartedEvent, known: KnownIdentity): boolean =>
+  type === "Deleted" && !known.deleted && known.uid === uidOf(id) && known.resourceVersion === resourceVersion;
 
 /** The low-water mark is past the event, or past its whole epoch: it is terminal, unless it was spilled. */
 function isPassed({ id, resourceVersion }: StartedEvent, cursor: Cursor | undefined): boolean {

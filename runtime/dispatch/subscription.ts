@@ -122,7 +122,7 @@ export class Subscription implements Subscriber, MarkOwner {
     const { meta } = change;
     const key = objectKey(meta);
     const standing = view.standing(key);
-    if (this.isPassed(meta.resourceVersion) || (standing && isStale(standing, change))) {
+    if (this.isReplay(change, standing)) {
       observer.stale?.(view.functionName, view.trigger.name);
       this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
       this.moved();
@@ -293,8 +293,7 @@ export class Subscription implements Subscriber, MarkOwner {
       if (type === "Deleted") {
         const flags = { synthetic: true, reason, gap, finalStateUnknown: true } as const;
         const deletedBy = difference.before === undefined ? gap.to : justBefore(difference.before);
-        // Of a namespace that left nothing is kept: what had begun of it may have ended, and its deletion, too.
-        const mayRepeat = difference.known.unfinished === "Added" && view.trigger.namespaces.type !== "all";
+        const mayRepeat = this.mayRepeatDeletion(key, difference.known);
         this.emitDeleted(key, difference.known, { mark, flags, deletedBy, selective: reselected, mayRepeat });
       } else {
         const { meta, body, receivedAt } = difference.change;
@@ -316,11 +315,28 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   /**
+   * Whether a handler may have been told before that an object went of which only an Added is known that had begun. Of a
+   * namespace that left nothing is kept; and no order may say whether a deletion on record came before that Added.
+   */
+  private mayRepeatDeletion(key: string, { unfinished, uid }: KnownObject): boolean {
+    const { view } = this.parts;
+    if (unfinished !== "Added") return false;
+    const standing = view.standing(key);
+    return view.trigger.namespaces.type !== "all" || (standing?.deleted === true && standing.uid === uid);
+  }
+
+  /**
    * All up to here has come. What comes next is news, unless the server that says so lags behind the one that the process
    * before this one had listened to.
    */
   private trustFrom(resourceVersion: ResourceVersion): void {
     if (this.suspectUpTo === undefined || !isNewer(this.suspectUpTo, resourceVersion)) this.suspect = false;
+  }
+
+  /** Whether a change was received before. */
+  private isReplay(change: Change, standing: Standing | undefined): boolean {
+    if (standing && endsAsItWas(standing, change)) return false;
+    return this.isPassed(change.meta.resourceVersion) || (standing !== undefined && isStale(standing, change));
   }
 
   /** Whether it must have come before: the last list covers it, or the mark is past it. */
@@ -351,7 +367,7 @@ export class Subscription implements Subscriber, MarkOwner {
   private moved(): void {
     const { view, commits } = this.parts;
     commits.cursorMoved(this);
-    if (this.mark.value !== undefined) view.exhume(this.namespace, this.mark.value);
+    if (this.mark.value !== undefined) view.exhume(this.namespace, this.mark.value, this.mark.length === 0);
   }
 }
 
@@ -378,14 +394,22 @@ export function nameOf(key: string): { readonly namespace: string; readonly name
 }
 
 /**
- * Whether a change was received before: it is no newer than where its object stands. Where resourceVersions cannot be
- * ordered only the same one is. A deletion may carry the last state's own resourceVersion, in APIs that are not etcd's.
+ * Whether it is a deletion that carries the last state's own resourceVersion, as APIs send that are not etcd's. The object
+ * stands, so the deletion is news, wherever the mark is by then.
+ */
+const endsAsItWas = (standing: Standing, { type, meta }: Change): boolean =>
+  type === "Deleted" &&
+  !standing.deleted &&
+  standing.uid === meta.uid &&
+  standing.resourceVersion === meta.resourceVersion;
+
+/**
+ * Whether a change is no newer than where its object stands. Where resourceVersions cannot be ordered only the same one
+ * is, and the deletion of an object that is known to be deleted.
  */
 function isStale(standing: Standing, { type, meta }: Change): boolean {
-  if (!isUpTo(meta.resourceVersion, standing.resourceVersion)) {
-    return standing.deleted && standing.uid === meta.uid && type === "Deleted";
-  }
-  return isNewer(standing.resourceVersion, meta.resourceVersion) || type !== "Deleted" || standing.deleted;
+  if (isUpTo(meta.resourceVersion, standing.resourceVersion)) return true;
+  return standing.deleted && standing.uid === meta.uid && type === "Deleted";
 }
 
 const isWithin = (resourceVersion: ResourceVersion, limit: ResourceVersion | undefined): boolean =>

@@ -1,5 +1,5 @@
 import type { KnownIdentity } from "../checkpoint/batch.ts";
-import type { Filter, Verdict } from "../filter/filter.ts";
+import type { Before, Filter, Verdict } from "../filter/filter.ts";
 import type { ChangeType, Trigger } from "../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "../watch/change.ts";
@@ -159,20 +159,33 @@ export class View {
     if (waiting.count === 0) this.waiting.delete(key);
   }
 
-  /** The filter's verdict on an event that is next for its object. */
-  async judge(event: ViewEvent, body: Buffer): Promise<Verdict> {
+  /**
+   * The filter's verdict on an event that is next for its object. `body`: the event's own; of a deletion that was found, the
+   * last one kept, undefined where none is.
+   */
+  async judge(event: ViewEvent, body: Buffer | undefined): Promise<Verdict> {
+    if (event.lastKnown || !body) return this.verdict(() => this.filter.judgeDeletion(body, this.before(event.key)));
     const old = event.type !== "Added" && this.needsBody(event.key) ? await this.body(event.key) : undefined;
     return this.judgeWith(event, body, old);
   }
 
-  /** A body that cannot be judged is delivered: losing an event is worse. */
-  judgeWith(event: Pick<ViewEvent, "type" | "key" | "lastKnown">, body: Buffer, oldBody?: Buffer): Verdict {
-    const known = this.known.get(event.key);
+  /** The verdict on an event that has its own body. */
+  judgeWith({ type, key }: Pick<ViewEvent, "type" | "key">, body: Buffer, oldBody?: Buffer): Verdict {
+    return this.verdict(() => this.filter.judge(type, body, this.before(key), oldBody));
+  }
+
+  private before(key: string): Before {
+    const known = this.known.get(key);
     // What may have been told last is not what is known.
-    const doubted = this.suspicions.has(event.key);
+    const doubted = this.suspicions.has(key);
     const { hash, matched } = known && !known.deleted && !doubted ? known : unknown;
+    return { hash, matched, doubted };
+  }
+
+  /** A body that cannot be judged is delivered: losing an event is worse. */
+  private verdict(judge: () => Verdict): Verdict {
     try {
-      return this.filter.judge(event.type, body, { hash, matched, doubted }, oldBody, event.lastKnown);
+      return judge();
     } catch {
       return { deliver: true, hash: "", matched: true };
     }
@@ -206,17 +219,22 @@ export class View {
 
   /** Learns of an object without an event. */
   record(key: string, uid: string, resourceVersion: ResourceVersion, body: Buffer): void {
-    const { hash, matched } = this.judgeWith({ type: "Added", key, lastKnown: false }, body);
+    const { hash, matched } = this.judgeWith({ type: "Added", key }, body);
     this.put(key, uid, resourceVersion, body, hash, matched);
   }
 
-  /** Lets go of the tombstones of a source's namespace that no replay from its low-water mark can reach; of all without one. */
-  exhume(namespace: string, lowWaterMark?: ResourceVersion): void {
+  /**
+   * Forgets the tombstones of a source's namespace that no replay from its low-water mark can reach; without a mark, all.
+   * `caughtUp`: all that was received is behind the mark, and with it the tombstones that cannot be ordered against it.
+   */
+  exhume(namespace: string, lowWaterMark?: ResourceVersion, caughtUp = false): void {
     const graves = this.graves.get(namespace);
     if (!graves) return;
-    const reachable = graves.findIndex(
-      ({ resourceVersion }) => lowWaterMark !== undefined && !isUpTo(resourceVersion, lowWaterMark),
-    );
+    const isReachable = (resourceVersion: ResourceVersion) => {
+      if (lowWaterMark === undefined) return false;
+      return caughtUp ? isNewer(resourceVersion, lowWaterMark) : !isUpTo(resourceVersion, lowWaterMark);
+    };
+    const reachable = graves.findIndex(({ resourceVersion }) => isReachable(resourceVersion));
     for (const { key, resourceVersion } of graves.splice(0, reachable < 0 ? graves.length : reachable)) {
       const known = this.known.get(key);
       if (known?.deleted && known.resourceVersion === resourceVersion) this.forget(key);
@@ -224,10 +242,10 @@ export class View {
     if (graves.length === 0) this.graves.delete(namespace);
   }
 
-  /** The object as a deletion that was found shows it: its last body, or its name where none is kept. */
-  async lastBody({ key, meta }: Pick<ViewEvent, "key" | "meta">): Promise<Buffer> {
+  /** What a deletion that was found shows of an object of which no body is kept: its name. */
+  nameAlone({ meta }: Pick<ViewEvent, "meta">): Buffer {
     const { apiVersion, kind } = this.trigger;
-    return (await this.body(key)) ?? Buffer.from(JSON.stringify({ apiVersion, kind, metadata: meta }));
+    return Buffer.from(JSON.stringify({ apiVersion, kind, metadata: meta }));
   }
 
   /** The object's last body that was terminal. */

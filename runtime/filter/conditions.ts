@@ -25,6 +25,12 @@ export interface ConditionSource {
 }
 
 /**
+ * What is known of the previous object: `all` of it; it `in-part`, so that a condition which cannot be evaluated on it
+ * counts as holding; or `not-compared`, so that all conditions which read it count as holding.
+ */
+type Comparison = "all" | "in-part" | "not-compared";
+
+/**
  * A trigger's match conditions. All must hold, as in admission policies: one that is false decides; one that cannot be
  * evaluated, such as for a field that is missing, counts as not holding, and is told.
  */
@@ -43,23 +49,21 @@ export class MatchConditions {
     return this.conditions.length;
   }
 
-  /**
-   * Takes objects as `celValue` gives them; `oldObject` is null for an Added.
-   * @param which `of-object-alone`: those that read `oldObject` are taken as holding
-   */
+  /** Takes objects as `celValue` gives them; `oldObject` is null for an Added. */
   match(
     object: unknown,
     oldObject: unknown,
     onError: (error: ConditionError) => void,
-    which: "all" | "of-object-alone" = "all",
+    comparison: Comparison = "all",
   ): boolean {
     const variables = { object, oldObject };
     let failure: ConditionError | undefined;
     for (const { name, usesOldObject, evaluate } of this.conditions) {
-      if (usesOldObject && which === "of-object-alone") continue;
+      if (usesOldObject && comparison === "not-compared") continue;
       try {
         if (evaluate(variables) !== true) return false;
       } catch (error) {
+        if (usesOldObject && comparison === "in-part") continue;
         failure ??= { condition: name, message: firstLine(error) };
       }
     }

@@ -34,7 +34,7 @@ export class Filter {
   private readonly rules: FilterRules;
   /** Of the changed fields; undefined where none are named. */
   private readonly digest: FieldsDigest | undefined;
-  /** Whether a Deleted may have to be judged by the conditions' last answer, because no body is kept. */
+  /** Whether a Deleted may have to be judged by the conditions' last answer: its last body may be kept in part, or lost. */
   private readonly remembersMatch: boolean;
   private readonly conditions: MatchConditions;
   private readonly onError: (error: ConditionError) => void;
@@ -45,7 +45,7 @@ export class Filter {
     if (rules.changedFields.length > 0) this.digest = new FieldsDigest(rules.changedFields);
     this.conditions = new MatchConditions(rules.matchConditions, place);
     this.needsOldBody = this.conditions.usesOldObject;
-    this.remembersMatch = rules.lastBody === "Metadata" && rules.events.includes("Deleted");
+    this.remembersMatch = rules.events.includes("Deleted");
     this.onError = onError;
   }
 
@@ -54,13 +54,9 @@ export class Filter {
     return this.digest !== undefined && this.rules.lastBody === "Full" && !this.digest.made(hash);
   }
 
-  /** `lastKnown`: the body is not the change's own but the last one kept, perhaps its metadata alone. */
-  judge(type: ChangeType, body: Buffer, before: Before, oldBody: Buffer | undefined, lastKnown: boolean): Verdict {
+  /** The verdict on a change that was received with its body. `oldBody`: the previous one, where it is needed and kept. */
+  judge(type: ChangeType, body: Buffer, before: Before, oldBody: Buffer | undefined): Verdict {
     const wanted = this.rules.events.includes(type);
-    if (lastKnown && (this.rules.lastBody === "Metadata" || before.matched === undefined)) {
-      const matched = before.matched ?? true;
-      return { deliver: wanted && matched, hash: "", matched };
-    }
     const { digest } = this;
     const conditional = this.conditions.count > 0 && (wanted || this.remembersMatch);
     if (!digest && !conditional) return { deliver: wanted, hash: "", matched: true };
@@ -72,16 +68,37 @@ export class Filter {
     return { deliver: wanted && !unchanged && matched, hash, matched };
   }
 
+  /**
+   * The verdict on a Deleted that a list found. `lastBody`: the last one kept. Where it is gone, or is metadata alone, the
+   * conditions' last answer decides; where there is none either, the deletion is told.
+   */
+  judgeDeletion(lastBody: Buffer | undefined, before: Before): Verdict {
+    const wanted = this.rules.events.includes("Deleted");
+    const object = this.conditions.count > 0 && lastBody ? JSON.parse(lastBody.toString()) : undefined;
+    const matched =
+      object === undefined || before.matched === undefined || isMetadataAlone(object)
+        ? (before.matched ?? true)
+        : this.matches(object, "Deleted", before, lastBody);
+    return { deliver: wanted && matched, hash: "", matched };
+  }
+
   private hashBefore({ hash, doubted }: Before, oldBody: Buffer | undefined): string | undefined {
     if (doubted || hash === undefined || !this.isOutdated(hash)) return hash;
     return oldBody && this.digest?.of(oldBody.toString());
   }
 
   private matches(object: unknown, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
-    const added = type === "Added";
-    const oldObject = this.needsOldBody && oldBody && !added ? celValue(JSON.parse(oldBody.toString())) : null;
+    const current = celValue(object);
+    if (type === "Added" || !this.needsOldBody) return this.conditions.match(current, null, this.onError);
     // What it should be compared with is not known: what compares does not keep it from being told.
-    const which = before.doubted && !added ? "of-object-alone" : "all";
-    return this.conditions.match(celValue(object), oldObject, this.onError, which);
+    if (before.doubted || !oldBody) return this.conditions.match(current, null, this.onError, "not-compared");
+    const old: unknown = JSON.parse(oldBody.toString());
+    return this.conditions.match(current, celValue(old), this.onError, isMetadataAlone(old) ? "in-part" : "all");
   }
 }
+
+const metadataMembers: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
+
+/** Whether it may be what `lastBody: Metadata` keeps of an object. */
+const isMetadataAlone = (object: unknown): boolean =>
+  object !== null && typeof object === "object" && Object.keys(object).every((name) => metadataMembers.has(name));

@@ -79,4 +79,28 @@ describe("a dead letter", () => {
     expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect(it.function.status().deadLetters).toBe(0);
   });
+
+  it("that is replayed in mode Latest takes no newer state's place, and no newer state takes its place", async () => {
+    const latest = manifest({ ...oneAttempt.delivery, mode: "Latest" });
+    const { it, letters } = await withLetter({ manifest: latest });
+    it.runner.answer = () => undefined;
+    it.subscription.change(change("Modified", "a", 15));
+    await quiet(it.runner);
+    await it.runner.end("a", failure());
+    it.subscription.change(change("Modified", "a", 20));
+    it.subscription.change(change("Modified", "a", 25));
+    await quiet(it.runner);
+    await letters.replay(["2"]);
+    it.subscription.change(change("Modified", "a", 30));
+    it.runner.answer = () => done;
+    await it.runner.end("a");
+    expect(it.runner.told).toEqual([
+      "Added a@11",
+      "Modified a@15",
+      "Modified a@20",
+      "Modified a@25",
+      "Modified a@15 !",
+      "Modified a@30",
+    ]);
+  });
 });

@@ -18,22 +18,22 @@ const json = (object: unknown) => Buffer.from(JSON.stringify(object));
 const unknown = { hash: undefined, matched: undefined, doubted: false };
 
 function judge(over: Partial<FilterRules>, object: unknown, type: ChangeType = "Added", old?: unknown) {
-  return new Filter(rules(over)).judge(type, json(object), unknown, old === undefined ? undefined : json(old), false);
+  return new Filter(rules(over)).judge(type, json(object), unknown, old === undefined ? undefined : json(old));
 }
 
 describe("filters", () => {
   it("only the types a trigger names are delivered, and no body is parsed for that", () => {
     const filter = new Filter(rules({ events: ["Deleted"] }));
     const notJson = Buffer.from("{");
-    expect(filter.judge("Added", notJson, unknown, undefined, false).deliver).toBe(false);
-    expect(filter.judge("Deleted", notJson, unknown, undefined, false).deliver).toBe(true);
+    expect(filter.judge("Added", notJson, unknown, undefined).deliver).toBe(false);
+    expect(filter.judge("Deleted", notJson, unknown, undefined).deliver).toBe(true);
   });
 
   it("a Modified is delivered only if one of the changed fields differs, whatever the order of keys", () => {
     const filter = new Filter(rules({ changedFields: [["data"], ["metadata", "labels"]] }));
-    const seen = (object: unknown) => filter.judge("Added", json(object), unknown, undefined, false).hash;
+    const seen = (object: unknown) => filter.judge("Added", json(object), unknown, undefined).hash;
     const before = { hash: seen({ data: { a: 1, b: [{ x: 1, y: 2 }] } }), matched: true, doubted: false };
-    const modified = (object: unknown) => filter.judge("Modified", json(object), before, undefined, false).deliver;
+    const modified = (object: unknown) => filter.judge("Modified", json(object), before, undefined).deliver;
     expect(modified({ status: 9, data: { b: [{ y: 2, x: 1 }], a: 1 } })).toBe(false);
     expect(modified({ data: { a: 2, b: [{ x: 1, y: 2 }] } })).toBe(true);
     expect(modified({ data: { a: 1, b: [{ x: 1, y: 2 }] }, metadata: { labels: {} } })).toBe(true);
@@ -44,10 +44,10 @@ describe("filters", () => {
   it("an integer beyond those that JavaScript has differs from its neighbour", () => {
     const filter = new Filter(rules({ changedFields: [["spec"]] }));
     const of = (generation: string) => Buffer.from(`{"spec":{"n":${generation},"ratio":0.5}}`);
-    const { hash } = filter.judge("Added", of("9007199254740992"), unknown, undefined, false);
+    const { hash } = filter.judge("Added", of("9007199254740992"), unknown, undefined);
     const before = { hash, matched: true, doubted: false };
-    expect(filter.judge("Modified", of("9007199254740993"), before, undefined, false).deliver).toBe(true);
-    expect(filter.judge("Modified", of("9007199254740992"), before, undefined, false).deliver).toBe(false);
+    expect(filter.judge("Modified", of("9007199254740993"), before, undefined).deliver).toBe(true);
+    expect(filter.judge("Modified", of("9007199254740992"), before, undefined).deliver).toBe(false);
   });
 
   it("all conditions must hold", () => {
@@ -71,25 +71,55 @@ describe("filters", () => {
   it("a condition that cannot be evaluated counts as not holding, and is told", () => {
     const told: string[] = [];
     const filter = new Filter(rules(when("object.status.phase == 'Running'")), (error) => told.push(error.condition));
-    expect(filter.judge("Added", json({}), unknown, undefined, false).deliver).toBe(false);
+    expect(filter.judge("Added", json({}), unknown, undefined).deliver).toBe(false);
     expect(told).toEqual(["c0"]);
   });
 
   it("a false condition decides, even if another cannot be evaluated", () => {
     const told: string[] = [];
     const filter = new Filter(rules(when("object.missing.x == 1", "false")), (error) => told.push(error.condition));
-    expect(filter.judge("Added", json({}), unknown, undefined, false).deliver).toBe(false);
+    expect(filter.judge("Added", json({}), unknown, undefined).deliver).toBe(false);
     expect(told).toEqual([]);
   });
 
   it("a deletion of which only the metadata is known goes by the last answer of the conditions", () => {
     const filter = new Filter(rules({ lastBody: "Metadata", events: ["Deleted"], ...when("size(object.data) > 0") }));
-    const added = filter.judge("Added", json({ data: { a: 1 } }), unknown, undefined, false);
+    const added = filter.judge("Added", json({ data: { a: 1 } }), unknown, undefined);
     expect(added).toMatchObject({ deliver: false, matched: true });
     for (const matched of [true, false]) {
       const before = { hash: "", matched, doubted: false };
-      expect(filter.judge("Deleted", json({}), before, undefined, true).deliver).toBe(matched);
+      expect(filter.judgeDeletion(json({ metadata: {} }), before).deliver).toBe(matched);
     }
+  });
+
+  it("a deletion that was found is judged by the last body, and by the conditions' last answer where that is gone", () => {
+    const filter = new Filter(rules(when("object.spec.sync == 'yes'")));
+    const matched = { hash: "", matched: true, doubted: false };
+    const unmatched = { ...matched, matched: false };
+    expect(filter.judgeDeletion(json({ spec: { sync: "no" } }), matched).deliver).toBe(false);
+    expect(filter.judgeDeletion(json({ spec: { sync: "yes" } }), unmatched).deliver).toBe(true);
+    expect(filter.judgeDeletion(undefined, matched).deliver).toBe(true);
+    expect(filter.judgeDeletion(undefined, unmatched).deliver).toBe(false);
+    expect(filter.judgeDeletion(undefined, unknown).deliver).toBe(true);
+  });
+
+  it("a condition that compares with an object that is not kept holds, and the others decide", () => {
+    const filter = new Filter(rules(when("object.spec.n != oldObject.spec.n", "object.spec.n > 1")));
+    const before = { hash: "", matched: false, doubted: false };
+    const told = (n: number, old?: unknown) =>
+      filter.judge("Modified", json({ spec: { n } }), before, old === undefined ? undefined : json(old)).deliver;
+    expect([told(2), told(1)]).toEqual([true, false]);
+    expect([told(2, { spec: { n: 2 } }), told(2, { spec: { n: 3 } })]).toEqual([false, true]);
+    // As `lastBody: Metadata` keeps it.
+    expect([told(2, { metadata: { name: "a" } }), told(1, { metadata: { name: "a" } })]).toEqual([true, false]);
+  });
+
+  it("a condition that compares with kept metadata is judged by it", () => {
+    const filter = new Filter(rules(when("object.metadata.labels != oldObject.metadata.labels")));
+    const before = { hash: "", matched: false, doubted: false };
+    const told = (labels: object, old: object) =>
+      filter.judge("Modified", json({ metadata: { labels }, spec: 1 }), before, json({ metadata: { labels: old } }));
+    expect([told({ a: "1" }, { a: "1" }).deliver, told({ a: "1" }, { a: "2" }).deliver]).toEqual([false, true]);
   });
 
   it("an expression that is no CEL is refused with its place in it", () => {

@@ -31,7 +31,7 @@ for (const manifest of shipped.functions) {
       const hash = event.oldObject && new FieldsDigest(trigger.changedFields).of(JSON.stringify(event.oldObject));
       const before = { hash, matched: undefined, doubted: false };
       const body = Buffer.from(JSON.stringify(event.object));
-      const verdict = new Filter(trigger).judge(event.type, body, before, undefined, false);
+      const verdict = new Filter(trigger).judge(event.type, body, before, undefined);
       expect(verdict.deliver).toBe(true);
     },
   );

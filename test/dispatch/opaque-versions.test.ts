@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { change, done, Harness, quiet } from "./harness.ts";
+
+/** The objects on disk, tombstones included. */
+const rows = (it: Harness) => [...([...it.disk.views.values()][0]?.known.keys() ?? [])];
+
+describe("an API whose resourceVersions have no order", () => {
+  it("leaves no tombstone behind once all that was received is done", async () => {
+    const it = await (await Harness.open()).listed();
+    for (const name of ["a", "b", "c"]) {
+      it.subscription.change(change("Added", name, `${name}-came`));
+      it.subscription.change(change("Deleted", name, `${name}-went`));
+    }
+    await quiet(it.runner);
+    it.subscription.bookmark(resourceVersion("quiet"));
+    await it.clock.advance(1_000);
+    expect(rows(it)).toEqual([]);
+  });
+
+  it("keeps a tombstone while an event from before it is not done", async () => {
+    const it = await (await Harness.open()).listed();
+    it.runner.answer = ({ object }) => (object.name === "stuck" ? undefined : done);
+    it.subscription.change(change("Added", "stuck", "x"));
+    it.subscription.change(change("Added", "a", "y"));
+    it.subscription.change(change("Deleted", "a", "z"));
+    it.subscription.bookmark(resourceVersion("quiet"));
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    expect(rows(it)).toEqual(["team-a/a"]);
+    await it.runner.end("stuck");
+    await it.clock.advance(1_000);
+    expect(rows(it)).toEqual(["team-a/stuck"]);
+  });
+
+  it("leaves no tombstone of a process before that died, and what it may have told before comes flagged", async () => {
+    const first = await (await Harness.open()).listed();
+    first.runner.answer = ({ object }) => (object.name === "stuck" ? undefined : done);
+    for (const it of [change("Added", "stuck", "u"), change("Added", "a", "v"), change("Deleted", "a", "w")])
+      first.subscription.change(it);
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    const next = await first.restart();
+    next.runner.answer = () => done;
+    await next.list(9, []);
+    await quiet(next.runner);
+    next.subscription.bookmark(resourceVersion("10"));
+    await next.clock.advance(1_000);
+    expect(rows(next)).toEqual([]);
+    expect(next.runner.told.slice(3)).toEqual(["Deleted stuck@u", "Deleted a@v !"]);
+  });
+});
+
+describe("a deletion that carries the object's own resourceVersion", () => {
+  const own = change("Deleted", "a", 11);
+
+  it("is told though the mark has passed that, and once", async () => {
+    const it = await (await Harness.open()).listed();
+    it.subscription.change(change("Added", "a", 11));
+    it.subscription.bookmark(resourceVersion("20"));
+    await quiet(it.runner);
+    it.subscription.change(own);
+    it.subscription.bookmark(resourceVersion("30"));
+    it.subscription.change(own);
+    await quiet(it.runner);
+    it.subscription.change(own);
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Deleted a@11"]);
+  });
+
+  it("comes flagged where it had begun when the process died", async () => {
+    const it = await (await Harness.open()).listed();
+    it.subscription.change(change("Added", "a", 11));
+    it.subscription.bookmark(resourceVersion("20"));
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    it.runner.answer = () => undefined;
+    it.subscription.change(own);
+    await quiet(it.runner);
+    const next = await it.restart();
+    expect(next.subscription.resumeFrom).toBe("20");
+    next.runner.answer = () => done;
+    next.subscription.change(own);
+    await quiet(next.runner);
+    expect(next.runner.told).toEqual(["Added a@11", "Deleted a@11", "Deleted a@11 #2 !"]);
+  });
+});
