@@ -102,6 +102,17 @@ describe("the house's layers", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("the embedded cluster is a package of its own: it imports nothing of the runtime, and goes by its name", () => {
+    const isCluster = (file: string) => file.startsWith("runtime/cluster/");
+    const wrong = [...graph].flatMap(([file, imports]) =>
+      imports.filter((target) => isCluster(file) !== isCluster(target)).map((target) => `${file} imports ${target}`),
+    );
+    const elsewhere = files
+      .filter((file) => !file.startsWith("runtime/cli/"))
+      .filter((file) => specifiers(file).includes("@watchfire/cluster"));
+    expect([...wrong, ...elsewhere]).toEqual([]);
+  });
+
   it("the parent's modules never load isolated-vm", () => {
     const wrong = files
       .filter((file) => !file.startsWith("runtime/sandbox/executor/"))

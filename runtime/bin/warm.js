@@ -6,7 +6,7 @@ import { keepCompiledCode } from "./compile-cache.js";
 try {
   if (Number(process.versions.node.split(".")[0]) >= 24) {
     keepCompiledCode();
-    for (const module of ["cli/dev.ts", "cluster/cluster.ts", "cluster/certificates.ts"]) {
+    for (const module of ["cli/dev.ts", "cluster/index.ts", "cluster/certificates.ts"]) {
       await import(`../${module}`);
     }
     await bundleClient();

@@ -1,6 +1,5 @@
-import { systemClock } from "../clock.ts";
-import { startCluster } from "../cluster/cluster.ts";
 import { command } from "./command.ts";
+import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readPort } from "./operand.ts";
 import { data } from "./options.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
@@ -17,15 +16,14 @@ export const cluster = command({
     kubeconfig: { value: "FILE", summary: "where to write the kubeconfig", default: `${data.default}/kubeconfig` },
   },
   async run({ options }) {
-    const { kubeconfig: kubeconfigFile } = options;
+    const { kubeconfig, state } = options;
     const stop = stopSignal();
-    const running = await startCluster({
+    const running = await startEmbeddedCluster({
       port: readPort("--port", options.port),
-      kubeconfigFile,
-      clock: systemClock,
-      ...(options.state === undefined ? {} : { stateFile: options.state }),
+      kubeconfig,
+      ...(state !== undefined && { state }),
     });
-    process.stdout.write(`cluster ready at ${running.url}\nkubectl --kubeconfig ${kubeconfigFile} get namespaces\n`);
+    process.stdout.write(`cluster ready at ${running.url}\nkubectl --kubeconfig ${kubeconfig} get namespaces\n`);
     await untilAborted(stop);
     await running.close();
     return 0;

@@ -18,6 +18,7 @@ import { launchAhead } from "../sandbox/child-link.host.ts";
 import { guestScript } from "../sandbox/guest-script.host.ts";
 import { version } from "../version.ts";
 import { command, type Values } from "./command.ts";
+import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readFolder, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
@@ -126,13 +127,8 @@ async function openCluster(
 }
 
 async function openEmbedded(folder: string): Promise<DevCluster> {
-  const { startCluster } = await import("../cluster/cluster.ts");
   const kubeconfig = join(folder, "kubeconfig");
-  const cluster = await startCluster({
-    stateFile: join(folder, "cluster.state"),
-    kubeconfigFile: kubeconfig,
-    clock: systemClock,
-  });
+  const cluster = await startEmbeddedCluster({ state: join(folder, "cluster.state"), kubeconfig });
   const transport = connectDirect({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
   return {
     transport,

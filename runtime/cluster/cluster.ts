@@ -1,5 +1,4 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import type { Clock } from "../clock.ts";
 import { forbidden } from "./api/status.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Authorizer, refusal } from "./auth/authorizer.ts";
@@ -8,6 +7,7 @@ import { Rbac } from "./auth/rbac.ts";
 import { ServiceAccountTokens } from "./auth/service-account-tokens.ts";
 import type { User } from "./auth/user.ts";
 import { seed } from "./boot/seed.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import { startControllers } from "./controllers/controllers.ts";
 import { DiscoveryHandler } from "./discovery/discovery-handler.ts";
 import { Registry } from "./kinds/registry.ts";
@@ -25,11 +25,12 @@ import { specialResources } from "./virtual/special-resources.ts";
 export interface ClusterOptions {
   /** The loopback port; 0, the default, takes any that is free. */
   port?: number;
-  /** Keeps everything in this file, across restarts and kills. Without it the cluster lives in memory. */
-  stateFile?: string;
-  /** Writes the administrator's kubeconfig here, readable by its owner alone. */
-  kubeconfigFile?: string;
-  clock: Clock;
+  /** A file that keeps everything, across restarts and kills. Without it the cluster lives in memory. */
+  state?: string;
+  /** A file for the administrator's kubeconfig, readable by its owner alone. Default: none is written. */
+  kubeconfig?: string;
+  /** Default: the machine's. */
+  clock?: Clock;
 }
 
 /** A Kubernetes API server in this process, for development and tests; never for production. */
@@ -50,9 +51,12 @@ export interface Cluster {
   close(): Promise<void>;
 }
 
-/** Starts the cluster; resolves once it serves. Rejects with a WatchfireError if the port or the state file cannot be had. */
-export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const { clock, stateFile, kubeconfigFile } = options;
+/**
+ * Starts the cluster; resolves once it serves.
+ * @throws ClusterError if the port, the state file or the kubeconfig cannot be had
+ */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { clock = systemClock, state: stateFile, kubeconfig: kubeconfigFile } = options;
   const { identity, restored, journal } = await openState(stateFile, clock);
   const store = new Store(clock, journal, restored);
   const registry = new Registry();

@@ -1,20 +1,19 @@
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../runtime/clock.ts";
-import { startCluster } from "../../runtime/cluster/cluster.ts";
+import { startCluster } from "@watchfire/cluster";
 import type { OwnTarget } from "./target.ts";
 
 /** Starts the embedded cluster with its state in a file, so that it can be started again on it. */
 export async function start(): Promise<OwnTarget> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-cluster-"));
   const stateFile = join(folder, "state");
-  let cluster = await startCluster({ stateFile, clock: systemClock });
+  let cluster = await startCluster({ state: stateFile });
   const restart = async (meanwhile = async () => {}) => {
     const port = Number(new URL(cluster.url).port);
     await cluster.close();
     await meanwhile();
-    cluster = await startCluster({ port, stateFile, clock: systemClock });
+    cluster = await startCluster({ port, state: stateFile });
   };
   return {
     controllers: true,

@@ -1,12 +1,12 @@
 // The embedded cluster that a file's scenarios share; each has a namespace of its own.
+
+import { type Cluster, startCluster } from "@watchfire/cluster";
 import { afterAll, onTestFinished } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
-import { type Cluster, startCluster } from "../../runtime/cluster/cluster.ts";
 import { Client } from "../cluster/client.ts";
 import { Installation } from "../tools/installation.ts";
 import { Team } from "../tools/team.ts";
 
-export const cluster: Cluster = await startCluster({ clock: systemClock });
+export const cluster: Cluster = await startCluster();
 
 const connection = { server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken };
 

@@ -1,6 +1,5 @@
+import { startCluster } from "@watchfire/cluster";
 import { expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
-import { startCluster } from "../../runtime/cluster/cluster.ts";
 import { cluster, createTeam, install } from "./cluster.ts";
 
 test("1,000 unchanged objects: a restart within the history runs no handler and sends no LIST; after it, one LIST per source", async () => {
@@ -177,7 +176,7 @@ test("another cluster's data folder is refused, not read as if everything had be
   await runtime.define("follower", { watch: team.watch() });
   await runtime.start();
   await runtime.drain();
-  const other = await startCluster({ clock: systemClock });
+  const other = await startCluster();
   onTestFinished(() => other.close());
   await runtime.moveTo({ server: other.url, ca: other.caCertificate, token: other.adminToken });
   await expect(runtime.open()).rejects.toThrow(/WF_CHECKPOINT_OTHER_CLUSTER/);

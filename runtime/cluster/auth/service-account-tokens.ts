@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, randomUUID, sign, verify } from "node:crypto";
-import type { Clock } from "../../clock.ts";
 import { at, isFields, type KubeObject } from "../api/object.ts";
+import type { Clock } from "../clock.ts";
 import type { Store } from "../storage/store.ts";
 import { serviceAccountUser, type User } from "./user.ts";
 

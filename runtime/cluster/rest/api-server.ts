@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { WatchfireError } from "../../errors.ts";
-import { systemReason } from "../../wording.ts";
 import { ApiError, forbidden, methodNotAllowed } from "../api/status.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../auth/authorizer.ts";
 import type { User } from "../auth/user.ts";
+import { ClusterError } from "../cluster-error.ts";
 import type { Identity } from "../storage/state-file.ts";
+import { systemReason } from "../storage/system-reason.ts";
 import { type RequestInfo, requestInfo } from "./request-info.ts";
 import { Reply } from "./respond.ts";
 
@@ -104,10 +104,7 @@ export class ApiServer {
   }
 }
 
-function portRefused(port: number, cause: Error): WatchfireError {
-  return new WatchfireError("WF_DEV_CLUSTER_PORT", {
-    what: `cannot listen on 127.0.0.1: ${systemReason(cause)}`,
-    actual: port,
-    cause,
-  });
+function portRefused(port: number, cause: Error): ClusterError {
+  const what = `cannot listen on 127.0.0.1: ${systemReason(cause)}`;
+  return new ClusterError("PORT_REFUSED", { what, port, cause });
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
-import type { Clock, Timer } from "../../clock.ts";
 import { ApiError, expired } from "../api/status.ts";
+import type { Clock, Timer } from "../clock.ts";
 import type { Change } from "../storage/change.ts";
 import type { Collection } from "../storage/collection.ts";
 import type { Revision } from "../storage/revision.ts";

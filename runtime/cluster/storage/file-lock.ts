@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { WatchfireError } from "../../errors.ts";
-import { makeFolder } from "../../folder.ts";
+import { ClusterError } from "../cluster-error.ts";
+import { makeFolder } from "./folder.ts";
 import { writing } from "./writing.ts";
 
 /** Locks of this process, which its own pid cannot tell apart; however it ends by itself, none stays behind. */
@@ -18,14 +18,14 @@ export class FileLock {
     this.path = path;
   }
 
-  /** Throws WF_DEV_CLUSTER_LOCKED while another owner lives, WF_DEV_CLUSTER_FILES where no file can be made. */
+  /** @throws ClusterError STATE_LOCKED while another owner lives, FILE_REFUSED where no file can be made */
   static take(file: string): FileLock {
     const path = resolve(`${file}.lock`);
     writing(file, () => makeFolder(dirname(path)));
     while (!writing(file, () => claimed(path))) {
       const owner = ownerOf(path);
       if (owner !== undefined && (owner === process.pid ? held.has(path) : lives(owner))) {
-        throw new WatchfireError("WF_DEV_CLUSTER_LOCKED", { what: `the process ${owner} uses it`, place: { file } });
+        throw new ClusterError("STATE_LOCKED", { what: `the process ${owner} uses it`, file });
       }
       rmSync(path, { force: true });
     }

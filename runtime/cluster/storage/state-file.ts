@@ -9,8 +9,8 @@ import {
   writeSync,
 } from "node:fs";
 import { z } from "zod";
-import { WatchfireError } from "../../errors.ts";
 import type { KubeObject } from "../api/object.ts";
+import { ClusterError } from "../cluster-error.ts";
 import type { FileLock } from "./file-lock.ts";
 import type { Journal, JournalRecord } from "./store.ts";
 
@@ -60,7 +60,7 @@ export class StateFile implements Journal {
   private voided = 0;
   private revision: number;
 
-  /** Reads the file; undefined where there is none. Throws WF_DEV_CLUSTER_STATE when it is not one of ours. */
+  /** Reads the file; undefined where there is none. @throws ClusterError STATE_DAMAGED when it is not one of ours */
   static read(file: string): Restored | undefined {
     if (!existsSync(file)) return undefined;
     const bytes = readFileSync(file);
@@ -134,10 +134,6 @@ function parsed(file: string, line: string, number: number): unknown {
   }
 }
 
-function unreadable(file: string, line: number, cause?: unknown): WatchfireError {
-  return new WatchfireError("WF_DEV_CLUSTER_STATE", {
-    what: "the line is not one that the cluster wrote",
-    place: { file, line },
-    cause,
-  });
+function unreadable(file: string, line: number, cause?: unknown): ClusterError {
+  return new ClusterError("STATE_DAMAGED", { what: "the line is not one that the cluster wrote", file, line, cause });
 }

@@ -1,5 +1,5 @@
-import type { Clock } from "../../clock.ts";
 import type { KubeObject } from "../api/object.ts";
+import type { Clock } from "../clock.ts";
 import { Change } from "./change.ts";
 import { Collection } from "./collection.ts";
 import { Revision } from "./revision.ts";

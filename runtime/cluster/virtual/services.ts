@@ -1,7 +1,7 @@
-import type { Clock } from "../../clock.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../auth/authorizer.ts";
 import type { ServiceAccountTokens } from "../auth/service-account-tokens.ts";
+import type { Clock } from "../clock.ts";
 
 /** What the resources that are answered, not stored, work on. */
 export interface Services {

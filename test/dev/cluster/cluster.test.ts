@@ -4,14 +4,13 @@ import { Agent, type RequestOptions, request } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Cluster, startCluster } from "@watchfire/cluster";
 import { afterEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../../runtime/clock.ts";
-import { type Cluster, startCluster } from "../../../runtime/cluster/cluster.ts";
 
 const clusters: Cluster[] = [];
 const folder = () => mkdtempSync(join(tmpdir(), "cluster-"));
 async function start(options: Partial<Parameters<typeof startCluster>[0]> = {}): Promise<Cluster> {
-  const cluster = await startCluster({ clock: systemClock, ...options });
+  const cluster = await startCluster(options);
   clusters.push(cluster);
   return cluster;
 }
@@ -66,12 +65,12 @@ describe("the embedded cluster", () => {
 
   test("keeps its objects, token, certificates and resourceVersions over a restart, and no history", async () => {
     const stateFile = join(folder(), "state");
-    const first = await start({ stateFile });
+    const first = await start({ state: stateFile });
     const made = await json(first, "POST", configMaps, { metadata: { name: "a" }, data: { x: "1" } });
     const uid = (await json(first, "GET", "/api/v1/namespaces/kube-system")).body.metadata.uid;
     await first.close();
     clusters.pop();
-    const second = await start({ stateFile });
+    const second = await start({ state: stateFile });
     expect(second.adminToken).toBe(first.adminToken);
     expect(second.caCertificate).toBe(first.caCertificate);
     expect((await json(second, "GET", `${configMaps}/a`)).body).toEqual(made.body);
@@ -112,7 +111,7 @@ describe("the embedded cluster", () => {
 
   test("writes a kubeconfig that only its owner reads and that needs no other file", async () => {
     const kubeconfigFile = join(folder(), "sub", "config");
-    const cluster = await start({ kubeconfigFile });
+    const cluster = await start({ kubeconfig: kubeconfigFile });
     expect(statSync(kubeconfigFile).mode & 0o777).toBe(0o600);
     expect(readFileSync(kubeconfigFile, "utf8")).toBe(cluster.kubeconfig);
     expect(cluster.kubeconfig).toContain("certificate-authority-data");
@@ -121,7 +120,7 @@ describe("the embedded cluster", () => {
   test("says which port it cannot have", async () => {
     const cluster = await start();
     const port = Number(new URL(cluster.url).port);
-    await expect(startCluster({ port, clock: systemClock })).rejects.toThrow(/WF_DEV_CLUSTER_PORT.*EADDRINUSE/);
+    await expect(startCluster({ port })).rejects.toThrow(/PORT_REFUSED.*EADDRINUSE/);
   });
 
   test("forgets its history when the administrator asks over HTTPS, and nobody else", async () => {

@@ -48,12 +48,12 @@ describe("a state file", () => {
 
   test("that is none of ours is refused with its place, and left as it is", () => {
     writeFileSync(file, "hello\n");
-    expect(() => StateFile.read(file)).toThrow(`WF_DEV_CLUSTER_STATE ${file}:1`);
+    expect(() => StateFile.read(file)).toThrow(`STATE_DAMAGED ${file}:1`);
     expect(readFileSync(file, "utf8")).toBe("hello\n");
   });
 
   test("is not shared: a second owner is told who the first is", () => {
-    expect(() => FileLock.take(file)).toThrow(/WF_DEV_CLUSTER_LOCKED .*the process \d+ uses it/);
+    expect(() => FileLock.take(file)).toThrow(/STATE_LOCKED .*the process \d+ uses it/);
     lock.release();
     FileLock.take(file).release();
   });

@@ -1,0 +1,25 @@
+import type { Cluster, ClusterErrorCode, ClusterOptions } from "@watchfire/cluster";
+import { type ErrorCode, WatchfireError } from "../errors.ts";
+
+const codes: Readonly<Record<ClusterErrorCode, ErrorCode>> = {
+  PORT_REFUSED: "WF_DEV_CLUSTER_PORT",
+  STATE_LOCKED: "WF_DEV_CLUSTER_LOCKED",
+  STATE_DAMAGED: "WF_DEV_CLUSTER_STATE",
+  FILE_REFUSED: "WF_DEV_CLUSTER_FILES",
+};
+
+/**
+ * Starts the embedded cluster; its code is loaded only here, since a cluster of one's own needs none of it.
+ * @throws WatchfireError WF_DEV_CLUSTER_* in place of what the cluster's own error says
+ */
+export async function startEmbeddedCluster(options: ClusterOptions): Promise<Cluster> {
+  const { ClusterError, startCluster } = await import("@watchfire/cluster");
+  try {
+    return await startCluster(options);
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    const { what, file, line, port, cause } = error.fault;
+    const place = file !== undefined && { place: { file, ...(line !== undefined && { line }) } };
+    throw new WatchfireError(codes[error.code], { what, ...place, ...(port !== undefined && { actual: port }), cause });
+  }
+}
