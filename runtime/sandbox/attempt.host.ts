@@ -11,7 +11,7 @@ export class Attempt {
   sentAt = 0;
   /** When code of it ran first. */
   enteredAt: number | undefined;
-  /** Calls that wait for an answer. */
+  /** Calls whose answer its executor has not taken yet. */
   calls = 0;
   /** Characters of its log lines so far. */
   logged = 0;

@@ -55,8 +55,16 @@ class ChildLink implements Link {
     return this.memory.peak;
   }
 
-  write(bytes: Buffer): void {
-    this.stream.write(bytes);
+  write(bytes: Buffer, taken?: () => void): void {
+    this.stream.write(bytes, taken);
+  }
+
+  pause(): void {
+    this.stream.pause();
+  }
+
+  resume(): void {
+    this.stream.resume();
   }
 
   capMemory(bytes: number): void {
@@ -69,6 +77,7 @@ class ChildLink implements Link {
 
   private exited(detail: string): void {
     // What it wrote before its end is still in the pipe: who was inside what is told there.
+    this.stream.resume();
     if (this.stream.readableEnded || this.stream.destroyed) this.end(detail);
     else {
       for (const event of ["close", "end"]) this.stream.once(event, () => this.end(detail));

@@ -1,6 +1,8 @@
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock } from "../clock.ts";
 import { type DownFrame, readUpFrame, type UpFrame } from "./frames.host.ts";
 import type { Launch, Link } from "./link.host.ts";
+import { Patience } from "./patience.host.ts";
+import { Share } from "./share.host.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "./wire.ts";
 
 /** Why an executor is gone. */
@@ -9,6 +11,8 @@ export type DeathReason = "memory" | "silent" | "breach" | "stuck" | "exited" | 
 /** The parent's ear of one executor. */
 export interface ExecutorListener {
   frame(frame: UpFrame): void;
+  /** It takes again what it is sent, after it had too much before it. */
+  room(): void;
   died(reason: DeathReason, detail: string): void;
 }
 
@@ -27,8 +31,11 @@ const heartbeatMs = 200;
 const silenceMs = 3000;
 /** Milliseconds of silence before its first word: Node starts in 80 ms of CPU, for which a busy machine may take long. */
 const startMs = 30_000;
-/** Milliseconds in which this process reads what waits for it, if it was itself that stood still. */
-const catchUpMs = 50;
+/** Milliseconds in which it has to take something of what it was sent: the largest frame, on a machine that is busy with others. */
+const takeMs = 10_000;
+
+/** Bytes sent and not taken, beyond which it is sent no replies and no events, and nothing that it says is read. */
+const mostUntaken = 32 * 2 ** 20;
 
 /**
  * Frames of an executor within a period of so many milliseconds, beyond which it is no executor of ours: an honest one
@@ -37,26 +44,48 @@ const catchUpMs = 50;
 const maxFrames = 25_000;
 const framePeriodMs = 250;
 
+/**
+ * The share of this process that reading one executor may take, and what may be read of it: milliseconds of CPU time and bytes,
+ * in each millisecond and at once. Beyond it is read later: an honest one under full load takes a third of that.
+ */
+const cpuShare = { perMs: 0.5, burst: 20 };
+const byteShare = { perMs: 256 * 1024, burst: 32 * 2 ** 20 };
+
+const threadCpuMs = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+};
+
 /** One process that holds isolates, and the watch over it. It is taken to be hostile. */
 export class ExecutorProcess {
   private readonly clock: Clock;
   private readonly listener: ExecutorListener;
   private readonly link: Link;
-  private silenceTimer: Timer | undefined;
+  private readonly cpuMs: () => number;
+  private readonly cpu = new Share(cpuShare.perMs, cpuShare.burst);
+  private readonly bytes = new Share(byteShare.perMs, byteShare.burst);
+  private readonly silence: Patience;
+  private readonly stall: Patience;
   private death: { reason: DeathReason; detail: string } | undefined;
   private buried = false;
-  private lastHeard = 0;
-  private patienceMs = startMs;
-  private isCatchingUp = false;
+  private hasSpoken = false;
+  /** Bytes that it was sent and has not taken. */
+  private untaken = 0;
+  private resting = false;
+  private deaf = false;
   private frames = 0;
   private framesSince = 0;
 
-  constructor(options: ExecutorSettings & { listener: ExecutorListener }) {
+  /** `cpuMs`: CPU time that this thread has used. */
+  constructor(options: ExecutorSettings & { listener: ExecutorListener; cpuMs?: () => number }) {
     this.clock = options.clock;
+    this.cpuMs = options.cpuMs ?? threadCpuMs;
     this.listener = options.listener;
+    this.silence = new Patience(this.clock, (ms) => this.kill("silent", `no heartbeat for ${ms} ms`));
+    this.stall = new Patience(this.clock, (ms) => this.kill("breach", `it took nothing that it was sent for ${ms} ms`));
     const reader = new FrameReader(maxFrameUp);
     this.link = options.launch({
-      opened: () => this.heard(),
+      opened: () => this.silence.expect(startMs),
       data: (chunk) => this.receive(reader, chunk),
       ended: (reason, detail) => this.bury(reason, detail),
     });
@@ -78,15 +107,31 @@ export class ExecutorProcess {
     return this.death !== undefined || this.buried;
   }
 
+  /** Whether so much of what it was sent waits to be taken that it is to be sent no more. */
+  get isFull(): boolean {
+    return this.untaken >= mostUntaken;
+  }
+
   /** Resident memory in bytes at which it is killed. */
   capMemory(bytes: number): void {
     this.link.capMemory(bytes);
   }
 
-  send({ type, header, segments = [] }: DownFrame): void {
-    if (this.isDead) return;
+  /** `taken` is called once the frame has left this process, or never will. */
+  send({ type, header, segments = [] }: DownFrame, taken?: () => void): void {
+    if (this.isDead) {
+      taken?.();
+      return;
+    }
     // One write of one buffer: copying some KiB costs less than as many entries in the stream's queue.
-    this.link.write(Buffer.concat(encodeFrame(type, header, segments)));
+    const bytes = Buffer.concat(encodeFrame(type, header, segments));
+    if (this.untaken === 0 && this.hasSpoken) this.stall.expect(takeMs);
+    this.untaken += bytes.length;
+    this.link.write(bytes, () => {
+      this.took(bytes.length);
+      taken?.();
+    });
+    this.listen();
   }
 
   /** Ends it at once. The listener hears of it when it is gone. */
@@ -96,17 +141,28 @@ export class ExecutorProcess {
     this.link.kill();
   }
 
+  private took(length: number): void {
+    const wasFull = this.isFull;
+    this.untaken -= length;
+    if (this.untaken === 0) this.stall.stop();
+    else if (this.hasSpoken) this.stall.expect(takeMs);
+    if (!wasFull || this.isFull || this.isDead) return;
+    this.listen();
+    this.listener.room();
+  }
+
   private receive(reader: FrameReader, chunk: Buffer): void {
     if (this.isDead) return;
-    const before = this.frames;
+    const startedAt = this.cpuMs();
     try {
+      let count = 0;
       for (const frame of reader.push(chunk)) {
         const checked = readUpFrame(frame);
         if (!checked) {
           this.kill("breach", `a frame of type ${frame.type} is not as it should be`);
           return;
         }
-        this.frames++;
+        count++;
         if (checked.type === frameType.refused) {
           this.kill("refused", checked.reason);
           return;
@@ -115,42 +171,57 @@ export class ExecutorProcess {
         if (this.isDead) return;
       }
       // Part of a frame is no sign of life: it could trickle in for ever.
-      if (this.frames > before) {
-        this.patienceMs = silenceMs;
-        this.heard();
-      }
+      if (count > 0) this.heard(count);
     } catch (error) {
       this.kill("breach", error instanceof Error ? error.message : "a frame cannot be read");
     }
+    const now = this.clock.monotonic();
+    const restMs = Math.max(this.cpu.use(this.cpuMs() - startedAt, now), this.bytes.use(chunk.length, now));
+    if (restMs > 0) this.rest(restMs);
   }
 
-  private heard(): void {
+  private heard(frames: number): void {
     const now = this.clock.monotonic();
     if (now - this.framesSince >= framePeriodMs) {
       this.framesSince = now;
       this.frames = 0;
-    } else if (this.frames > maxFrames) this.kill("breach", `more than ${maxFrames} frames in ${framePeriodMs} ms`);
-    this.lastHeard = now;
-    this.isCatchingUp = false;
-    this.silenceTimer ??= this.clock.after(silenceMs, () => this.listen(), { unref: true });
+    }
+    this.frames += frames;
+    if (this.frames > maxFrames) this.kill("breach", `more than ${maxFrames} frames in ${framePeriodMs} ms`);
+    if (!this.hasSpoken && this.untaken > 0) this.stall.expect(takeMs);
+    this.hasSpoken = true;
+    this.silence.expect(silenceMs);
   }
 
+  /** Reads nothing of it for so long: it has had its share of this process. */
+  private rest(ms: number): void {
+    this.resting = true;
+    this.listen();
+    this.clock.after(ms, () => {
+      this.resting = false;
+      this.listen();
+    });
+  }
+
+  /** Reads it, or does not for now. What is not read is no silence. */
   private listen(): void {
-    this.silenceTimer = undefined;
-    if (this.isDead) return;
-    const left = this.lastHeard + this.patienceMs - this.clock.monotonic();
-    if (left <= 0 && this.isCatchingUp) {
-      this.kill("silent", `no heartbeat for ${this.patienceMs} ms`);
-      return;
+    const deaf = this.resting || this.isFull;
+    if (deaf === this.deaf) return;
+    this.deaf = deaf;
+    if (deaf) {
+      this.link.pause();
+      this.silence.stop();
+    } else {
+      this.link.resume();
+      if (!this.buried) this.silence.expect(this.hasSpoken ? silenceMs : startMs);
     }
-    this.isCatchingUp = left <= 0;
-    this.silenceTimer = this.clock.after(left > 0 ? left : catchUpMs, () => this.listen(), { unref: true });
   }
 
   private bury(reason: DeathReason, detail: string): void {
     if (this.buried) return;
     this.buried = true;
-    this.silenceTimer?.cancel();
+    this.silence.stop();
+    this.stall.stop();
     this.listener.died(this.death?.reason ?? reason, this.death?.detail ?? detail);
   }
 }

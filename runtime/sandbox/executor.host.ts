@@ -13,8 +13,12 @@ export interface TenantListener {
   readonly memoryBytes: number;
   readonly isolates: number;
   frame(frame: UpFrame): void;
+  /** Its executor takes again what it is sent, after it had too much before it. */
+  room(): void;
   /** Whether it waits for an answer that should have come long ago. */
   isOverdue(now: number): boolean;
+  /** Since when it waits to be told how its code loaded; undefined where it does not. */
+  readonly loadingSince: number | undefined;
   /** The executor will end itself, and then once more: has ended. `inside`: events whose code was running. */
   lost(verdict: Verdict, reason: DeathReason, inside: readonly number[]): void;
 }
@@ -39,13 +43,23 @@ const suspectMs = 20;
 /** Milliseconds between two looks for answers that are overdue. */
 const overduePollMs = 2000;
 
+/**
+ * Milliseconds in which an executor has to do by itself as it said, by a clock of this process: to be gone once it is doomed
+ * (its neighbours get 2 s), to have stopped or to be doomed once an isolate's time is over (1 s), and to have loaded a module
+ * (2 s of CPU for each that is there, one after another). With room for a machine that is busy with others.
+ */
+const doomedMs = 5000;
+const overMs = 15_000;
+const loadMs = 60_000;
+const loadEachMs = 3000;
+
 /** Isolates of one function that an honest executor can be inside at once, with room to spare. */
 const maxInside = 64;
 
 interface Inside {
   readonly since: number;
   readonly events: readonly number[];
-  /** It broke a limit and is told already, but its thread has not stopped. */
+  /** It broke a limit and is told already, but its thread has not stopped; since then. */
   readonly isOver: boolean;
 }
 
@@ -61,6 +75,8 @@ export class Executor {
   /** In whose name something was said that no guest can say, or that could not be handled. */
   private blamed: number | undefined;
   private entered = false;
+  /** When its first word came. */
+  private spokeAt: number | undefined;
 
   constructor(settings: ExecutorSettings, died: DiedListener) {
     this.clock = settings.clock;
@@ -69,6 +85,7 @@ export class Executor {
       ...settings,
       listener: {
         frame: (frame) => this.frame(frame),
+        room: () => this.room(),
         died: (reason, detail) => this.buried(reason, detail),
       },
     });
@@ -79,12 +96,27 @@ export class Executor {
   /** A heartbeat alone does not prove honesty: answers have to come as well. */
   private expectAnswers(): void {
     if (this.process.isDead) return;
-    const now = this.clock.monotonic();
-    if ([...this.tenants.values()].some((tenant) => tenant.isOverdue(now))) {
-      this.process.kill("silent", "an event's end is overdue");
-      return;
-    }
-    this.clock.after(overduePollMs, () => this.expectAnswers(), { unref: true });
+    const overdue = this.overdue(this.clock.monotonic());
+    if (overdue) this.process.kill("silent", `${overdue} is overdue`);
+    else this.clock.after(overduePollMs, () => this.expectAnswers(), { unref: true });
+  }
+
+  private overdue(now: number): string | undefined {
+    const tenants = [...this.tenants.values()];
+    if (tenants.some((tenant) => tenant.isOverdue(now))) return "an event's end";
+    const mostMs = loadMs + loadEachMs * tenants.length;
+    // It cannot load before it has started, for which it has time of its own.
+    const { spokeAt = now } = this;
+    if (tenants.some(({ loadingSince = now }) => now - Math.max(loadingSince, spokeAt) > mostMs))
+      return "a module's load";
+    const entries = [...this.inside].flatMap(([id, realms]) =>
+      [...realms.values()].map(({ since, isOver }) => ({ since, isOver: isOver || !this.tenants.has(id) })),
+    );
+    return entries.some(({ since, isOver }) => isOver && now - since > overMs) ? "the end of an isolate" : undefined;
+  }
+
+  private room(): void {
+    for (const tenant of [...this.tenants.values()]) tenant.room();
   }
 
   /** Functions on it. */
@@ -95,6 +127,11 @@ export class Executor {
   /** Whether it can take functions and events. */
   get isUsable(): boolean {
     return !this.process.isDead && this.doomers.size === 0;
+  }
+
+  /** Whether so much of what it was sent waits to be taken that it is to be sent no more. */
+  get isFull(): boolean {
+    return this.process.isFull;
   }
 
   /** Whether any function's code was ever inside, of which it may have died. */
@@ -124,8 +161,9 @@ export class Executor {
     this.capMemory();
   }
 
-  send(frame: DownFrame): void {
-    this.process.send(frame);
+  /** `taken` is called once the frame has left this process, or never will. */
+  send(frame: DownFrame, taken?: () => void): void {
+    this.process.send(frame, taken);
   }
 
   /** Ends it at once; `blamed` is the tenant whose doing it is, where that is known. */
@@ -143,6 +181,7 @@ export class Executor {
   }
 
   private frame(frame: UpFrame): void {
+    this.spokeAt ??= this.clock.monotonic();
     if (!("tenant" in frame)) return;
     const { tenant: id } = frame;
     if (id > this.lastTenant || id === 0) {
@@ -183,7 +222,8 @@ export class Executor {
         break;
       case frameType.ended: {
         const entry = realms.get(frame.realm);
-        if (entry && frame.running) realms.set(frame.realm, { since: entry.since, events: [], isOver: true });
+        if (entry && frame.running)
+          realms.set(frame.realm, { since: this.clock.monotonic(), events: [], isOver: true });
         else realms.delete(frame.realm);
         break;
       }
@@ -203,6 +243,10 @@ export class Executor {
 
   /** It said itself who cannot be stopped. Everybody leaves now; what runs may finish until it ends itself. */
   private doom(id: number): void {
+    if (this.doomers.size === 0) {
+      const end = () => this.process.kill("stuck", "it did not end itself");
+      this.clock.after(doomedMs, end, { unref: true });
+    }
     this.doomers.add(id);
     this.tellLost(id, "culprit", "stuck");
     for (const other of [...this.tenants.keys()]) if (other !== id) this.tellLost(other, "bystander", "stuck");

@@ -1,7 +1,7 @@
-import type { HandlerError } from "../dispatch/delivery.ts";
+import type { HandlerError, Outcome } from "../dispatch/delivery.ts";
 import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../errors.ts";
 import type { EndReason, Loaded } from "./messages.ts";
-import { clean, type GuestError } from "./outbox.host.ts";
+import { clean, type Done, type GuestError } from "./outbox.host.ts";
 import type { StackMapper } from "./stack.host.ts";
 
 /** A function's limits, as its errors name them. */
@@ -61,6 +61,30 @@ export function limitError(
   const places =
     frames.length > 0 ? frames : entry ? [`    its place is not known; the handler begins at ${placeText(entry)}`] : [];
   return { name: "LimitError", message, stack: [`${code}: ${message}`, ...places].join("\n"), code };
+}
+
+/** How an attempt ended, by its guest's word. */
+export function outcomeOf(
+  done: Done,
+  mapper: StackMapper,
+  limits: Limits,
+  timeoutMs: number,
+  durationMs: number,
+): Outcome {
+  switch (done.kind) {
+    case "ok":
+      return { type: "ok", durationMs };
+    case "failed": {
+      const retry = done.retryAfterMs === undefined ? {} : { retryAfterMs: done.retryAfterMs };
+      return { type: "failed", error: handlerError(done, mapper), ...retry, durationMs };
+    }
+    case "permanent":
+      return { type: "permanent", error: handlerError(done, mapper), durationMs };
+    case "unreadable":
+      return { type: "permanent", error: { ...handlerError(done, mapper), code: "WF_SANDBOX_BAD_EVENT" }, durationMs };
+    default:
+      return { type: "failed", error: limitError(done.kind, done, mapper, limits, timeoutMs), durationMs };
+  }
 }
 
 /** The error of an attempt that the handler ended by throwing. */

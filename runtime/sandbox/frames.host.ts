@@ -36,12 +36,20 @@ export type UpFrame =
   | ({ readonly type: typeof frameType.doomed } & Doomed)
   | { readonly type: typeof frameType.refused; readonly reason: string };
 
-/** Characters of a header: ten thousand numbers of events. Nested as deep as it goes, JSON of this length takes 10 ms. */
+/**
+ * Characters of a header, by its frame: ten thousand numbers of events for those that end some, a batch's for an entry, two
+ * numbers for an exit. Nested as deep as it goes, JSON of the longest takes 10 ms.
+ */
 const maxHeader = 128 * 1024;
+const maxEntering = 8 * 1024;
+const maxDrained = 100;
+/** Events of one entry: those of a batch, or all that an isolate holds where its timers run (256). */
+const maxEntered = 300;
 
 const index = z.int().min(0);
 const numbers = z.array(index).max(10_000);
 const stack = z.string().max(10_000);
+const version = z.string().max(100).optional();
 const endReason = z.enum(["cpu", "deadline", "memory", "output", "killed"]);
 
 const schemas = {
@@ -68,15 +76,41 @@ const schemas = {
   [frameType.left]: z.strictObject({ tenant: index, realm: index }),
   [frameType.doomed]: z.strictObject({ tenant: index, reason: z.enum(["poisoned", "catastrophic"]) }),
   [frameType.refused]: z.strictObject({ reason: z.string().max(1000) }),
-  [frameType.ready]: z.looseObject({}),
+  [frameType.ready]: z.strictObject({ node: version, isolatedVm: version }),
 } as const;
 
 const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Reads a frame of an executor; undefined for one that an honest executor would not send. */
+/** Reads a frame of an executor; undefined for one that an honest executor would not send, by a field too many even. */
 export function readUpFrame({ type, header, body }: Frame): UpFrame | undefined {
-  if (type === frameType.beat) return { type };
-  if (header.length > maxHeader) return undefined;
+  // The frames of every entry, and the heartbeat, are checked by hand, as strictly: a schema costs ten times as much.
+  if (type === frameType.drained) return readDrained(header, body);
+  if (body.length > 0) return undefined;
+  if (type === frameType.beat) return header === "{}" ? { type } : undefined;
+  if (type === frameType.entering) return readEntering(header);
+  const schema = schemas[type as keyof typeof schemas];
+  const checked = schema?.safeParse(objectOf(header, maxHeader));
+  return checked?.success ? ({ ...checked.data, type } as UpFrame) : undefined;
+}
+
+function readEntering(header: string): UpFrame | undefined {
+  const parsed = objectOf(header, maxEntering, 3);
+  if (!parsed) return undefined;
+  const { tenant, realm, events } = parsed;
+  if (!isIndex(tenant) || !isIndex(realm) || !Array.isArray(events) || events.length > maxEntered) return undefined;
+  return events.every(isIndex) ? { type: frameType.entering, tenant, realm, events } : undefined;
+}
+
+function readDrained(header: string, body: Buffer): UpFrame | undefined {
+  const parsed = objectOf(header, maxDrained, 2);
+  if (!parsed || !isIndex(parsed.tenant) || !isIndex(parsed.realm)) return undefined;
+  const outbox = readOutbox(body);
+  return outbox && { type: frameType.drained, tenant: parsed.tenant, realm: parsed.realm, outbox };
+}
+
+/** A header that is an object, of so many fields where that is said; undefined for any other, and for one that is too long. */
+function objectOf(header: string, maxLength: number, fields?: number): Record<string, unknown> | undefined {
+  if (header.length > maxLength) return undefined;
   let parsed: unknown;
   try {
     parsed = JSON.parse(header);
@@ -84,18 +118,6 @@ export function readUpFrame({ type, header, body }: Frame): UpFrame | undefined 
     return undefined;
   }
   if (typeof parsed !== "object" || parsed === null) return undefined;
-  // The two frames of every entry are checked by hand: a schema costs ten times as much.
-  const { tenant, realm, events } = parsed as { tenant: unknown; realm: unknown; events: unknown };
-  if (type === frameType.entering) {
-    if (!isIndex(tenant) || !isIndex(realm) || !Array.isArray(events) || events.length > 10_000) return undefined;
-    return events.every(isIndex) ? { type, tenant, realm, events } : undefined;
-  }
-  if (type === frameType.drained) {
-    const outbox = readOutbox(body);
-    return outbox && isIndex(tenant) && isIndex(realm) ? { type, tenant, realm, outbox } : undefined;
-  }
-  const schema = schemas[type as keyof typeof schemas];
-  if (!schema) return undefined;
-  const checked = schema.safeParse(parsed);
-  return checked.success ? ({ ...checked.data, type } as UpFrame) : undefined;
+  if (fields !== undefined && Object.keys(parsed).length !== fields) return undefined;
+  return parsed as Record<string, unknown>;
 }

@@ -3,7 +3,7 @@ import type { Delivery, Outcome } from "../dispatch/delivery.ts";
 import { describeFault, WatchfireError } from "../errors.ts";
 import { Attempt } from "./attempt.host.ts";
 import type { Verdict } from "./executor.host.ts";
-import { Placement, type Services, type Version } from "./placement.host.ts";
+import { Placement, type PlacementListener, type Services, type Version } from "./placement.host.ts";
 import type { Pool } from "./pool.host.ts";
 
 /** Executors that a function may bring down before it runs alone. */
@@ -46,6 +46,10 @@ export class HostedFunction {
   private suspicion = 0;
   private solo = 0;
   private closed = false;
+  private readonly listener: PlacementListener = {
+    lost: (placement, verdict) => this.lost(placement, verdict),
+    room: () => this.flush(),
+  };
 
   constructor(pool: Pool, services: Services, version: Version) {
     this.pool = pool;
@@ -166,7 +170,7 @@ export class HostedFunction {
       this.placeAgain();
       return;
     }
-    while (this.waiting.length > 0) placement.run(this.waiting.splice(0, batchLimit));
+    while (this.waiting.length > 0 && !placement.isFull) placement.run(this.waiting.splice(0, batchLimit));
   }
 
   private async placeAgain(): Promise<void> {
@@ -198,9 +202,7 @@ export class HostedFunction {
     let stillborn = 0;
     for (let attempt = 1; ; attempt++) {
       const executor = this.isAlone ? this.pool.takeQuarantine(name) : this.pool.take();
-      const placement = new Placement(executor, version, this.services, this.solo, (gone, verdict) =>
-        this.lost(gone, verdict),
-      );
+      const placement = new Placement(executor, version, this.services, this.solo, this.listener);
       try {
         await placement.loaded;
         return placement;

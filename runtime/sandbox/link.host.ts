@@ -13,8 +13,11 @@ export interface Link {
   readonly pid: number | undefined;
   /** The highest resident memory seen, in bytes. */
   readonly peakMemory: number;
-  /** Before the link is open, what is written waits. */
-  write(bytes: Buffer): void;
+  /** Before the link is open, what is written waits. `taken` is called once the bytes have left this process, or never will. */
+  write(bytes: Buffer, taken?: () => void): void;
+  /** Until `resume` no `data` is told, and what the process says stays outside this one. */
+  pause(): void;
+  resume(): void;
   /** Resident memory in bytes at which the process is killed. */
   capMemory(bytes: number): void;
   /** Ends the process at once, whatever it does; `ended` follows. */

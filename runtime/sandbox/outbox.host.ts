@@ -1,3 +1,5 @@
+import { shapeFault } from "./json-shape.host.ts";
+
 /** How the guest says that an event ended. */
 export type DoneKind = "ok" | "failed" | "permanent" | "unreadable" | "output" | "deadline" | "cpu";
 
@@ -52,14 +54,27 @@ export interface Outbox {
 
 /** Entries of one kind that may come at once; the guest stops itself at 1000 messages in all. */
 const maxEntries = 1100;
-/** Bytes of the head: as many entries, none longer than 200. Nested as deep as it goes, JSON of this length takes 15 ms. */
+/** Errors that no event is left for: the guest notes one a drain, and the executor may add the one that V8 told it of. */
+const maxStrays = 2;
+/** Bytes of the head: as many entries, none longer than 200. */
 const maxHead = 256 * 1024;
+/** Lists within each other in it, and values of all of them: of a thousand entries six each. */
+const maxDepth = 3;
+const maxValues = 10_000;
+/** Characters of a head that is parsed as it is: whatever its shape, that takes less than looking at it. */
+const shortHead = 1000;
 /** Characters of one error, of all calls, and of all log lines and metrics: what the guest keeps to, and a little room. */
 const maxError = 8000;
 const maxCalls = 2_200_000;
 const maxWords = 300_000;
-/** Characters of a call's operation, and of a level, a kind or a type. */
-const maxName = 100;
+/** Characters of a line's message and of its fields: the guest cuts them at 4096 and 8192, and writes cut JSON as a string. */
+const maxMessage = 4200;
+const maxFields = 20_000;
+/** Levels and values of such fields; the guest goes down to 100 levels. */
+const maxFieldDepth = 150;
+const maxFieldValues = 10_000;
+/** Characters of a call's operation, of a metric's name, and of a level, a kind or a type. */
+const maxName = 200;
 
 const kinds: readonly string[] = ["failed", "permanent", "unreadable", "output", "deadline", "cpu"];
 const levels: readonly string[] = ["debug", "info", "warn", "error"];
@@ -78,8 +93,8 @@ class Texts {
     this.text = text;
   }
 
-  take(length: unknown): string {
-    if (!isIndex(length) || this.at + length > this.text.length) throw new Unfit();
+  take(length: unknown, most = Number.POSITIVE_INFINITY): string {
+    if (!isIndex(length) || length > most || this.at + length > this.text.length) throw new Unfit();
     this.at += length;
     return this.text.slice(this.at - length, this.at);
   }
@@ -103,16 +118,22 @@ export function readOutbox(bytes: Buffer): Outbox | undefined {
   try {
     const newline = bytes.subarray(0, maxHead).indexOf("\n");
     if (newline < 0) return undefined;
-    const parsed: unknown = JSON.parse(bytes.toString("utf8", 0, newline));
-    if (!Array.isArray(parsed)) return undefined;
-    const [doneHeads, callHeads, logHeads, metricHeads, , strayHeads] = parsed as unknown[];
+    const head = bytes.toString("utf8", 0, newline);
+    if (head.length > shortHead && shapeFault(head, maxDepth, maxValues)) return undefined;
+    const parsed: unknown = JSON.parse(head);
+    if (!Array.isArray(parsed) || parsed.length !== 6) return undefined;
+    const [doneHeads, callHeads, logHeads, metricHeads, wakeMs, strayHeads] = parsed as unknown[];
+    if (typeof wakeMs !== "number" || wakeMs < -1) return undefined;
     const texts = new Texts(bytes.toString("utf8", newline + 1));
-    const done = each(doneHeads, (entry) => readDone(entry, texts));
-    const calls = each(callHeads, (entry) => readCall(entry, texts), texts, maxCalls);
-    const wordsAt = texts.taken;
-    const logs = each(logHeads, (entry) => readLog(entry, texts), texts, maxWords);
-    const metrics = each(metricHeads, (entry) => readMetric(entry, texts), texts, maxWords - (texts.taken - wordsAt));
-    const strays = each(strayHeads, (entry) => readError(entry as unknown[], texts));
+    const done = listOf(doneHeads).map((entry) => readDone(entry, texts));
+    const ended = texts.taken;
+    const calls = listOf(callHeads).map((entry) => readCall(fieldsOf(entry, 4), texts));
+    const called = texts.taken;
+    if (called - ended > maxCalls) return undefined;
+    const logs = listOf(logHeads).map((entry) => readLog(fieldsOf(entry, 4), texts));
+    const metrics = listOf(metricHeads).map((entry) => readMetric(fieldsOf(entry, 5), texts));
+    if (texts.taken - called > maxWords) return undefined;
+    const strays = listOf(strayHeads, maxStrays).map((entry) => readError(fieldsOf(entry, 3), texts));
     return texts.isEmpty ? { done, calls, logs, metrics, strays } : undefined;
   } catch (error) {
     if (error instanceof Unfit || error instanceof SyntaxError) return undefined;
@@ -120,18 +141,21 @@ export function readOutbox(bytes: Buffer): Outbox | undefined {
   }
 }
 
-function each<T>(list: unknown, read: (entry: unknown[]) => T, texts?: Texts, limit = 0): T[] {
-  if (!Array.isArray(list) || list.length > maxEntries) throw new Unfit();
-  const before = texts?.taken ?? 0;
-  const all = list.map((entry) => read(Array.isArray(entry) ? entry : [entry]));
-  if (texts && texts.taken - before > limit) throw new Unfit();
-  return all;
+function listOf(list: unknown, most = maxEntries): unknown[] {
+  if (!Array.isArray(list) || list.length > most) throw new Unfit();
+  return list;
 }
 
-function readDone([no, kind, name, message, stack, retryAfterMs]: unknown[], texts: Texts): Done {
-  if (!isIndex(no)) throw new Unfit();
-  if (kind === undefined) return { no, kind: "ok", name: "", message: "", stack: "", retryAfterMs: undefined };
-  if (typeof kind !== "string" || !kinds.includes(kind) || typeof retryAfterMs !== "number") throw new Unfit();
+function fieldsOf(entry: unknown, count: number): unknown[] {
+  if (!Array.isArray(entry) || entry.length !== count) throw new Unfit();
+  return entry;
+}
+
+function readDone(entry: unknown, texts: Texts): Done {
+  if (isIndex(entry)) return { no: entry, kind: "ok", name: "", message: "", stack: "", retryAfterMs: undefined };
+  const [no, kind, name, message, stack, retryAfterMs] = fieldsOf(entry, 6);
+  if (!isIndex(no) || typeof kind !== "string" || !kinds.includes(kind) || typeof retryAfterMs !== "number")
+    throw new Unfit();
   const error = readError([name, message, stack], texts);
   return { no, kind: kind as DoneKind, ...error, retryAfterMs: retryAfterMs >= 0 ? retryAfterMs : undefined };
 }
@@ -150,12 +174,19 @@ function readCall([call, no, operation, length]: unknown[], texts: Texts): Guest
 
 function readLog([no, level, message, fields]: unknown[], texts: Texts): GuestLog {
   if (!isIndex(no) || typeof level !== "string" || !levels.includes(level)) throw new Unfit();
-  return { no, level: level as GuestLog["level"], message: texts.take(message), fields: texts.take(fields) };
+  const text = texts.take(message, maxMessage);
+  return { no, level: level as GuestLog["level"], message: text, fields: readFields(fields, texts) };
 }
 
 function readMetric([no, type, name, value, labels]: unknown[], texts: Texts): GuestMetric {
   if (!isIndex(no) || (type !== "increment" && type !== "observe") || typeof value !== "number") throw new Unfit();
-  return { no, type, name: texts.take(name), value, labels: texts.take(labels) };
+  return { no, type, name: texts.take(name, maxName), value, labels: readFields(labels, texts) };
+}
+
+function readFields(length: unknown, texts: Texts): string {
+  const fields = texts.take(length, maxFields);
+  if (shapeFault(fields, maxFieldDepth, maxFieldValues)) throw new Unfit();
+  return fields;
 }
 
 /** Control characters, line breaks that are none in JSON, and what turns a text's direction around. */

@@ -11,7 +11,7 @@ export class Pool {
   private readonly died: DiedListener;
   private readonly shared = new Set<Executor>();
   private readonly quarantine = new Map<string, Executor>();
-  private readonly leaving = new Set<Executor>();
+  private readonly living = new Set<Executor>();
   private spare: Executor | undefined;
   private closed = false;
 
@@ -24,9 +24,9 @@ export class Pool {
     this.spare = this.spawn();
   }
 
-  /** All that live. */
+  /** All that live, those that are about to end as well. */
   get executors(): readonly Executor[] {
-    return [...this.shared, ...this.quarantine.values(), ...this.leaving, ...(this.spare ? [this.spare] : [])];
+    return [...this.living];
   }
 
   /** The executor with the fewest functions; a new one while there are fewer than the pool may have. */
@@ -53,7 +53,6 @@ export class Pool {
   leaveQuarantine(name: string): Executor | undefined {
     const executor = this.quarantine.get(name);
     this.quarantine.delete(name);
-    if (executor) this.leaving.add(executor);
     return executor;
   }
 
@@ -77,13 +76,15 @@ export class Pool {
   }
 
   private spawn(): Executor {
-    return new Executor(this.settings, (executor, reason, detail, culprits) => {
+    const spawned = new Executor(this.settings, (executor, reason, detail, culprits) => {
       this.shared.delete(executor);
-      this.leaving.delete(executor);
+      this.living.delete(executor);
       if (this.spare === executor) this.spare = undefined;
       for (const [name, own] of this.quarantine) if (own === executor) this.quarantine.delete(name);
       this.died(executor, reason, detail, culprits);
     });
+    this.living.add(spawned);
+    return spawned;
   }
 }
 

@@ -17,7 +17,8 @@ export class SocketLink implements Link {
   peakMemory = 0;
   private readonly warden: WardenWire;
   private readonly listener: LinkListener;
-  private readonly early: Buffer[] = [];
+  private readonly early: { readonly bytes: Buffer; readonly taken: (() => void) | undefined }[] = [];
+  private paused = false;
   private stream: Socket | undefined;
   private memoryCap: number | undefined;
   private over = false;
@@ -28,9 +29,19 @@ export class SocketLink implements Link {
     this.listener = listener;
   }
 
-  write(bytes: Buffer): void {
-    if (this.stream) this.stream.write(bytes);
-    else if (!this.over) this.early.push(bytes);
+  write(bytes: Buffer, taken?: () => void): void {
+    if (this.stream) this.stream.write(bytes, taken);
+    else if (!this.over) this.early.push({ bytes, taken });
+  }
+
+  pause(): void {
+    this.paused = true;
+    this.stream?.pause();
+  }
+
+  resume(): void {
+    this.paused = false;
+    this.stream?.resume();
   }
 
   capMemory(bytes: number): void {
@@ -57,7 +68,8 @@ export class SocketLink implements Link {
     this.stream = stream;
     stream.on("data", (chunk: Buffer) => this.listener.data(chunk));
     stream.on("close", () => this.kill());
-    for (const bytes of this.early.splice(0)) stream.write(bytes);
+    if (this.paused) stream.pause();
+    for (const { bytes, taken } of this.early.splice(0)) stream.write(bytes, taken);
     this.listener.opened();
   }
 
@@ -65,6 +77,7 @@ export class SocketLink implements Link {
   end(reason: "memory" | "exited", detail: string): void {
     if (this.over) return;
     this.over = true;
+    this.resume();
     const { stream } = this;
     const bury = () => this.listener.ended(reason, detail);
     if (!stream || stream.destroyed) {

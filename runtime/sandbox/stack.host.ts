@@ -11,7 +11,10 @@ const frame = /^(\s+at .*?)\(?(app:\/\/\/[^\s:]+):(\d+):(\d+)\)?$/;
 const ownScripts = "app:///";
 /** A frame of a bundle, of the guest's bootstrap or of V8's own. */
 const notAuthors = new RegExp(`^\\s+at .*(?:${ownScripts}|${guestScriptName}|<anonymous>)`);
-const jsonString = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
+/** Characters of a line beyond which it is no frame: V8 writes none so long, and a pattern is tried on no more. */
+const longestFrame = 1000;
+/** Frames of one text that are looked up in the map; a guest's stack holds at most 4000 characters. */
+const mostFrames = 200;
 
 /** Maps that stay read, of all functions: one takes several times its text's size. */
 const mostRead = 4;
@@ -43,29 +46,41 @@ export class StackMapper {
   /** A stack, or a text that may hold some: the frames of the author's code with their places, no others, and the rest as it is. */
   map(text: string): string {
     if (!text.includes(ownScripts) && !text.includes(guestScriptName)) return text;
+    let frames = 0;
     return text
       .split("\n")
       .flatMap((line) => {
-        if (!notAuthors.test(line)) return line;
+        if (line.length > longestFrame || frames === mostFrames || !notAuthors.test(line)) return line;
+        frames++;
         const found = this.placeOf(line);
         return found ? frameText(found) : [];
       })
       .join("\n");
   }
 
-  /** The same for each string of a JSON text; the text as it is where it is no JSON. */
+  /** The same for each string of a JSON text; the text as it is where it is no JSON. Each character is looked at once. */
   mapJson(text: string): string {
     if (!text.includes(ownScripts) && !text.includes(guestScriptName)) return text;
+    let mapped = "";
+    let copied = 0;
     try {
-      return text.replace(jsonString, (literal) => JSON.stringify(this.map(JSON.parse(literal) as string)));
+      for (let from = text.indexOf('"'); from >= 0; ) {
+        const to = endOfString(text, from);
+        // Without an end it is no JSON, and neither is what stands before it.
+        if (to < 0) return text;
+        mapped += text.slice(copied, from) + JSON.stringify(this.map(JSON.parse(text.slice(from, to)) as string));
+        copied = to;
+        from = text.indexOf('"', to);
+      }
     } catch {
       return text;
     }
+    return mapped + text.slice(copied);
   }
 
   /** The place of the topmost frame that is the author's. */
   place(stack: string): Place | undefined {
-    for (const line of stack.split("\n")) {
+    for (const line of stack.split("\n", mostFrames)) {
       const found = this.placeOf(line);
       if (found) return found.place;
     }
@@ -87,7 +102,7 @@ export class StackMapper {
   }
 
   private placeOf(text: string): Frame | undefined {
-    const match = frame.exec(text);
+    const match = text.length > longestFrame ? null : frame.exec(text);
     if (!match) return undefined;
     const [, before = "", , lineText, columnText] = match;
     const [line, column] = [Number(lineText), Number(columnText)];
@@ -99,6 +114,19 @@ export class StackMapper {
     return { label, place: { file: position.source, line: position.line, column: position.column + 1 } };
   }
 }
+
+/** Behind the quotation mark that ends the JSON string which begins at `from`; -1 where none does. */
+function endOfString(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === backslash) at++;
+    else if (code === quotationMark) return at + 1;
+  }
+  return -1;
+}
+
+const quotationMark = 0x22;
+const backslash = 0x5c;
 
 /** A frame of the author's code. */
 interface Frame {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import type { Launch } from "../../runtime/sandbox/link.host.ts";
+import { residentBytes } from "../../runtime/sandbox/resident-memory.ts";
 import { Stage, stageForTest } from "../sandbox/stage.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
@@ -27,6 +28,18 @@ function hostileFirst(misdeed: string, seen: { endedAt?: number }): Launch {
   };
 }
 
+/** More than a pipe holds, as JSON. */
+const largeAnswer = JSON.stringify("x".repeat(2 ** 20));
+
+const isAlive = (pid: number): boolean => {
+  try {
+    // A process that has ended and is not reaped yet has no memory.
+    return residentBytes(pid) > 0;
+  } catch {
+    return false;
+  }
+};
+
 const table: string[] = [];
 
 describe("an executor that a guest has taken over is killed, and harms nobody else, when it sends", () => {
@@ -49,18 +62,28 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     ["fields of a log line as deep as a frame", "breach"],
     ["as many log lines as there may be", "breach"],
     ["a call nested as deep as a frame", "breach"],
+    ["an event that it was not sent", "breach"],
+    ["an entry with fields that none has", "breach"],
+    ["a heartbeat with a body", "breach"],
+    ["a log line of quotation marks", "breach"],
+    ["log lines of quotation marks, each as long as one may be", "breach"],
+    ["calls whose answers it does not read", "breach"],
+    ["doom, and stays", "stuck"],
     ["silence", "silent"],
     ["memory without end", "memory"],
   ])("%s", async (misdeed, reason) => {
     const seen: { endedAt?: number } = {};
     const stage = stageForTest({ launch: hostileFirst(misdeed, seen) });
-    stage.answer = () => new Promise(() => {});
+    const answers = misdeed === "calls whose answers it does not read";
+    stage.answer = () => (answers ? { ok: true, json: largeAnswer } : new Promise(() => {}));
     await stage.load("f", "export default () => {};");
+    const memoryBefore = residentBytes(process.pid);
     const lag = watchLoopLag();
     const outcome = await stage.run("f");
     // An outcome that an executor makes up is its own function's harm alone; the parent's word is one of these.
     expect(["interrupted", "failed"]).toContain(outcome.type);
-    await expect.poll(() => stage.deaths).toMatchObject([{ reason }]);
+    await expect.poll(() => stage.deaths, { timeout: 10_000 }).toMatchObject([{ reason }]);
+    const grownMiB = (residentBytes(process.pid) - memoryBefore) / 2 ** 20;
     const diedAt = seen.endedAt ?? Number.NaN;
     // Only what its own event may ask was ever asked in its name, and never more than a guest can.
     expect(stage.calls.every((call) => call.caller.function === "f")).toBe(true);
@@ -69,10 +92,27 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     const servedMs = performance.now() - diedAt;
     const lagMs = lag.stop();
     table.push(
-      `${misdeed.padEnd(38)} ${reason.padEnd(7)} serving again after ${servedMs.toFixed(0)} ms, lag ${lagMs.toFixed(0)} ms`,
+      `${misdeed.padEnd(38)} ${reason.padEnd(7)} serving again after ${servedMs.toFixed(0)} ms, lag ${lagMs.toFixed(0)} ms, memory + ${grownMiB.toFixed(0)} MiB`,
     );
     process.stdout.write(`${table.at(-1)}\n`);
     expect(lagMs).toBeLessThan(50 + lookMs);
+    expect(grownMiB).toBeLessThan(200);
+  });
+
+  it("doom and stays, once and again: none of its kind outlives the sandbox", async () => {
+    const pids: number[] = [];
+    const launch: Launch = (listener) => {
+      const link = launchChild({ args: [program, "doom, and stays"] })(listener);
+      pids.push(link.pid ?? Number.NaN);
+      return link;
+    };
+    const stage = new Stage({ launch });
+    await stage.load("f", "export default () => {};");
+    for (let death = 0; death < 3; death++) await stage.run("f");
+    const known = (await stage.sandbox.executors()).map(({ pid }) => pid);
+    expect(pids.filter(isAlive).every((pid) => known.includes(pid))).toBe(true);
+    await stage.close();
+    await expect.poll(() => pids.filter(isAlive), { timeout: 5000 }).toEqual([]);
   });
 
   it.each(["calls without end", "as many log lines as there may be"])(

@@ -55,8 +55,13 @@ function simulated(listener: LinkListener, { deadly, cannotStart }: Conduct): Re
     pid: undefined,
     peakMemory: 0,
     // Later, as over a pipe; and not before everybody who is placed in this turn has been.
-    write: (bytes) =>
-      setImmediate(() => !isDead && [...reader.push(bytes)].map(({ type, header }) => hear(type, header))),
+    write: (bytes, taken) =>
+      setImmediate(() => {
+        taken?.();
+        if (!isDead) for (const { type, header } of reader.push(bytes)) hear(type, header);
+      }),
+    pause: () => undefined,
+    resume: () => undefined,
     capMemory: () => undefined,
     kill: die,
   };

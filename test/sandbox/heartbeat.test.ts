@@ -16,9 +16,17 @@ describe("an executor that says nothing", () => {
     isKilled = false;
     const launch = (listener: LinkListener) => {
       link = listener;
-      return { pid: 1, peakMemory: 0, write: () => {}, capMemory: () => {}, kill: () => (isKilled = true) };
+      return {
+        pid: 1,
+        peakMemory: 0,
+        write: (_: Buffer, taken?: () => void) => taken?.(),
+        pause: () => {},
+        resume: () => {},
+        capMemory: () => {},
+        kill: () => (isKilled = true),
+      };
     };
-    const listener = { frame: () => {}, died: () => {} };
+    const listener = { frame: () => {}, room: () => {}, died: () => {} };
     new ExecutorProcess({ guest: "", clock, launch: launch as never, idleMs: 1, recycleEvents: 1, listener });
     link.opened();
   });

@@ -65,7 +65,7 @@ describe("when an executor dies with several functions inside", () => {
     stage.sandbox.unload("hog");
     process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
     expect(await innocent).toEqual({ type: "interrupted" });
-    await expect.poll(() => stage.sandbox.status("innocent")?.state).not.toBe("loading");
+    await expect.poll(() => stage.sandbox.status("innocent")?.state, { timeout: 10_000 }).not.toBe("loading");
     expect(stage.sandbox.status("innocent")).toMatchObject({ state: "ready", kills: 0 });
     expect(stage.deaths.flatMap(({ culprits }) => culprits)).not.toContain("innocent");
   });

@@ -104,6 +104,26 @@ const misdeeds: Record<string, () => void> = {
     sayAll(call(1, 1, nested(1_000_000)));
     say(frameType.unload, {});
   },
+  "an event that it was not sent": () => say(frameType.drained, { tenant: 1, realm: 1 }, "[[2],[],[],[],-1,[]]\n"),
+  "an entry with fields that none has": () =>
+    flood(repeat(encodeFrame(frameType.entering, { tenant: 1, realm: 1, events: [1], x: nested(50_000) }), 2)),
+  "a heartbeat with a body": () => flood(repeat(encodeFrame(frameType.beat, {}, [Buffer.alloc(1_000_000)]), 1)),
+  "a log line of quotation marks": () => sayAll(logs(1, "m", `"${'\\"'.repeat(60_000)}\\\napp:///x`)),
+  "log lines of quotation marks, each as long as one may be": () =>
+    sayAll(logs(10, "m", `"${'\\"'.repeat(9_900)}\\\napp:///x`)),
+  "calls whose answers it does not read": () => {
+    stream.pause();
+    let id = 0;
+    setInterval(() => {
+      const calls = Array.from({ length: 4 }, () => [++id, 1, "kube.get", 2]);
+      say(frameType.drained, { tenant: 1, realm: 1 }, `${JSON.stringify([[], calls, [], [], -1, []])}\n{}{}{}{}`);
+      say(frameType.entering, { tenant: 1, realm: 1, events: [1] });
+    }, 25);
+  },
+  "doom, and stays": () => {
+    setInterval(() => say(frameType.beat, {}), 100);
+    say(frameType.doomed, { tenant: 1, reason: "poisoned" });
+  },
   silence: () => {},
   "heartbeats and no answer": () => {
     setInterval(() => say(frameType.beat, {}), 100);

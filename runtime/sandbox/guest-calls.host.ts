@@ -1,0 +1,128 @@
+import type { Attempt } from "./attempt.host.ts";
+import type { Executor } from "./executor.host.ts";
+import type { Caller, HostCalls, HostReply } from "./host-calls.ts";
+import { callFault, misshapen } from "./json-shape.host.ts";
+import type { GuestCall } from "./outbox.host.ts";
+import { frameType } from "./wire.ts";
+
+/** Calls of one attempt that may wait at once: twice the guest's own limit, beyond which the guest is not itself. */
+const mostOfAttempt = 128;
+
+/** Bytes of replies that travel in one frame, unless a single one is larger: far below what a frame may have. */
+const frameBytes = 16 * 2 ** 20;
+
+/**
+ * Bytes of one function's replies that are being made or have not been taken: as many as one answer of the API server may have.
+ * A call that is under way counts with what the last answer had: at first as much as a page of objects, and a small object at least.
+ */
+const mostUnderWay = 16 * 2 ** 20;
+const firstGuess = 256 * 1024;
+const leastGuess = 16 * 1024;
+
+interface Reply {
+  readonly item: readonly [realm: number, call: number, ok: 0 | 1, length: number];
+  readonly text: Buffer;
+  readonly attempt: Attempt;
+}
+
+/** What the calls of a placement need of it. */
+export interface CallParts {
+  readonly executor: Pick<Executor, "send" | "isFull">;
+  readonly tenant: number;
+  readonly hostCalls: HostCalls;
+  /** Whether nobody is left to be answered. */
+  readonly isGone: () => boolean;
+  /** A call that its handler did not wait for came to nothing. */
+  readonly unheard: (caller: Caller, fields: Record<string, unknown>) => void;
+  /** A fault of this process' own in making a call of this event. */
+  readonly unreadable: (no: number, fault: unknown) => void;
+}
+
+/**
+ * The calls of one function on one executor. A call ends once the executor has taken its reply, and no more are begun than
+ * have room: what it does not read cannot fill this process.
+ */
+export class GuestCalls {
+  private readonly parts: CallParts;
+  private readonly waiting: (() => void)[] = [];
+  private replies: Reply[] = [];
+  private underWay = 0;
+  private guess = firstGuess;
+
+  constructor(parts: CallParts) {
+    this.parts = parts;
+  }
+
+  /**
+   * Makes a call in the name of the attempt that it came with; the message has no say in that. Gives whether its guest may have
+   * made it: a guest that is itself has fewer waiting.
+   */
+  make(realm: number, call: GuestCall, attempt: Attempt): boolean {
+    if (++attempt.calls > mostOfAttempt) return false;
+    const begin = () => void this.begin(realm, call, attempt).catch((fault) => this.parts.unreadable(call.no, fault));
+    if (this.waiting.length > 0 || this.isFull) this.waiting.push(begin);
+    else begin();
+    return true;
+  }
+
+  /** There may be room again: begins what waits for it. */
+  proceed(): void {
+    while (this.waiting.length > 0 && !this.isFull) this.waiting.shift()?.();
+  }
+
+  private get isFull(): boolean {
+    return this.parts.executor.isFull || (this.underWay > 0 && this.underWay + this.guess > mostUnderWay);
+  }
+
+  private async begin(realm: number, { call, operation, args }: GuestCall, attempt: Attempt): Promise<void> {
+    if (attempt.isOver || this.parts.isGone()) return;
+    const fault = callFault(args);
+    const reply = fault ? misshapen(operation, fault) : await this.ask(operation, args, attempt);
+    if (attempt.isDone && !reply.ok) {
+      const { type, message } = reply.error;
+      this.parts.unheard(attempt.caller, { operation, error: `${type}: ${message}`, hint: "await the call" });
+    }
+    if (!attempt.isOver && !this.parts.isGone()) this.answer(realm, call, reply, attempt);
+    this.proceed();
+  }
+
+  private async ask(operation: string, args: string, attempt: Attempt): Promise<HostReply> {
+    const reserved = this.guess;
+    this.underWay += reserved;
+    try {
+      return await this.parts.hostCalls.call(attempt.caller, operation, args, attempt.signal);
+    } finally {
+      this.underWay -= reserved;
+    }
+  }
+
+  private answer(realm: number, call: number, reply: HostReply, attempt: Attempt): void {
+    const text = Buffer.from(reply.ok ? reply.json : JSON.stringify(reply.error));
+    this.underWay += text.length;
+    this.guess = Math.max(leastGuess, text.length);
+    if (this.replies.length === 0) setImmediate(() => this.send());
+    this.replies.push({ item: [realm, call, reply.ok ? 1 : 0, text.length], text, attempt });
+  }
+
+  private send(): void {
+    let count = 1;
+    let bytes = this.replies[0]?.text.length ?? 0;
+    for (; count < this.replies.length; count++) {
+      const length = this.replies[count]?.text.length ?? 0;
+      if (bytes + length > frameBytes) break;
+      bytes += length;
+    }
+    const sent = this.replies.splice(0, count);
+    if (this.replies.length > 0) setImmediate(() => this.send());
+    const { executor, tenant } = this.parts;
+    const items = sent.map(({ item }) => item);
+    executor.send(
+      { type: frameType.replies, header: { tenant, items }, segments: sent.map(({ text }) => text) },
+      () => {
+        this.underWay -= bytes;
+        for (const { attempt } of sent) attempt.calls--;
+        this.proceed();
+      },
+    );
+  }
+}
