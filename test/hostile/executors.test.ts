@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
+import { residentBytes } from "../../runtime/resident-memory.ts";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import type { Launch } from "../../runtime/sandbox/link.host.ts";
-import { residentBytes } from "../../runtime/sandbox/resident-memory.ts";
 import { Stage, stageForTest } from "../sandbox/stage.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
