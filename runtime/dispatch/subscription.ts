@@ -5,6 +5,7 @@ import { isNewer, isOrdered, isUpTo, newerOf, predecessor, type ResourceVersion 
 import { type Change, objectKey } from "../watch/change.ts";
 import { type Difference, GapDiff, type KnownObject, MassDeletionGuard } from "../watch/diff.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
+import { nameOf } from "./by-namespace.ts";
 import type { Commits } from "./commits.ts";
 import type { EventFlags } from "./delivery.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "./event.ts";
@@ -61,6 +62,8 @@ export class Subscription implements Subscriber, MarkOwner {
   private listedAt: ResourceVersion | undefined;
   /** A list that began an epoch is not done: there is no position to resume from. */
   private beginning = false;
+  /** It begins without a position because its kind came after it. */
+  private missedKind = false;
   private closed = false;
   private gone = false;
   /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
@@ -160,6 +163,14 @@ export class Subscription implements Subscriber, MarkOwner {
   serverIsAt(resourceVersion: ResourceVersion): void {
     this.suspectUpTo ??= resourceVersion;
     this.backlogUpTo = resourceVersion;
+  }
+
+  /** Nothing was there when the function was deployed: what comes is news. */
+  kindIsMissing(): void {
+    if (!this.initial || this.listing) return;
+    this.initial = false;
+    this.missedKind = true;
+    this.parts.commits.cursorMoved(this);
   }
 
   list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
@@ -283,12 +294,14 @@ export class Subscription implements Subscriber, MarkOwner {
     { why, gap, entry, first, reselected }: CompleteList & { first: boolean; reselected: boolean },
   ): Generator<void> {
     const { commits, view, queue } = this.parts;
+    const { missedKind } = this;
+    this.missedKind = false;
     const mark = { owner: this, entry };
     const existing = first && view.trigger.initialEvents === "Deliver";
     for (const difference of found) {
       const { type, key } = difference;
       entry.outstanding++;
-      const selects = reselected && why !== "rv-rewind" && type !== "Modified";
+      const selects = reselected && !missedKind && why !== "rv-rewind" && type !== "Modified";
       const reason = selects ? reasons[type] : why === "initial" ? "relist" : why;
       if (type === "Deleted") {
         const flags = { synthetic: true, reason, gap, finalStateUnknown: true } as const;
@@ -384,14 +397,8 @@ const initialFlags: EventFlags = { initial: true };
 const reasons = { Added: "selected", Deleted: "unselected" } as const;
 
 /** Whether objects can come and go without being created or deleted. */
-export const isSelective = ({ labelSelector, fieldSelector, namespaces }: Trigger): boolean =>
+const isSelective = ({ labelSelector, fieldSelector, namespaces }: Trigger): boolean =>
   labelSelector !== "" || fieldSelector !== "" || namespaces.type === "labels";
-
-/** The two parts of an object's key. */
-export function nameOf(key: string): { readonly namespace: string; readonly name: string } {
-  const slash = key.indexOf("/");
-  return { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
 
 /**
  * Whether it is a deletion that carries the last state's own resourceVersion, as APIs send that are not etcd's. The object

@@ -4,6 +4,7 @@ import type { ChangeType, Trigger } from "../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "../watch/change.ts";
 import type { KnownObject } from "../watch/diff.ts";
+import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import type { Commits } from "./commits.ts";
 import { type Begun, Suspicions } from "./suspicions.ts";
 
@@ -54,11 +55,11 @@ export class View {
   readonly functionName: string;
   readonly trigger: Trigger;
   readonly resource: string;
-  private readonly known = new Map<string, KnownIdentity>();
+  private readonly known: ByNamespace<KnownIdentity>;
   private readonly suspicions: Suspicions;
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
   private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: ResourceVersion }[]>();
-  private readonly waiting = new Map<string, Standing & { count: number; readonly epoch: number }>();
+  private readonly waiting: ByNamespace<Standing & { count: number; readonly epoch: number }>;
   /** Namespaces with a source that could replay; undefined before that is known. */
   private scope: Set<string> | undefined;
   /** The epoch of each source's namespace. */
@@ -75,6 +76,10 @@ export class View {
     this.filter = filter;
     this.kept = kept;
     this.commits = commits;
+    // One source brings all: one group is the quickest.
+    const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
+    this.known = new ByNamespace(groupOf);
+    this.waiting = new ByNamespace(groupOf);
     this.suspicions = new Suspicions((row) => commits.settle(row));
   }
 
@@ -105,29 +110,32 @@ export class View {
 
   /** Objects that will stand when all that waits is done, of one namespace or ("") of all. */
   *live(namespace: string): Iterable<readonly [string, KnownObject]> {
-    const prefix = namespace === "" ? "" : `${namespace}/`;
-    for (const [key, object] of this.waiting) {
-      if (!object.deleted && key.startsWith(prefix)) yield [key, object];
+    for (const [key, object] of this.waiting.in(namespace)) if (!object.deleted) yield [key, object];
+    for (const [key, object] of this.known.in(namespace)) {
+      if (!object.deleted && !this.waiting.has(key)) yield [key, object];
     }
-    for (const [key, object] of this.known) {
-      if (!object.deleted && !this.waiting.has(key) && key.startsWith(prefix)) yield [key, object];
-    }
-    for (const [key, object] of this.suspicions) {
-      if (this.alive(key) === object && key.startsWith(prefix)) yield [key, object];
-    }
+    for (const [key, object] of this.suspectedIn(namespace)) if (this.alive(key) === object) yield [key, object];
+  }
+
+  /** The namespaces in which objects are known, wait or had begun. */
+  get namespaces(): ReadonlySet<string> {
+    const suspected = [...this.suspicions].map(([key]) => namespaceOf(key));
+    return new Set([...this.known.namespaces, ...this.waiting.namespaces, ...suspected]);
   }
 
   /** The newest resourceVersion of all that is known, waits or had begun, deletions included, of one namespace or ("") of all. */
   newest(namespace: string): ResourceVersion | undefined {
-    const prefix = namespace === "" ? "" : `${namespace}/`;
     let newest: ResourceVersion | undefined;
-    for (const objects of [this.known, this.waiting, this.suspicions]) {
-      for (const [key, { resourceVersion }] of objects) {
-        if (!key.startsWith(prefix)) continue;
+    for (const objects of [this.known.in(namespace), this.waiting.in(namespace), this.suspectedIn(namespace)]) {
+      for (const [, { resourceVersion }] of objects) {
         if (newest === undefined || isNewer(resourceVersion, newest)) newest = resourceVersion;
       }
     }
     return newest;
+  }
+
+  private *suspectedIn(namespace: string): Iterable<readonly [string, KnownObject]> {
+    for (const each of this.suspicions) if (namespace === "" || namespaceOf(each[0]) === namespace) yield each;
   }
 
   isIdle(key: string): boolean {
@@ -278,7 +286,7 @@ export class View {
 
   /** The namespace of the source that an object comes from. */
   private sourceOf(key: string): string {
-    return this.trigger.namespaces.type === "all" ? "" : key.slice(0, key.indexOf("/"));
+    return this.trigger.namespaces.type === "all" ? "" : namespaceOf(key);
   }
 
   private bury(key: string, resourceVersion: ResourceVersion): void {

@@ -113,6 +113,11 @@ export class Audience {
     return newest;
   }
 
+  /** Tells everybody that the kind is not served. */
+  kindIsMissing(): void {
+    for (const { subscriber } of this.members) subscriber.kindIsMissing?.();
+  }
+
   /** Tells everybody the server's newest resourceVersion. */
   serverIsAt(resourceVersion: ResourceVersion): void {
     for (const { subscriber } of this.members) subscriber.serverIsAt?.(resourceVersion);

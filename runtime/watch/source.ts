@@ -198,6 +198,7 @@ export class Source {
     if (this.standing.state !== "missing") this.standing.enter("discovering");
     const lookup = await abortable(discovery.resolve(this.spec.apiVersion, this.spec.kind), this.stopping.signal);
     if (lookup.type === "NotServed") {
+      this.audience.kindIsMissing();
       await this.missing("not_served", lookup.reason);
       return undefined;
     }

@@ -35,6 +35,8 @@ export interface Subscriber {
   list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver;
   /** The server's newest resourceVersion, read consistently since this process began; asked when a position is resumed. */
   serverIsAt?(resourceVersion: ResourceVersion): void;
+  /** The API server does not serve the kind, so that none of its objects exists; said again each time it is looked for. */
+  kindIsMissing?(): void;
   /** A promise while this subscriber can take no more; the source reads on when it resolves. Undefined: go on. */
   readonly congested: Promise<void> | undefined;
 }

@@ -100,3 +100,59 @@ test("an object deleted and made anew under its name is told as both, in that or
   await runtime.hears("follower", 3);
   expect(runtime.told("follower")).toEqual(["Added a=1 initial", "Deleted a=1", "Added a=2"]);
 });
+
+test("with initialEvents: Skip, a namespace that comes when none matched before brings news, made or labelled later", async () => {
+  const label = { scope: "skipped" };
+  const runtime = await install();
+  const watch = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    namespaceSelector: { matchLabels: label },
+    initialEvents: "Skip",
+  };
+  await runtime.define("follower", { watch: { ...watch, fieldSelector: "metadata.name!=kube-root-ca.crt" } });
+  await runtime.start();
+  const made = await createTeam(label);
+  await Promise.all([made.make("a"), made.make("b")]);
+  await runtime.hears("follower", 2);
+  const labelled = await createTeam();
+  await labelled.make("c");
+  await admin.patch(`/api/v1/namespaces/${labelled.name}`, { metadata: { labels: label } });
+  await runtime.hears("follower", 3);
+  expect(runtime.told("follower").map((line) => line.split(" ")[1])).toEqual(
+    expect.arrayContaining(["a=1", "b=1", "c=1"]),
+  );
+});
+
+test("with initialEvents: Skip, objects of a kind that is installed after the function are news", async () => {
+  const runtime = await install();
+  const group = "later.example.com";
+  const watch = { apiVersion: `${group}/v1`, kind: "Gadget", initialEvents: "Skip" };
+  await runtime.define("follower", { watch });
+  await runtime.open();
+  await runtime.sees("the kind is missing", async () =>
+    (await runtime.sources("Gadget")).some(({ state }) => state === "missing"),
+  );
+  const team = await createTeam();
+  const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
+  await admin.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `gadgets.${group}` },
+    spec: {
+      group,
+      names: { plural: "gadgets", singular: "gadget", kind: "Gadget", listKind: "GadgetList" },
+      scope: "Namespaced",
+      versions: [{ name: "v1", served: true, storage: true, schema }],
+    },
+  });
+  const gadget = { apiVersion: `${group}/v1`, kind: "Gadget", metadata: { name: "first" }, data: { v: "1" } };
+  await runtime.sees("the gadget is made", () =>
+    admin.post(`/apis/${group}/v1/namespaces/${team.name}/gadgets`, gadget).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await runtime.hears("follower", 1);
+  expect(runtime.told("follower")[0]).toMatch(/^Added first=1 .*\(relist\)/);
+});

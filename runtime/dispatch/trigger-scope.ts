@@ -1,0 +1,191 @@
+import type { Cursor } from "../checkpoint/batch.ts";
+import type { Clock } from "../clock.ts";
+import { MassDeletionGuard } from "../watch/diff.ts";
+import { nameOf, namespaceOf } from "./by-namespace.ts";
+import type { Commits } from "./commits.ts";
+import type { EventMaker } from "./event-maker.ts";
+import type { FunctionQueue } from "./function-queue.ts";
+import type { Observer } from "./observer.ts";
+import { Subscription } from "./subscription.ts";
+import type { View } from "./view.ts";
+
+/** What a source is to a subscription. */
+export interface SourceRef {
+  /** Stands for the source's selectors, without its namespace; another value than the stored one means a list. */
+  readonly selection: string;
+  /** "" for all namespaces. */
+  readonly namespace: string;
+}
+
+export interface ScopeParts {
+  readonly view: View;
+  /** As the store has them. */
+  readonly cursors: readonly Cursor[];
+  readonly queue: FunctionQueue;
+  readonly maker: EventMaker;
+  readonly commits: Commits;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  /** The last writes before the start may be missing. */
+  readonly suspect: boolean;
+}
+
+/** Where the record is kept that a scope of chosen namespaces has begun: no source of it is of all namespaces. */
+const wholeScope = "";
+
+/** One trigger's sources: which namespaces it reads, and where it stands in each. */
+export class TriggerScope {
+  private readonly parts: ScopeParts;
+  /** Both by namespace; a cursor is where the next subscription begins. */
+  private readonly open = new Map<string, Subscription>();
+  private readonly cursors: Map<string, Cursor>;
+  private readonly guard = new MassDeletionGuard();
+  /** Objects of a namespace that comes from now on are news. */
+  private begun: boolean;
+  /** It was said which namespaces it reads. */
+  private retained = false;
+
+  constructor(parts: ScopeParts) {
+    this.parts = parts;
+    this.cursors = new Map(parts.cursors.map((cursor) => [cursor.namespace, cursor]));
+    this.begun = parts.cursors.some(({ initial }) => !initial);
+    const { namespaces } = parts.view.trigger;
+    if (namespaces.type === "names") this.retain(namespaces.names);
+    else if (namespaces.type === "all") this.leaveOthers(new Set([wholeScope]), new Set());
+  }
+
+  get subscriptions(): Iterable<Subscription> {
+    return this.open.values();
+  }
+
+  /** Whether something that may have been handled without a record of it is still to come. */
+  get isSuspect(): boolean {
+    // Of a choice of namespaces that is not known yet, nothing has come.
+    if (this.parts.view.trigger.namespaces.type === "labels" && !this.retained) return true;
+    for (const { isSuspect } of this.open.values()) if (isSuspect) return true;
+    return false;
+  }
+
+  /** The subscriber for one of its sources; the same one for the same source. */
+  subscription({ selection, namespace }: SourceRef): Subscription {
+    const existing = this.open.get(namespace);
+    if (existing) return existing;
+    const { cursors: _, ...parts } = this.parts;
+    const cursor = this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun);
+    parts.view.enter(namespace, cursor.epoch);
+    const made = new Subscription({ ...parts, cursor, selection });
+    this.open.set(namespace, made);
+    parts.commits.cursorMoved(made);
+    return made;
+  }
+
+  /**
+   * Whether a complete list of the namespaces is to be believed, and `retain` called with it: not the first that leaves out
+   * most of the objects known, as an empty answer does, until another one 30 s later says so too.
+   */
+  believes(namespaces: readonly string[]): boolean {
+    const kept = new Set(namespaces);
+    let [known, deleted] = [0, 0];
+    for (const [key] of this.parts.view.live("")) {
+      known++;
+      if (!kept.has(namespaceOf(key))) deleted++;
+    }
+    return this.guard.believes(deleted, known, this.parts.clock.monotonic());
+  }
+
+  /**
+   * Says which namespaces it reads, all of them. Subscriptions to others are closed, and objects known in others told of as
+   * Deleted, `unselected`. For namespaces chosen by labels, called whenever the choice changes.
+   */
+  retain(namespaces: readonly string[]): void {
+    const { view, maker, clock, queue, suspect } = this.parts;
+    const kept = new Set(namespaces);
+    // What the runtime before told last may not be on record.
+    const doubted = suspect && !this.retained;
+    // What was outside before has been told of.
+    const read = this.retained ? this.open.keys() : view.namespaces;
+    this.retained = true;
+    if (view.trigger.namespaces.type === "labels") this.begin(namespaces);
+    const outside = [...read].filter((namespace) => !kept.has(namespace));
+    const leaving = outside.flatMap((namespace) => [...view.live(namespace)]);
+    const epochs = this.leaveOthers(kept, new Set(leaving.map(([key]) => namespaceOf(key))));
+    for (const [key, { uid, resourceVersion }] of leaving) {
+      const name = nameOf(key);
+      const event = maker.make({
+        view,
+        type: "Deleted",
+        key,
+        meta: { ...name, uid, resourceVersion },
+        receivedAt: clock.monotonic(),
+        epoch: epochs.get(name.namespace) ?? epochs.get(wholeScope) ?? 0,
+        selective: true,
+        flags: { synthetic: true, reason: "unselected", finalStateUnknown: true },
+        redelivered: doubted,
+      });
+      queue.accept(event);
+    }
+  }
+
+  /** Only objects from before the first complete choice of namespaces are initial, and of those the ones that it names. */
+  private get hasBegun(): boolean {
+    if (!this.begun) for (const { isReady } of this.open.values()) if (isReady) this.begun = true;
+    return this.begun;
+  }
+
+  /**
+   * The first complete choice of namespaces: those in it were there when the function was deployed. That is put on record
+   * even where it is empty, so that those which come later bring news.
+   */
+  private begin(namespaces: readonly string[]): void {
+    if (this.hasBegun) return;
+    this.begun = true;
+    for (const namespace of namespaces) {
+      if (!this.open.has(namespace) && !this.cursors.has(namespace)) this.save(this.fresh(namespace, "", true));
+    }
+    this.save(this.fresh(wholeScope, "", false));
+  }
+
+  /**
+   * Lets go of positions outside `kept`: what the view learns from now on, it learns of other sources, so none can be
+   * resumed. It keeps those that had listed, and those of namespaces where objects are known, to begin anew and count
+   * their epoch on, so that no event id is used again. Gives the epochs by namespace.
+   */
+  private leaveOthers(kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {
+    const { view, commits } = this.parts;
+    const epochs = new Map<string, number>();
+    view.retain(kept);
+    for (const [namespace, subscription] of this.open) {
+      if (kept.has(namespace)) continue;
+      const cursor = subscription.leave();
+      if (cursor) this.cursors.set(namespace, cursor);
+      this.open.delete(namespace);
+    }
+    for (const [namespace, cursor] of this.cursors) {
+      if (kept.has(namespace)) continue;
+      epochs.set(namespace, cursor.epoch);
+      if (withObjects.has(namespace) || cursor.lowWaterMark !== undefined) {
+        this.save({ ...cursor, lowWaterMark: undefined, initial: false });
+      } else if (cursor.epoch === 0 && this.isRecordedBeside(namespace)) {
+        this.cursors.delete(namespace);
+        commits.dropCursor(cursor.view, namespace);
+      }
+    }
+    return epochs;
+  }
+
+  /** Whether another position says that the scope has begun. */
+  private isRecordedBeside(except: string): boolean {
+    for (const [namespace, { initial }] of this.cursors) if (!initial && namespace !== except) return true;
+    for (const { isReady } of this.open.values()) if (isReady) return true;
+    return false;
+  }
+
+  private fresh(namespace: string, selection: string, initial: boolean): Cursor {
+    return { view: this.parts.view.id, namespace, selection, lowWaterMark: undefined, epoch: 0, initial };
+  }
+
+  private save(cursor: Cursor): void {
+    this.cursors.set(cursor.namespace, cursor);
+    this.parts.commits.cursorMoved({ cursor: () => cursor });
+  }
+}

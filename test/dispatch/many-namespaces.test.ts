@@ -1,0 +1,77 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { ByNamespace } from "../../runtime/dispatch/by-namespace.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { Harness, manifest, quiet, trigger } from "./harness.ts";
+
+const count = 100;
+const each = 20;
+const names = Array.from({ length: count }, (_, index) => `team-${index}`);
+const byLabel = manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]);
+
+/** What a process left that knew `each` objects in each of the namespaces. */
+async function left(): Promise<MemoryDisk> {
+  const disk = new MemoryDisk();
+  const store = new MemoryStore(disk);
+  const { id: view } = await store.openView("copy", "settings", "/ConfigMap");
+  const known = Array.from({ length: count * each }, (_, n) => {
+    const rest = { hash: "", deleted: false, matched: true, body: undefined };
+    const state = { uid: `uid-${n}`, resourceVersion: resourceVersion(String(1_000 + n)), ...rest };
+    return { view, key: `${names[n % count]}/object-${n}`, state };
+  });
+  const lowWaterMark = resourceVersion("9000");
+  const cursors = names.map((namespace) => ({
+    view,
+    namespace,
+    selection: "all",
+    lowWaterMark,
+    epoch: 0,
+    initial: false,
+  }));
+  await store.commit({ ...emptyBatch, known, cursors });
+  return disk;
+}
+
+/** How many objects were looked at since it was last asked. */
+function looks(): () => number {
+  let looked = 0;
+  const original = ByNamespace.prototype.in;
+  const spy = vi.spyOn(ByNamespace.prototype, "in").mockImplementation(function* (
+    this: ByNamespace<unknown>,
+    namespace,
+  ) {
+    for (const entry of original.call(this, namespace)) {
+      looked++;
+      yield entry;
+    }
+  });
+  onTestFinished(() => spy.mockRestore());
+  return () => {
+    const since = looked;
+    looked = 0;
+    return since;
+  };
+}
+
+test("a start with many namespaces looks at each object a few times, and a namespace that leaves costs its own objects", async () => {
+  const it = await Harness.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
+  const looked = looks();
+  for (const namespace of names) it.function.subscription("settings", { selection: "all", namespace });
+  it.function.retain("settings", names);
+  expect(looked()).toBeLessThanOrEqual(3 * count * each);
+  for (let gone = 1; gone <= 10; gone++) it.function.retain("settings", names.slice(gone));
+  expect(looked()).toBeLessThanOrEqual(3 * 10 * each);
+  await quiet(it.runner);
+  expect(it.runner.deliveries.map(({ type, flags }) => `${type} ${flags.reason}`)).toEqual(
+    Array.from({ length: 10 * each }, () => "Deleted unselected"),
+  );
+});
+
+test("a list of one namespace looks at the objects of that namespace alone", async () => {
+  const it = await Harness.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
+  it.function.retain("settings", names);
+  const looked = looks();
+  await it.list(9_500, []);
+  expect(looked()).toBeLessThanOrEqual(3 * each);
+});
