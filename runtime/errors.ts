@@ -309,6 +309,18 @@ export const errorCodes = {
     "look at what they deployed, and deploy again",
   ),
   WF_DEPLOYED_INDEX: user("the list of the deployed functions cannot be used", "run `watchfire deploy` again"),
+  WF_DEPLOYED_KEY: user(
+    "a file holds no key that can sign, or be trusted",
+    "make one with `openssl genpkey -algorithm ed25519 -out watchfire.key`; runtime/docs/signing.md says more",
+  ),
+  WF_DEPLOYED_UNTRUSTED: user(
+    "no key that the runtime trusts signed the deployed functions for it",
+    "run `watchfire deploy --sign KEY` with a trusted key; if they were signed before, look who wrote the ConfigMap",
+  ),
+  WF_DEPLOYED_REPLAYED: user(
+    "the deployed functions were signed before others that ran here",
+    "look who put them back; to go back yourself, run `watchfire deploy --sign KEY` with the older functions",
+  ),
   WF_DEPLOYED_DAMAGED: user(
     "a deployed function's ConfigMap is missing, or not as it was written",
     "run `watchfire deploy` again",

@@ -42,7 +42,7 @@ const ofCodes: readonly (readonly [RegExp, Reason])[] = [
   [/^WF_SANDBOX_LOAD/, "LoadFailed"],
   [/^WF_MANIFEST_|^WF_FILTER_/, "ManifestRefused"],
   [/^WF_DEPLOYED_/, "DeploymentDamaged"],
-  [/^WF_ACCESS_ENV$/, "EnvironmentMissing"],
+  [/^WF_ACCESS_(?:ENV|OWN_OBJECT)$/, "EnvironmentMissing"],
   [/^WF_CHECKPOINT_/, "CheckpointFailing"],
 ];
 

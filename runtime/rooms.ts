@@ -7,6 +7,7 @@ import { Redactor } from "./access/redactor.ts";
 import { DeadLetters } from "./checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "./checkpoint/store.ts";
 import type { Clock, Random } from "./clock.ts";
+import type { TrustedKeys } from "./deployed/signature.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { WatchfireError } from "./errors.ts";
 import { Discovery } from "./kube/discovery.ts";
@@ -48,6 +49,8 @@ export interface RuntimeOptions {
   readonly reserved?: readonly string[] | undefined;
   /** Take up, beside the folder's, what `watchfire deploy` wrote into the runtime's namespace. Default false. */
   readonly deployed?: boolean;
+  /** Take up only what one of these keys signed. Default: whatever was deployed. */
+  readonly trust?: TrustedKeys | undefined;
   /** Run for the Lease that `account` names, and do nothing before it is held. Default: nobody else is there. */
   readonly election?: Candidate | undefined;
   /** Where positions are kept: on a volume, or in Secrets that every replica reaches. Default `sqlite`. */

@@ -4,6 +4,7 @@ import { pause } from "./clock.ts";
 import { ClusterSource } from "./deployed/cluster-source.ts";
 import { FolderSource } from "./deployed/folder-source.ts";
 import type { FunctionOffer, FunctionSource, RejectedOffer } from "./deployed/function-source.ts";
+import { IndexTrust } from "./deployed/index-trust.ts";
 import { MergedSource } from "./deployed/merged-source.ts";
 import { Deployment, type Occasion } from "./deployment.ts";
 import { WatchfireError } from "./errors.ts";
@@ -272,12 +273,13 @@ export class Runtime {
   }
 
   private functionSource(): FunctionSource {
-    const { functions, namespace, account = runtimeAccount, deployed, clock, log } = this.options;
+    const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
     const folder = functions === undefined ? undefined : new FolderSource(functions);
     if (folder && !deployed) return folder;
     const changed = () => void this.reload();
+    const trust = keys && new IndexTrust({ keys, namespace, account, data });
     const { watches } = this.rooms;
-    const cluster = new ClusterSource({ watches, namespace, account, clock, log, changed });
+    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed });
     return folder ? new MergedSource(folder, cluster, log) : cluster;
   }
 

@@ -5,6 +5,7 @@ import { type DeployReport, deploy as deployAll } from "../deployed/deploy.ts";
 import { manifestText } from "../deployed/manifest-text.ts";
 import { deployedLabel } from "../deployed/names.ts";
 import { type PackedFunction, packFunction } from "../deployed/packed-function.ts";
+import { SigningKey } from "../deployed/signature.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { isAbsent } from "../rbac/comparison.ts";
@@ -22,10 +23,12 @@ export const deploy = command({
     functions,
     namespace: { value: "NS", summary: "the runtime's namespace; without it: the context's" },
     "service-account": rulesOptions["service-account"],
+    sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
     kubeconfig: { value: "FILE", summary: "without it: KUBECONFIG, then ~/.kube/config" },
     context: { value: "NAME", summary: "the kubeconfig's context" },
   },
   async run({ options }) {
+    const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
     const manifests = await readManifests(options.functions);
     const built = manifests && (await build(manifests));
     if (!built) return 1;
@@ -52,11 +55,17 @@ export const deploy = command({
         transport,
         functions: packed,
         objects: labelled,
+        key,
         clock: systemClock,
         holder: `${hostname()} ${process.pid}`,
         waiting: (who) => process.stderr.write(`waiting up to 30 s, since another deployment has not ended: ${who}\n`),
       });
       process.stdout.write(describe(report, packed));
+      if (report.unsigned) {
+        process.stderr.write(
+          "what was deployed before was signed, and this is not: a runtime with --trust refuses it\n",
+        );
+      }
       const runtime = `${namespace}/${rules.account}`;
       process.stderr.write(`deployed for the runtime ${runtime} at ${transport.description}\n`);
       if (await isAbsent(transport, namespace, rules.account)) {

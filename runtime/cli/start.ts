@@ -4,6 +4,7 @@ import { destination } from "pino";
 import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../clock.ts";
 import { type Environment, readEnvironment } from "../config.ts";
+import { TrustedKeys } from "../deployed/signature.ts";
 import { WatchfireError } from "../errors.ts";
 import { connectKubeconfig } from "../kube/kubeconfig.ts";
 import { createLog } from "../observe/log.ts";
@@ -39,6 +40,11 @@ export const start = command({
       default: "sqlite",
     },
     deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
+    trust: {
+      value: "KEY",
+      summary: "takes up only what this ed25519 public key signed, a PEM file; needs --deployed",
+      many: true,
+    },
     reserve: {
       value: "NAME",
       summary: "an object of the runtime's namespace that no function may write, nor read where it is a Secret",
@@ -51,6 +57,12 @@ export const start = command({
     const deployed = given.has("deployed");
     // What is deployed needs no folder beside it.
     const folder = deployed && !given.has("functions") ? undefined : readFolder(options.functions);
+    if (given.has("trust") && !deployed) {
+      throw new WatchfireError("WF_CLI_USAGE", {
+        what: "--trust is about what is deployed, and --deployed is missing",
+      });
+    }
+    const trust = given.has("trust") ? TrustedKeys.read(options.trust) : undefined;
     const address = readListen("--listen", options.listen);
     const { identity, "service-account": account } = options;
     if (identity !== "runtime" && identity !== "function") {
@@ -84,6 +96,7 @@ export const start = command({
           store,
           ...(elects && { election: candidate(environment) }),
           deployed,
+          trust,
           reserved: options.reserve,
           functionStatus: given.has("function-status"),
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),

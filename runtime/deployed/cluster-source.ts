@@ -10,8 +10,10 @@ import type { Watch, Watches } from "../watch/watches.ts";
 import { type ConfigMap, readConfigMap } from "./config-map.ts";
 import { type IndexEntry, isUnset, readIndex } from "./deployed-index.ts";
 import type { FunctionSet, FunctionSource } from "./function-source.ts";
+import type { IndexTrust } from "./index-trust.ts";
 import { indexName, selectorOf } from "./names.ts";
 import { type OpenedFunction, openFunction } from "./opened-function.ts";
+import { placeOf } from "./packed-function.ts";
 
 /** What all labelled ConfigMaps together may take in memory until they are opened: a hundred of the largest. */
 const heldLimit = 128 * 1024 * 1024;
@@ -29,6 +31,8 @@ export interface ClusterSourceOptions {
   /** The runtime's own namespace. */
   readonly namespace: string;
   readonly account: string;
+  /** What it believes of an index. Default: everything. */
+  readonly trust?: IndexTrust | undefined;
   readonly clock: Clock;
   readonly log: Pick<Logger, "error" | "info">;
   /** Called when another set is to be read. */
@@ -165,16 +169,39 @@ export class ClusterSource implements FunctionSource, Subscriber {
       complete: true,
     };
     this.taken = { set, whole, is };
+    this.remember();
     this.options.log.info({ functions: entries.length, whole }, "deployed functions taken up");
     this.options.changed();
   }
 
+  /** So that no older index is taken up after this one. A data folder that cannot be written says so by itself. */
+  private remember(): void {
+    const { account, trust, log } = this.options;
+    const index = parsed(this.held.get(indexName(account))?.body);
+    if (!trust || !index || isUnset(index)) return;
+    try {
+      trust.took(index);
+    } catch (error) {
+      log.error({ error: String(error) }, "signed deployment not remembered over a restart");
+    }
+  }
+
   /** Undefined where nothing can be concluded: what was taken up stays. */
   private entries(): readonly IndexEntry[] | undefined {
-    const name = indexName(this.options.account);
+    const { account, trust } = this.options;
+    const name = indexName(account);
     const held = this.held.get(name);
     const configMap = parsed(held?.body);
     if (!held || (configMap && isUnset(configMap))) {
+      if (trust?.hasSeen) {
+        this.say(
+          new WatchfireError("WF_DEPLOYED_UNTRUSTED", {
+            what: "the signed index is gone",
+            place: { file: placeOf(name) },
+          }),
+        );
+        return undefined;
+      }
       if (this.held.size === (held ? 1 : 0)) return [];
       // The first deployment is under way: its index comes last.
       if (this.taken?.is === "[]") {
@@ -185,7 +212,10 @@ export class ClusterSource implements FunctionSource, Subscriber {
       return undefined;
     }
     try {
-      if (configMap) return readIndex(configMap);
+      if (configMap) {
+        trust?.assert(configMap);
+        return readIndex(configMap);
+      }
       throw new WatchfireError("WF_DEPLOYED_INDEX", { what: `the ConfigMap ${name} cannot be read` });
     } catch (error) {
       if (!(error instanceof WatchfireError)) throw error;

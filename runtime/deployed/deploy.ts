@@ -6,9 +6,11 @@ import { ApiObjects, type AppliedObject, type FoundObject, nameOf } from "./api-
 import { type Before, isDeployed, lookBefore } from "./before.ts";
 import { readConfigMap } from "./config-map.ts";
 import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
-import { type IndexEntry, indexConfigMap, indexData, indexText } from "./deployed-index.ts";
+import { type IndexEntry, indexConfigMap, indexData, indexText, signatureOf } from "./deployed-index.ts";
 import { type Fate, fatesOf } from "./fates.ts";
+import { IndexSigner } from "./index-signer.ts";
 import { type PackedFunction, unpackFunction } from "./packed-function.ts";
+import type { SigningKey } from "./signature.ts";
 
 /**
  * Between the new code's being there and the old one's rights being taken away, in milliseconds: the runtime takes new
@@ -25,6 +27,8 @@ export interface DeployPlan {
   readonly functions: readonly PackedFunction[];
   /** Their accounts, roles and bindings, in the order in which to apply them. */
   readonly objects: readonly AppliedObject[];
+  /** Signs the index. Default: it is not signed. */
+  readonly key?: SigningKey | undefined;
   readonly clock: Clock;
   /** Who deploys, for whoever else would at the same time. */
   readonly holder: string;
@@ -39,6 +43,8 @@ export interface DeployReport {
   readonly deleted: readonly string[];
   /** Whether accounts and rights of earlier deployments were looked for in every namespace. */
   readonly prunedEverywhere: boolean;
+  /** Whether a signed index was replaced by one that is not. */
+  readonly unsigned: boolean;
 }
 
 /** What a deployment does to the cluster. */
@@ -78,21 +84,24 @@ export async function deploy(plan: DeployPlan): Promise<DeployReport> {
     functions: fatesOf(before.entries, steps.entries, new Set(steps.missing.map(({ metadata }) => metadata.name))),
     deleted: [...steps.superseded, ...steps.stale].map(nameOf),
     prunedEverywhere: before.everywhere,
+    unsigned: false,
   };
-  if (isDone(before, steps)) return report;
+  const signer = plan.key && new IndexSigner(plan.key, plan, clock);
+  const old = readConfigMap(before.index);
+  if (isDone(before, steps) && (!signer || (old && signer.isSigned(old)))) return report;
   await api.tryApply([...steps.first, ...(steps.spoilt.length === 0 ? steps.missing : [])]);
   const lock = await DeployLock.take(parts, empty, before.index);
   const writer = new ApiObjects(transport, () => lock.held());
   try {
     await bring(writer, before, steps);
-    await lock.set(indexData(steps.entries));
+    await lock.set(indexData(steps.entries, signer?.after(old)));
     await cleanUp(writer, steps, clock).catch(notAllGone);
   } catch (error) {
     await lock.release().catch(() => undefined);
     throw error;
   }
   await lock.release();
-  return report;
+  return { ...report, unsigned: !signer && old !== undefined && signatureOf(old) !== undefined };
 }
 
 function stepsFrom(before: Before, { functions, objects }: DeployPlan): Steps {

@@ -10,6 +10,7 @@ import { placeOf } from "./packed-function.ts";
 const functionLimit = 2000;
 
 const key = "functions.json";
+const signatureKey = "signature.json";
 
 const schema = z.strictObject({
   version: z.literal(1),
@@ -46,10 +47,20 @@ export function indexConfigMap(account: string, namespace: string, data: Readonl
   } satisfies AppliedObject;
 }
 
-/** The data of an index that names these. */
-export const indexData = (entries: readonly IndexEntry[]): Readonly<Record<string, string>> => ({
-  [key]: indexText(entries),
-});
+/** The data of an index that names these, and what signs it if it is to be signed. */
+export function indexData(
+  entries: readonly IndexEntry[],
+  sign?: (content: string) => string,
+): Readonly<Record<string, string>> {
+  const content = indexText(entries);
+  return { [key]: content, ...(sign && { [signatureKey]: sign(content) }) };
+}
+
+/** What a signature of the index is of: its text as it lies there. */
+export const contentOf = ({ data }: ConfigMap): string => data[key] ?? "";
+
+/** The text of the index's signature, if there is one. */
+export const signatureOf = ({ data }: ConfigMap): string | undefined => data[signatureKey];
 
 /** Whether an index names no set yet: the first deployment has begun and has not ended. */
 export const isUnset = ({ data }: ConfigMap): boolean => Object.keys(data).length === 0;

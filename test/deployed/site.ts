@@ -1,5 +1,6 @@
 // A folder that is deployed by the command line, and a runtime that takes up what was deployed.
-import { randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -62,12 +63,12 @@ export class Site {
   }
 
   /** The same where it must succeed, in this process, which spares a test a second; gives what it says of each function. */
-  async deploy(): Promise<Record<string, string>> {
+  async deploy(...more: string[]): Promise<Record<string, string>> {
     const said: string[] = [];
     const spies = [process.stdout, process.stderr].map((stream) =>
       vi.spyOn(stream, "write").mockImplementation((text) => said.push(String(text)) > 0),
     );
-    const status = await deploy.run(parse(deploy, this.arguments)).finally(() => {
+    const status = await deploy.run(parse(deploy, [...this.arguments, ...more])).finally(() => {
       for (const spy of spies) spy.mockRestore();
     });
     if (status !== 0) throw new Error(`deploy: ${status}\n${said.join("")}`);
@@ -135,6 +136,15 @@ export class Site {
   get selector(): string {
     return `watchfire.dev/runtime=${this.account}`;
   }
+}
+
+/** A pair of keys as files in a folder. */
+export function makeKeys(folder: string): { readonly private: string; readonly public: string } {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  const file = join(folder, randomBytes(4).toString("hex"));
+  writeFileSync(`${file}.key`, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+  writeFileSync(`${file}.pub`, publicKey.export({ type: "spki", format: "pem" }));
+  return { private: `${file}.key`, public: `${file}.pub` };
 }
 
 export const configMaps = `/api/v1/namespaces/${home}/configmaps`;

@@ -1,11 +1,12 @@
 // Whoever may write ConfigMaps beside the runtime, and would have it run code of theirs.
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { indexConfigMap, indexData } from "../../runtime/deployed/deployed-index.ts";
 import { packFunction } from "../../runtime/deployed/packed-function.ts";
+import { TrustedKeys } from "../../runtime/deployed/signature.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
 import { writeFunction } from "../tools/installation.ts";
-import { configMaps, home, Site } from "./site.ts";
+import { configMaps, home, makeKeys, Site } from "./site.ts";
 
 // Each test runs the command line, and bundles.
 vi.setConfig({ testTimeout: 60_000 });
@@ -122,4 +123,120 @@ test("a function that follows all Secrets is told of none of the runtime's own",
     await runtime.hears(name, `Modified ${site.account}-slack=AA==`);
     expect(runtime.told(name).filter((line) => line.includes("checkpoint"))).toEqual([]);
   }
+});
+
+describe("with a trusted key, of somebody else who may write the ConfigMaps,", () => {
+  /** A site whose deployments are signed, and a runtime that takes up nothing else. */
+  async function signed() {
+    const team = await createTeam();
+    const site = await Site.create();
+    const keys = makeKeys(site.folder);
+    const runtime = await site.install({ trust: TrustedKeys.read([keys.public]) });
+    await site.define("greet", { watch: team.watch() });
+    await site.deploy("--sign", keys.private);
+    await runtime.start();
+    return { team, site, keys, runtime };
+  }
+
+  /** The runtime says so, and what was deployed runs on, alone. */
+  async function expectRefused({ runtime, team }: Awaited<ReturnType<typeof signed>>, reason: string) {
+    await runtime.sees("the set is refused", async () => (await runtime.status()).deployment?.reason === reason);
+    const name = `b-${Math.random().toString(36).slice(2)}`;
+    await team.make(name);
+    await runtime.hears("greet", `Added ${name}=1`);
+    const { functions, deployment } = await runtime.status();
+    expect(functions.map((each) => each.name)).toEqual(["greet"]);
+    expect(deployment?.message).toMatch(new RegExp(`^${reason} configmap/`));
+    expect(runtime.told("root")).toEqual([]);
+  }
+
+  test("an index that nobody signed is refused whole, said in /status, and mended by the next signed deployment", async () => {
+    const stage = await signed();
+    const { site, team, keys, runtime } = stage;
+    const { configMap, index } = await forge(site, team.watch());
+    await admin.post(configMaps, configMap);
+    await admin.apply(site.indexPath, index, "attacker", { force: true });
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+    expect(runtime.lines.filter(({ msg }) => msg === "deployment not taken up")).toHaveLength(1);
+    await site.deploy("--sign", keys.private);
+    await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
+  });
+
+  test("an index without its signature is refused, and so is one that another key signed", async () => {
+    const stage = await signed();
+    const { site } = stage;
+    await admin.patch(site.indexPath, { data: { "signature.json": null } });
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+    await site.deploy("--sign", makeKeys(site.folder).private);
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+  });
+
+  test("an index that was signed for another runtime is refused", async () => {
+    const stage = await signed();
+    const { site, team, keys } = stage;
+    const other = await Site.create();
+    await other.define("root", { watch: team.watch() });
+    await other.deploy("--sign", keys.private);
+    for (const { metadata, data } of await other.configMaps()) {
+      if (metadata.name === `${other.account}-functions`) await admin.patch(site.indexPath, { data });
+      else
+        await admin.patch(`${configMaps}/${metadata.name}`, {
+          metadata: { labels: { "watchfire.dev/runtime": site.account } },
+        });
+    }
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+  });
+
+  test("an older signed set that is put back is refused, also after a restart", async () => {
+    const stage = await signed();
+    const { site, team, keys, runtime } = stage;
+    const old = await site.configMaps();
+    await site.define("greet", { watch: team.watch(), work: `ctx.log.info("mended", {});` });
+    await site.deploy("--sign", keys.private);
+    await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+    for (const { metadata, ...rest } of old) {
+      if (metadata.name === `${site.account}-functions`) await admin.patch(site.indexPath, { data: rest.data });
+      else await admin.post(configMaps, { ...rest, metadata: { name: metadata.name, labels: metadata.labels } });
+    }
+    await expectRefused(stage, "WF_DEPLOYED_REPLAYED");
+    await runtime.kill();
+    await runtime.open();
+    await runtime.sees(
+      "it is refused again",
+      async () => (await runtime.status()).deployment?.reason === "WF_DEPLOYED_REPLAYED",
+    );
+    expect((await runtime.status()).functions).toEqual([]);
+    // To deploy the new code again is enough: its serial is the newest, whatever lies there.
+    await site.deploy("--sign", keys.private);
+    await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
+    expect((await runtime.function("greet"))?.name).toBe("greet");
+  });
+
+  test("that everything is taken away stops nothing", async () => {
+    const stage = await signed();
+    for (const { metadata } of await stage.site.configMaps()) await admin.delete(`${configMaps}/${metadata.name}`);
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+  });
+
+  test("a deployment that is signed already is left as it is, and one without a signature is warned of", async () => {
+    const { site, team, keys } = await signed();
+    const before = await admin.get(site.indexPath);
+    expect(await site.deploy("--sign", keys.private)).toEqual({ greet: "unchanged" });
+    expect(await admin.get(site.indexPath)).toEqual(before);
+    await site.define("greet", { watch: team.watch(), work: "await 0;" });
+    const { status, stderr } = await site.tryDeploy();
+    expect(status).toBe(0);
+    expect(stderr).toContain("a runtime with --trust refuses it");
+  });
+
+  test("a runtime without a trusted key takes up what is signed and what is not", async () => {
+    const { site, team } = await signed();
+    const runtime = await site.install();
+    await runtime.start();
+    await team.make("a");
+    await runtime.hears("greet", 1);
+    await site.define("greet", { watch: team.watch(), work: "await 0;" });
+    await site.deploy();
+    await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  });
 });

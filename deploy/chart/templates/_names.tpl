@@ -102,3 +102,28 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- with .Values.executor.seccompProfile.localhostProfile }}{{ $_ := set $profile "localhostProfile" . }}{{ end }}
 {{- toYaml (merge (dict "seccompProfile" $profile) (omit (default dict .Values.securityContext) "seccompProfile")) }}
 {{- end }}
+
+{{/* Whether only signed deployments are taken up: empty where not. */}}
+{{- define "watchfire.trusts" -}}
+{{- if or .Values.deployed.trust.keys .Values.deployed.trust.existingSecret.name }}true{{ end }}
+{{- end }}
+
+{{/* The names of the Secrets and ConfigMaps that the values give the pod, as a list: no function may write them. */}}
+{{- define "watchfire.mounted" -}}
+{{- $names := list .Values.deployed.trust.existingSecret.name }}
+{{- range .Values.imagePullSecrets }}{{ $names = append $names .name }}{{ end }}
+{{- range .Values.extraVolumes }}
+{{- $sources := list . }}
+{{- range dig "projected" "sources" list . }}{{ $sources = append $sources . }}{{ end }}
+{{- range $sources }}
+{{- $names = concat $names (list (dig "secret" "secretName" "" .) (dig "secret" "name" "" .) (dig "configMap" "name" "" .)) }}
+{{- end }}
+{{- end }}
+{{- range .Values.extraEnvFrom }}
+{{- $names = concat $names (list (dig "secretRef" "name" "" .) (dig "configMapRef" "name" "" .)) }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- $names = concat $names (list (dig "valueFrom" "secretKeyRef" "name" "" .) (dig "valueFrom" "configMapKeyRef" "name" "" .)) }}
+{{- end }}
+{{- without $names "" | uniq | sortAlpha | toYaml }}
+{{- end }}

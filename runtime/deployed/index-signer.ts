@@ -1,0 +1,44 @@
+import type { Clock } from "../clock.ts";
+import type { ConfigMap } from "./config-map.ts";
+import { contentOf, signatureOf } from "./deployed-index.ts";
+import { audienceOf } from "./index-trust.ts";
+import type { SigningKey } from "./signature.ts";
+
+/** Signs the index of one runtime. */
+export class IndexSigner {
+  private readonly key: SigningKey;
+  private readonly audience: string;
+  private readonly clock: Pick<Clock, "now">;
+
+  constructor(
+    key: SigningKey,
+    { namespace, account }: { readonly namespace: string; readonly account: string },
+    clock: Pick<Clock, "now">,
+  ) {
+    this.key = key;
+    this.audience = audienceOf(namespace, account);
+    this.clock = clock;
+  }
+
+  /** Whether this key signed the index as it lies there. */
+  isSigned(index: ConfigMap): boolean {
+    return this.serialOf(index) > 0;
+  }
+
+  /**
+   * Signs contents that come after an index. The serial is the time, in epoch milliseconds: it is above that of every earlier
+   * signing also where an attacker has put an old index back. A clock that went backwards counts on from the index.
+   */
+  after(index: ConfigMap | undefined): (content: string) => string {
+    const serial = Math.max(this.clock.now(), index ? this.serialOf(index) + 1 : 1);
+    const { audience } = this;
+    return (content) => this.key.sign({ purpose: "deployed-functions", audience, serial, content });
+  }
+
+  /** 0: this key did not sign it. */
+  private serialOf(index: ConfigMap): number {
+    const statement = { purpose: "deployed-functions", audience: this.audience, content: contentOf(index) } as const;
+    const found = this.key.trusted.verify(signatureOf(index), statement);
+    return typeof found === "number" ? found : 0;
+  }
+}

@@ -1,0 +1,95 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { WatchfireError } from "../errors.ts";
+import { makeFolder } from "../folder.ts";
+import type { ConfigMap } from "./config-map.ts";
+import { contentOf, signatureOf } from "./deployed-index.ts";
+import { placeOf } from "./packed-function.ts";
+import type { TrustedKeys } from "./signature.ts";
+
+const seenSchema = z.object({ audience: z.string(), serial: z.int().min(0) });
+
+/** For whom an index is signed: a runtime, so that none passes for another's. */
+export const audienceOf = (namespace: string, account: string): string => `${namespace}/${account}`;
+
+export interface IndexTrustOptions {
+  readonly keys: TrustedKeys;
+  readonly namespace: string;
+  readonly account: string;
+  /** The data folder, where the newest serial is kept over a restart. */
+  readonly data: string;
+}
+
+/**
+ * Believes an index that a trusted key signed for this runtime, and that is no older than one that it took up before: an
+ * old signed index names code that was replaced for a reason.
+ */
+export class IndexTrust {
+  private readonly keys: TrustedKeys;
+  private readonly audience: string;
+  private readonly folder: string;
+  private newest: number;
+
+  constructor({ keys, namespace, account, data }: IndexTrustOptions) {
+    this.keys = keys;
+    this.audience = audienceOf(namespace, account);
+    this.folder = data;
+    this.newest = this.kept();
+  }
+
+  /** Whether a signed index was ever taken up: that there is none is then somebody's doing. */
+  get hasSeen(): boolean {
+    return this.newest > 0;
+  }
+
+  /** @throws WatchfireError WF_DEPLOYED_UNTRUSTED, WF_DEPLOYED_REPLAYED */
+  assert(index: ConfigMap): void {
+    const serial = this.serialOf(index);
+    if (serial >= this.newest) return;
+    throw new WatchfireError("WF_DEPLOYED_REPLAYED", {
+      what: `the index was signed on ${day(serial)}, and one of ${day(this.newest)} ran here`,
+      place: { file: placeOf(index.metadata.name) },
+    });
+  }
+
+  /** Remembers an index that was taken up. */
+  took(index: ConfigMap): void {
+    const serial = this.serialOf(index);
+    if (serial <= this.newest) return;
+    this.newest = serial;
+    makeFolder(this.folder, 0o700);
+    const file = fileIn(this.folder);
+    writeFileSync(`${file}.new`, `${JSON.stringify({ audience: this.audience, serial })}\n`, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  }
+
+  private serialOf(index: ConfigMap): number {
+    const { audience } = this;
+    const found = this.keys.verify(signatureOf(index), {
+      purpose: "deployed-functions",
+      audience,
+      content: contentOf(index),
+    });
+    if (typeof found === "number") return found;
+    throw new WatchfireError("WF_DEPLOYED_UNTRUSTED", {
+      what: found.why,
+      place: { file: placeOf(index.metadata.name) },
+    });
+  }
+
+  /** Of another runtime's folder nothing is taken over. */
+  private kept(): number {
+    try {
+      const { audience, serial } = seenSchema.parse(JSON.parse(readFileSync(fileIn(this.folder), "utf8")));
+      return audience === this.audience ? serial : 0;
+    } catch {
+      return 0;
+    }
+  }
+}
+
+const fileIn = (folder: string): string => join(folder, "signed-serial");
+
+/** Serials are times; see `nextSerial`. */
+const day = (serial: number): string => new Date(Math.min(serial, 8.64e15)).toISOString();

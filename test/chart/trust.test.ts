@@ -1,0 +1,103 @@
+// Only signed deployments are taken up, and no function may write what the pod is given.
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { parse } from "../../runtime/cli/command.ts";
+import { start } from "../../runtime/cli/start.ts";
+import { TrustedKeys } from "../../runtime/deployed/signature.ts";
+import type { Body } from "../cluster/client.ts";
+import { containers, only, render, valuesOf } from "./helm.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "watchfire-trust-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function publicKey(name: string): string {
+  const file = join(folder, name);
+  const { publicKey: key } = generateKeyPairSync("ed25519");
+  writeFileSync(file, key.export({ type: "spki", format: "pem" }));
+  return file;
+}
+
+/** What the runtime is started with, read as the command line reads it. */
+const optionsOf = (objects: Body[]) => parse(start, containers(objects).watchfire.args.slice(1)).options;
+const podOf = (objects: Body[]) => only(objects, "StatefulSet").spec.template;
+
+describe("a chart that is given keys", () => {
+  test("mounts them from the pod's own annotations, and has the runtime trust those and no others", async () => {
+    const files = [publicKey("one.pub"), publicKey("two.pub")];
+    const objects = await render(
+      ...files.flatMap((file, index) => ["--set-file", `deployed.trust.keys[${index}]=${file}`]),
+    );
+    const { metadata, spec } = podOf(objects);
+    const annotation = "watchfire.dev/trusted-keys";
+    const volume = spec.volumes.find(({ name }: Body) => name === "trust");
+    expect(volume.projected.sources).toEqual([
+      {
+        downwardAPI: {
+          items: [{ path: "keys.pem", fieldRef: { fieldPath: `metadata.annotations['${annotation}']` } }],
+        },
+      },
+    ]);
+    const mount = containers(objects).watchfire.volumeMounts.find(({ name }: Body) => name === "trust");
+    expect(mount).toEqual({ name: "trust", mountPath: "/etc/watchfire/trust", readOnly: true });
+    expect(optionsOf(objects).trust).toEqual([`${mount.mountPath}/keys.pem`]);
+    const mounted = join(folder, "mounted.pem");
+    writeFileSync(mounted, metadata.annotations[annotation]);
+    expect(TrustedKeys.read([mounted]).fingerprints).toEqual(TrustedKeys.read(files).fingerprints);
+  });
+
+  test("keeps the pod's other annotations", async () => {
+    const key = ["--set-file", `deployed.trust.keys[0]=${publicKey("three.pub")}`];
+    const { metadata } = podOf(await render(...key, "--set", "podAnnotations.a=b"));
+    expect(Object.keys(metadata.annotations).sort()).toEqual(["a", "watchfire.dev/trusted-keys"]);
+  });
+
+  test("takes them from a Secret, too, which no function may then write", async () => {
+    const objects = await render(...valuesOf("surroundings"));
+    const volume = podOf(objects).spec.volumes.find(({ name }: Body) => name === "trust");
+    expect(volume.projected.sources).toEqual([
+      { secret: { name: "trusted", items: [{ key: "keys.pem", path: "secret.pem" }] } },
+    ]);
+    expect(optionsOf(objects)).toMatchObject({ trust: ["/etc/watchfire/trust/secret.pem"] });
+    expect(optionsOf(objects).reserve).toContain("trusted");
+  });
+
+  test("refuses what is no public key, and keys where nothing is deployed", async () => {
+    const secret = join(folder, "private.pem");
+    writeFileSync(secret, generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }));
+    await expect(render("--set-file", `deployed.trust.keys[0]=${secret}`)).rejects.toThrow("/deployed/trust/keys/0");
+    const sets = "deployed.enabled=false,deployed.trust.existingSecret.name=trusted";
+    await expect(render("--set", sets)).rejects.toThrow("deployed.enabled");
+  });
+});
+
+test("without keys nothing is mounted, annotated or trusted", async () => {
+  const objects = await render();
+  const { metadata, spec } = podOf(objects);
+  expect(metadata.annotations).toBeUndefined();
+  expect(spec.volumes.map(({ name }: Body) => name)).not.toContain("trust");
+  expect(optionsOf(objects)).toMatchObject({ trust: [], reserve: [] });
+});
+
+test("what the values give the pod is reserved, each by its name and once", async () => {
+  const values = join(folder, "values.json");
+  const given = {
+    imagePullSecrets: [{ name: "pull" }],
+    extraVolumes: [
+      { name: "a", secret: { secretName: "a-secret" } },
+      { name: "b", configMap: { name: "a-map" } },
+      { name: "c", projected: { sources: [{ secret: { name: "projected" } }, { configMap: { name: "a-map" } }] } },
+      { name: "d", emptyDir: {} },
+    ],
+    extraEnvFrom: [{ secretRef: { name: "from-secret" } }, { configMapRef: { name: "from-map" } }],
+    extraEnv: [
+      { name: "A", value: "1" },
+      { name: "B", valueFrom: { secretKeyRef: { name: "env-secret", key: "x" } } },
+    ],
+  };
+  writeFileSync(values, JSON.stringify(given));
+  const names = ["a-map", "a-secret", "env-secret", "from-map", "from-secret", "projected", "pull"];
+  expect(optionsOf(await render("--values", values)).reserve).toEqual(names);
+});

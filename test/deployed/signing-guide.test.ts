@@ -1,0 +1,77 @@
+// Every command of runtime/docs/signing.md, run as it stands there.
+import { execFile, spawn } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test } from "vitest";
+import { kubeconfigOf } from "../cluster/kubeconfig.ts";
+import { admin, cluster, createTeam } from "../scenarios/cluster.ts";
+import { writeFunction } from "../tools/installation.ts";
+import { helmPath } from "../tools/kubectl.ts";
+import { until } from "../tools/until.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const guide = readFileSync(join(root, "runtime/docs/signing.md"), "utf8");
+const commands = [...guide.matchAll(/^\$ (.+)$/gm)].map(([, command]) => command ?? "");
+
+test("the guide's commands make keys, deploy with them, and start a runtime that takes it up", {
+  timeout: 90_000,
+}, async () => {
+  const place = mkdtempSync(join(tmpdir(), "watchfire-guide-"));
+  onTestFinished(() => rmSync(place, { recursive: true, force: true }));
+  const programs = join(place, "bin");
+  mkdirSync(programs);
+  // `npx watchfire` is this checkout's; helm has no cluster here, and renders what it would upgrade.
+  const shims = {
+    npx: `shift; exec ${process.execPath} ${join(root, "runtime/bin/watchfire.js")} "$@"`,
+    helm: `shift; release="$1"; chart="${root}/$2"; shift 2; exec ${await helmPath()} template "$release" "$chart" $(printf '%s ' "$@" | sed s/--reuse-values//)`,
+    node: `exec ${process.execPath} "$@"`,
+  };
+  for (const [name, text] of Object.entries(shims)) {
+    writeFileSync(join(programs, name), `#!/bin/sh\n${text}\n`);
+    chmodSync(join(programs, name), 0o755);
+  }
+  const kubeconfig = join(place, "kubeconfig");
+  const access = { url: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken };
+  writeFileSync(kubeconfig, kubeconfigOf(access, "watchfire"));
+  await admin.post("/api/v1/namespaces", { metadata: { name: "watchfire" } });
+  const team = await createTeam();
+  await writeFunction(join(place, "functions"), "greet", { watch: team.watch() });
+  const env = { PATH: `${programs}:${process.env.PATH}`, HOME: place, KUBECONFIG: kubeconfig };
+  const run = async (command: string) =>
+    (await promisify(execFile)("sh", ["-ec", command], { cwd: place, env })).stdout;
+
+  const ran: string[] = [];
+  for (const command of commands.filter((each) => !each.includes("watchfire start"))) {
+    const said = await run(command);
+    ran.push(command.split(" ").slice(0, 3).join(" "));
+    if (command.startsWith("helm")) expect(said).toContain("--trust=/etc/watchfire/trust/keys.pem");
+    if (command.includes("deploy --functions")) expect(said).toMatch(/^greet +created/);
+    if (/generateKeyPair|pubout/.test(command)) {
+      expect(readFileSync(join(place, "watchfire.pub"), "utf8")).toContain("BEGIN PUBLIC KEY");
+    }
+  }
+  expect(ran).toEqual([
+    "openssl genpkey -algorithm",
+    "openssl pkey -in",
+    "node -e 'const",
+    "npx watchfire deploy",
+    "helm upgrade watchfire",
+  ]);
+
+  const [start = ""] = commands.filter((each) => each.includes("watchfire start"));
+  const process_ = spawn("sh", ["-ec", `exec ${start} --listen 127.0.0.1:0`], { cwd: place, env });
+  onTestFinished(() => void process_.kill("SIGKILL"));
+  let log = "";
+  process_.stdout.on("data", (text) => (log += text));
+  process_.stderr.on("data", (text) => (log += text));
+  await until(
+    "the signed deployment is taken up",
+    30_000,
+    async () => log.includes('"deployed functions taken up"') && log.includes('"ready"'),
+  ).catch((cause) => {
+    throw new Error(log, { cause });
+  });
+  expect(log).not.toContain("WF_DEPLOYED");
+});
