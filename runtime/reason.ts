@@ -20,6 +20,8 @@ export type Reason =
   | "EnvironmentMissing"
   /** Positions cannot be saved: no handler starts. */
   | "CheckpointFailing"
+  /** Its share of the room for waiting events is used up: it takes no more until its handler has caught up. */
+  | "Backlogged"
   /** A change cannot be taken up, and the version before runs on. */
   | "ChangeRefused"
   /** It runs alone, because it brought executors down. */

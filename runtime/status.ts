@@ -209,6 +209,7 @@ function describeFunction(
   const trouble =
     stopOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), triggers) ??
     (checkpoint && { reason: reasonOfCode(checkpoint.code), code: checkpoint.code, message: checkpoint.message }) ??
+    (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (deployment.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
   const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers);
@@ -234,6 +235,12 @@ const pick = ({ deadLetters, lagSeconds, queued, inFlight, spilled, blockedLanes
 });
 
 type Said = Required<Pick<FunctionReport, "reason" | "message">> & Pick<FunctionReport, "code">;
+
+const backlogged: Said = {
+  reason: "Backlogged",
+  message:
+    "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
+};
 
 const catchingUp: Said = { reason: "CatchingUp", message: "its first lists are being read" };
 

@@ -83,10 +83,14 @@ export interface SpilledEvent extends StoredEvent {
   readonly redelivered: boolean;
 }
 
-export type SpillHeader = Pick<
-  SpilledEvent,
-  "sequence" | "id" | "view" | "namespace" | "name" | "uid" | "resourceVersion" | "deletedBy" | "type" | "replayed"
->;
+export interface SpillHeader
+  extends Pick<
+    SpilledEvent,
+    "sequence" | "id" | "view" | "namespace" | "name" | "uid" | "resourceVersion" | "deletedBy" | "type" | "replayed"
+  > {
+  /** Of its body, in bytes. */
+  readonly size: number;
+}
 
 /** An event that was given up, whole, so that it can be replayed. */
 export interface NewDeadLetter extends StoredEvent {

@@ -45,7 +45,8 @@ export interface KubernetesStoreOptions {
  * committed after that is lost in an unclean end, as in a power loss.
  */
 export class KubernetesStore extends MemoryStore {
-  readonly spillLimit = spillBytes;
+  override readonly spillLimit = spillBytes;
+  override readonly holdsQueues = false;
   private moved: string | undefined;
   private readonly options: KubernetesStoreOptions;
   private readonly secrets: Secrets;

@@ -1,4 +1,4 @@
-import type { Batch, Cursor, DeadLetter, JournalRow, KnownIdentity, SpilledEvent } from "./batch.ts";
+import type { Batch, Cursor, DeadLetter, JournalRow, KnownIdentity, SpilledEvent, SpillHeader } from "./batch.ts";
 import {
   type CheckpointStore,
   type DeadLetterPage,
@@ -43,6 +43,8 @@ export class MemoryDisk {
 /** The store in memory: what tests use, where opening another on the same disk is a restart, and what others keep copies of. */
 export class MemoryStore implements CheckpointStore {
   readonly disk: MemoryDisk;
+  readonly spillLimit: number = Number.POSITIVE_INFINITY;
+  readonly holdsQueues: boolean = true;
   private before: PreviousEnd;
 
   constructor(disk: MemoryDisk = new MemoryDisk()) {
@@ -120,8 +122,9 @@ export class MemoryStore implements CheckpointStore {
     return [...this.disk.journal.values()];
   }
 
-  async spillHeaders(functionName: string): Promise<SpilledEvent[]> {
-    return this.spilled(functionName, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
+  async spillHeaders(functionName: string): Promise<SpillHeader[]> {
+    const events = await this.spilled(functionName, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
+    return events.map((event) => ({ ...event, size: event.body.length }));
   }
 
   async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]> {

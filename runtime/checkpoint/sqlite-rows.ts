@@ -50,7 +50,10 @@ export const startedRows = z.array(
 export const headerOf = ({ body: _, oldBody: __, ...header }: SpilledEvent | NewDeadLetter): string =>
   JSON.stringify(header);
 
-export const readSpillHeader = (row: Row): SpillHeader => spillHeader.parse(JSON.parse(String(row.header)));
+export const readSpillHeader = (row: Row): SpillHeader => ({
+  ...spillHeader.parse(JSON.parse(String(row.header))),
+  size: Number(row.size),
+});
 
 export const readSpilled = (row: Row): SpilledEvent => ({
   ...spillHeader.parse(JSON.parse(String(row.header))),

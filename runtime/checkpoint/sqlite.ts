@@ -63,6 +63,8 @@ const checkpointPages = (32 * 1024 * 1024) / pageBytes;
  */
 export class SqliteStore implements CheckpointStore {
   readonly previousEnd: PreviousEnd;
+  readonly spillLimit = Number.POSITIVE_INFINITY;
+  readonly holdsQueues = true;
   private readonly db: DatabaseSync;
   private readonly file: string;
   private readonly writer: SqliteWriter;
@@ -157,7 +159,11 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async spillHeaders(functionName: string): Promise<Iterable<SpillHeader>> {
-    return this.each("SELECT header FROM spill WHERE function = ? ORDER BY sequence", readSpillHeader, functionName);
+    return this.each(
+      "SELECT header, length(body) AS size FROM spill WHERE function = ? ORDER BY sequence",
+      readSpillHeader,
+      functionName,
+    );
   }
 
   async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]> {

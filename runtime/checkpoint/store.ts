@@ -33,8 +33,14 @@ export interface StoredView {
 export interface CheckpointStore {
   readonly previousEnd: PreviousEnd;
 
-  /** How many bytes of events may wait in it; undefined where a disk is the limit. */
-  readonly spillLimit?: number;
+  /** How many bytes of events may wait in it; where it is a disk, a share of the disk as it is now. */
+  readonly spillLimit: number;
+
+  /**
+   * Whether a function's queue may wait in it. Where not, it waits in memory, its sources wait for it, and only what holds
+   * a position up is written.
+   */
+  readonly holdsQueues: boolean;
 
   /** The uid of the kube-system namespace whose cluster the positions belong to; undefined before the first. */
   cluster(): Promise<string | undefined>;

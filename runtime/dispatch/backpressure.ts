@@ -14,12 +14,15 @@ const lookMs = 500;
  * written to disk and read back, which costs more than everything else together. So sources wait for a function that
  * gets through half its memory (500 events) every half second; a slower one goes to disk and holds nobody up. How
  * quick it is shows only while it is behind, and is remembered: a slow one holds its sources up once, for one look.
+ * One that is slow and may write no more is full: it takes nothing, its sources go on without it, and it joins them again
+ * where it stands.
  */
 export class Backpressure {
   private readonly clock: Clock;
   private readonly spill: Spill;
   private readonly limit: MemoryLimit;
   private held: PromiseWithResolvers<void> | undefined;
+  private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
   private quick = true;
   private stopped = false;
@@ -42,10 +45,26 @@ export class Backpressure {
     return this.held.promise;
   }
 
+  /** A promise while the function takes nothing: it is slow, and there is no room for what it cannot take. */
+  get full(): Promise<void> | undefined {
+    if (this.stopped || this.refusing) return this.refusing?.promise;
+    const { spill } = this;
+    if (spill.holdsQueues ? !spill.isSpent : this.quick || spill.fill < holdAt) return undefined;
+    this.refusing = Promise.withResolvers<void>();
+    return this.refusing.promise;
+  }
+
+  /** Whether it takes nothing. */
+  get isFull(): boolean {
+    return this.refusing !== undefined;
+  }
+
   /** An event of so many bytes has ended. */
   left(bytes: number): void {
     this.events++;
     this.bytes += bytes;
+    const { holdsQueues, diskFill, fill } = this.spill;
+    if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
     if (this.held && this.spill.fill <= freeAt) this.free();
   }
 
@@ -54,6 +73,7 @@ export class Backpressure {
     this.stopped = true;
     this.timer?.cancel();
     this.free();
+    this.accept();
   }
 
   private watch(): void {
@@ -66,9 +86,13 @@ export class Backpressure {
     this.timer = undefined;
     const { events, bytes } = this.limit;
     this.quick = this.events >= quickShare * events || this.bytes >= quickShare * bytes;
-    if (this.spill.isBounded) this.quick = true;
     if (!this.quick) this.free();
     if (this.spill.fill > freeAt) this.watch();
+  }
+
+  private accept(): void {
+    this.refusing?.resolve();
+    this.refusing = undefined;
   }
 
   private free(): void {

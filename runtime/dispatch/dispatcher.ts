@@ -4,11 +4,11 @@ import { type CheckpointStore, retirementMs } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import { Budget, heapQuarter } from "./budget.ts";
 import { Commits } from "./commits.ts";
 import type { Runner } from "./delivery.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
-import { MemoryBudget } from "./memory-budget.ts";
 import type { Log, Observer } from "./observer.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./spill.ts";
 import { StartedBefore } from "./started-before.ts";
@@ -46,14 +46,15 @@ export class Dispatcher implements Replayer {
   private readonly functions = new Map<string, FunctionDispatch>();
   private readonly held = new Set<string>();
   private readonly offline: Replayer;
-  private readonly memoryBudget: MemoryBudget;
+  private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
   private constructor(options: DispatcherOptions, commits: Commits, startedBefore: StartedBefore) {
     this.options = options;
     this.commits = commits;
     this.startedBefore = startedBefore;
     this.offline = new OfflineReplayer(options.store);
-    this.memoryBudget = new MemoryBudget(options.memoryBudget);
+    const { store, memoryBudget = heapQuarter() } = options;
+    this.budgets = { memory: new Budget(() => memoryBudget), disk: new Budget(() => store.spillLimit) };
   }
 
   /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
@@ -80,7 +81,7 @@ export class Dispatcher implements Replayer {
     const loaded = await loadFunction({
       memoryLimit: defaultMemoryLimit,
       ...this.options,
-      memoryBudget: this.memoryBudget,
+      budgets: this.budgets,
       manifest,
       usesOldObject,
       commits,

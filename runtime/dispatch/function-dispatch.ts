@@ -22,6 +22,8 @@ export interface FunctionStatus {
   readonly queued: number;
   readonly inFlight: number;
   readonly spilled: number;
+  /** It takes nothing until its handler has caught up: its share of the room for what waits is used up. */
+  readonly full: boolean;
   /** Lanes held by an event that is out of attempts, as the manifest asks. */
   readonly blockedLanes: number;
   /** When an attempt last ended. */

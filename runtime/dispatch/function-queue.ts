@@ -76,12 +76,23 @@ export class FunctionQueue {
     }
     const { inFlight, lastEventAt, failures, letters } = this;
     const spilled = this.parts.spill.waiting;
-    return { queued: queued - inFlight, inFlight, spilled, blocked, oldestAt, lastEventAt, failures, letters };
+    const full = this.parts.backpressure.isFull;
+    return { queued: queued - inFlight, inFlight, spilled, blocked, full, oldestAt, lastEventAt, failures, letters };
   }
 
   /** A promise while sources should wait. */
   get congested(): Promise<void> | undefined {
     return this.parts.backpressure.congested;
+  }
+
+  /** Whether the disk takes what memory cannot. */
+  get holdsQueues(): boolean {
+    return this.parts.spill.holdsQueues;
+  }
+
+  /** A promise while nothing at all is to be taken. */
+  get full(): Promise<void> | undefined {
+    return this.parts.backpressure.full;
   }
 
   /**
@@ -192,7 +203,7 @@ export class FunctionQueue {
 
   private overflow(event: LaneEvent): void {
     // What waits before it in its lane must be on disk too: after a crash it could not be put back in front.
-    for (const before of this.lanes.get(laneKeyOf(event)) ?? []) this.parts.spill.pin(before);
+    for (const before of this.lanes.get(laneKeyOf(event)) ?? []) this.parts.spill.write(before);
     this.parts.spill.put(spilledEvent(event));
     this.parts.observer.spilled?.(event.view.functionName, event.view.trigger.name);
     event.mark?.owner.settle(event.mark.entry);

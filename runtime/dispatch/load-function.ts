@@ -5,13 +5,13 @@ import type { Clock, Random } from "../clock.ts";
 import { Filter } from "../filter/filter.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { Backpressure } from "./backpressure.ts";
+import type { Budget } from "./budget.ts";
 import type { Commits } from "./commits.ts";
 import type { Runner } from "./delivery.ts";
 import { epochOf, uidOf } from "./event.ts";
 import { EventMaker } from "./event-maker.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { FunctionQueue } from "./function-queue.ts";
-import type { MemoryBudget } from "./memory-budget.ts";
 import type { Log, Observer } from "./observer.ts";
 import { type MemoryLimit, Spill } from "./spill.ts";
 import type { StartedBefore } from "./started-before.ts";
@@ -29,7 +29,8 @@ export interface LoadParts {
   readonly observer: Observer;
   readonly log: Log;
   readonly memoryLimit: MemoryLimit;
-  readonly memoryBudget: MemoryBudget;
+  /** Shared by all functions: what may wait in memory, and on disk. */
+  readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 }
 
 /** Builds a function's dispatch from its manifest and what the store has of it. */
@@ -67,7 +68,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     new Set(byId.keys()),
     waiting,
     parts.memoryLimit,
-    parts.memoryBudget,
+    parts.budgets,
   );
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
   const queue = new FunctionQueue({
@@ -98,15 +99,16 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   });
 }
 
-/** Tells the views what of theirs waits on disk. Gives how many these events are, and the last sequence of all. */
+/** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
 function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>) {
   let last = 0;
-  let waiting = 0;
+  const waiting = { events: 0, bytes: 0 };
   for (const header of headers) {
     last = header.sequence;
     const view = views.get(header.view);
     if (!view) continue;
-    waiting++;
+    waiting.events++;
+    waiting.bytes += header.size;
     const key = `${header.namespace}/${header.name}`;
     if (!header.replayed) view.expect({ ...header, key, epoch: epochOf(header.id) });
   }

@@ -1,9 +1,9 @@
 import type { SpilledEvent } from "../checkpoint/batch.ts";
 import type { CheckpointStore } from "../checkpoint/store.ts";
 import { apart } from "../watch/change.ts";
+import type { Budget } from "./budget.ts";
 import type { Commits } from "./commits.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
-import type { MemoryBudget } from "./memory-budget.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */
 export interface MemoryLimit {
@@ -15,6 +15,9 @@ export const defaultMemoryLimit: MemoryLimit = { events: 1000, bytes: 32 * 1024 
 
 /** Events of which only the disk has the body; what remains of each in memory is about half a kilobyte. */
 const stubLimit = 10_000;
+
+/** What a row on disk takes beside its body, in bytes: its header and its place in two indices. */
+const rowBytes = 512;
 
 /** So many events may keep the 64 KiB chunk that their body is a part of, because they will soon be gone. */
 const chunkLimit = 64;
@@ -35,7 +38,8 @@ export class Spill {
   private readonly commits: Commits;
   private readonly views: ReadonlySet<number>;
   private readonly limit: MemoryLimit;
-  private readonly budget: MemoryBudget;
+  private readonly memory: Budget;
+  private readonly disk: Budget;
   /** Events that are on disk alone. */
   private overflow: number;
   /** The newest sequence that left the disk for memory, or never was on it. */
@@ -45,28 +49,31 @@ export class Spill {
   private stubs = 0;
   private loading = false;
   private closed = false;
-
-  /** Bytes that it wrote into a store with little room, where what is full waits in memory and holds its sources up. */
+  /** Bytes that its events take in the store. */
   private stored = 0;
 
-  /** `waiting`: how many events of the function's live views the store holds. */
+  /** `waiting`: the events of the function's live views that the store holds, and the bytes of their bodies. */
   constructor(
     functionName: string,
     store: CheckpointStore,
     commits: Commits,
     views: ReadonlySet<number>,
-    waiting: number,
+    waiting: { readonly events: number; readonly bytes: number },
     limit: MemoryLimit,
-    budget: MemoryBudget,
+    budgets: { readonly memory: Budget; readonly disk: Budget },
   ) {
-    this.limit = limit;
-    this.budget = budget;
-    budget.share(1);
+    // An event may overflow with all that waits in memory before it in its lane.
+    this.limit = store.holdsQueues ? { ...limit, bytes: Math.min(limit.bytes, store.spillLimit / 2) } : limit;
+    this.memory = budgets.memory;
+    this.disk = budgets.disk;
+    this.memory.share(1);
+    this.disk.share(1);
     this.functionName = functionName;
     this.store = store;
     this.commits = commits;
     this.views = views;
-    this.overflow = waiting;
+    this.overflow = waiting.events;
+    this.keep(waiting.bytes + waiting.events * rowBytes);
   }
 
   /** Events that are on disk alone. */
@@ -85,20 +92,30 @@ export class Spill {
     return this.overflow > 0 ? Math.max(1, share) : share;
   }
 
-  /** Whether the store has room for few events: then sources wait as long as memory is full. */
-  get isBounded(): boolean {
-    return this.store.spillLimit !== undefined;
+  /** Whether the disk takes what memory cannot. */
+  get holdsQueues(): boolean {
+    return this.store.holdsQueues;
+  }
+
+  /** Whether the function's share of the disk is used up. */
+  get isSpent(): boolean {
+    return this.disk.isSpent(this.stored);
+  }
+
+  /** How much of its share of the disk is in use; 1 and more only where others need theirs. */
+  get diskFill(): number {
+    return this.stored / this.disk.fairShare;
   }
 
   /** Whether the next event must go to disk: memory is full, or others are there before it. */
   get isFull(): boolean {
-    if (this.isBounded) return this.overflow > 0;
+    if (!this.holdsQueues) return this.overflow > 0;
     return (
       this.overflow > 0 ||
       this.fresh >= this.limit.events ||
       this.bytes >= this.limit.bytes ||
       this.stubs >= stubLimit ||
-      this.budget.isSpent(this.bytes)
+      this.memory.isSpent(this.bytes)
     );
   }
 
@@ -106,6 +123,7 @@ export class Spill {
   put(event: SpilledEvent): void {
     if (this.overflow === 0) this.loaded = event.sequence - 1;
     this.overflow++;
+    this.keep(event.body.length + rowBytes);
     this.commits.putSpilled(event);
   }
 
@@ -124,7 +142,7 @@ export class Spill {
       this.hold(-event.size);
     } else this.stubs--;
     if (!event.stored) return;
-    this.stored = Math.max(0, this.stored - event.size);
+    this.keep(-event.size - rowBytes);
     this.commits.dropSpilled(this.functionName, event.sequence);
   }
 
@@ -132,14 +150,21 @@ export class Spill {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.budget.hold(-this.bytes);
-    this.budget.share(-1);
+    this.memory.hold(-this.bytes);
+    this.memory.share(-1);
+    this.disk.hold(-this.stored);
+    this.disk.share(-1);
   }
 
-  /** Writes an event that holds the mark up to disk, and lets the mark pass. */
+  /** Writes an event that holds the mark up to disk, and lets the mark pass. Where the share is used up, the mark waits. */
   pin(event: LaneEvent): void {
-    if (event.stored || !this.hasRoomFor(event.size)) return;
-    this.stored += event.size;
+    if (!event.stored && this.hasRoomFor(event.size)) this.write(event);
+  }
+
+  /** Writes an event to disk because one behind it in its lane goes there, whatever the share: a lane has no holes. */
+  write(event: LaneEvent): void {
+    if (event.stored) return;
+    this.keep(event.size + rowBytes);
     this.commits.putSpilled(spilledEvent(event));
     event.stored = true;
     event.doubted = false;
@@ -177,7 +202,7 @@ export class Spill {
         const events = await this.store.spilled(this.functionName, this.loaded, most / 2, bytes / 2);
         if (events.length === 0) return;
         for (const event of events) {
-          if (this.bytes >= this.limit.bytes || this.budget.isSpent(this.bytes)) break;
+          if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
           this.loaded = event.sequence;
           if (!this.views.has(event.view)) continue;
           this.overflow--;
@@ -189,21 +214,25 @@ export class Spill {
     }
   }
 
-  /** A store with little room shares it among functions as they come: each takes a quarter of it at most. */
+  /** A store that holds no queues shares its room as functions come: each takes a quarter of it at most. */
   private hasRoomFor(bytes: number): boolean {
-    const { spillLimit } = this.store;
-    return spillLimit === undefined || this.stored + bytes <= spillLimit / 4;
+    return this.holdsQueues ? !this.isSpent : this.stored + bytes <= this.store.spillLimit / 4;
   }
 
   private get hasRoom(): boolean {
-    if (this.isBounded) return this.bytes < this.limit.bytes && !this.budget.isSpent(this.bytes);
+    if (!this.holdsQueues) return this.bytes < this.limit.bytes && !this.memory.isSpent(this.bytes);
     const { events, bytes } = this.limit;
     const room = this.fresh <= events / 2 && this.bytes <= bytes / 2 && this.stubs < stubLimit;
-    return room && !this.budget.isSpent(this.bytes);
+    return room && !this.memory.isSpent(this.bytes);
   }
 
   private hold(bytes: number): void {
     this.bytes += bytes;
-    if (!this.closed) this.budget.hold(bytes);
+    if (!this.closed) this.memory.hold(bytes);
+  }
+
+  private keep(bytes: number): void {
+    this.stored += bytes;
+    if (!this.closed) this.disk.hold(bytes);
   }
 }

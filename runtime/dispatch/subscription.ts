@@ -4,7 +4,7 @@ import type { Trigger } from "../manifest/function.ts";
 import { isNewer, isOrdered, isUpTo, newerOf, predecessor, type ResourceVersion } from "../resource-version.ts";
 import { type Change, objectKey } from "../watch/change.ts";
 import { type Difference, GapDiff, type KnownObject, MassDeletionGuard } from "../watch/diff.ts";
-import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
+import type { ListReason, ListReceiver, Place, Subscriber } from "../watch/subscriber.ts";
 import { nameOf } from "./by-namespace.ts";
 import type { Commits } from "./commits.ts";
 import type { EventFlags } from "./delivery.ts";
@@ -32,6 +32,8 @@ export interface SubscriptionParts {
     keepBacklog(): void;
     adopt(view: View, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
     readonly congested: Promise<void> | undefined;
+    readonly full: Promise<void> | undefined;
+    readonly holdsQueues: boolean;
   };
 }
 
@@ -66,6 +68,9 @@ export class Subscription implements Subscriber, MarkOwner {
   private missedKind = false;
   private closed = false;
   private gone = false;
+  private place: Place | undefined;
+  /** It takes nothing: its place at the source is given up until its function has room again. */
+  private aside = false;
   /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
   newestKnown: ResourceVersion | undefined;
 
@@ -106,10 +111,28 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   get congested(): Promise<void> | undefined {
-    if (this.closed) return undefined;
+    if (this.closed || this.aside) return undefined;
     const { commits, queue } = this.parts;
-    // A list does not wait for handlers: others wait for their turn to list.
-    return this.turns.busy ?? commits.congested ?? (this.listing ? undefined : queue.congested);
+    // A list does not wait for handlers: others wait for their turn to list. It does where there is no disk, for a moment.
+    const waits = !this.listing || !queue.holdsQueues;
+    return this.turns.busy ?? commits.congested ?? (waits ? queue.congested : undefined);
+  }
+
+  placed(place: Place): void {
+    this.place = place;
+  }
+
+  /** Whether it takes nothing now, as its function has no room: its sources go on without it, and its position stands. */
+  private stepsAside(): boolean {
+    const full = this.aside ? undefined : this.parts.queue.full;
+    if (full) {
+      this.aside = true;
+      const room = full.then(() => {
+        this.aside = false;
+      });
+      this.place?.stepAside(room);
+    }
+    return this.aside;
   }
 
   change(given: Change): void {
@@ -118,7 +141,7 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   private take(given: Change): void {
-    if (this.closed) return;
+    if (this.closed || this.stepsAside()) return;
     if (this.suspectUpTo !== undefined && isNewer(given.meta.resourceVersion, this.suspectUpTo)) this.suspect = false;
     const { view, observer } = this.parts;
     const change = withUid(given, view.resource);
@@ -154,7 +177,7 @@ export class Subscription implements Subscriber, MarkOwner {
   }
 
   private pass(resourceVersion: ResourceVersion): void {
-    if (this.closed) return;
+    if (this.closed || this.aside) return;
     this.trustFrom(resourceVersion);
     this.mark.push({ resourceVersion, outstanding: 0, firm: true });
     this.moved();
@@ -193,10 +216,11 @@ export class Subscription implements Subscriber, MarkOwner {
     };
     return {
       item: (change) => {
-        if (!this.closed) diff.item(withUid(change, view.resource));
+        // What waits of a first list is told as it is read; of any other all that is read waits until its end.
+        if (!this.closed && !this.stepsAside()) diff.item(withUid(change, view.resource));
       },
       end: (to) => {
-        const counts = !this.closed && this.complete(diff, { why: reason, gap: { from, to }, entry });
+        const counts = !this.closed && !this.aside && this.complete(diff, { why: reason, gap: { from, to }, entry });
         if (!counts) abandon();
         this.listing = false;
         return counts || this.closed ? "counted" : "held";
@@ -282,9 +306,9 @@ export class Subscription implements Subscriber, MarkOwner {
     // Who skips what was there knows all of it now: what comes from here on is news, even if the mark cannot follow yet.
     if (view.trigger.initialEvents === "Skip") this.initial = false;
     commits.cursorMoved(this);
-    this.turns.run(this.tell(found, { why, gap, entry, first, reselected }));
     this.listed = true;
     this.newestKnown = undefined;
+    this.turns.run(this.tell(found, { why, gap, entry, first, reselected }));
     return true;
   }
 
@@ -299,6 +323,13 @@ export class Subscription implements Subscriber, MarkOwner {
     const mark = { owner: this, entry };
     const existing = first && view.trigger.initialEvents === "Deliver";
     for (const difference of found) {
+      if (!entry.rewinds && !reselected && this.stepsAside()) {
+        // What was told is known, what was not is found again by the next list; until then there is no other position.
+        entry.resourceVersion = undefined;
+        this.listed = false;
+        this.settle(entry);
+        return;
+      }
       const { type, key } = difference;
       entry.outstanding++;
       const selects = reselected && !missedKind && why !== "rv-rewind" && type !== "Modified";

@@ -20,6 +20,15 @@ export interface ListReceiver {
   abort(): void;
 }
 
+/** A subscriber's place at its source. */
+export interface Place {
+  /**
+   * Leaves it, at this subscriber's cost alone: others are served on. Once `until` resolves it is joined again, where the
+   * subscriber then stands by `resumeFrom`.
+   */
+  stepAside(until: Promise<void>): void;
+}
+
 /** One function's trigger on one source. */
 export interface Subscriber {
   /** Unique; names the cursor in the store. */
@@ -37,6 +46,8 @@ export interface Subscriber {
   serverIsAt?(resourceVersion: ResourceVersion): void;
   /** The API server does not serve the kind, so that none of its objects exists; said again each time it is looked for. */
   kindIsMissing?(): void;
+  /** Called once, when it is given its place. */
+  placed?(place: Place): void;
   /** A promise while this subscriber can take no more; the source reads on when it resolves. Undefined: go on. */
   readonly congested: Promise<void> | undefined;
 }

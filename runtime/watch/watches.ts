@@ -21,6 +21,7 @@ export class Watches {
   private readonly sources = new Map<string, Source[]>();
   /** Of sources that joined others. */
   private readonly stopping = new Set<Promise<void>>();
+  private closed = false;
 
   /** At most four lists run at once over all sources, unless `listSlots` says otherwise. */
   constructor(context: Omit<SourceContext, "listSlots" | "streaming"> & { readonly listSlots?: ListSlots }) {
@@ -30,8 +31,20 @@ export class Watches {
 
   /** Starts to hand a source's list and changes to `subscriber`, beginning in a later turn of the event loop. */
   subscribe(spec: SourceSpec, subscriber: Subscriber): Watch {
-    this.place(spec, { subscriber, at: undefined });
-    return { close: () => this.leave(spec, subscriber) };
+    let left = false;
+    const join = () => {
+      if (!left && !this.closed) this.place(spec, { subscriber, at: undefined });
+    };
+    subscriber.placed?.({
+      // In a turn of its own: it may be asked for while a change is handed out.
+      stepAside: (until) => setImmediate(() => void this.leave(spec, subscriber).then(() => until.then(join))),
+    });
+    join();
+    const close = () => {
+      left = true;
+      return this.leave(spec, subscriber);
+    };
+    return { close };
   }
 
   /** The streams that run. */
@@ -46,6 +59,7 @@ export class Watches {
 
   /** Ends every source. */
   async close(): Promise<void> {
+    this.closed = true;
     const sources = this.all();
     this.sources.clear();
     await Promise.all([...this.stopping, ...sources.map((source) => source.stop())]);

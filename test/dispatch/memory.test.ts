@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MemoryBudget } from "../../runtime/dispatch/memory-budget.ts";
+import { Budget } from "../../runtime/dispatch/budget.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import { change, done, Harness, manifest, quiet } from "./harness.ts";
 
@@ -42,7 +42,7 @@ test("functions that hold more than their share go to disk first when the budget
 });
 
 test("one that holds little is not made to pay for one that holds much, and what is given back is free again", () => {
-  const budget = new MemoryBudget(1000);
+  const budget = new Budget(() => 1000);
   budget.share(1);
   budget.share(1);
   budget.hold(990);

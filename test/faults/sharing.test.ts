@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Place } from "../../runtime/watch/subscriber.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isWatch, isWatchList } from "./fixture.ts";
@@ -110,4 +111,29 @@ test("a subscriber that throws makes its event come again; it is not swallowed",
   expect(again.query.get("resourceVersion")).toBe("5");
   again.stream().lines(event("ADDED", configMap("a", 6)));
   await subscriber.saw("Added a 6");
+});
+
+test("one that steps aside is sent nothing, the others are served on, and it is joined again where it stands", async () => {
+  await using fixture = await FaultFixture.start();
+  const [full, other] = [new RecordingSubscriber("5", "full"), new RecordingSubscriber("5", "other")];
+  const room = Promise.withResolvers<void>();
+  const placed = Promise.withResolvers<Place>();
+  fixture.watches.subscribe(configMaps, Object.assign(full, { placed: placed.resolve }));
+  fixture.watches.subscribe(configMaps, other);
+  const stream = (await fixture.server.request(isWatch)).stream().lines(event("ADDED", configMap("a", 6)));
+  await Promise.all([full.saw("Added a 6"), other.saw("Added a 6")]);
+  (await placed.promise).stepAside(room.promise);
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  stream.lines(event("ADDED", configMap("b", 7)), event("ADDED", configMap("c", 8)));
+  await other.saw("Added c 8");
+  expect(full.log).toEqual(["Added a 6"]);
+  room.resolve();
+  const replay = await fixture.server.request(isWatch, 2);
+  expect(replay.query.get("resourceVersion")).toBe("6");
+  replay
+    .stream()
+    .lines(event("ADDED", configMap("b", 7)), event("ADDED", configMap("c", 8)), event("ADDED", configMap("d", 9)));
+  await Promise.all([full.saw("Added d 9"), other.saw("Added d 9")]);
+  expect(full.log).toEqual(["Added a 6", "Added b 7", "Added c 8", "Added d 9"]);
+  expect(other.log).toEqual(full.log);
 });

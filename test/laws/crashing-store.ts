@@ -2,15 +2,27 @@ import type { Batch } from "../../runtime/checkpoint/batch.ts";
 import { type MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { Dice } from "./random.ts";
 
+/** Of a store in which everything may wait. */
+export const roomy = { spillLimit: Number.POSITIVE_INFINITY, holdsQueues: true };
+
 /** A store whose commits take time, fail now and then, and may be cut off by the end of the process. */
 export class CrashingStore extends MemoryStore {
   /** The process is gone: nothing is written, and no call returns. */
   dead = false;
   private readonly dice: Dice;
   private readonly committed: () => void;
+  override readonly spillLimit: number;
+  override readonly holdsQueues: boolean;
 
-  constructor(disk: MemoryDisk, dice: Dice, committed: () => void) {
+  constructor(
+    disk: MemoryDisk,
+    dice: Dice,
+    { spillLimit, holdsQueues }: Pick<MemoryStore, "spillLimit" | "holdsQueues">,
+    committed: () => void,
+  ) {
     super(disk);
+    this.spillLimit = spillLimit;
+    this.holdsQueues = holdsQueues;
     this.dice = dice;
     this.committed = committed;
   }

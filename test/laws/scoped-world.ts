@@ -5,7 +5,7 @@ import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.
 import { manifest, trigger } from "../dispatch/harness.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { BranchingHistory, changeOf, keyOf } from "./branching-history.ts";
-import { CrashingStore } from "./crashing-store.ts";
+import { CrashingStore, roomy } from "./crashing-store.ts";
 import { NamespaceSource } from "./namespace-source.ts";
 import { Dice } from "./random.ts";
 
@@ -79,7 +79,7 @@ class ScopedWorld {
 
   private async start(): Promise<void> {
     const { clock, dice, disk } = this;
-    const store = new CrashingStore(disk, dice, () => {});
+    const store = new CrashingStore(disk, dice, roomy, () => {});
     const runner = { run: (delivery: Delivery) => this.run(delivery) };
     const memoryLimit = { events: this.memoryEvents, bytes: 1 << 20 };
     const parts = { store, runner, clock, random: dice.next, observer: {}, log: silent, memoryLimit };

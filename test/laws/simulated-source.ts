@@ -15,17 +15,32 @@ export class SimulatedSource {
   /** Up to here it has received everything; undefined before it has connected. */
   private received: number | undefined;
   private connected = false;
+  /** The subscriber has given up its place until it has room again. */
+  private left = false;
+  /** It has come back since the last list. */
+  private returned = false;
 
   constructor(history: History, subscriber: Subscriber, dice: Dice, gap: () => void) {
     this.gap = gap;
     this.history = history;
     this.subscriber = subscriber;
     this.dice = dice;
+    subscriber.placed?.({ stepAside: (until) => this.stepAside(until) });
+  }
+
+  private stepAside(until: Promise<void>): void {
+    this.left = true;
+    this.received = undefined;
+    this.connected = false;
+    void until.then(() => {
+      this.left = false;
+      this.returned = true;
+    });
   }
 
   /** Something that happens to a watch. */
   step(): void {
-    if (this.subscriber.congested) return;
+    if (this.left || this.subscriber.congested) return;
     if (!this.connected) {
       this.connect();
       return;
@@ -38,11 +53,12 @@ export class SimulatedSource {
     else this.receive(1 + this.dice.below(4));
   }
 
-  /** Receives all there is. */
-  catchUp(): void {
-    while (!this.connected) this.connect();
-    this.receive(Number.POSITIVE_INFINITY);
+  /** Receives all there is. Gives whether the subscriber took it. */
+  catchUp(): boolean {
+    while (!this.connected && !this.left) this.connect();
+    if (!this.left) this.receive(Number.POSITIVE_INFINITY);
     this.bookmark();
+    return !this.left;
   }
 
   private connect(): void {
@@ -69,8 +85,12 @@ export class SimulatedSource {
       return;
     }
     for (const item of items) receiver.item(changeOf({ ...item, type: "Added" }));
-    receiver.end(resourceVersion(String(history.now)));
-    if (lost) this.gap();
+    // Whoever leaves while a list is read gets no end of it.
+    if (this.left) receiver.abort();
+    else receiver.end(resourceVersion(String(history.now)));
+    if (lost || this.returned) this.gap();
+    if (this.left) return;
+    this.returned = false;
     this.received = history.now;
     this.connected = true;
   }
@@ -78,6 +98,7 @@ export class SimulatedSource {
   private receive(count: number): void {
     for (const revision of this.history.after(this.received ?? 0).slice(0, count)) {
       this.subscriber.change(changeOf(revision));
+      if (this.left) return;
       this.received = revision.rv;
     }
   }
@@ -89,6 +110,7 @@ export class SimulatedSource {
   }
 
   private bookmark(): void {
+    if (this.left) return;
     const next = this.history.after(this.received ?? 0)[0];
     this.received = next ? next.rv - 1 : this.history.now;
     this.subscriber.bookmark(resourceVersion(String(this.received)));

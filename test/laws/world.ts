@@ -22,6 +22,9 @@ export interface Setting {
   /** A label selector is set: objects may come and go without being created or deleted. */
   readonly selective: boolean;
   readonly memoryEvents: number;
+  /** What may wait on disk, in bytes; and whether queues may, or only what holds a position up. */
+  readonly spillLimit: number;
+  readonly holdsQueues: boolean;
   readonly compactions: boolean;
   readonly crashes: boolean;
 }
@@ -36,6 +39,12 @@ export const settingOf = (dice: Dice): Setting => ({
   compactions: dice.chance(0.5),
   crashes: dice.chance(0.8),
   selective: dice.chance(0.3),
+  ...dice.pick([
+    { spillLimit: Number.POSITIVE_INFINITY, holdsQueues: true },
+    { spillLimit: 8_000, holdsQueues: true },
+    { spillLimit: 2_000, holdsQueues: true },
+    { spillLimit: Number.POSITIVE_INFINITY, holdsQueues: false },
+  ]),
 });
 
 /** Runs a seed's world from its first change to the last quiet moment. Gives the laws that were broken. */
@@ -111,7 +120,7 @@ class World {
 
   private async start(): Promise<void> {
     const { clock, dice, setting, laws, disk } = this;
-    const store = new CrashingStore(disk, dice, () => laws.checkDisk());
+    const store = new CrashingStore(disk, dice, setting, () => laws.checkDisk());
     const memoryLimit = { events: setting.memoryEvents, bytes: 1 << 20 };
     const random = dice.next;
     const dispatcher = await Dispatcher.open({
@@ -179,10 +188,10 @@ class World {
   private async settleDown(): Promise<void> {
     this.calm = true;
     for (let round = 0; round < 200; round++) {
-      this.process.source.catchUp();
+      const took = this.process.source.catchUp();
       await this.clock.advance(70_000);
       const [status] = this.process.dispatcher.status();
-      if (status && status.queued + status.inFlight + status.spilled === 0) break;
+      if (took && status && status.queued + status.inFlight + status.spilled === 0) break;
     }
     this.process.source.catchUp();
     await this.clock.advance(60_000);
