@@ -1,6 +1,8 @@
 import { ConflictError } from "./errors.ts";
-import type { Kube, KubeObject, Ref } from "./kube.ts";
+import type { Kube } from "./kube.ts";
+import type { UnknownObject } from "./object.ts";
 import type { Call } from "./operations.ts";
+import type { RawKube } from "./raw-kube.ts";
 
 /** Attempts of `retryOnConflict`, and its delays: as client-go's `retry.DefaultRetry` (util/retry/util.go). */
 const conflictAttempts = 5;
@@ -18,11 +20,8 @@ export interface ClientParts {
 
 /** `ctx.kube` over a carrier of calls: the sandbox passes its own, the test harness another. */
 export function createKube({ call, pause, random = Math.random }: ClientParts): Kube {
-  // A caller names the type it expects; nothing on the way could check it.
-  const as = <T>(result: Promise<unknown>) => result as Promise<T>;
-
-  const kube: Kube = {
-    get: <T>(ref: Ref) => as<T>(call("kube.get", { ref })),
+  const kube: RawKube = {
+    get: (ref) => call("kube.get", { ref }),
     list: async (query) => {
       const list = await call("kube.list", query);
       // The API says it once for all; without it an item could not be given to update or apply.
@@ -30,25 +29,21 @@ export function createKube({ call, pause, random = Math.random }: ClientParts): 
       for (const [index, item] of list.items.entries()) {
         if (item.kind === undefined) list.items[index] = { apiVersion, kind, ...item };
       }
-      return as(Promise.resolve(list));
+      return list;
     },
-    create: <T extends KubeObject>(object: T) => as<T>(call("kube.create", { object })),
-    update: <T extends KubeObject>(object: T) => as<T>(call("kube.update", { object })),
-    patch: <T>(ref: Ref, patch: object, options?: object) => as<T>(call("kube.patch", { ...options, ref, patch })),
-    apply: <T extends KubeObject>(object: T, options?: object) => as<T>(call("kube.apply", { ...options, object })),
+    create: (object) => call("kube.create", { object }),
+    update: (object) => call("kube.update", { object }),
+    patch: (ref, patch, options) => call("kube.patch", { ...options, ref, patch }),
+    apply: (object, options) => call("kube.apply", { ...options, object }),
     delete: (ref, options) => call("kube.delete", { ...options, ref }),
-    updateStatus: <T extends KubeObject>(object: T) => as<T>(call("kube.updateStatus", { object })),
-    patchStatus: <T>(ref: Ref, patch: object) => as<T>(call("kube.patchStatus", { ref, patch })),
+    updateStatus: (object) => call("kube.updateStatus", { object }),
+    patchStatus: (ref, patch) => call("kube.patchStatus", { ref, patch }),
     getScale: (ref) => call("kube.getScale", { ref }),
     setScale: (ref, replicas) => call("kube.setScale", { ref, replicas }),
-    async retryOnConflict<T extends KubeObject>(
-      ref: Ref,
-      // biome-ignore lint/suspicious/noConfusingVoidType: as in the interface
-      change: (object: T) => T | void | Promise<T | void>,
-    ): Promise<T> {
+    async retryOnConflict(ref, change) {
       for (let attempt = 1; ; attempt++) {
-        const object = await kube.get<T>(ref);
-        const changed = (await change(object)) ?? object;
+        const object = await kube.get(ref);
+        const changed = ((await change(object)) as UnknownObject | undefined) ?? object;
         try {
           return await kube.update(changed);
         } catch (error) {
@@ -58,5 +53,6 @@ export function createKube({ call, pause, random = Math.random }: ClientParts): 
       }
     },
   };
-  return kube;
+  // A caller names the type it expects, or the kind's own is meant; nothing on the way could check it.
+  return kube as Kube;
 }

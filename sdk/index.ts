@@ -1,5 +1,7 @@
 /** What a Watchfire handler imports: types, `defineHandler` and the errors. No weight beyond the errors it uses. */
-import type { Kube, KubeObject, UnknownObject } from "./kube.ts";
+import type { Stored } from "./kinds.ts";
+import type { Kube } from "./kube.ts";
+import type { KubeObject, UnknownObject } from "./object.ts";
 
 export { type Duration, parseDuration } from "./duration.ts";
 export {
@@ -15,38 +17,30 @@ export {
   TimeoutError,
   TooManyRequestsError,
 } from "./errors.ts";
+export type * from "./kinds.ts";
 export type * from "./kube.ts";
+export type * from "./object.ts";
 
-/** An object as the API server gives it: what every stored object has is there. */
-export type Observed<T> = T & {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    /** Absent for cluster-scoped kinds. */
-    readonly namespace?: string;
-    readonly uid: string;
-    readonly resourceVersion: string;
-  };
-};
+/** Why an event is synthetic, or why a Deleted is no deletion. */
+export type Reason = "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed";
 
-/** One change of an object that a trigger selects. */
-export interface WatchEvent<T = UnknownObject> {
+/** One change of an object that the trigger `Name` selects. */
+export interface WatchEvent<T = UnknownObject, Name extends string = string> {
   /** The same change has the same id in every delivery: an idempotency key. */
   readonly id: string;
   /** The name of the trigger that fired. */
-  readonly trigger: string;
+  readonly trigger: Name;
   readonly type: "Added" | "Modified" | "Deleted";
   /** The object after the change; of a Deleted, the last state known. Raw JSON: timestamps are text. */
-  readonly object: Observed<T>;
+  readonly object: Stored<T>;
   /** The object before the change, where it is known. */
-  readonly oldObject?: Observed<T>;
+  readonly oldObject?: Stored<T>;
   /** The object existed when the function was first deployed. */
   readonly initial?: boolean;
   /** Found by comparing with a list, not received from a watch: changes in between may have been merged into one. */
   readonly synthetic?: boolean;
-  /** Why it is synthetic, or why a Deleted is no deletion, such as `relist` or `unselected`. */
-  readonly reason?: string;
+  /** Why it is synthetic, or why a Deleted is no deletion. */
+  readonly reason?: Reason;
   /** The stretch of history, in resourceVersions, that could not be seen before this event. */
   readonly gap?: { readonly from: string | null; readonly to: string };
   /** Of a Deleted that happened unseen: `object` is the last state known, which may not be the final one. */
@@ -129,11 +123,27 @@ export interface Context {
   readonly events: Events;
 }
 
+declare const triggers: unique symbol;
+
+/**
+ * The types of a function's several triggers, by their names: `defineHandler<Triggers<{ shops: Shop; pods: V1Pod }>>(…)`.
+ * `event.trigger === "pods"` then narrows `event.object`.
+ */
+export interface Triggers<ByName extends object> {
+  readonly [triggers]: ByName;
+}
+
+/** The event of one trigger, or the union of those of several. */
+export type EventOf<T> =
+  T extends Triggers<infer ByName>
+    ? { [Name in keyof ByName & string]: WatchEvent<ByName[Name], Name> }[keyof ByName & string]
+    : WatchEvent<T>;
+
 /**
  * Handles one event. Returning means done; throwing means retry with backoff; PermanentError and RetryAfter say otherwise.
  * What it returns is ignored.
  */
-export type Handler<T = UnknownObject> = (event: WatchEvent<T>, ctx: Context) => unknown;
+export type Handler<T = UnknownObject> = (event: EventOf<T>, ctx: Context) => unknown;
 
 /** Gives the handler back as it is: it is there for its types. Export the result as the module's default. */
 export function defineHandler<T = UnknownObject>(handler: Handler<T>): Handler<T> {

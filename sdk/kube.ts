@@ -1,41 +1,5 @@
-/** Metadata of an object, as JSON carries it: timestamps are text. */
-export interface ObjectMeta {
-  name?: string;
-  namespace?: string;
-  generateName?: string;
-  uid?: string;
-  resourceVersion?: string;
-  generation?: number;
-  creationTimestamp?: string;
-  deletionTimestamp?: string;
-  deletionGracePeriodSeconds?: number;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  finalizers?: string[];
-  ownerReferences?: OwnerReference[];
-}
-
-/** Names an owner of an object: when the last owner is gone, the object is collected. */
-export interface OwnerReference {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  uid: string;
-  controller?: boolean;
-  blockOwnerDeletion?: boolean;
-}
-
-/** What every Kubernetes object has. */
-export interface KubeObject {
-  apiVersion?: string;
-  kind?: string;
-  metadata?: ObjectMeta;
-}
-
-/** An object of which nothing more is known. */
-export interface UnknownObject extends KubeObject {
-  [field: string]: unknown;
-}
+import type { KindName, ObjectOf, Stored, Written } from "./kinds.ts";
+import type { KubeObject, UnknownObject } from "./object.ts";
 
 /** Names one object. `namespace` is left out for cluster-scoped kinds alone. */
 export interface Ref {
@@ -92,6 +56,34 @@ export interface Scale extends KubeObject {
   status?: { replicas: number; selector?: string };
 }
 
+/** A Ref whose apiVersion and kind say the object's type. */
+export type TypedRef<A extends string, K extends string> = Omit<Ref, "apiVersion" | "kind"> & KindName<A, K>;
+
+/** A ListQuery whose apiVersion and kind say the items' type. */
+export type TypedQuery<A extends string, K extends string> = Omit<ListQuery, "apiVersion" | "kind"> & KindName<A, K>;
+
+/**
+ * A write of a whole object. A literal is checked against the type of its apiVersion and kind: a field that the kind does
+ * not have is an error. A type that is named, as in `create<Shop>(…)`, is taken instead.
+ */
+export interface Write<Options = never> {
+  <T extends KubeObject = never>(object: NoInfer<T>, ...options: OptionsOf<Options>): Promise<Stored<T>>;
+  <const T extends KubeObject>(object: Unnamed<T>, ...options: OptionsOf<Options>): Promise<Stored<T>>;
+  <A extends string, K extends string>(
+    object: Written<A, K>,
+    ...options: OptionsOf<Options>
+  ): Promise<Stored<ObjectOf<A, K>>>;
+}
+
+/** An object whose type leaves its apiVersion open: there is no kind to check it against. */
+type Unnamed<T extends KubeObject> = string extends NonNullable<T["apiVersion"]> ? T : never;
+
+type OptionsOf<Options> = [Options] extends [never] ? [] : [options?: Options];
+
+/** Alters the object in place, or gives another. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a change may return nothing, which is the common case
+export type Change<T> = (object: Stored<T>) => T | void | Promise<T | void>;
+
 /**
  * The cluster, as far as the manifest's `permissions` grant it. Every call is checked in the runtime before anything is
  * sent: what no rule grants is a ForbiddenError that names the missing rule. Writes carry the field manager
@@ -99,27 +91,35 @@ export interface Scale extends KubeObject {
  */
 export interface Kube {
   /** The object; NotFoundError where there is none. Needs `get`. */
-  get<T extends KubeObject = UnknownObject>(ref: Ref): Promise<T>;
+  get<A extends string, K extends string>(ref: TypedRef<A, K>): Promise<Stored<ObjectOf<A, K>>>;
+  get<T extends KubeObject>(ref: Ref): Promise<Stored<T>>;
   /** The objects of a kind, or one page of them. Each carries its apiVersion and kind. Needs `list`. */
-  list<T extends KubeObject = UnknownObject>(query: ListQuery): Promise<ObjectList<T>>;
+  list<A extends string, K extends string>(query: TypedQuery<A, K>): Promise<ObjectList<Stored<ObjectOf<A, K>>>>;
+  list<T extends KubeObject>(query: ListQuery): Promise<ObjectList<Stored<T>>>;
   /** Creates it and gives it back as stored; AlreadyExistsError where the name is taken. Needs `create`. */
-  create<T extends KubeObject>(object: T): Promise<T>;
+  create: Write;
   /** Replaces it. With `metadata.resourceVersion`, a change in between is a ConflictError. Needs `update`. */
-  update<T extends KubeObject>(object: T): Promise<T>;
+  update: Write;
   /** Changes some fields: an object for `merge` and `strategic`, a list of operations for `json`. Needs `patch`. */
-  patch<T extends KubeObject = UnknownObject>(
+  patch<A extends string, K extends string>(
+    ref: TypedRef<A, K>,
+    patch: object | JsonPatchOperation[],
+    options?: { type?: PatchType },
+  ): Promise<Stored<ObjectOf<A, K>>>;
+  patch<T extends KubeObject>(
     ref: Ref,
     patch: object | JsonPatchOperation[],
     options?: { type?: PatchType },
-  ): Promise<T>;
+  ): Promise<Stored<T>>;
   /** Server-side apply; creates what is not there. `force` takes over fields of other managers. Needs `patch`, and `create` where it creates. */
-  apply<T extends KubeObject>(object: T, options?: { force?: boolean }): Promise<T>;
+  apply: Write<{ force?: boolean }>;
   /** Deletes it; gives the API's answer, a Status or the object that now waits for its finalizers. Needs `delete`. */
   delete(ref: Ref, options?: DeleteOptions): Promise<UnknownObject>;
   /** Replaces its status alone. Needs `update` on `<resource>/status`. */
-  updateStatus<T extends KubeObject>(object: T): Promise<T>;
+  updateStatus: Write;
   /** Merges into its status alone: `{ status: { … } }`. Needs `patch` on `<resource>/status`. */
-  patchStatus<T extends KubeObject = UnknownObject>(ref: Ref, patch: object): Promise<T>;
+  patchStatus<A extends string, K extends string>(ref: TypedRef<A, K>, patch: object): Promise<Stored<ObjectOf<A, K>>>;
+  patchStatus<T extends KubeObject>(ref: Ref, patch: object): Promise<Stored<T>>;
   /** Its scale. Needs `get` on `<resource>/scale`. */
   getScale(ref: Ref): Promise<Scale>;
   /** Sets the number of replicas. Needs `patch` on `<resource>/scale`. */
@@ -128,9 +128,9 @@ export interface Kube {
    * Reads the object, lets `change` alter it (or return another in its place), and updates it; on a ConflictError does so
    * again, up to five times in all, with backoff and jitter. Needs `get` and `update`.
    */
-  retryOnConflict<T extends KubeObject = UnknownObject>(
-    ref: Ref,
-    // biome-ignore lint/suspicious/noConfusingVoidType: a change may return nothing, which is the common case
-    change: (object: T) => T | void | Promise<T | void>,
-  ): Promise<T>;
+  retryOnConflict<A extends string, K extends string>(
+    ref: TypedRef<A, K>,
+    change: Change<ObjectOf<A, K>>,
+  ): Promise<Stored<ObjectOf<A, K>>>;
+  retryOnConflict<T extends KubeObject>(ref: Ref, change: Change<T>): Promise<Stored<T>>;
 }

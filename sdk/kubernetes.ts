@@ -1,3 +1,2 @@
 /** The stable types of Kubernetes as the API's JSON has them. Types only: importing them adds nothing to a bundle. */
-export type * from "./kubernetes/kinds.ts";
-export type * from "./kubernetes/parts.ts";
+export type * from "./kubernetes/types.ts";

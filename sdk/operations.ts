@@ -1,4 +1,5 @@
-import type { DeleteOptions, KubeObject, ListQuery, ObjectList, PatchType, Ref, Scale, UnknownObject } from "./kube.ts";
+import type { DeleteOptions, ListQuery, ObjectList, PatchType, Ref, Scale } from "./kube.ts";
+import type { KubeObject, UnknownObject } from "./object.ts";
 
 /**
  * What a handler's side asks of the runtime, by operation: the JSON it sends and the JSON it gets.

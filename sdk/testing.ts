@@ -1,9 +1,11 @@
 /** Unit tests of handlers: runs one on an event with objects in memory, and records what it did. */
 import { createKube } from "./client.ts";
 import { PermanentError, RetryAfter } from "./errors.ts";
-import type { Context, FetchInit, FetchResponse, Handler, WatchEvent } from "./index.ts";
-import type { Kube, KubeObject, UnknownObject } from "./kube.ts";
+import type { Context, EventOf, FetchInit, FetchResponse, Handler, Triggers, WatchEvent } from "./index.ts";
+import type { Kube } from "./kube.ts";
+import type { KubeObject, UnknownObject } from "./object.ts";
 import type { EmitArguments } from "./operations.ts";
+import type { RawKube } from "./raw-kube.ts";
 import { MemoryCluster } from "./testing/memory-cluster.ts";
 
 /** What a handler meets in a test. */
@@ -11,7 +13,7 @@ export interface RunOptions {
   /** The objects that exist. The event's own object is added, unless it was deleted or is listed here. */
   readonly objects?: readonly KubeObject[];
   /** Calls that the test answers itself, such as `{ patch: async () => { throw new ConflictError("…") } }`. */
-  readonly kube?: Partial<Kube>;
+  readonly kube?: Partial<RawKube>;
   readonly env?: Readonly<Record<string, string>>;
   /** Without it, every fetch fails. */
   readonly fetch?: (url: string, init?: FetchInit) => Promise<FetchResponse>;
@@ -43,7 +45,12 @@ export interface Run {
 }
 
 /** An event of which a test gives what matters to it. */
-export type EventOf<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & {
+export type TestEvent<T> =
+  T extends Triggers<infer ByName>
+    ? { [Name in keyof ByName & string]: Given<ByName[Name]> & { readonly trigger: Name } }[keyof ByName & string]
+    : Given<T>;
+
+type Given<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & {
   readonly object: T;
   readonly oldObject?: T;
 };
@@ -52,9 +59,9 @@ export type EventOf<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & 
  * Runs a handler once. Never rejects for what the handler throws: that is `error`.
  * Left out of the event: type Modified, trigger `test`, first attempt.
  */
-export async function runHandler<T extends KubeObject = UnknownObject>(
+export async function runHandler<T = UnknownObject>(
   handler: Handler<T>,
-  event: EventOf<T>,
+  event: TestEvent<T>,
   options: RunOptions = {},
 ): Promise<Run> {
   const calls: RecordedCall[] = [];
@@ -62,7 +69,8 @@ export async function runHandler<T extends KubeObject = UnknownObject>(
   const metrics: Run["metrics"][number][] = [];
   const events: Run["events"][number][] = [];
   const { objects = [], env = {}, signal = new AbortController().signal } = options;
-  const cluster = new MemoryCluster(isThere(event, objects) ? [...objects, event.object] : objects);
+  const { type, object } = event as Given<KubeObject>;
+  const cluster = new MemoryCluster(type !== "Deleted" && isNew(object, objects) ? [...objects, object] : objects);
   const memory = createKube({ call: cluster.call, pause: () => Promise.resolve() });
   const log =
     (level: string) =>
@@ -103,21 +111,20 @@ export async function runHandler<T extends KubeObject = UnknownObject>(
   }
 }
 
-function complete<T extends KubeObject>(event: EventOf<T>): WatchEvent<T> {
-  const { resourceVersion = "1" } = event.object.metadata ?? {};
+function complete<T>(event: TestEvent<T>): EventOf<T> {
+  const { resourceVersion = "1" } = (event as Given<KubeObject>).object.metadata ?? {};
   const defaults = { id: "test", trigger: "test", type: "Modified", attempt: 1, redelivered: false } as const;
   // A test gives of an object what matters to it; what the API server would add may be missing.
-  return structuredClone({ ...defaults, resourceVersion, ...event }) as WatchEvent<T>;
+  return structuredClone({ ...defaults, resourceVersion, ...event }) as EventOf<T>;
 }
 
-function isThere({ type, object }: EventOf<KubeObject>, objects: readonly KubeObject[]): boolean {
+/** Whether it says enough to be kept, and is not there yet. */
+function isNew(object: KubeObject, objects: readonly KubeObject[]): boolean {
   const same = ({ kind, metadata }: KubeObject) =>
     kind === object.kind &&
     metadata?.name === object.metadata?.name &&
     metadata?.namespace === object.metadata?.namespace;
-  return (
-    type !== "Deleted" && Boolean(object.apiVersion && object.kind && object.metadata?.name) && !objects.some(same)
-  );
+  return Boolean(object.apiVersion && object.kind && object.metadata?.name) && !objects.some(same);
 }
 
 /** Notes each call before it is made; in place, so that the calls within `retryOnConflict` are noted, and given, as well. */

@@ -1,10 +1,10 @@
-import { type Context, defineHandler } from "@watchfire/sdk";
+import { type Context, defineHandler, type Triggers } from "@watchfire/sdk";
 import type { V1ConfigMap, V1Namespace } from "@watchfire/sdk/kubernetes";
 import { copiesOf, removeCopy, writeCopy } from "./copy.ts";
 import { every } from "./every.ts";
 import { selectedNamespaces } from "./selection.ts";
 
-export default defineHandler<V1ConfigMap | V1Namespace>(async (event, ctx) => {
+export default defineHandler<Triggers<{ sources: V1ConfigMap; namespaces: V1Namespace }>>(async (event, ctx) => {
   if (event.trigger === "namespaces") return settleNamespace(ctx, event.object);
   return settleSource(ctx, event.object, event.type === "Deleted");
 });

@@ -1,5 +1,6 @@
 import { AlreadyExistsError, ConflictError, InvalidError, NotFoundError } from "../errors.ts";
-import type { KubeObject, ObjectMeta, Ref, UnknownObject } from "../kube.ts";
+import type { Ref } from "../kube.ts";
+import type { KubeObject, ObjectMeta, UnknownObject } from "../object.ts";
 import type { Call, Operation, Operations } from "../operations.ts";
 import { matchesFields, matchesLabels } from "./selectors.ts";
 

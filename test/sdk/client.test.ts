@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createKube } from "../../sdk/client.ts";
 import { ConflictError, NotFoundError } from "../../sdk/errors.ts";
-import type { KubeObject } from "../../sdk/kube.ts";
+import type { KubeObject } from "../../sdk/object.ts";
 import type { Call } from "../../sdk/operations.ts";
 
 const ref = { apiVersion: "v1", kind: "ConfigMap", name: "a", namespace: "n" };

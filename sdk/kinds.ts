@@ -1,0 +1,54 @@
+/** Which type an apiVersion and a kind stand for. Types only. */
+import type { BuiltInKinds } from "./kubernetes/served.ts";
+import type { KubeObject, UnknownObject } from "./object.ts";
+
+/**
+ * The kinds that have a type, by `<apiVersion>/<kind>`. Kinds of one's own join by declaration merging:
+ * `declare module "@watchfire/sdk" { interface Kinds { "shop.example/v1/Shop": Shop } }`.
+ */
+export interface Kinds extends BuiltInKinds {}
+
+/** The apiVersions of the kinds that have a type. */
+export type ApiVersion = keyof Kinds extends infer Key
+  ? Key extends `${infer Group}/${infer Version}/${string}`
+    ? `${Group}/${Version}`
+    : Key extends `${infer Version}/${string}`
+      ? Version
+      : never
+  : never;
+
+/** The kinds of an apiVersion that have a type. */
+export type KindIn<A extends string> = keyof Kinds extends infer Key
+  ? Key extends `${A}/${infer Kind}`
+    ? Kind extends `${string}/${string}`
+      ? never
+      : Kind
+    : never
+  : never;
+
+/** The type of a kind; an object of which nothing more is known where it has none. */
+export type ObjectOf<A extends string, K extends string> = `${A}/${K}` extends keyof Kinds
+  ? Kinds[`${A}/${K}`]
+  : UnknownObject;
+
+/** An object as the API server stores and gives it: its metadata is there. */
+export type Stored<T = UnknownObject> = T & {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    /** Absent for cluster-scoped kinds. */
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+  };
+};
+
+/** An apiVersion and a kind as literals: an editor completes them, and any other is taken as well. */
+export interface KindName<A extends string, K extends string> {
+  apiVersion: A | ApiVersion;
+  kind: K | KindIn<A>;
+}
+
+/** An object to be written, whose own apiVersion and kind say which fields it may have. */
+export type Written<A extends string, K extends string> = { apiVersion: A; kind: K } & ObjectOf<A, K> & KubeObject;

@@ -1,0 +1,18 @@
+import type { DeleteOptions, JsonPatchOperation, ListQuery, ObjectList, PatchType, Ref, Scale } from "./kube.ts";
+import type { UnknownObject } from "./object.ts";
+
+/** `Kube` without a type for each kind: how it is implemented, and how a test stands in for one of its calls. */
+export interface RawKube {
+  get(ref: Ref): Promise<UnknownObject>;
+  list(query: ListQuery): Promise<ObjectList<UnknownObject>>;
+  create(object: UnknownObject): Promise<UnknownObject>;
+  update(object: UnknownObject): Promise<UnknownObject>;
+  patch(ref: Ref, patch: object | JsonPatchOperation[], options?: { type?: PatchType }): Promise<UnknownObject>;
+  apply(object: UnknownObject, options?: { force?: boolean }): Promise<UnknownObject>;
+  delete(ref: Ref, options?: DeleteOptions): Promise<UnknownObject>;
+  updateStatus(object: UnknownObject): Promise<UnknownObject>;
+  patchStatus(ref: Ref, patch: object): Promise<UnknownObject>;
+  getScale(ref: Ref): Promise<Scale>;
+  setScale(ref: Ref, replicas: number): Promise<Scale>;
+  retryOnConflict(ref: Ref, change: (object: UnknownObject) => unknown): Promise<UnknownObject>;
+}

@@ -1,0 +1,77 @@
+import { expect, expectTypeOf, it } from "vitest";
+import {
+  type Context,
+  defineHandler,
+  type Kube,
+  type Stored,
+  type Triggers,
+  type UnknownObject,
+} from "../../sdk/index.ts";
+import type { V1ConfigMap, V1Deployment, V1Pod } from "../../sdk/kubernetes.ts";
+import { runHandler } from "../../sdk/testing.ts";
+
+interface Shop {
+  apiVersion: "shop.example/v1";
+  kind: "Shop";
+  metadata?: { name?: string };
+  spec: { size: number };
+}
+
+declare module "../../sdk/kinds.ts" {
+  interface Kinds {
+    "shop.example/v1/Shop": Shop;
+  }
+}
+
+/** Never called: the compiler alone checks what it says. */
+const calls = async (kube: Kube, ctx: Context): Promise<void> => {
+  const ref = { name: "web", namespace: "shop" } as const;
+
+  expectTypeOf(await kube.get({ apiVersion: "apps/v1", kind: "Deployment", ...ref })).toEqualTypeOf<
+    Stored<V1Deployment>
+  >();
+  expectTypeOf(await kube.get({ apiVersion: "shop.example/v1", kind: "Shop", ...ref })).toEqualTypeOf<Stored<Shop>>();
+  expectTypeOf(await kube.get({ apiVersion: "other.example/v1", kind: "Other", ...ref })).toEqualTypeOf<
+    Stored<UnknownObject>
+  >();
+  expectTypeOf(await kube.get<V1Pod>({ apiVersion: "v1", kind: "Pod", ...ref })).toEqualTypeOf<Stored<V1Pod>>();
+  const { items } = await kube.list({ apiVersion: "v1", kind: "ConfigMap" });
+  expectTypeOf(items).toEqualTypeOf<Stored<V1ConfigMap>[]>();
+  expectTypeOf(items[0]?.metadata.resourceVersion).toEqualTypeOf<string | undefined>();
+
+  const created = await kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { a: "1" } });
+  expectTypeOf(created).toEqualTypeOf<Stored<V1ConfigMap>>();
+  // @ts-expect-error a ConfigMap has no field of this name
+  await kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, dta: {} });
+  // @ts-expect-error its data are texts
+  await kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { a: 1 } });
+  // @ts-expect-error a Shop has a spec
+  await kube.apply({ apiVersion: "shop.example/v1", kind: "Shop", metadata: { name: "a" } }, { force: true });
+  await kube.create({ apiVersion: "other.example/v1", kind: "Other", metadata: { name: "a" }, anything: 1 });
+  expectTypeOf(await kube.update(created)).toEqualTypeOf<Stored<V1ConfigMap>>();
+  await kube.create<UnknownObject>({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, dta: {} });
+
+  await kube.retryOnConflict({ apiVersion: "apps/v1", kind: "Deployment", ...ref }, (deployment) => {
+    expectTypeOf(deployment.spec?.replicas).toEqualTypeOf<number | undefined>();
+  });
+  await ctx.events.emit(created, { type: "Normal", reason: "Kept", message: "it is as it should be" });
+};
+
+const several = defineHandler<Triggers<{ settings: V1ConfigMap; pods: V1Pod }>>((event) => {
+  if (event.trigger === "pods") expectTypeOf(event.object).toEqualTypeOf<Stored<V1Pod>>();
+  else expectTypeOf(event.object).toEqualTypeOf<Stored<V1ConfigMap>>();
+  expectTypeOf(event.reason).toEqualTypeOf<
+    "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed" | undefined
+  >();
+  return event.object.metadata.name;
+});
+
+it("the client's types follow from apiVersion and kind", () => {
+  expectTypeOf(calls).toBeFunction();
+});
+
+it("a handler of several triggers is run in a test with the event of one of them", async () => {
+  const object: V1ConfigMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+  const { outcome } = await runHandler(several, { trigger: "settings", object });
+  expect(outcome).toBe("ok");
+});
