@@ -248,6 +248,10 @@ export const errorCodes = {
     "a permission is for everything that there is, which nobody should be granted",
     "name the resources and their API groups, one by one",
   ),
+  WF_RBAC_OWN_OBJECTS: user(
+    "a permission reaches the runtime's own objects: a warning, which refuses nothing",
+    "give it `namespaces` other than the runtime's, or `resourceNames`; runtime/docs/reserved.md says which are its own",
+  ),
   WF_RBAC_UNKNOWN_KIND: user(
     "the resource behind a trigger's kind is not known without a cluster",
     "put its CustomResourceDefinition as a YAML file beside the function, or name a cluster that serves it with --kubeconfig",

@@ -47,7 +47,7 @@ export class OwnObjects {
     this.hidden = [...new Set([...checkpointSecrets(account), ...reserved])];
     this.names = {
       isAccount: (name) => belongs(name, account),
-      isOwn: (name) => this.isReserved(name),
+      isOwn: (name) => this.isOwnName(name),
     };
   }
 
@@ -62,7 +62,7 @@ export class OwnObjects {
 
   /** Why no Event may be written about an object, if none may. */
   eventObjection(about: { readonly kind: string; readonly namespace?: string; readonly name: string }) {
-    if (about.namespace !== this.home || !this.isReserved(about.name)) return undefined;
+    if (about.namespace !== this.home || !this.isOwnName(about.name)) return undefined;
     const demand: Demand = { group: "", resource: "events", verb: "create", namespace: this.home };
     return ownFault(demand, `the ${about.kind} ${about.name} that it is about is the runtime's own`);
   }
@@ -105,7 +105,7 @@ export class OwnObjects {
       if (matches(begins) || (name === undefined && generateName !== undefined && begins(generateName))) return own;
     }
     if (namespace !== this.home) return undefined;
-    if (matches((each) => this.isReserved(each))) return own;
+    if (matches((each) => this.isOwnName(each))) return own;
     return name === undefined && generateName !== undefined && this.canBecome(generateName) ? own : undefined;
   }
 
@@ -119,7 +119,8 @@ export class OwnObjects {
     return use === undefined ? undefined : `by ${use} it would be given what is the runtime's own`;
   }
 
-  private isReserved(name: string): boolean {
+  /** Whether an object of the runtime's namespace of this name is its own, whatever its kind. */
+  isOwnName(name: string): boolean {
     return this.reserved.has(name) || this.stems.some((stem) => belongs(name, stem));
   }
 

@@ -15,6 +15,7 @@ import { type BuiltFunction, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { functions } from "./options.ts";
 import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { warn, warnOfReach } from "./warning.ts";
 
 export const deploy = command({
   name: "deploy",
@@ -29,9 +30,10 @@ export const deploy = command({
   },
   async run({ options }) {
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
-    const manifests = await readManifests(options.functions);
-    const built = manifests && (await build(manifests));
+    const loaded = await readManifests(options.functions);
+    const built = loaded && (await build(loaded.functions));
     if (!built) return 1;
+    const { functions: manifests } = loaded;
     if (manifests.length === 0) {
       throw new WatchfireError("WF_DEPLOYED_EMPTY", { what: "no function there", place: { file: options.functions } });
     }
@@ -43,6 +45,7 @@ export const deploy = command({
       // The folder's own name is no part of the content.
       const packed = pack(built, { ...rules, root: resolve(options.functions) });
       if (!packed) return 1;
+      warnOfReach(loaded, rules);
       const objects = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));
       const absent = await absentNamespaces(transport, namespace, objects);
       if (absent) throw absent;
@@ -62,9 +65,7 @@ export const deploy = command({
       });
       process.stdout.write(describe(report, packed));
       if (report.unsigned) {
-        process.stderr.write(
-          "what was deployed before was signed, and this is not: a runtime with --trust refuses it\n",
-        );
+        warn("what was deployed before was signed, and this is not: a runtime with --trust refuses it");
       }
       const runtime = `${namespace}/${rules.account}`;
       process.stderr.write(`deployed for the runtime ${runtime} at ${transport.description}\n`);

@@ -22,8 +22,9 @@ export const doctor = command({
   options,
   async run(invocation) {
     const { kubeconfig, context, functions: folder, namespace } = invocation.options;
-    const manifests = await readManifests(folder);
-    if (!manifests) return 1;
+    const loaded = await readManifests(folder);
+    if (!loaded) return 1;
+    const { functions: manifests } = loaded;
     return withCluster({ kubeconfig, context }, async ({ transport, defaultNamespace }) => {
       const rules = readRules({ ...invocation.options, namespace: namespace ?? defaultNamespace }, invocation.given);
       const kinds = await knownKinds(folder, manifests, transport);

@@ -8,13 +8,14 @@ import { contactFault } from "../kube/contact-fault.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { loadFunctions } from "../manifest/load.ts";
+import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
 import * as names from "../manifest/names.ts";
 import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
 import { command, type Option } from "./command.ts";
 import { functions, serviceAccount } from "./options.ts";
+import { warnOfReach } from "./warning.ts";
 
 /** The options that say which runtime the rules are for. */
 export const rulesOptions = {
@@ -37,8 +38,9 @@ export const rbac = command({
   },
   async run({ options, given }) {
     const rules = readRules(options, given);
-    const manifests = await readManifests(options.functions);
-    if (!manifests) return 1;
+    const loaded = await readManifests(options.functions);
+    if (!loaded) return 1;
+    const { functions: manifests } = loaded;
     const { kubeconfig, context } = options;
     const asked = kubeconfig !== undefined || context !== undefined;
     const ask = async (transport: KubeTransport) => knownKinds(options.functions, manifests, transport);
@@ -46,6 +48,7 @@ export const rbac = command({
       ? await withCluster({ kubeconfig, context }, ({ transport }) => ask(transport))
       : await knownKinds(options.functions, manifests);
     if (!expressible(manifests, kinds, rules)) return 1;
+    warnOfReach(loaded, rules);
     process.stdout.write(
       rbacObjects(manifests, kinds, rules)
         .map((each) => `---\n${stringify(each)}`)
@@ -84,11 +87,11 @@ export function readRules(
   };
 }
 
-/** Every manifest of the folder; undefined, and the faults on stderr, where one is refused. */
-export async function readManifests(folder: string): Promise<readonly FunctionManifest[] | undefined> {
-  const { functions: manifests, faults } = await loadFunctions(folder, { checkExpression });
-  for (const fault of faults) process.stderr.write(`${fault.message}\n`);
-  return faults.length === 0 ? manifests : undefined;
+/** Every function of the folder; undefined, and the faults on stderr, where one is refused. */
+export async function readManifests(folder: string): Promise<LoadedFunctions | undefined> {
+  const loaded = await loadFunctions(folder, { checkExpression });
+  for (const fault of loaded.faults) process.stderr.write(`${fault.message}\n`);
+  return loaded.faults.length === 0 ? loaded : undefined;
 }
 
 /** What is known of kinds: as the cluster serves them where there is one, then built in, then defined in the folder. */

@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { WatchfireError } from "../errors.ts";
+import type { ManifestDocument } from "./document.ts";
 import type { FunctionManifest } from "./function.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
 import type { ExpressionChecker } from "./rules.ts";
@@ -21,6 +22,8 @@ export interface RejectedFunction {
 export interface LoadedFunctions {
   /** Those that can run, by name. */
   readonly functions: FunctionManifest[];
+  /** Where their fields stand, by name. */
+  readonly documents: ReadonlyMap<string, ManifestDocument>;
   /** Those that cannot; each disables itself alone. */
   readonly rejected: RejectedFunction[];
   /** Every fault, those of `rejected` included, in the order of files and lines. */
@@ -49,15 +52,18 @@ export async function loadFunctions(folder: string, options: LoadOptions = {}): 
   }
   const taken = Map.groupBy(read, ({ result }) => result.name);
   const functions: FunctionManifest[] = [];
+  const documents = new Map<string, ManifestDocument>();
   for (const entry of read) {
     const { file, result } = entry;
     const same = result.name === undefined ? [] : (taken.get(result.name) ?? []).filter((other) => other !== entry);
     const faults = [...result.faults, ...(same[0] ? [duplicate(result, same[0].result)] : [])];
-    if (result.manifest && faults.length === 0) functions.push(result.manifest);
-    else rejected.push({ name: result.name, file, faults });
+    if (result.manifest && faults.length === 0) {
+      functions.push(result.manifest);
+      documents.set(result.manifest.name, result.document);
+    } else rejected.push({ name: result.name, file, faults });
   }
   functions.sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { functions, rejected, faults: [...folderFaults, ...rejected.flatMap(({ faults }) => faults)] };
+  return { functions, documents, rejected, faults: [...folderFaults, ...rejected.flatMap(({ faults }) => faults)] };
 }
 
 /** Which of the two is meant nobody can know, and a checkpoint goes by the name: neither runs. */

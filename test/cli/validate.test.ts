@@ -70,3 +70,33 @@ test("a folder without a function is none that can pass", async () => {
   );
   expect(status).toBe(1);
 });
+
+describe("a permission that reaches the runtime's own objects", () => {
+  const granting = (namespaces: string) =>
+    `  permissions:\n    - { apiGroups: [""], resources: [configmaps], verbs: [get, patch]${namespaces} }`;
+  const warning =
+    /^warning: WF_RBAC_OWN_OBJECTS \S*f\/function\.yaml:\d+:7 spec\.permissions\[0\]: patch of configmaps reaches .*; .*$/m;
+
+  test.each([
+    ["validate", []],
+    ["validate", ["--namespace", "watchfire"]],
+    ["rbac", ["--namespace", "watchfire"]],
+  ])("is warned of with its place, and %s %j ends well", async (command, more) => {
+    const folder = folderOf({});
+    define(folder, "f", "export default () => {};", manifest("f", granting("")));
+    const { status, output } = await outcome(command, "--functions", folder, ...more);
+    expect(output).toMatch(warning);
+    const [line = ""] = warning.exec(output) ?? [];
+    const [, row = ""] = /function\.yaml:(\d+):/.exec(line) ?? [];
+    expect(manifest("f", granting("")).split("\n")[Number(row) - 1]).toContain("resources: [configmaps]");
+    if (command === "validate") expect(output).toMatch(/^1 valid, 0 faults, 1 warning$/m);
+    expect(status).toBe(0);
+  });
+
+  test("is none where it names other namespaces", async () => {
+    const folder = folderOf({});
+    define(folder, "f", "export default () => {};", manifest("f", granting(", namespaces: [team-a]")));
+    const { output } = await outcome("validate", "--functions", folder, "--namespace", "watchfire");
+    expect(output).toBe("1 valid, 0 faults\n");
+  });
+});

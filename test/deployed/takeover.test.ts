@@ -240,3 +240,16 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
     await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
   });
 });
+
+test("a deployment warns of what reaches the runtime's own objects, and goes on", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  const permissions = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["patch"], namespaces: [home] }];
+  await site.define("greet", { watch: team.watch(), spec: { permissions } });
+  const { status, stdout, stderr } = await site.tryDeploy();
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/^greet +created/);
+  expect(stderr).toMatch(
+    /^warning: WF_RBAC_OWN_OBJECTS \S+:1:\d+ spec\.permissions\[0\]: patch of configmaps reaches /m,
+  );
+});
