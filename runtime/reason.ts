@@ -26,6 +26,8 @@ export type Reason =
   | "ChangeRefused"
   /** It runs alone, because it brought executors down. */
   | "Quarantined"
+  /** It stands still for some time, because it brought executors down again and again. */
+  | "Parked"
   | "InternalError";
 
 /** Why a source is not read; of any other state there is none. */

@@ -144,6 +144,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
     output: guestOutput(log, metrics.user, redactor),
+    observer: metrics.sandbox,
     clock,
     log,
   });
@@ -196,6 +197,7 @@ export async function activate(
   if (grants) rooms.refusals.heardBy = (name) => grants.suspect(name);
   metrics.watch({
     functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
+    parked: () => sandbox.parked(),
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
     deadLetters: async () => new Map(dispatcher.status().map((each) => [each.function, each.deadLetters])),
   });

@@ -11,6 +11,8 @@ import { sourceKey } from "./watch/source-spec.ts";
 /** One function on the status page. */
 export interface FunctionReport {
   readonly name: string;
+  /** Those of one group share executors with nobody else; absent where the manifest names none. */
+  readonly trustGroup?: string;
   /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
   readonly ready: boolean;
   /** What is wrong, in one word and in words; absent where nothing is. */
@@ -216,6 +218,7 @@ function describeFunction(
   const { lastEvent } = counts ?? {};
   return {
     name,
+    ...(manifest.trustGroup !== undefined && { trustGroup: manifest.trustGroup }),
     ready: trouble === undefined,
     ...(said && { ...said, message: redact(name, said.message) }),
     ...(counts ? pick(counts) : nothingYet),
@@ -256,6 +259,7 @@ function stopOf(
     return { reason: reasonOfCode(code), code, message };
   }
   if (sandbox?.state === "failed") return { reason: "LoadFailed", message: sandbox.detail };
+  if (sandbox?.state === "parked") return { reason: "Parked", message: sandbox.detail };
   if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
   return triggerTrouble(triggers.find(({ state }) => explained.has(state)));
 }

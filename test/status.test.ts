@@ -47,6 +47,7 @@ interface Case {
   /** For how long the second one is not connected. */
   readonly awayMs?: number;
   readonly checkpoint?: ErrorCode;
+  readonly trustGroup?: string;
 }
 
 function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: Case) {
@@ -62,7 +63,7 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
   const deployment = {
     name: "f",
     state,
-    manifest: manifestOf({ triggers: [watched] }),
+    manifest: manifestOf({ triggers: [watched], ...(more.trustGroup && { trustGroup: more.trustGroup }) }),
     refusal: more.refusal && fault(more.refusal),
     behind: more.behind ? keys : [],
     sources: () => keys,
@@ -114,6 +115,7 @@ test.each<[string, Case, string]>([
   ],
   ["whose code does not load again", { sandbox: "failed" }, "LoadFailed"],
   ["in quarantine", { sandbox: "quarantined" }, "Quarantined"],
+  ["that stands still for the executors it brought down", { sandbox: "parked" }, "Parked"],
   ["all of whose watches are revoked", { sources: ["forbidden", "forbidden"] }, "Forbidden"],
   ["one of whose watches is revoked", { sources: ["watching", "forbidden"] }, "Forbidden"],
   ["whose kind was removed", { sources: ["missing", "missing"] }, "KindMissing"],
@@ -153,4 +155,10 @@ test("a source says in the same words why it is not read, and beside them its ow
     { state: "watching" },
   ]);
   expect(sources[1]).not.toHaveProperty("reason");
+});
+
+test("a function's trust group stands beside its name, and nothing where its manifest names none", () => {
+  const [common] = statusIn({}).functions;
+  expect(common).not.toHaveProperty("trustGroup");
+  expect(statusIn({ trustGroup: "payments" }).functions).toMatchObject([{ name: "f", trustGroup: "payments" }]);
 });

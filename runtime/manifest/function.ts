@@ -14,6 +14,8 @@ export interface FunctionManifest {
   readonly resources: { readonly memoryBytes: number; readonly cpuPerEventMs: number };
   /** What one event leaves to the next inside the isolate: the module's state, or nothing. Default Handler. */
   readonly isolation: "Handler" | "Event";
+  /** Functions of one group have executors that nobody else shares. Left out: those of all functions that name none. */
+  readonly trustGroup?: string;
   readonly egress: readonly Egress[];
   readonly env: readonly EnvVar[];
 }

@@ -38,6 +38,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
       cpuPerEventMs: milliseconds(spec.resources.cpuPerEvent),
     },
     isolation: spec.isolation,
+    ...(spec.trustGroup !== undefined && { trustGroup: spec.trustGroup }),
     egress: spec.egress.map(({ host, ports }) => ({
       host: unbracketed(host.toLowerCase()).replace(/\.$/, ""),
       ports: [...new Set(ports)],

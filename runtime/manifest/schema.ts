@@ -197,6 +197,11 @@ const spec = z.strictObject({
     .enum(["Handler", "Event"])
     .default("Handler")
     .describe("Handler: events share the module's state, until the isolate is replaced. Event: each starts afresh."),
+  trustGroup: z
+    .string()
+    .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
+    .optional()
+    .describe("Functions of one group share executor processes with nobody else. Left out: with all that name none."),
   egress: z
     .array(egressSchema)
     .max(listLimit)

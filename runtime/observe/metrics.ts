@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { AccessObserver } from "../access/observer.ts";
 import type { Observer as DispatchObserver } from "../dispatch/observer.ts";
+import type { SandboxObserver } from "../sandbox/sandbox.host.ts";
 import type { WatchObserver } from "../watch/observer.ts";
 import type { SourceSpec } from "../watch/source-spec.ts";
 import { Tally } from "./tally.ts";
@@ -20,6 +21,7 @@ export interface Gauges {
     readonly queued: number;
     readonly inFlight: number;
   }[];
+  parked(): readonly { readonly name: string; readonly seconds: number }[];
   sources(): readonly { readonly spec: SourceSpec; readonly state: string }[];
   deadLetters(): Promise<ReadonlyMap<string, number>>;
 }
@@ -90,6 +92,12 @@ export class Metrics {
     "result",
   ]);
 
+  /** `reason` memory|silent|breach|stuck|exited|refused. */
+  private readonly executorDeaths = this.counter("executor_deaths_total", "Executors that died.", ["reason"]);
+  private readonly kills = this.counter("function_kills_total", "Executors that a function brought down.", [
+    "function",
+  ]);
+
   constructor() {
     this.user = new UserMetrics(this.registry);
     collectDefaultMetrics({ register: this.registry, prefix: "watchfire_" });
@@ -116,6 +124,14 @@ export class Metrics {
     this.gauge("function_in_flight", "Attempts that run.", ["function"], (gauge) => {
       for (const { name, inFlight } of gauges.functions()) gauge.set({ function: name }, inFlight);
     });
+    this.gauge(
+      "function_parked_seconds",
+      "Until a function that brought executors down runs again.",
+      ["function"],
+      (gauge) => {
+        for (const { name, seconds } of gauges.parked()) gauge.set({ function: name }, seconds);
+      },
+    );
     this.gauge("dead_letters", "Events that were given up and are kept.", ["function"], async (gauge) => {
       for (const [name, count] of await gauges.deadLetters()) gauge.set({ function: name }, count);
     });
@@ -158,6 +174,11 @@ export class Metrics {
   readonly access: AccessObserver = {
     called: ({ function: fn, operation, result, durationMs }) =>
       this.calls.observe({ function: fn, operation, result }, durationMs / 1000),
+  };
+
+  readonly sandbox: SandboxObserver = {
+    executorDied: (reason) => this.executorDeaths.inc({ reason }),
+    functionKilled: (fn) => this.kills.inc({ function: fn }),
   };
 
   private counter<T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> {

@@ -1,10 +1,8 @@
 import type { Clock } from "../clock.ts";
+import { type Verdict, verdictsOf } from "./blame.host.ts";
 import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.host.ts";
 import type { DownFrame, UpFrame } from "./frames.host.ts";
 import { frameType } from "./wire.ts";
-
-/** How a tenant stands to its executor's death. */
-export type Verdict = "culprit" | "suspect" | "bystander";
 
 /** What an executor tells about one of its tenants. */
 export interface TenantListener {
@@ -12,6 +10,8 @@ export interface TenantListener {
   /** Heap limit of each of its isolates, and how many it may have at work. */
   readonly memoryBytes: number;
   readonly isolates: number;
+  /** Attempts of it that are there. */
+  readonly size: number;
   frame(frame: UpFrame): void;
   /** Its executor takes again what it is sent, after it had too much before it. */
   room(): void;
@@ -23,12 +23,13 @@ export interface TenantListener {
   lost(verdict: Verdict, reason: DeathReason, inside: readonly number[]): void;
 }
 
-export type DiedListener = (
-  executor: Executor,
-  reason: DeathReason,
-  detail: string,
-  culprits: readonly string[],
-) => void;
+/** What an executor tells whoever keeps it. */
+export interface KeeperListener {
+  /** It is gone; `culprits` are the functions whose doing that may be. */
+  died(reason: DeathReason, detail: string, culprits: readonly string[]): void;
+  /** Its last function has left. */
+  deserted(): void;
+}
 
 /**
  * Resident memory of an executor itself, under full load (50 MiB idle; 150 MiB of garbage were seen at 6,000 events of
@@ -36,9 +37,6 @@ export type DiedListener = (
  */
 const baseMemory = 200 * 2 ** 20;
 const leastCap = 256 * 2 ** 20;
-
-/** Time inside an entry that makes a tenant suspect; others were merely passing. Milliseconds. */
-const suspectMs = 20;
 
 /** Milliseconds between two looks for answers that are overdue. */
 const overduePollMs = 2000;
@@ -65,22 +63,29 @@ interface Inside {
 
 /** An executor process and the tenants on it, with the knowledge of who is running right now. */
 export class Executor {
+  readonly number: number;
   private readonly clock: Clock;
   private readonly process: ExecutorProcess;
-  private readonly died: DiedListener;
+  private readonly keeper: KeeperListener;
   private readonly tenants = new Map<number, TenantListener>();
   private readonly inside = new Map<number, Map<number, Inside>>();
   private readonly doomers = new Set<number>();
   private lastTenant = 0;
   /** In whose name something was said that no guest can say, or that could not be handled. */
   private blamed: number | undefined;
-  private entered = false;
+  /** Those whose code has run here. */
+  private readonly ran = new Set<number>();
   /** When its first word came. */
   private spokeAt: number | undefined;
+  /** When it was last sent events. */
+  private lastSentAt: number;
 
-  constructor(settings: ExecutorSettings, died: DiedListener) {
+  /** `number`: by which its death is known. */
+  constructor(settings: ExecutorSettings, number: number, keeper: KeeperListener) {
+    this.number = number;
     this.clock = settings.clock;
-    this.died = died;
+    this.keeper = keeper;
+    this.lastSentAt = this.clock.monotonic();
     this.process = new ExecutorProcess({
       ...settings,
       listener: {
@@ -124,6 +129,16 @@ export class Executor {
     return this.tenants.size;
   }
 
+  get isDead(): boolean {
+    return this.process.isDead;
+  }
+
+  /** Milliseconds since it was last sent an event; 0 while one is there, or a module loads. */
+  get idleMs(): number {
+    const isBusy = [...this.tenants.values()].some(({ size, loadingSince }) => size > 0 || loadingSince !== undefined);
+    return isBusy ? 0 : this.clock.monotonic() - this.lastSentAt;
+  }
+
   /** Whether it can take functions and events. */
   get isUsable(): boolean {
     return !this.process.isDead && this.doomers.size === 0;
@@ -136,7 +151,7 @@ export class Executor {
 
   /** Whether any function's code was ever inside, of which it may have died. */
   get hasRunCode(): boolean {
-    return this.entered;
+    return this.ran.size > 0;
   }
 
   get pid(): number | undefined {
@@ -159,10 +174,12 @@ export class Executor {
     this.tenants.delete(id);
     this.send({ type: frameType.unload, header: { tenant: id } });
     this.capMemory();
+    if (this.tenants.size === 0) this.keeper.deserted();
   }
 
   /** `taken` is called once the frame has left this process, or never will. */
   send(frame: DownFrame, taken?: () => void): void {
+    if (frame.type === frameType.events) this.lastSentAt = this.clock.monotonic();
     this.process.send(frame, taken);
   }
 
@@ -213,7 +230,7 @@ export class Executor {
     const realms = this.inside.get(id) ?? new Map<number, Inside>();
     switch (frame.type) {
       case frameType.entering:
-        this.entered = true;
+        this.ran.add(id);
         if (realms.size >= maxInside) return `it is inside more than ${maxInside} isolates of one function`;
         realms.set(frame.realm, { since: this.clock.monotonic(), events: frame.events, isOver: false });
         break;
@@ -248,48 +265,32 @@ export class Executor {
       this.clock.after(doomedMs, end, { unref: true });
     }
     this.doomers.add(id);
-    this.tellLost(id, "culprit", "stuck");
+    this.tellLost(id, this.tenants.size === 1 ? "proven" : "culprit", "stuck");
     for (const other of [...this.tenants.keys()]) if (other !== id) this.tellLost(other, "bystander", "stuck");
   }
 
   private buried(how: DeathReason, detail: string): void {
-    const reason = how === "exited" && this.doomers.size > 0 ? "stuck" : how;
-    const { culprits, isSure } = this.culprits(reason);
-    for (const [id] of [...this.tenants]) {
-      const verdict = culprits.includes(id) ? (isSure ? "culprit" : "suspect") : "bystander";
-      this.tellLost(id, verdict, reason);
-    }
-    const known = culprits.length > 0 ? culprits : [...this.doomers];
-    this.died(
-      this,
-      reason,
-      detail,
-      known.flatMap((id) => this.tenants.get(id)?.function ?? []),
+    const wasDoomed = this.doomers.size > 0;
+    const reason = how === "exited" && wasDoomed ? "stuck" : how;
+    const now = this.clock.monotonic();
+    const inside = [...this.inside].flatMap(([tenant, realms]) =>
+      [...realms.values()].map(({ since, isOver }) => ({ tenant, ms: now - since, isOver })),
     );
+    const { ran, blamed } = this;
+    const verdicts = verdictsOf({ reason, tenants: [...this.tenants.keys()], ran, inside, blamed, wasDoomed });
+    for (const id of [...this.tenants.keys()]) this.tellLost(id, verdicts.get(id) ?? "bystander", reason);
+    const culprits = [...verdicts].filter(([, verdict]) => named.has(verdict)).map(([id]) => id);
+    const known = culprits.length > 0 ? culprits : [...this.doomers];
+    const names = known.flatMap((id) => this.tenants.get(id)?.function ?? []);
     this.tenants.clear();
+    this.keeper.died(reason, detail, names);
   }
 
   private tellLost(id: number, verdict: Verdict, reason: DeathReason): void {
     const inside = [...(this.inside.get(id)?.values() ?? [])].flatMap((entry) => entry.events);
     this.tenants.get(id)?.lost(verdict, reason, inside);
   }
-
-  /**
-   * Who was inside an entry when it died: those that had broken a limit and did not stop, or else those that had been
-   * there for long. Memory that nobody counts, such as that of formatters, may be another's who left it before: only who was
-   * on the executor alone, or had broken a limit, is sure to have taken it.
-   */
-  private culprits(reason: DeathReason): { readonly culprits: readonly number[]; readonly isSure: boolean } {
-    if (reason === "closed" || this.doomers.size > 0) return { culprits: [], isSure: false };
-    if (this.blamed !== undefined) return { culprits: [this.blamed], isSure: true };
-    if (reason === "memory" && this.tenants.size === 1) return { culprits: [...this.tenants.keys()], isSure: true };
-    const now = this.clock.monotonic();
-    const having = (which: (entry: Inside) => boolean) =>
-      [...this.inside].filter(([, realms]) => [...realms.values()].some(which)).map(([id]) => id);
-    const over = having((entry) => entry.isOver);
-    if (over.length > 0) return { culprits: over, isSure: over.length === 1 };
-    const long = having((entry) => now - entry.since >= suspectMs);
-    const culprits = long.length > 0 ? long : [...this.inside.keys()];
-    return { culprits, isSure: culprits.length === 1 && reason !== "memory" };
-  }
 }
+
+/** Verdicts of whom a death is told. */
+const named: ReadonlySet<Verdict> = new Set(["proven", "culprit", "suspect"]);

@@ -2,14 +2,12 @@ import { pause } from "../clock.ts";
 import type { Delivery, Outcome } from "../dispatch/delivery.ts";
 import { describeFault, WatchfireError } from "../errors.ts";
 import { Attempt } from "./attempt.host.ts";
-import type { Verdict } from "./executor.host.ts";
+import type { Blame, Verdict } from "./blame.host.ts";
+import type { Executor } from "./executor.host.ts";
+import type { DeathReason } from "./executor-process.host.ts";
 import { Placement, type PlacementListener, type Services, type Version } from "./placement.host.ts";
-import type { Pool } from "./pool.host.ts";
+import { commonGroup, type Pool } from "./pool.host.ts";
 
-/** Executors that a function may bring down before it runs alone. */
-const killsToQuarantine = 2;
-/** Events that a suspect has to finish alone before it may join the others again. */
-const eventsToTrust = 20;
 /** Deliveries of one frame. */
 const batchLimit = 64;
 /** Executors in a row that end before any code ran there, after which loading is given up: none can start. */
@@ -18,57 +16,73 @@ const stillbirths = 5;
 const restlessTries = 5;
 const restMs = 1000;
 
-/** Milliseconds between two looks at whether a quarantine executor is idle, once its function has left. */
-const leavePollMs = 100;
-
 /** How a function stands in the sandbox. */
 export interface FunctionState {
-  readonly state: "loading" | "ready" | "quarantined" | "failed";
+  readonly state: "loading" | "ready" | "quarantined" | "parked" | "failed";
   /** In words, what is wrong; empty where nothing is. */
   readonly detail: string;
   /** Executors it brought down since its code was loaded. */
   readonly kills: number;
 }
 
+/** What a hosted function tells the sandbox. */
+export interface HostedListener {
+  /** It brought an executor down, which it had to itself where it is `proven`. */
+  killed(name: string, isProven: boolean): void;
+}
+
 /** A loaded function: where it runs now, and what waits while it moves. */
 export class HostedFunction {
   private readonly pool: Pool;
   private readonly services: Services;
+  private readonly blame: Blame;
+  private readonly sandbox: HostedListener;
   private version: Version;
   private placement: Placement | undefined;
   private readonly leaving = new Set<Placement>();
   private waiting: Attempt[] = [];
   private flushing = false;
   private placing = false;
+  /** Its executor had nothing to do and was let go of: the next event gets one. */
+  private resting = false;
+  /** There are as many executors as there may be, and none is idle. */
+  private crowded = false;
+  private parking = false;
   private failure: WatchfireError | undefined;
-  private kills = 0;
-  /** Events left to finish alone; 0 where the function is not under suspicion. */
-  private suspicion = 0;
   private solo = 0;
   private closed = false;
   private readonly listener: PlacementListener = {
-    lost: (placement, verdict) => this.lost(placement, verdict),
+    lost: (placement, verdict, reason) => this.lost(placement, verdict, reason),
     room: () => this.flush(),
   };
 
-  constructor(pool: Pool, services: Services, version: Version) {
+  constructor(pool: Pool, services: Services, blame: Blame, version: Version, sandbox: HostedListener) {
     this.pool = pool;
     this.services = services;
+    this.blame = blame;
     this.version = version;
+    this.sandbox = sandbox;
   }
 
   get state(): FunctionState {
-    const { kills } = this;
-    if (this.failure) return { state: "failed", detail: this.failure.message, kills };
-    if (kills >= killsToQuarantine) {
-      const detail = `runs alone in an executor of its own, since it brought ${kills} down; it leaves when its code changes`;
-      return { state: "quarantined", detail, kills };
+    const { kills } = this.blame;
+    return { ...this.said(kills, Math.ceil(this.parkedMs / 1000)), kills };
+  }
+
+  private said(kills: number, seconds: number): Pick<FunctionState, "state" | "detail"> {
+    if (this.failure) return { state: "failed", detail: this.failure.message };
+    const brought = `it brought ${kills} executor${kills === 1 ? "" : "s"} down`;
+    if (seconds > 0) return { state: "parked", detail: `runs again in ${seconds} s: ${brought}` };
+    if (this.crowded) return { state: "loading", detail: "waits for an executor: all that there may be are at work" };
+    if (this.blame.isForGood) {
+      const why = kills > 0 ? brought : "executors died again and again while it ran there";
+      return { state: "quarantined", detail: `runs alone until its code changes: ${why}` };
     }
-    if (this.suspicion > 0) {
-      const detail = "runs alone for some events, since it may have brought an executor down";
-      return { state: "quarantined", detail, kills };
+    if (this.blame.isAlone) {
+      const why = kills > 0 ? brought : "it may have brought an executor down";
+      return { state: "quarantined", detail: `runs alone for some time and events: ${why}` };
     }
-    return { state: this.placement ? "ready" : "loading", detail: "", kills };
+    return { state: this.placement || this.resting ? "ready" : "loading", detail: "" };
   }
 
   /** Attempts that wait or run. */
@@ -86,15 +100,15 @@ export class HostedFunction {
 
   /** Loads new code beside the old, and swaps once it has loaded; what runs finishes on the old. */
   async replace(version: Version): Promise<void> {
+    const wasAlone = this.blame.isAlone;
+    this.blame.renew(this.now);
     const next = await this.place(version);
     this.version = version;
     this.failure = undefined;
-    const wasAlone = this.isAlone;
-    this.kills = 0;
-    this.suspicion = 0;
+    this.resting = false;
     this.leave();
     this.placement = next;
-    if (wasAlone) this.leaveQuarantine();
+    if (wasAlone && !this.blame.isAlone) this.pool.leaveAlone(this.name);
     this.flush();
   }
 
@@ -118,21 +132,41 @@ export class HostedFunction {
   /** Takes no more; what runs may finish. */
   unload(): void {
     this.closed = true;
-    for (const attempt of this.waiting.splice(0)) attempt.end({ type: "interrupted" });
-    const wasAlone = this.isAlone;
+    this.giveBack();
     this.leave();
-    if (wasAlone) this.leaveQuarantine();
+    this.pool.leaveAlone(this.name);
   }
 
   /** Ends all that runs, to be run again some other time. */
   interrupt(): void {
     this.closed = true;
-    for (const attempt of this.waiting.splice(0)) attempt.end({ type: "interrupted" });
+    this.giveBack();
     for (const placement of [...this.leaving, ...(this.placement ? [this.placement] : [])]) placement.interrupt();
   }
 
-  private get isAlone(): boolean {
-    return this.kills >= killsToQuarantine || this.suspicion > 0;
+  /** Another is proven to have brought those executors down. */
+  clear(executors: readonly number[]): void {
+    const wasAlone = this.blame.isAlone;
+    for (const executor of executors) this.blame.clear(executor);
+    if (wasAlone && !this.blame.isAlone) this.rejoin();
+  }
+
+  /** The executors of whose deaths it is suspected. */
+  get cases(): readonly number[] {
+    return this.blame.cases;
+  }
+
+  private get name(): string {
+    return this.version.manifest.name;
+  }
+
+  private get now(): number {
+    return this.services.clock.monotonic();
+  }
+
+  /** Milliseconds until it may run again, where it brought executors down; else 0. */
+  get parkedMs(): number {
+    return this.blame.parkedMs(this.now);
   }
 
   private leave(): void {
@@ -143,29 +177,27 @@ export class HostedFunction {
     if (placement.size > 0) this.leaving.add(placement);
   }
 
-  /** Out of quarantine: the executor there ends once the last event alone has. */
-  private leaveQuarantine(): void {
-    const executor = this.pool.leaveQuarantine(this.version.manifest.name);
-    const rest = [...this.leaving];
-    const look = () => {
-      if (rest.every((placement) => placement.size === 0)) executor?.kill("closed", "the function left quarantine");
-      else this.services.clock.after(leavePollMs, look, { unref: true });
-    };
-    look();
+  private giveBack(): void {
+    for (const attempt of this.waiting.splice(0)) attempt.end({ type: "interrupted" });
   }
 
-  /** Enough events alone without harm: the function was not what brought the executor down. */
   private trust(outcome: Outcome): void {
-    if (this.suspicion === 0 || outcome.type === "interrupted" || --this.suspicion > 0 || this.isAlone) return;
+    if (!this.blame.isAlone || outcome.type === "interrupted") return;
+    this.blame.finished(this.now);
+    if (!this.blame.isAlone) this.rejoin();
+  }
+
+  /** Back among the others: its own executor ends once its last event there has. */
+  private rejoin(): void {
     this.leave();
-    this.leaveQuarantine();
+    this.pool.leaveAlone(this.name);
     if (!this.closed) this.placeAgain();
   }
 
   private flush(): void {
     for (const placement of this.leaving) if (placement.size === 0) this.leaving.delete(placement);
+    if (this.waiting.length === 0 || this.park()) return;
     const { placement } = this;
-    if (this.waiting.length === 0) return;
     if (!placement) {
       this.placeAgain();
       return;
@@ -173,8 +205,24 @@ export class HostedFunction {
     while (this.waiting.length > 0 && !placement.isFull) placement.run(this.waiting.splice(0, batchLimit));
   }
 
+  /** Stands still for its time; what it is sent meanwhile comes again later. Gives whether it does. */
+  private park(): boolean {
+    const ms = this.parkedMs;
+    if (ms <= 0) return false;
+    this.giveBack();
+    if (!this.parking) {
+      this.parking = true;
+      const wake = () => {
+        this.parking = false;
+        if (!this.closed) this.placeAgain();
+      };
+      this.services.clock.after(ms, wake, { unref: true });
+    }
+    return true;
+  }
+
   private async placeAgain(): Promise<void> {
-    if (this.placing || this.closed) return;
+    if (this.placing || this.closed || this.placement || this.park()) return;
     this.placing = true;
     const { version } = this;
     try {
@@ -183,6 +231,7 @@ export class HostedFunction {
       if (this.closed || this.version !== version) placement.unload();
       else {
         this.placement = placement;
+        this.resting = false;
         this.failure = undefined;
       }
     } catch (error) {
@@ -198,10 +247,14 @@ export class HostedFunction {
   }
 
   private async place(version: Version): Promise<Placement> {
-    const { name } = version.manifest;
     let stillborn = 0;
-    for (let attempt = 1; ; attempt++) {
-      const executor = this.isAlone ? this.pool.takeQuarantine(name) : this.pool.take();
+    for (let attempt = 1; ; ) {
+      const executor = this.take(version);
+      if (!executor) {
+        await this.queue();
+        continue;
+      }
+      // In the same turn: an executor that dies tells only those who are there.
       const placement = new Placement(executor, version, this.services, this.solo, this.listener);
       try {
         await placement.loaded;
@@ -210,24 +263,38 @@ export class HostedFunction {
         if (error instanceof WatchfireError) throw error;
         // Of whose code one died is settled there; to whom that happens again and again it is no failure.
         stillborn = executor.hasRunCode ? 0 : stillborn + 1;
-        if (!this.closed && stillborn < stillbirths && attempt >= restlessTries)
+        if (!this.closed && stillborn < stillbirths && attempt++ >= restlessTries)
           await pause(this.services.clock, restMs);
         if (this.closed || stillborn === stillbirths) {
-          throw new WatchfireError("WF_SANDBOX_EXECUTOR", { what: `executors died while ${name} was loaded` });
+          throw new WatchfireError("WF_SANDBOX_EXECUTOR", { what: `executors died while ${this.name} was loaded` });
         }
       }
     }
   }
 
-  private lost(placement: Placement, verdict: Verdict): void {
+  /** Undefined while there are as many executors as there may be, and all are at work. */
+  private take({ manifest: { name, trustGroup = commonGroup } }: Version): Executor | undefined {
+    const executor = this.blame.isAlone ? this.pool.takeAlone(name) : this.pool.take(trustGroup);
+    this.crowded = executor === undefined;
+    return executor;
+  }
+
+  private async queue(): Promise<void> {
+    await pause(this.services.clock, restMs);
+    if (!this.closed) return;
+    throw new WatchfireError("WF_SANDBOX_EXECUTOR", { what: `${this.name} is unloaded, and never had an executor` });
+  }
+
+  private lost(placement: Placement, verdict: Verdict, reason: DeathReason): void {
     this.leaving.delete(placement);
-    if (verdict === "culprit") this.kills++;
-    if (verdict === "suspect") this.suspicion = eventsToTrust;
-    this.solo = verdict === "bystander" ? 0 : batchLimit;
+    this.blame.died(placement.executorNumber, verdict, this.now);
+    if (verdict === "culprit" || verdict === "proven") this.sandbox.killed(this.name, verdict === "proven");
+    this.solo = verdict === "bystander" || verdict === "present" ? 0 : batchLimit;
     if (this.placement !== placement) return;
     this.placement = undefined;
     // Those that finish on a doomed executor are counted until it is gone.
     if (placement.size > 0) this.leaving.add(placement);
-    if (!this.closed) this.placeAgain();
+    if (reason === "closed" && this.waiting.length === 0) this.resting = !this.closed;
+    else if (!this.closed) this.placeAgain();
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../clock.ts";
 
-/** Milliseconds in which this process reads what waits for it, if it was itself that stood still. */
-const catchUpMs = 50;
+/** Milliseconds for what waits to be read, or is to come with the next heartbeat (200 ms), if this process or the machine stood still. */
+const catchUpMs = 250;
 
 /** Waits for something that has to come again and again, and tells when it has not for too long. */
 export class Patience {

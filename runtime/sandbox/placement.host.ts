@@ -5,7 +5,8 @@ import type { Outcome } from "../dispatch/delivery.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type Attempt, eventSegments } from "./attempt.host.ts";
-import type { Executor, TenantListener, Verdict } from "./executor.host.ts";
+import type { Verdict } from "./blame.host.ts";
+import type { Executor, TenantListener } from "./executor.host.ts";
 import type { DeathReason } from "./executor-process.host.ts";
 import { limitError, loadError, outcomeOf, unreadableError, unreadableLoad } from "./failure.host.ts";
 import type { UpFrame } from "./frames.host.ts";
@@ -19,7 +20,8 @@ import { frameType } from "./wire.ts";
 
 /** One version of a function: what it needs to run anywhere. */
 export interface Version {
-  readonly manifest: Pick<FunctionManifest, "name" | "resources"> & Partial<Pick<FunctionManifest, "isolation">>;
+  readonly manifest: Pick<FunctionManifest, "name" | "resources"> &
+    Partial<Pick<FunctionManifest, "isolation" | "trustGroup">>;
   readonly bundle: Bundle;
   readonly env: Readonly<Record<string, string>>;
   readonly mapper: StackMapper;
@@ -36,8 +38,8 @@ export interface Services {
 
 /** What a placement tells the function whose it is. */
 export interface PlacementListener {
-  /** It came to its end. */
-  lost(placement: Placement, verdict: Verdict): void;
+  /** It came to its end with its executor, which died, or (`closed`) was let go of. */
+  lost(placement: Placement, verdict: Verdict, reason: DeathReason): void;
   /** Its executor takes attempts again, after it had too much before it. */
   room(): void;
 }
@@ -121,6 +123,11 @@ export class Placement implements TenantListener {
 
   get isolates(): number {
     return this.version.manifest.isolation === "Event" ? freshIsolates : 1;
+  }
+
+  /** The number by which its executor's death is known. */
+  get executorNumber(): number {
+    return this.executor.number;
   }
 
   /** Attempts that are there. */
@@ -212,17 +219,18 @@ export class Placement implements TenantListener {
       this.interrupt();
       return;
     }
+    const isCharged = verdict === "culprit" || verdict === "proven";
     const ended: EndReason = reason === "memory" || reason === "stuck" ? "memory" : "killed";
-    if (verdict === "culprit") {
+    if (isCharged) {
       if (inside.length === 0) this.failLoad({ reason: ended, name: "", message: "", stack: "" });
       else this.settle((load) => load.reject(undefined));
       // With several inside nobody can tell whose code it was: they run again one by one.
       if (inside.length === 1) this.charge(inside[0] as number, ended, "");
       else for (const no of inside) this.take(no)?.end({ type: "interrupted" });
     } else this.settle((load) => load.reject(undefined));
-    if (reason !== "stuck" || verdict === "culprit") this.interrupt();
+    if (reason !== "stuck" || isCharged) this.interrupt();
     this.gone = true;
-    this.listener.lost(this, verdict);
+    this.listener.lost(this, verdict, reason);
   }
 
   private hasLoaded({ failure }: Loaded): void {

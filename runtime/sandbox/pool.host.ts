@@ -1,27 +1,54 @@
-import { type DiedListener, Executor } from "./executor.host.ts";
-import type { ExecutorSettings } from "./executor-process.host.ts";
+import { Executor } from "./executor.host.ts";
+import type { DeathReason, ExecutorSettings } from "./executor-process.host.ts";
+
+/** How many executors there may be. */
+export interface PoolLimits {
+  /** Those that the functions of no trust group share. */
+  readonly shared: number;
+  /** All others: one for each trust group, and one for each function that runs alone. */
+  readonly own: number;
+}
+
+/** Told when an executor is gone; `culprits` are the functions whose doing it may be. */
+export type DiedListener = (
+  executor: Executor,
+  reason: DeathReason,
+  detail: string,
+  culprits: readonly string[],
+) => void;
+
+/** The trust group of functions that name none. */
+export const commonGroup = "";
+
+/** Milliseconds between an executor's being taken and the start of the next spare: start-up is over by then. */
+const spareDelayMs = 1000;
+/** Milliseconds without an event after which an executor gives way to a function that has none. */
+const evictMs = 1000;
 
 /**
- * The executors: some that functions share, one warm spare that takes the place of any that dies, and one each for
- * functions in quarantine.
+ * The executors. Those of a trust group are its own: nobody else's code or environment comes there, before or after. A warm
+ * spare, on which nothing has run, takes the place of any that dies. One that is nobody's any more, or had no event for
+ * long, is let go of, but for those that the functions without a group share.
  */
 export class Pool {
   private readonly settings: ExecutorSettings;
-  private readonly count: number;
+  private readonly limits: PoolLimits;
   private readonly died: DiedListener;
-  private readonly shared = new Set<Executor>();
-  private readonly quarantine = new Map<string, Executor>();
   private readonly living = new Set<Executor>();
+  private readonly shared = new Set<Executor>();
+  /** By `group/` and a trust group's name, or `function/` and that of a function that runs alone. */
+  private readonly own = new Map<string, Executor>();
   private spare: Executor | undefined;
+  private lastNumber = 0;
   private closed = false;
 
-  /** `count`: executors that functions share. */
-  constructor(settings: ExecutorSettings, count: number, died: DiedListener) {
+  constructor(settings: ExecutorSettings, limits: PoolLimits, died: DiedListener) {
     this.settings = settings;
-    this.count = count;
+    this.limits = limits;
     this.died = died;
     // The first function finds it started.
     this.spare = this.spawn();
+    this.sweepLater();
   }
 
   /** All that live, those that are about to end as well. */
@@ -29,10 +56,14 @@ export class Pool {
     return [...this.living];
   }
 
-  /** The executor with the fewest functions; a new one while there are fewer than the pool may have. */
-  take(): Executor {
+  /**
+   * The executor of a trust group; of those that the functions without one share the one with the fewest, or a new one while there
+   * are fewer than there may be. Undefined where there are too many already, and all are at work.
+   */
+  take(group: string): Executor | undefined {
+    if (group !== commonGroup) return this.takeOwn(`group/${group}`);
     const usable = [...this.shared].filter((executor) => executor.isUsable);
-    if (usable.length < this.count) {
+    if (usable.length < this.limits.shared) {
       const executor = this.promote();
       this.shared.add(executor);
       return executor;
@@ -40,25 +71,58 @@ export class Pool {
     return usable.reduce((least, executor) => (executor.size < least.size ? executor : least));
   }
 
-  /** The executor that runs this function and nothing else. */
-  takeQuarantine(name: string): Executor {
-    const own = this.quarantine.get(name);
-    if (own?.isUsable) return own;
-    const executor = this.promote();
-    this.quarantine.set(name, executor);
-    return executor;
+  /** The executor that runs this function and nothing else; undefined as above. */
+  takeAlone(name: string): Executor | undefined {
+    return this.takeOwn(`function/${name}`);
   }
 
-  /** Gives up a function's quarantine executor; the caller ends it once nothing runs there. */
-  leaveQuarantine(name: string): Executor | undefined {
-    const executor = this.quarantine.get(name);
-    this.quarantine.delete(name);
-    return executor;
+  /** The function runs alone no more: its executor ends once its last event there has. */
+  leaveAlone(name: string): void {
+    this.own.delete(`function/${name}`);
   }
 
   close(): void {
     this.closed = true;
     for (const executor of this.executors) executor.kill("closed", "the sandbox is closed");
+  }
+
+  private takeOwn(key: string): Executor | undefined {
+    const own = this.own.get(key);
+    if (own?.isUsable) return own;
+    this.own.delete(key);
+    if (this.ownCount >= this.limits.own && !this.evict()) return undefined;
+    const executor = this.promote();
+    this.own.set(key, executor);
+    return executor;
+  }
+
+  /** Those that only some may use, the leaving ones as well. */
+  private get ownCount(): number {
+    const isOwn = (executor: Executor) => !executor.isDead && !this.shared.has(executor) && executor !== this.spare;
+    return this.executors.filter(isOwn).length;
+  }
+
+  /** Lets the one go that has had no event for longest, if it had none for a while. */
+  private evict(): boolean {
+    const idle = [...this.own.values()].toSorted((a, b) => b.idleMs - a.idleMs)[0];
+    if (!idle || idle.idleMs < evictMs) return false;
+    this.letGo(idle, "another function needs its place");
+    return true;
+  }
+
+  private letGo(executor: Executor, why: string): void {
+    for (const [key, one] of this.own) if (one === executor) this.own.delete(key);
+    executor.kill("closed", why);
+  }
+
+  private sweepLater(): void {
+    const { clock, idleMs } = this.settings;
+    const sweep = () => {
+      if (this.closed) return;
+      for (const executor of this.own.values()) if (executor.idleMs >= idleMs) this.letGo(executor, "it was idle");
+      this.sweepLater();
+    };
+    clock.after(idleMs, sweep, { unref: true });
   }
 
   private promote(): Executor {
@@ -76,17 +140,19 @@ export class Pool {
   }
 
   private spawn(): Executor {
-    const spawned = new Executor(this.settings, (executor, reason, detail, culprits) => {
-      this.shared.delete(executor);
-      this.living.delete(executor);
-      if (this.spare === executor) this.spare = undefined;
-      for (const [name, own] of this.quarantine) if (own === executor) this.quarantine.delete(name);
-      this.died(executor, reason, detail, culprits);
+    const executor = new Executor(this.settings, ++this.lastNumber, {
+      died: (reason, detail, culprits) => {
+        this.shared.delete(executor);
+        this.living.delete(executor);
+        if (this.spare === executor) this.spare = undefined;
+        for (const [key, one] of this.own) if (one === executor) this.own.delete(key);
+        this.died(executor, reason, detail, culprits);
+      },
+      deserted: () => {
+        if (!this.shared.has(executor)) executor.kill("closed", "no function is left there");
+      },
     });
-    this.living.add(spawned);
-    return spawned;
+    this.living.add(executor);
+    return executor;
   }
 }
-
-/** Milliseconds between an executor's being taken and the start of the next spare: start-up is over by then. */
-const spareDelayMs = 1000;

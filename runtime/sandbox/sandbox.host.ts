@@ -3,11 +3,12 @@ import type { Bundle } from "../bundle/bundle.ts";
 import { type Clock, pause } from "../clock.ts";
 import type { Delivery, Outcome, Runner } from "../dispatch/delivery.ts";
 import { describeFault } from "../errors.ts";
+import { Blame } from "./blame.host.ts";
 import { launchAhead } from "./child-link.host.ts";
 import type { DeathReason } from "./executor-process.host.ts";
 import { guestScript } from "./guest-script.host.ts";
 import type { GuestOutput, HostCalls } from "./host-calls.ts";
-import { type FunctionState, HostedFunction } from "./hosted-function.host.ts";
+import { type FunctionState, HostedFunction, type HostedListener } from "./hosted-function.host.ts";
 import type { Launch } from "./link.host.ts";
 import type { Version } from "./placement.host.ts";
 import { Pool } from "./pool.host.ts";
@@ -17,11 +18,15 @@ import { StackMapper } from "./stack.host.ts";
 export interface SandboxObserver {
   /** An executor is gone; `culprits` are the functions that were running there. Not called when the sandbox is closed. */
   executorDied(reason: DeathReason, culprits: readonly string[]): void;
+  /** A function is charged with an executor's death. */
+  functionKilled?(name: string): void;
 }
 
 export interface SandboxOptions {
   /** Executor processes that functions share. One per core is plenty. */
   readonly executors: number;
+  /** Executors beside those: one for each trust group, and one for each function that runs alone. Default 32. */
+  readonly ownExecutors?: number;
   readonly hostCalls: HostCalls;
   readonly output: GuestOutput;
   readonly clock: Clock;
@@ -35,6 +40,9 @@ export interface SandboxOptions {
   readonly log: Pick<Logger, "info" | "warn">;
 }
 
+/** Functions whose past is kept, those that are loaded among them: far more than a cluster has. */
+const maxBlames = 10_000;
+
 /** Milliseconds between two looks at what still runs, while closing. */
 const closePollMs = 10;
 
@@ -42,10 +50,12 @@ const closePollMs = 10;
  * Runs handlers in isolates, in child processes. A handler that breaks a limit fails its own attempt; one that takes
  * its process down fails its own attempt as well, and what its neighbours were running is run again, uncounted.
  */
-export class Sandbox implements Runner {
+export class Sandbox implements Runner, HostedListener {
   private readonly options: SandboxOptions;
   private readonly functions = new Map<string, HostedFunction>();
   private readonly unloaded = new Set<HostedFunction>();
+  /** What functions have to answer for, by name: a function that is taken away and comes again is the same. */
+  private readonly blames = new Map<string, Blame>();
   private pool: Promise<Pool> | undefined;
   private closed = false;
 
@@ -70,7 +80,10 @@ export class Sandbox implements Runner {
     const existing = this.functions.get(manifest.name);
     if (existing) return existing.replace(version);
     this.pool ??= this.open();
-    const added = new HostedFunction(await this.pool, this.options, version);
+    const pool = await this.pool;
+    const blame = this.blameOf(manifest.name);
+    blame.renew(this.options.clock.monotonic());
+    const added = new HostedFunction(pool, this.options, blame, version, this);
     await added.load();
     // Of two that loaded at once, the later stays.
     this.functions.get(manifest.name)?.unload();
@@ -96,9 +109,24 @@ export class Sandbox implements Runner {
     if (gone.size > 0) this.unloaded.add(gone);
   }
 
+  /** A hosted function's word: it is charged. Whoever was suspected with it is cleared where it is proven to be the one. */
+  killed(name: string, isProven: boolean): void {
+    this.options.observer?.functionKilled?.(name);
+    const killer = this.functions.get(name);
+    if (!isProven || !killer) return;
+    for (const other of this.functions.values()) if (other !== killer) other.clear(killer.cases);
+  }
+
   /** How a function stands; undefined for one that is not loaded. */
   status(name: string): FunctionState | undefined {
     return this.functions.get(name)?.state;
+  }
+
+  /** Functions that stand still because they brought executors down, with the seconds that are left. */
+  parked(): readonly { readonly name: string; readonly seconds: number }[] {
+    return [...this.functions].flatMap(([name, { parkedMs }]) =>
+      parkedMs > 0 ? [{ name, seconds: parkedMs / 1000 }] : [],
+    );
   }
 
   /** Each executor's process, for metrics. */
@@ -118,11 +146,24 @@ export class Sandbox implements Runner {
     (await this.pool)?.close();
   }
 
+  private blameOf(name: string): Blame {
+    const blame = this.blames.get(name) ?? new Blame();
+    this.blames.delete(name);
+    // The oldest go first.
+    for (const other of this.blames.keys()) {
+      if (this.blames.size < maxBlames) break;
+      if (!this.functions.has(other)) this.blames.delete(other);
+    }
+    this.blames.set(name, blame);
+    return blame;
+  }
+
   private async open(): Promise<Pool> {
     const { clock, executors, launch = launchAhead(), log, observer } = this.options;
     const { idleMs = 300_000, recycleEvents = 100_000 } = this.options;
     const settings = { guest: await guestScript(), clock, launch, idleMs, recycleEvents };
-    return new Pool(settings, executors, (executor, reason, detail, culprits) => {
+    const limits = { shared: executors, own: this.options.ownExecutors ?? 32 };
+    return new Pool(settings, limits, (executor, reason, detail, culprits) => {
       if (reason === "closed") return;
       log.warn({ pid: executor.pid, reason, detail, functions: culprits }, "executor died");
       observer?.executorDied(reason, culprits);

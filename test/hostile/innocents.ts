@@ -13,6 +13,8 @@ export class Innocents {
   /** Events that were begun, and their endings. */
   begun = 0;
   readonly endings: Record<string, number> = {};
+  /** Attempts that were interrupted and made again. */
+  interruptions = 0;
   private readonly stage: Stage;
   private readonly lags: number[] = [];
   private latencies: number[] = [];
@@ -62,6 +64,7 @@ export class Innocents {
       let ending: string;
       do {
         ending = (await this.stage.run(name, { timeoutMs: 30_000 })).type;
+        if (ending === "interrupted") this.interruptions++;
       } while (ending === "interrupted");
       this.latencies.push(performance.now() - startedAt);
       this.endings[ending] = (this.endings[ending] ?? 0) + 1;

@@ -98,6 +98,20 @@ describe("loading a functions folder", () => {
     });
   });
 
+  it("takes a trust group by a word, and refuses one that is none with its place", async () => {
+    const triggers = "  triggers: [{ watch: { apiVersion: v1, kind: Pod } }]\n";
+    const good = await loadSpec(`${triggers}  trustGroup: payments`);
+    expect(good.functions[0]?.trustGroup).toBe("payments");
+    expect((await loadSpec(triggers)).functions[0]).not.toHaveProperty("trustGroup");
+    const bad = await loadSpec(`${triggers}  trustGroup: "Team A"`);
+    expect(bad.functions).toEqual([]);
+    expect(bad.faults.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /^WF_MANIFEST_INVALID_VALUE .*function\.yaml:\d+:\d+ spec\.trustGroup: .*DNS label.*Team A/,
+      ),
+    ]);
+  });
+
   it("normalises what the user writes", async () => {
     const { functions, lines } = await loadSpec(`  triggers:
     - name: settings

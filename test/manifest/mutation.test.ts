@@ -44,6 +44,7 @@ const whole = {
     },
     resources: { memory: "64Mi", cpuPerEvent: "500ms" },
     isolation: "Event",
+    trustGroup: "payments",
     egress: [{ host: "hooks.slack.com", ports: [443] }],
     env: [
       { name: "A", value: "x" },

@@ -68,7 +68,7 @@ describe("the sandbox", () => {
     ]);
   });
 
-  it("keeps a function that brought two executors down away from the others, and says so", async () => {
+  it("lets a function that brought two executors down stand still, keeps it away from the others until its code changes, and says so", async () => {
     const stage = stageForTest();
     await stage.load("calm", "export default () => {};");
     await stage.load("bomb", unstoppable, { cpuMs: 200 });
@@ -78,7 +78,15 @@ describe("the sandbox", () => {
       endings.push(outcome.type === "failed" ? outcome.error.code : outcome.type);
     }
     expect(endings).toEqual(["WF_SANDBOX_CPU_BUDGET", "WF_SANDBOX_CPU_BUDGET"]);
-    expect(stage.sandbox.status("bomb")).toMatchObject({ state: "quarantined", kills: 2, detail: /alone/ });
+    const stands = { state: "parked", kills: 2, detail: /^runs again in \d+ s: it brought 2 executors down$/ };
+    expect(stage.sandbox.status("bomb")).toMatchObject(stands);
+    expect(stage.sandbox.parked()).toMatchObject([{ name: "bomb" }]);
+    // It is not run, and no attempt of it counts.
+    expect(await stage.run("bomb")).toEqual({ type: "interrupted" });
+    await expect
+      .poll(() => stage.sandbox.status("bomb"), { timeout: 10_000 })
+      .toMatchObject({ state: "quarantined", kills: 2, detail: /^runs alone until its code changes/ });
+    expect(stage.sandbox.parked()).toEqual([]);
     expect((await stage.run("calm")).type).toBe("ok");
     expect(stage.sandbox.status("calm")).toMatchObject({ state: "ready", kills: 0 });
     await stage.load("bomb", "export default () => {};");

@@ -35,14 +35,15 @@ describe("an executor whose heart beats is killed where it promises", () => {
         kill: () => listener.ended("exited", "killed"),
       };
     };
-    const executor = new Executor(
-      { guest: "", clock, launch, idleMs: 1, recycleEvents: 1 },
-      (_, reason, detail) => (death = `${reason}: ${detail}`),
-    );
+    const executor = new Executor({ guest: "", clock, launch, idleMs: 1, recycleEvents: 1 }, 1, {
+      died: (reason, detail) => (death = `${reason}: ${detail}`),
+      deserted: () => {},
+    });
     const tenant: TenantListener = {
       function: "f",
       memoryBytes: 1,
       isolates: 1,
+      size: 0,
       get loadingSince() {
         return loadingSince;
       },

@@ -57,13 +57,20 @@ export class Stage {
   async load(
     name: string,
     code: string,
-    limits: { memoryMb?: number; cpuMs?: number; env?: Record<string, string>; isolation?: "Handler" | "Event" } = {},
+    limits: {
+      memoryMb?: number;
+      cpuMs?: number;
+      env?: Record<string, string>;
+      isolation?: "Handler" | "Event";
+      trustGroup?: string;
+    } = {},
   ): Promise<void> {
     const handler = join(this.folder, `${name}.ts`);
     writeFileSync(handler, code);
     const bundle = await bundleFunction({ name, handler });
     const resources = { memoryBytes: (limits.memoryMb ?? 32) * 2 ** 20, cpuPerEventMs: limits.cpuMs ?? 500 };
-    await this.sandbox.load({ name, resources, isolation: limits.isolation ?? "Handler" }, bundle, limits.env ?? {});
+    const { isolation = "Handler", trustGroup, env = {} } = limits;
+    await this.sandbox.load({ name, resources, isolation, ...(trustGroup && { trustGroup }) }, bundle, env);
   }
 
   delivery(name: string, over: Partial<Delivery> = {}): Delivery {

@@ -43,7 +43,10 @@ function watchedStage() {
   };
   /** The first executor sends what none of ours would. */
   const breach = () => listeners[0]?.data(Buffer.concat(encodeFrame(frameType.unload, { tenant: 1 })));
-  return { stage, inside, outgrow, breach };
+  const later = (ms: number) => {
+    skewMs += ms;
+  };
+  return { stage, inside, outgrow, breach, later };
 }
 
 /** Holds its isolate's thread for long, in an entry that is allowed to. */
@@ -74,9 +77,9 @@ describe("when an executor dies with several functions inside", () => {
     ["whoever killed it", "exited"],
     ["having sent what no executor of ours sends", "breach"],
   ])(
-    "%s, none is charged; each runs alone until it has earned trust, and then joins the others again",
+    "%s, none is charged; each runs alone until it has earned trust in a minute and twenty events, and then joins the others again",
     async (_, reason) => {
-      const { stage, inside, breach } = watchedStage();
+      const { stage, inside, breach, later } = watchedStage();
       for (const name of ["a", "b"])
         await stage.load(
           name,
@@ -95,7 +98,15 @@ describe("when an executor dies with several functions inside", () => {
         { state: "quarantined", kills: 0 },
       ]);
       expect(stage.deaths).toMatchObject([{ reason }]);
-      for (let run = 0; run < 25; run++) for (const name of ["a", "b"]) expect((await stage.run(name)).type).toBe("ok");
+      const runAll = async (runs: number) => {
+        for (let run = 0; run < runs; run++)
+          for (const name of ["a", "b"]) expect((await stage.run(name)).type).toBe("ok");
+      };
+      await runAll(25);
+      expect(states()).toMatchObject([{ state: "quarantined" }, { state: "quarantined" }]);
+      later(60_000);
+      await runAll(1);
+      await expect.poll(() => states().map((state) => state?.state)).toEqual(["ready", "ready"]);
       expect(states()).toMatchObject([
         { state: "ready", kills: 0 },
         { state: "ready", kills: 0 },
@@ -154,9 +165,14 @@ describe("a function in quarantine", () => {
   it("takes its executor with it when it is unloaded", async () => {
     const stage = stageForTest();
     await stage.load("calm", "export default () => {};");
-    await stage.load("bomb", unstoppable, { cpuMs: 200 });
+    const code = unstoppable.replace("() =>", "(e) => e.trigger !== 'calm' &&");
+    await stage.load("bomb", code, { cpuMs: 200 });
     for (let run = 0; run < 2; run++) await stage.runToDeath("bomb");
-    expect(stage.sandbox.status("bomb")).toMatchObject({ state: "quarantined" });
+    expect(stage.sandbox.status("bomb")).toMatchObject({ state: "parked", detail: /it brought 2 executors down/ });
+    await expect
+      .poll(() => stage.sandbox.status("bomb"), { timeout: 10_000 })
+      .toMatchObject({ state: "quarantined", detail: /until its code changes/ });
+    expect((await stage.run("bomb", { trigger: "calm" })).type).toBe("ok");
     stage.sandbox.unload("bomb");
     await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
     expect((await stage.run("calm")).type).toBe("ok");
