@@ -1,22 +1,19 @@
-import { TypeError as CelTypeError, Environment, ParseError, type TypeCheckResult } from "@marcbachmann/cel-js";
 import { type Place, WatchfireError } from "../errors.ts";
-import { lowerFirst } from "../wording.ts";
+import { ExpressionError } from "./cel/expression-error.ts";
+import { expressionLimit, Meter, triggerLimit } from "./cel/meter.ts";
+import { Expression } from "./expression.ts";
 
-/** A compiled expression over `object` and `oldObject`. */
 interface Condition {
   readonly name: string;
-  readonly usesOldObject: boolean;
-  readonly evaluate: (variables: Readonly<Record<string, unknown>>) => unknown;
+  readonly expression: Expression;
 }
 
-const environment = new Environment({ enableOptionalTypes: true })
-  .registerVariable("object", "dyn")
-  .registerVariable("oldObject", "dyn");
-
-/** A condition that could not be evaluated. */
+/** A condition of which it could not be told whether it holds. */
 export interface ConditionError {
   readonly condition: string;
   readonly message: string;
+  /** Its cost ran out: it counts as holding. */
+  readonly doubtful: boolean;
 }
 
 export interface ConditionSource {
@@ -25,6 +22,7 @@ export interface ConditionSource {
 }
 
 /**
+<<<<<<< HEAD
  * What is known of the previous object: `all` of it; it `in-part`, so that a condition which cannot be evaluated on it
  * counts as holding; or `not-compared`, so that all conditions which read it count as holding.
  */
@@ -33,6 +31,11 @@ type Comparison = "all" | "in-part" | "not-compared";
 /**
  * A trigger's match conditions. All must hold, as in admission policies: one that is false decides; one that cannot be
  * evaluated, such as for a field that is missing, counts as not holding, and is told.
+=======
+ * A trigger's match conditions. All must hold, as in admission policies: one that is false decides. One that has no value,
+ * such as for a field that is missing, counts as not holding, and is told. One whose cost runs out counts as holding, and
+ * is told: whoever may write an object could otherwise make it too large to be told of.
+>>>>>>> 2248afd (Meter match conditions, and give them RE2 and Kubernetes' libraries)
  */
 export class MatchConditions {
   /** Whether any of them reads `oldObject`. */
@@ -42,20 +45,28 @@ export class MatchConditions {
   /** Throws a fault of the filter section, at `place`, for an expression that does not compile. */
   constructor(sources: readonly ConditionSource[], place?: Place) {
     this.conditions = sources.map((source, index) => compile(source, index, place));
-    this.usesOldObject = this.conditions.some((condition) => condition.usesOldObject);
+    this.usesOldObject = this.conditions.some(({ expression }) => expression.usesOldObject);
   }
 
   get count(): number {
     return this.conditions.length;
   }
 
+<<<<<<< HEAD
   /** Takes objects as `celValue` gives them; `oldObject` is null for an Added. */
+=======
+  /**
+   * Takes parsed JSON; `oldObject` gives null for an Added, and is called where a condition comes to name it.
+   * @param which `of-object-alone`: those that read `oldObject` are taken as holding
+   */
+>>>>>>> 2248afd (Meter match conditions, and give them RE2 and Kubernetes' libraries)
   match(
     object: unknown,
-    oldObject: unknown,
+    oldObject: () => unknown,
     onError: (error: ConditionError) => void,
     comparison: Comparison = "all",
   ): boolean {
+<<<<<<< HEAD
     const variables = { object, oldObject };
     let failure: ConditionError | undefined;
     for (const { name, usesOldObject, evaluate } of this.conditions) {
@@ -66,43 +77,27 @@ export class MatchConditions {
         if (usesOldObject && comparison === "in-part") continue;
         failure ??= { condition: name, message: firstLine(error) };
       }
+=======
+    let left = triggerLimit;
+    const failures: ConditionError[] = [];
+    for (const { name: condition, expression } of this.conditions) {
+      if (expression.usesOldObject && which === "of-object-alone") continue;
+      const meter = new Meter(Math.min(expressionLimit, left));
+      const outcome = expression.evaluate(meter, object, oldObject);
+      left = Math.max(0, left - meter.used);
+      if (outcome.type === "fails") return false;
+      if (outcome.type === "holds") continue;
+      failures.push({ condition, message: outcome.message, doubtful: outcome.type === "limit" });
+>>>>>>> 2248afd (Meter match conditions, and give them RE2 and Kubernetes' libraries)
     }
-    if (failure) onError(failure);
-    return failure === undefined;
+    for (const failure of failures) onError(failure);
+    return failures.every(({ doubtful }) => doubtful);
   }
-}
-
-type Evaluate = Condition["evaluate"];
-
-/** Why an expression does not compile, in words. */
-export class ExpressionError extends Error {
-  override readonly name = "ExpressionError";
-  readonly code: "WF_FILTER_CONDITION_SYNTAX" | "WF_FILTER_CONDITION_TYPE";
-
-  constructor(code: ExpressionError["code"], message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
-/** @throws ExpressionError unless it compiles to a bool, or to what may turn out as one */
-export function compileExpression(expression: string): Evaluate {
-  let check: TypeCheckResult;
-  let parsed: ReturnType<typeof environment.parse>;
-  try {
-    parsed = environment.parse(expression);
-    check = parsed.check();
-  } catch (error) {
-    throw new ExpressionError("WF_FILTER_CONDITION_SYNTAX", `does not compile: ${describe(error)}`);
-  }
-  if (!check.valid) throw new ExpressionError("WF_FILTER_CONDITION_TYPE", `does not compile: ${describe(check.error)}`);
-  if (check.type === "bool" || check.type === "dyn") return parsed;
-  throw new ExpressionError("WF_FILTER_CONDITION_TYPE", `yields ${check.type}, not bool`);
 }
 
 function compile({ name, expression }: ConditionSource, index: number, place: Place | undefined): Condition {
   try {
-    return { name, usesOldObject: /\boldObject\b/.test(expression), evaluate: compileExpression(expression) };
+    return { name, expression: new Expression(expression) };
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     throw new WatchfireError(error.code, {
@@ -112,21 +107,4 @@ function compile({ name, expression }: ConditionSource, index: number, place: Pl
       ...(place && { place }),
     });
   }
-}
-
-/** What CEL says, with the character of the expression it says it about, from 1. */
-function describe(error: unknown): string {
-  const at = error instanceof ParseError || error instanceof CelTypeError ? error.range?.start : undefined;
-  return `${lowerFirst(firstLine(error))}${at === undefined ? "" : ` at character ${at + 1}`}`;
-}
-
-const firstLine = (error: unknown): string =>
-  ((error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "").trim();
-
-/** JSON as CEL sees it: whole numbers are of its type int, all others double. */
-export function celValue(value: unknown): unknown {
-  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
-  if (Array.isArray(value)) return value.map(celValue);
-  if (value === null || typeof value !== "object") return value;
-  return new Map(Object.entries(value).map(([key, member]) => [key, celValue(member)]));
 }

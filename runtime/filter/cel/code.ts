@@ -1,0 +1,43 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+import { EvaluationError, type Meter } from "./meter.ts";
+import { typeName, type Value } from "./value.ts";
+
+/** One evaluation: its variables and its meter. */
+export interface Run {
+  readonly meter: Meter;
+  readonly object: Value;
+  /** The previous object: read when it is first named. */
+  readonly oldObject: () => Value;
+  /** Variables of macros, by slot. */
+  readonly slots: Value[];
+}
+
+/** A compiled expression. Throws an EvaluationError where it has no value. */
+export type Code = (run: Run) => Value;
+
+/** A variable of a macro, and those around it. */
+export interface Scope {
+  readonly name: string;
+  readonly slot: number;
+  readonly outer: Scope | undefined;
+}
+
+/** Compiles an operand in a scope. */
+export type Compile = (node: ASTNode, scope: Scope | undefined) => Code;
+
+export const enter = (outer: Scope | undefined, name: string): Scope => ({
+  name,
+  slot: outer ? outer.slot + 1 : 0,
+  outer,
+});
+
+export function slotOf(scope: Scope | undefined, name: string): number | undefined {
+  for (let each = scope; each; each = each.outer) if (each.name === name) return each.slot;
+  return undefined;
+}
+
+/** @throws EvaluationError for what is no bool */
+export function truth(value: Value): boolean {
+  if (typeof value === "boolean") return value;
+  throw new EvaluationError(`expected bool, found ${typeName(value)}`);
+}

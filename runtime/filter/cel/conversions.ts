@@ -1,0 +1,140 @@
+import type { Library } from "./library.ts";
+import { EvaluationError, type Meter } from "./meter.ts";
+import { Duration, Timestamp } from "./time.ts";
+import { double, int, isMap, mapKeys, numberOf, TypeValue, typeName, Uint, type Value } from "./value.ts";
+
+/** A value as `string()` has it. */
+export function toText(value: Value): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean" || typeof value === "bigint") return String(value);
+  if (value instanceof Uint) return String(value.value);
+  if (value instanceof Uint8Array) return utf8(value);
+  if (value instanceof Timestamp || value instanceof Duration) return value.toString();
+  const number = numberOf(value);
+  if (number === undefined) throw new EvaluationError(`string() cannot convert ${typeName(value)}`);
+  if (number === Number.POSITIVE_INFINITY) return "+Inf";
+  return number === Number.NEGATIVE_INFINITY ? "-Inf" : String(number);
+}
+
+/** Cost of a number or a time as text, or the other way. */
+const converting = 40;
+
+function written(meter: Meter, value: Value): string {
+  meter.pay(converting);
+  return toText(value);
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function utf8(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw new EvaluationError("string() takes bytes in UTF-8");
+  }
+}
+
+function wholeNumber(meter: Meter, text: string, type: string): bigint {
+  meter.pay(converting);
+  if (!/^[+-]?\d{1,20}$/.test(text))
+    throw new EvaluationError(`${type}() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+  return BigInt(text.replace("+", ""));
+}
+
+function truncated(meter: Meter, value: number, type: string): bigint {
+  meter.pay(converting);
+  if (!Number.isFinite(value)) throw new EvaluationError(`${type}() cannot convert ${value}`);
+  return BigInt(Math.trunc(value));
+}
+
+function toDouble(meter: Meter, text: string): Value {
+  meter.pay(converting);
+  const special = /^([+-]?)inf(?:inity)?$/i.exec(text);
+  if (special) return special[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  if (/^nan$/i.test(text)) return Number.NaN;
+  if (!/^[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:e[+-]?\d{1,4})?$/i.test(text)) {
+    throw new EvaluationError(`double() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+  }
+  return double(Number(text));
+}
+
+const booleans: Readonly<Record<string, boolean>> = {
+  "1": true,
+  t: true,
+  true: true,
+  TRUE: true,
+  True: true,
+  "0": false,
+  f: false,
+  false: false,
+  FALSE: false,
+  False: false,
+};
+
+function toBool(text: string): boolean {
+  const value = Object.hasOwn(booleans, text) ? booleans[text] : undefined;
+  if (value === undefined) throw new EvaluationError(`bool() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+  return value;
+}
+
+const same = (_: Meter, value: Value): Value => value;
+
+function sizeOfMap(meter: Meter, map: Value): number {
+  if (map instanceof Map) return map.size;
+  return isMap(map) ? mapKeys(meter, map).length : 0;
+}
+
+/** CEL's conversions between its types, `type`, `dyn`, and the sizes that are no string's. */
+export const conversions: Library = {
+  functions: [
+    ["dyn(dyn): dyn", same],
+    ["type(dyn): type", (_, value: Value) => new TypeValue(typeName(value))],
+    ["bool(bool): bool", same],
+    ["bool(string): bool", (_, text: string) => toBool(text)],
+    ["int(int): int", same],
+    ["int(uint): int", (_, { value }: Uint) => int(value)],
+    ["int(double): int", (meter, value: Value) => int(truncated(meter, numberOf(value) ?? 0, "int"))],
+    ["int(string): int", (meter, text: string) => int(wholeNumber(meter, text, "int"))],
+    ["int(google.protobuf.Timestamp): int", (_, { seconds }: Timestamp) => int(seconds)],
+    ["uint(uint): uint", same],
+    ["uint(int): uint", (_, value: number | bigint) => new Uint(BigInt(value))],
+    ["uint(double): uint", (meter, value: Value) => new Uint(truncated(meter, numberOf(value) ?? 0, "uint"))],
+    ["uint(string): uint", (meter, text: string) => new Uint(wholeNumber(meter, text, "uint"))],
+    ["double(double): double", same],
+    ["double(int): double", (_, value: number | bigint) => double(Number(value))],
+    ["double(uint): double", (_, { value }: Uint) => double(Number(value))],
+    ["double(string): double", (meter, text: string) => toDouble(meter, text)],
+    ["bytes(bytes): bytes", same],
+    [
+      "bytes(string): bytes",
+      (meter, text: string) => {
+        meter.payText(text.length, 2);
+        return Buffer.from(text);
+      },
+    ],
+    ...["string", "bool", "int", "uint", "double", "google.protobuf.Timestamp", "google.protobuf.Duration"].map(
+      (type) => [`string(${type}): string`, (meter: Meter, value: Value) => written(meter, value)] as const,
+    ),
+    [
+      "string(bytes): string",
+      (meter, bytes: Uint8Array) => {
+        meter.payText(bytes.length, 2);
+        return utf8(bytes);
+      },
+    ],
+    ...["size(bytes): int", "bytes.size(): int", "size(list): int", "list.size(): int"].map(
+      (signature) => [signature, (_: Meter, { length }: { readonly length: number }) => length] as const,
+    ),
+    ["size(map): int", sizeOfMap],
+    ["map.size(): int", sizeOfMap],
+  ],
+};
+
+/** A literal as the parser gives it, where ints are bigints and doubles numbers, as a value. */
+export function literal(value: unknown): Value {
+  if (typeof value === "bigint") return int(value);
+  if (typeof value === "number") return double(value);
+  if (typeof value === "object" && value !== null && !(value instanceof Uint8Array))
+    return new Uint(BigInt(String(value)));
+  return value;
+}

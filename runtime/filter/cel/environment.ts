@@ -1,0 +1,45 @@
+import { Environment } from "@marcbachmann/cel-js";
+import { libraries } from "./functions.ts";
+import { pairMacros } from "./pair-macros.ts";
+
+/** Brackets, calls and field accesses in one another. Kubernetes' parser stops at 250 levels too. */
+export const deepestExpression = 250;
+
+/** Signatures that the type checker has in another form. */
+const said: ReadonlySet<string> = new Set(["type(dyn): type", "dyn(dyn): dyn"]);
+
+/** A signature as the type checker writes it. */
+const spelled = (signature: string): string =>
+  signature
+    .replace(/\blist\b(?!<)/g, "list<dyn>")
+    .replace(/\bmap\b(?!<)/g, "map<dyn, dyn>")
+    .replace(/\boptional\b(?!<)/g, "optional<dyn>");
+
+/** Types of what a condition can name. It parses and checks; the library's evaluation is never used. */
+export const environment: Environment = makeEnvironment();
+
+function makeEnvironment(): Environment {
+  const made = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false, limits: { maxDepth: deepestExpression } });
+  const { functions, variables } = made.getDefinitions();
+  const known = new Set(functions.map(({ signature }) => signature));
+  const named = new Set(variables.map(({ name }) => name));
+  for (const { types = [], namespaces = [] } of libraries) {
+    for (const [name] of types) {
+      if (!name.startsWith("google.protobuf.")) made.registerType(name, class {});
+    }
+    for (const name of namespaces) {
+      if (named.has(name)) continue;
+      const Marker = class {};
+      made.registerType(name, Marker).registerConstant(name, name, new Marker());
+    }
+  }
+  for (const [signature] of libraries.flatMap(({ functions: own }) => own)) {
+    if (!said.has(signature) && !known.has(spelled(signature))) made.registerFunction(signature, neverCalled);
+  }
+  for (const [signature, expand] of pairMacros) made.registerFunction(signature, expand);
+  return made.registerVariable("object", "dyn").registerVariable("oldObject", "dyn");
+}
+
+function neverCalled(): never {
+  throw new TypeError("expressions are not evaluated by the type checker's library");
+}

@@ -1,0 +1,30 @@
+import type { Library } from "./library.ts";
+import { EvaluationError, type Meter } from "./meter.ts";
+import { isMap, mapKeys, numberOf, Optional, type Value } from "./value.ts";
+
+/** The value of an optional that has one. */
+function present({ value }: Optional): Value {
+  if (value === undefined) throw new EvaluationError("the optional has no value");
+  return value;
+}
+
+function isZero(meter: Meter, value: Value): boolean {
+  if (value === null || value === false || value === "" || numberOf(value) === 0) return true;
+  if (Array.isArray(value) || value instanceof Uint8Array) return value.length === 0;
+  return isMap(value) && mapKeys(meter, value).length === 0;
+}
+
+/** CEL's optional values; `or`, `orValue`, `optMap` and `optFlatMap` are macros. */
+export const optionals: Library = {
+  namespaces: ["optional"],
+  functions: [
+    ["OptionalNamespace.none(): optional<T>", () => Optional.none],
+    ["OptionalNamespace.of(A): optional<A>", (_, _namespace: unknown, value: Value) => new Optional(value)],
+    [
+      "OptionalNamespace.ofNonZeroValue(A): optional<A>",
+      (meter, _: unknown, value: Value) => (isZero(meter, value) ? Optional.none : new Optional(value)),
+    ],
+    ["optional.hasValue(): bool", (_, { value }: Optional) => value !== undefined],
+    ["optional<A>.value(): A", (_, optional: Optional) => present(optional)],
+  ],
+};

@@ -1,0 +1,76 @@
+import SemVer from "semver/classes/semver.js";
+import type { Library } from "./library.ts";
+import { EvaluationError, type Meter } from "./meter.ts";
+
+/** Longest version, in characters, that `semver` takes. */
+const longest = 256;
+/** Cost of reading a version. */
+const reading = 1000;
+
+/** A semantic version. */
+class Version {
+  readonly version: SemVer;
+  constructor(version: SemVer) {
+    this.version = version;
+  }
+
+  /** Build metadata has no part in it. */
+  compareTo(other: unknown): number {
+    return other instanceof Version ? this.version.compare(other.version) : Number.NaN;
+  }
+}
+
+/** Kubernetes' normalisation: no `v` before it, a minor and patch of 0 where there are none, no leading zeros. */
+function normalized(text: string): string | undefined {
+  const parts = text.replace(/^v/, "").split(".");
+  const [major = "", minor = "0", ...patch] = parts;
+  if (parts.length < 3 && /[+-]/.test(parts.at(-1) ?? "")) return undefined;
+  return [major, minor, parts.length < 3 ? "0" : patch.join(".")]
+    .map((part) => part.replace(/^0+(?=\d)/, ""))
+    .join(".");
+}
+
+function read(meter: Meter, text: string, normalize: boolean): Version | undefined {
+  meter.pay(reading);
+  if (text.length > longest) return undefined;
+  const strict = normalize ? normalized(text) : text;
+  // The package takes a leading v and spaces around it, Kubernetes does not.
+  if (strict === undefined || !/^\d[^\s]*$/.test(strict)) return undefined;
+  try {
+    return new Version(new SemVer(strict));
+  } catch {
+    return undefined;
+  }
+}
+
+function parse(meter: Meter, text: string, normalize = false): Version {
+  const version = read(meter, text, normalize);
+  if (!version) throw new EvaluationError(`${JSON.stringify(text.slice(0, 40))} is no semantic version`);
+  return version;
+}
+
+/** Kubernetes' functions on semantic versions. */
+export const semver: Library = {
+  types: [["kubernetes.Semver", Version]],
+  functions: [
+    ["semver(string): kubernetes.Semver", (meter, text: string) => parse(meter, text)],
+    ["semver(string, bool): kubernetes.Semver", parse],
+    ["isSemver(string): bool", (meter, text: string) => read(meter, text, false) !== undefined],
+    [
+      "isSemver(string, bool): bool",
+      (meter, text: string, normalize: boolean) => read(meter, text, normalize) !== undefined,
+    ],
+    ["kubernetes.Semver.major(): int", (_, { version }: Version) => version.major],
+    ["kubernetes.Semver.minor(): int", (_, { version }: Version) => version.minor],
+    ["kubernetes.Semver.patch(): int", (_, { version }: Version) => version.patch],
+    [
+      "kubernetes.Semver.isGreaterThan(kubernetes.Semver): bool",
+      (_, one: Version, other: Version) => one.compareTo(other) > 0,
+    ],
+    [
+      "kubernetes.Semver.isLessThan(kubernetes.Semver): bool",
+      (_, one: Version, other: Version) => one.compareTo(other) < 0,
+    ],
+    ["kubernetes.Semver.compareTo(kubernetes.Semver): int", (_, one: Version, other: Version) => one.compareTo(other)],
+  ],
+};

@@ -1,0 +1,29 @@
+import { equals } from "./equality.ts";
+import type { Library } from "./library.ts";
+import type { Meter } from "./meter.ts";
+import type { Value } from "./value.ts";
+
+type List = readonly Value[];
+
+const has = (meter: Meter, list: List, item: Value): boolean => list.some((each) => equals(meter, each, item));
+
+const contains = (meter: Meter, list: List, part: List): boolean => part.every((item) => has(meter, list, item));
+
+/** cel-go's extension for lists taken as sets. */
+export const sets: Library = {
+  namespaces: ["sets"],
+  functions: [
+    [
+      "sets.contains(list<dyn>, list<dyn>): bool",
+      (meter, _: unknown, list: List, part: List) => contains(meter, list, part),
+    ],
+    [
+      "sets.equivalent(list<dyn>, list<dyn>): bool",
+      (meter, _: unknown, left: List, right: List) => contains(meter, left, right) && contains(meter, right, left),
+    ],
+    [
+      "sets.intersects(list<dyn>, list<dyn>): bool",
+      (meter, _: unknown, left: List, right: List) => left.some((item) => has(meter, right, item)),
+    ],
+  ],
+};

@@ -1,0 +1,50 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+import type { Code } from "./cel/code.ts";
+import { compile } from "./cel/compile.ts";
+import { firstLine } from "./cel/expression-error.ts";
+import { EvaluationError, LimitExceeded, type Meter } from "./cel/meter.ts";
+import { childrenOf, parseCondition } from "./cel/parse.ts";
+import { typeName } from "./cel/value.ts";
+
+/** Whether an expression holds; where nobody can tell, why. */
+export type Outcome =
+  | { readonly type: "holds" }
+  | { readonly type: "fails" }
+  /** It has no value, or none that is a bool, as where a field is missing. */
+  | { readonly type: "error"; readonly message: string }
+  /** It used up its cost. */
+  | { readonly type: "limit"; readonly message: string };
+
+const holds: Outcome = { type: "holds" };
+const fails: Outcome = { type: "fails" };
+
+/** A compiled expression over `object` and `oldObject`. */
+export class Expression {
+  readonly usesOldObject: boolean;
+  private readonly code: Code;
+
+  /** @throws ExpressionError unless it compiles to a bool, or to what may turn out as one */
+  constructor(text: string) {
+    const ast = parseCondition(text);
+    this.usesOldObject = names(ast, "oldObject");
+    this.code = compile(ast);
+  }
+
+  /** Takes parsed JSON as it is; `oldObject` is called where the expression comes to name it. Throws nothing. */
+  evaluate(meter: Meter, object: unknown, oldObject: () => unknown): Outcome {
+    try {
+      const value = this.code({ meter, object, oldObject, slots: [] });
+      if (typeof value === "boolean") return value ? holds : fails;
+      return { type: "error", message: `yields ${typeName(value)}, not bool` };
+    } catch (error) {
+      if (error instanceof EvaluationError) return { type: "error", message: error.message };
+      // Whatever else goes wrong, such as a full stack, says nothing of the object.
+      const message = error instanceof LimitExceeded ? error.message : `cannot be evaluated: ${firstLine(error)}`;
+      return { type: "limit", message };
+    }
+  }
+}
+
+function names(node: ASTNode, variable: string): boolean {
+  return (node.op === "id" && node.args === variable) || childrenOf(node).some((child) => names(child, variable));
+}
