@@ -37,6 +37,12 @@ export interface FunctionReport {
     /** The worst of its sources' states. */
     readonly state: string;
     readonly message?: string;
+    /** Conditions that could not be evaluated since the start, with the last reason; absent where there are none. */
+    readonly conditionErrors?: readonly {
+      readonly condition: string;
+      readonly count: number;
+      readonly message: string;
+    }[];
   }[];
 }
 
@@ -205,6 +211,7 @@ function describeFunction(
       kind: trigger.kind,
       state: worst?.state ?? "idle",
       ...(worst?.message === undefined ? {} : { message: worst.message }),
+      ...conditionErrorsOf(counts, trigger.name),
     };
   });
   const lacking = forbidden(name);
@@ -225,6 +232,12 @@ function describeFunction(
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     triggers,
   };
+}
+
+function conditionErrorsOf(counts: FunctionStatus | undefined, trigger: string) {
+  const own = (counts?.conditionErrors ?? []).filter((trouble) => trouble.trigger === trigger);
+  if (own.length === 0) return {};
+  return { conditionErrors: own.map(({ condition, count, message }) => ({ condition, count, message })) };
 }
 
 const pick = ({ deadLetters, lagSeconds, queued, inFlight, spilled, blockedLanes, failures }: FunctionStatus) => ({

@@ -4,6 +4,7 @@ import type { Clock } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
 import type { Commits } from "./commits.ts";
+import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { EventMaker } from "./event-maker.ts";
 import type { FunctionQueue } from "./function-queue.ts";
 import type { Observer } from "./observer.ts";
@@ -31,6 +32,8 @@ export interface FunctionStatus {
   readonly deadLetters: number;
   /** Failed attempts since the start. */
   readonly failures: number;
+  /** Conditions that could not be evaluated since the start. */
+  readonly conditionErrors: readonly ConditionTrouble[];
   readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: ResourceVersion | undefined }[];
 }
 
@@ -41,6 +44,7 @@ export interface FunctionParts {
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;
   readonly maker: EventMaker;
+  readonly conditionErrors: ConditionErrors;
   readonly commits: Commits;
   readonly clock: Clock;
   readonly observer: Observer;
@@ -151,6 +155,7 @@ export class FunctionDispatch {
       blockedLanes: blocked,
       lastEvent: lastEventAt,
       deadLetters: this.deadLetters + letters,
+      conditionErrors: this.parts.conditionErrors.list(),
       subscriptions: subscriptions.map(({ id, lowWaterMark }) => ({ id, lowWaterMark })),
     };
   }

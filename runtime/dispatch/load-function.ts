@@ -7,6 +7,7 @@ import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { Backpressure } from "./backpressure.ts";
 import type { Budget } from "./budget.ts";
 import type { Commits } from "./commits.ts";
+import { ConditionErrors } from "./condition-errors.ts";
 import type { Runner } from "./delivery.ts";
 import { epochOf, uidOf } from "./event.ts";
 import { EventMaker } from "./event-maker.ts";
@@ -39,13 +40,11 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   const views = new Map<string, View>();
   const byId = new Map<number, View>();
   const stored: StoredView[] = [];
+  const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
     const found = await store.openView(manifest.name, trigger.name, resource);
-    const filter = new Filter(trigger, ({ condition, message }) => {
-      observer.conditionError?.(manifest.name, trigger.name);
-      log.warn({ function: manifest.name, trigger: trigger.name, condition, error: message }, "condition failed");
-    });
+    const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error));
     const kept = keptBody(trigger, usesOldObject, filter.needsOldBody);
     const view = new View({ id: found.id, functionName: manifest.name, trigger, resource, filter, kept, commits });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
@@ -90,6 +89,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     cursors: stored.flatMap(({ cursors }) => cursors),
     queue,
     maker,
+    conditionErrors,
     commits,
     clock,
     observer,

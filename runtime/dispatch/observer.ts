@@ -17,8 +17,8 @@ export interface Observer {
   flagged?(functionName: string, trigger: string): void;
   /** An event went to disk. */
   spilled?(functionName: string, trigger: string): void;
-  /** A match condition could not be evaluated and counted as not holding. */
-  conditionError?(functionName: string, trigger: string): void;
+  /** A match condition had no value and counted as not holding (`error`), or used up its cost and counted as holding (`limit`). */
+  conditionError?(functionName: string, trigger: string, condition: string, result: "error" | "limit"): void;
   committed?(durationMs: number, rows: number): void;
   commitFailed?(): void;
 }

@@ -2,6 +2,7 @@ import { type Place, WatchfireError } from "../errors.ts";
 import { ExpressionError } from "./cel/expression-error.ts";
 import { expressionLimit, Meter, triggerLimit } from "./cel/meter.ts";
 import { Expression } from "./expression.ts";
+import { PreviousObject } from "./previous-object.ts";
 
 interface Condition {
   readonly name: string;
@@ -22,20 +23,9 @@ export interface ConditionSource {
 }
 
 /**
-<<<<<<< HEAD
- * What is known of the previous object: `all` of it; it `in-part`, so that a condition which cannot be evaluated on it
- * counts as holding; or `not-compared`, so that all conditions which read it count as holding.
- */
-type Comparison = "all" | "in-part" | "not-compared";
-
-/**
- * A trigger's match conditions. All must hold, as in admission policies: one that is false decides; one that cannot be
- * evaluated, such as for a field that is missing, counts as not holding, and is told.
-=======
  * A trigger's match conditions. All must hold, as in admission policies: one that is false decides. One that has no value,
  * such as for a field that is missing, counts as not holding, and is told. One whose cost runs out counts as holding, and
- * is told: whoever may write an object could otherwise make it too large to be told of.
->>>>>>> 2248afd (Meter match conditions, and give them RE2 and Kubernetes' libraries)
+ * is told: whoever may write an object could otherwise keep it from being told of by making it large.
  */
 export class MatchConditions {
   /** Whether any of them reads `oldObject`. */
@@ -52,43 +42,19 @@ export class MatchConditions {
     return this.conditions.length;
   }
 
-<<<<<<< HEAD
-  /** Takes objects as `celValue` gives them; `oldObject` is null for an Added. */
-=======
-  /**
-   * Takes parsed JSON; `oldObject` gives null for an Added, and is called where a condition comes to name it.
-   * @param which `of-object-alone`: those that read `oldObject` are taken as holding
-   */
->>>>>>> 2248afd (Meter match conditions, and give them RE2 and Kubernetes' libraries)
-  match(
-    object: unknown,
-    oldObject: () => unknown,
-    onError: (error: ConditionError) => void,
-    comparison: Comparison = "all",
-  ): boolean {
-<<<<<<< HEAD
-    const variables = { object, oldObject };
-    let failure: ConditionError | undefined;
-    for (const { name, usesOldObject, evaluate } of this.conditions) {
-      if (usesOldObject && comparison === "not-compared") continue;
-      try {
-        if (evaluate(variables) !== true) return false;
-      } catch (error) {
-        if (usesOldObject && comparison === "in-part") continue;
-        failure ??= { condition: name, message: firstLine(error) };
-      }
-=======
+  /** Takes parsed JSON. `old` is undefined where it is not known: then conditions that read it count as holding. */
+  match(object: unknown, old: PreviousObject | undefined, onError: (error: ConditionError) => void): boolean {
     let left = triggerLimit;
     const failures: ConditionError[] = [];
     for (const { name: condition, expression } of this.conditions) {
-      if (expression.usesOldObject && which === "of-object-alone") continue;
+      const compared = expression.usesOldObject ? old : PreviousObject.none;
+      if (!compared) continue;
       const meter = new Meter(Math.min(expressionLimit, left));
-      const outcome = expression.evaluate(meter, object, oldObject);
+      const outcome = expression.evaluate(meter, object, () => compared.value);
       left = Math.max(0, left - meter.used);
       if (outcome.type === "fails") return false;
-      if (outcome.type === "holds") continue;
+      if (outcome.type === "holds" || (outcome.type === "error" && compared.isPartial)) continue;
       failures.push({ condition, message: outcome.message, doubtful: outcome.type === "limit" });
->>>>>>> 2248afd (Meter match conditions, and give them RE2 and Kubernetes' libraries)
     }
     for (const failure of failures) onError(failure);
     return failures.every(({ doubtful }) => doubtful);

@@ -2,6 +2,7 @@ import type { Place } from "../errors.ts";
 import type { ChangeType, Trigger } from "../manifest/function.ts";
 import { FieldsDigest } from "./changed-fields.ts";
 import { type ConditionError, MatchConditions } from "./conditions.ts";
+import { isMetadataAlone, PreviousObject } from "./previous-object.ts";
 
 /** What is known of the object before the change that is judged. */
 export interface Before {
@@ -88,30 +89,9 @@ export class Filter {
   }
 
   private matches(object: unknown, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
-<<<<<<< HEAD
-    const current = celValue(object);
-    if (type === "Added" || !this.needsOldBody) return this.conditions.match(current, null, this.onError);
+    if (type === "Added") return this.conditions.match(object, PreviousObject.none, this.onError);
     // What it should be compared with is not known: what compares does not keep it from being told.
-    if (before.doubted || !oldBody) return this.conditions.match(current, null, this.onError, "not-compared");
-    const old: unknown = JSON.parse(oldBody.toString());
-    return this.conditions.match(current, celValue(old), this.onError, isMetadataAlone(old) ? "in-part" : "all");
-=======
-    const added = type === "Added";
-    let parsed: unknown;
-    const oldObject = () => {
-      if (!oldBody || added) return null;
-      parsed ??= JSON.parse(oldBody.toString());
-      return parsed;
-    };
-    // What it should be compared with is not known: what compares does not keep it from being told.
-    const which = before.doubted && !added ? "of-object-alone" : "all";
-    return this.conditions.match(object, oldObject, this.onError, which);
->>>>>>> 2248afd (Meter match conditions, and give them RE2 and Kubernetes' libraries)
+    const known = !this.needsOldBody || (!before.doubted && oldBody !== undefined);
+    return this.conditions.match(object, known ? new PreviousObject(oldBody) : undefined, this.onError);
   }
 }
-
-const metadataMembers: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
-
-/** Whether it may be what `lastBody: Metadata` keeps of an object. */
-const isMetadataAlone = (object: unknown): boolean =>
-  object !== null && typeof object === "object" && Object.keys(object).every((name) => metadataMembers.has(name));

@@ -1,5 +1,6 @@
 import { parseDuration } from "@watchfire/sdk";
 import type { ErrorCode } from "../errors.ts";
+import { mostConditions } from "./condition-limits.ts";
 import { labelSelectorFaults } from "./selector.ts";
 
 /** Compiles a CEL expression: undefined, or what is wrong with it. The filter room has the real one. */
@@ -80,7 +81,8 @@ function* conditionFaults(
     const what = "an earlier condition has this name";
     yield { code: "WF_MANIFEST_DUPLICATE_NAME", path: [...path, index, "name"], what };
   }
-  for (const [index, condition] of conditions.entries()) {
+  // The schema says of the rest that they are too many.
+  for (const [index, condition] of conditions.slice(0, mostConditions).entries()) {
     const expression = text(field(condition, "expression"));
     const fault = expression === undefined ? undefined : check?.(expression);
     if (fault !== undefined) {

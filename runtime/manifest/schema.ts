@@ -1,5 +1,6 @@
 import { parseDuration } from "@watchfire/sdk";
 import { z } from "zod";
+import { longestExpression, mostConditions } from "./condition-limits.ts";
 import { fieldPathPattern, parseFieldPath } from "./field-path.ts";
 import * as names from "./names.ts";
 import { permissionSchema } from "./permission-schema.ts";
@@ -84,7 +85,7 @@ const matchCondition = z.strictObject({
   expression: z
     .string()
     .min(1)
-    .max(4096)
+    .max(longestExpression)
     .describe("CEL over `object` and `oldObject`; the event is delivered where every condition is true."),
 });
 
@@ -130,7 +131,11 @@ const watch = z.strictObject({
     .max(listLimit)
     .default([])
     .describe("Modified fires only if one of these fields changed. Empty: any change."),
-  matchConditions: z.array(matchCondition).max(64).default([]).describe("CEL conditions that must all hold."),
+  matchConditions: z
+    .array(matchCondition)
+    .max(mostConditions)
+    .default([])
+    .describe("CEL conditions that must all hold."),
   lastBody: z
     .enum(["Full", "Metadata"])
     .default("Full")

@@ -47,10 +47,11 @@ export class Metrics {
   private readonly stale = this.counter("stale_events_total", "Events received again and recognised.", perTrigger);
   private readonly flagged = this.counter("redelivered_total", "Deliveries flagged as redelivered.", perTrigger);
   private readonly spilled = this.counter("spilled_total", "Events that went to disk to wait.", perTrigger);
+  /** `condition`: its name; `result`: error counts as not holding, limit as holding. */
   private readonly conditionErrors = this.counter(
     "match_condition_errors_total",
-    "Match conditions that could not be evaluated and counted as not holding.",
-    perTrigger,
+    "Match conditions that could not be evaluated, or went over their cost limit.",
+    [...perTrigger, "condition", "result"],
   );
   private readonly commits = this.histogram(
     "checkpoint_commit_duration_seconds",
@@ -150,7 +151,8 @@ export class Metrics {
     stale: (fn, trigger) => this.stale.inc({ function: fn, trigger }),
     flagged: (fn, trigger) => this.flagged.inc({ function: fn, trigger }),
     spilled: (fn, trigger) => this.spilled.inc({ function: fn, trigger }),
-    conditionError: (fn, trigger) => this.conditionErrors.inc({ function: fn, trigger }),
+    conditionError: (fn, trigger, condition, result) =>
+      this.conditionErrors.inc({ function: fn, trigger, condition, result }),
     committed: (durationMs, rows) => {
       this.commits.observe(durationMs / 1000);
       this.commitRows.inc(rows);

@@ -4,10 +4,9 @@ import { isMap, keyOf, mapGet, numberOf, Optional, typeName, type Value } from "
 /** `map.name`; of an optional, an optional. */
 export function field(value: Value, name: string): Value {
   if (value instanceof Optional) return optionalField(value, name);
-  if (!isMap(value) || Array.isArray(value))
-    throw new EvaluationError(`${typeName(value)} has no fields: ${shortened(name)}`);
+  if (!isMap(value) || Array.isArray(value)) throw new EvaluationError(`${typeName(value)} has no fields: ${name}`);
   const found = mapGet(value, name);
-  if (found === undefined) throw new EvaluationError(`no such key: ${shortened(name)}`);
+  if (found === undefined) throw new EvaluationError(`no such key: ${name}`);
   return found;
 }
 
@@ -24,7 +23,7 @@ export function element(value: Value, key: Value): Value {
   if (!isMap(value)) throw new EvaluationError(`${typeName(value)} has no elements`);
   if (keyOf(key) === undefined) throw new EvaluationError(`${typeName(key)} is no key of a map`);
   const found = mapGet(value, key);
-  if (found === undefined) throw new EvaluationError(`no such key: ${shortened(String(keyOf(key)))}`);
+  if (found === undefined) throw new EvaluationError("no such key");
   return found;
 }
 
@@ -50,5 +49,3 @@ function hasElement(value: Value, key: Value): boolean {
   if (isMap(value)) return mapGet(value, key) !== undefined;
   return Array.isArray(value) && value[numberOf(key) ?? -1] !== undefined;
 }
-
-const shortened = (name: string): string => (name.length > 60 ? `${name.slice(0, 60)}…` : name);

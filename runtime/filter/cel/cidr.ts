@@ -48,7 +48,7 @@ const reading = 500;
 function parse(meter: Meter, text: string): Cidr {
   meter.pay(reading);
   const found = Cidr.read(text);
-  if (!found) throw new EvaluationError(`${JSON.stringify(text.slice(0, 50))} is no network in CIDR notation`);
+  if (!found) throw new EvaluationError(`a text of ${text.length} characters is no network in CIDR notation`);
   return found;
 }
 

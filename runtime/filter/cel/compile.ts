@@ -8,7 +8,7 @@ import { compare, equals } from "./equality.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { functionOf, namespaces } from "./functions.ts";
 import { EvaluationError, failing } from "./meter.ts";
-import { takesPattern } from "./regex.ts";
+import { constantPattern } from "./parse.ts";
 import { RegularExpression } from "./regular-expression.ts";
 import { isMap, keyOf, mapGet, Optional, TypeValue, typeName, type Value } from "./value.ts";
 
@@ -218,8 +218,8 @@ function call(
   const called = functionOf(name, receiver !== undefined, all.length);
   if (!called)
     throw new ExpressionError("WF_FILTER_CONDITION_TYPE", `calls ${name}, which conditions do not have,`, node.start);
-  const patternAt = takesPattern.has(name) ? 1 : -1;
-  const values = all.map((part, index) => (index === patternAt ? pattern(part, scope) : compile(part, scope)));
+  const pattern = constantPattern(node);
+  const values = all.map((part) => (part === pattern ? compilePattern(pattern) : compile(part, scope)));
   const [a, b] = values;
   if (a && !b) return (run) => called(run.meter, [a(run)]);
   if (a && b && values.length === 2) return (run) => called(run.meter, [a(run), b(run)]);
@@ -231,8 +231,7 @@ function call(
 }
 
 /** A constant one is compiled once. */
-function pattern(node: ASTNode, scope: Scope | undefined): Code {
-  if (node.op !== "value" || typeof node.args !== "string") return compile(node, scope);
+function compilePattern(node: NonNullable<ReturnType<typeof constantPattern>>): Code {
   try {
     const compiled = new RegularExpression(node.args);
     return () => compiled;

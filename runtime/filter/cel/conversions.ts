@@ -37,7 +37,7 @@ function utf8(bytes: Uint8Array): string {
 function wholeNumber(meter: Meter, text: string, type: string): bigint {
   meter.pay(converting);
   if (!/^[+-]?\d{1,20}$/.test(text))
-    throw new EvaluationError(`${type}() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+    throw new EvaluationError(`${type}() cannot convert a text of ${text.length} characters`);
   return BigInt(text.replace("+", ""));
 }
 
@@ -53,7 +53,7 @@ function toDouble(meter: Meter, text: string): Value {
   if (special) return special[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   if (/^nan$/i.test(text)) return Number.NaN;
   if (!/^[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:e[+-]?\d{1,4})?$/i.test(text)) {
-    throw new EvaluationError(`double() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+    throw new EvaluationError(`double() cannot convert a text of ${text.length} characters`);
   }
   return double(Number(text));
 }
@@ -73,7 +73,7 @@ const booleans: Readonly<Record<string, boolean>> = {
 
 function toBool(text: string): boolean {
   const value = Object.hasOwn(booleans, text) ? booleans[text] : undefined;
-  if (value === undefined) throw new EvaluationError(`bool() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+  if (value === undefined) throw new EvaluationError(`bool() cannot convert a text of ${text.length} characters`);
   return value;
 }
 

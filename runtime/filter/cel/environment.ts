@@ -2,8 +2,11 @@ import { Environment } from "@marcbachmann/cel-js";
 import { libraries } from "./functions.ts";
 import { pairMacros } from "./pair-macros.ts";
 
-/** Brackets, calls and field accesses in one another. Kubernetes' parser stops at 250 levels too. */
-export const deepestExpression = 250;
+/**
+ * Operators, brackets, calls and field accesses in one another. Kubernetes' parser stops at 250; the type checker here
+ * takes time in the square of it.
+ */
+export const deepestExpression = 100;
 
 /** Signatures that the type checker has in another form. */
 const said: ReadonlySet<string> = new Set(["type(dyn): type", "dyn(dyn): dyn"]);
@@ -19,7 +22,11 @@ const spelled = (signature: string): string =>
 export const environment: Environment = makeEnvironment();
 
 function makeEnvironment(): Environment {
-  const made = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false, limits: { maxDepth: deepestExpression } });
+  const made = new Environment({
+    enableOptionalTypes: true,
+    homogeneousAggregateLiterals: false,
+    limits: { maxDepth: deepestExpression },
+  });
   const { functions, variables } = made.getDefinitions();
   const known = new Set(functions.map(({ signature }) => signature));
   const named = new Set(variables.map(({ name }) => name));

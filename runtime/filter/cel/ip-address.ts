@@ -16,7 +16,7 @@ export class IpAddress {
 
   static parse(text: string): IpAddress {
     const found = read(text);
-    if (!found) throw new EvaluationError(`${JSON.stringify(text.slice(0, longest))} is no IP address`);
+    if (!found) throw new EvaluationError(`a text of ${text.length} characters is no IP address`);
     return new IpAddress(found);
   }
 

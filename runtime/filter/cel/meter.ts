@@ -23,7 +23,7 @@ export class LimitExceeded extends Error {
 
 /**
  * An expression has no value: a field is missing, a type does not fit, a number overflows. It is no Error: one may come
- * with every element of a list, and a stack takes 15 us.
+ * with every element of a list, and a stack takes 15 us. The message holds nothing of the object, which may be a Secret.
  */
 export class EvaluationError {
   readonly message: string;

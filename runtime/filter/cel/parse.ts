@@ -1,9 +1,9 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
+import { longestExpression } from "../../manifest/condition-limits.ts";
 import { deepestExpression, environment } from "./environment.ts";
 import { ExpressionError } from "./expression-error.ts";
-
-/** Longest expression, in UTF-16 units. */
-export const longestExpression = 4096;
+import { takesPattern } from "./regex.ts";
+import { largestProgram, sizeOf } from "./regular-expression.ts";
 
 /** The parser recurses once per sign. */
 const manySigns = /(?:[!-]\s*){50}/;
@@ -43,6 +43,7 @@ const syntax = (message: string, at?: number): ExpressionError =>
 /** What the type checker would recurse into, or double the name of a type at each step of. */
 function bound(root: ASTNode): void {
   const waiting: [ASTNode, number][] = [[root, 0]];
+  let instructions = 0;
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const [node, depth] = next;
     if (depth > deepestExpression) {
@@ -52,8 +53,22 @@ function bound(root: ASTNode): void {
       const computed = node.args.find(([key]) => key.op !== "value");
       if (computed) throw syntax("a map's keys must be literals", computed[0].start);
     }
+    const pattern = constantPattern(node);
+    instructions += pattern ? sizeOf(pattern.args) : 0;
+    if (pattern && instructions > largestProgram) {
+      throw syntax(`its patterns unfold to more than ${largestProgram} instructions of RE2`, pattern.start);
+    }
     for (const child of childrenOf(node)) waiting.push([child, depth + 1]);
   }
+}
+
+type Text = Extract<ASTNode, { readonly op: "value" }> & { readonly args: string };
+
+/** The pattern of a call that takes one, where it is a literal. */
+export function constantPattern(node: ASTNode): Text | undefined {
+  if (node.op !== "call" && node.op !== "rcall") return undefined;
+  const pattern = takesPattern.has(node.args[0]) ? childrenOf(node)[1] : undefined;
+  return pattern?.op === "value" && typeof pattern.args === "string" ? (pattern as Text) : undefined;
 }
 
 /** A node's operands, in the order of the text. */

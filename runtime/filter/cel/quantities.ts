@@ -10,7 +10,7 @@ const reading = 200;
 
 function parse(meter: Meter, text: string): Quantity {
   if (!isQuantity(meter, text))
-    throw new EvaluationError(`quantity() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+    throw new EvaluationError(`quantity() cannot convert a text of ${text.length} characters`);
   return Quantity.parse(text);
 }
 

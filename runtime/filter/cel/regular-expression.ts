@@ -1,9 +1,10 @@
 import { RE2JS } from "re2js";
 import { EvaluationError, type Meter } from "./meter.ts";
 
-/** Longest pattern, in characters, and largest program, in RE2's instructions, that is compiled. */
+/** Longest pattern, in characters, that is compiled. */
 const longestPattern = 1000;
-const largestProgram = 2000;
+/** Largest program, in RE2's instructions; also of all constant patterns of an expression together. */
+export const largestProgram = 2000;
 /** Bytes that one pattern's automaton may keep. RE2JS has 8 MiB, and is slower with it where states do not come again. */
 const automatonBytes = 128 * 1024;
 /** Cost of one character by one instruction: the slowest patterns measured took 60 ns, the usual ones below 1 ns. */
@@ -16,7 +17,11 @@ export class RegularExpression {
   private readonly program: RE2JS;
   private readonly size: number;
 
-  /** @throws EvaluationError for what RE2 refuses, and for a pattern or program beyond the limits */
+  /**
+   * With a meter, the pattern is one that an evaluation computed: no message tells of it.
+   *
+   * @throws EvaluationError for what RE2 refuses, and for a pattern or program beyond the limits
+   */
   constructor(pattern: string, meter?: Meter) {
     if (pattern.length > longestPattern) {
       throw new EvaluationError(`a pattern has at most ${longestPattern} characters, not ${pattern.length}`);
@@ -29,7 +34,8 @@ export class RegularExpression {
     try {
       this.program = RE2JS.compile(pattern);
     } catch (error) {
-      throw new EvaluationError(`RE2 refuses the pattern: ${error instanceof Error ? error.message : String(error)}`);
+      const why = !meter && error instanceof Error ? `: ${error.message}` : "";
+      throw new EvaluationError(`RE2 refuses the pattern${why}`);
     }
     this.size = this.program.programSize();
     const { dfa } = this.program.re2();

@@ -45,7 +45,7 @@ function read(meter: Meter, text: string, normalize: boolean): Version | undefin
 
 function parse(meter: Meter, text: string, normalize = false): Version {
   const version = read(meter, text, normalize);
-  if (!version) throw new EvaluationError(`${JSON.stringify(text.slice(0, 40))} is no semantic version`);
+  if (!version) throw new EvaluationError(`a text of ${text.length} characters is no semantic version`);
   return version;
 }
 

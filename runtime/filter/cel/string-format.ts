@@ -10,6 +10,7 @@ export function formatText(meter: Meter, template: string, values: readonly Valu
     /%(?:\.(\d+))?([\s\S])|%$/g,
     (clause: string, precision: string | undefined, verb: string | undefined) => {
       if (clause === "%%") return "%";
+      meter.pay(100);
       if (next >= values.length) throw new EvaluationError(`format() has no value number ${next + 1}`);
       const text = formatted(
         meter,

@@ -32,7 +32,7 @@ export class Duration {
   static parse(text: string): Duration {
     const [, sign, spans = ""] =
       /^([+-]?)((?:(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:ns|us|µs|ms|s|m|h))+|0)$/.exec(text.slice(0, 1000)) ?? [];
-    if (sign === undefined) throw new EvaluationError(`duration() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+    if (sign === undefined) throw new EvaluationError(`duration() cannot convert a text of ${text.length} characters`);
     let total = 0n;
     for (const [, whole = "", fraction = "", unit = "s"] of spans.matchAll(/(\d*)(?:\.(\d*))?(ns|us|µs|ms|s|m|h)/g)) {
       total += (BigInt(whole + fraction || 0) * (nanosecondsOf[unit] ?? 1n)) / 10n ** BigInt(fraction.length);
@@ -72,7 +72,7 @@ export class Timestamp {
     const [, seconds, fraction = "", zone] =
       /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(text.slice(0, 40)) ?? [];
     const ms = seconds === undefined ? Number.NaN : Date.parse(`${seconds}${zone}`);
-    if (Number.isNaN(ms)) throw new EvaluationError(`timestamp() cannot convert ${JSON.stringify(text.slice(0, 40))}`);
+    if (Number.isNaN(ms)) throw new EvaluationError(`timestamp() cannot convert a text of ${text.length} characters`);
     return new Timestamp(BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, "0")));
   }
 

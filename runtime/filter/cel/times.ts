@@ -38,7 +38,7 @@ function inZone(meter: Meter, { milliseconds }: Timestamp, zone: string): Date {
   try {
     format ??= new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
   } catch {
-    throw new EvaluationError(`unknown time zone ${JSON.stringify(zone.slice(0, 40))}`);
+    throw new EvaluationError("unknown time zone");
   }
   if (formats.size < mostFormats) formats.set(zone, format);
   const offset = format.formatToParts(milliseconds).find(({ type }) => type === "timeZoneName")?.value ?? "";
