@@ -10,7 +10,7 @@ import { functionOf, namespaces } from "./functions.ts";
 import { EvaluationError, failing } from "./meter.ts";
 import { constantPattern } from "./parse.ts";
 import { RegularExpression } from "./regular-expression.ts";
-import { isMap, keyOf, mapGet, Optional, TypeValue, typeName, type Value } from "./value.ts";
+import { int, isDouble, isMap, keyOf, mapGet, Optional, TypeValue, typeName, type Value } from "./value.ts";
 
 /** Names that stand for a type or a namespace. */
 const constants: ReadonlyMap<string, Value> = new Map<string, Value>([
@@ -36,10 +36,8 @@ const constants: ReadonlyMap<string, Value> = new Map<string, Value>([
  */
 export function compile(node: ASTNode, scope?: Scope): Code {
   switch (node.op) {
-    case "value": {
-      const value = literal(node.args);
-      return () => value;
-    }
+    case "value":
+      return constant(node.args, node);
     case "id":
       return variable(node.args, scope);
     case ".": {
@@ -81,12 +79,30 @@ export function compile(node: ASTNode, scope?: Scope): Code {
       return (run) => !truth(of(run));
     }
     case "-_": {
+      // The least int has no positive counterpart.
+      const least = node.args.op === "value" && typeof node.args.args === "bigint" ? int(-node.args.args) : undefined;
+      if (least !== undefined) return () => least;
       const of = compile(node.args, scope);
       return (run) => negate(of(run));
     }
     default:
       return binary(node.op, node.args, scope);
   }
+}
+
+function constant(text: unknown, node: ASTNode): Code {
+  try {
+    const value = literal(text);
+    return () => value;
+  } catch (error) {
+    throw refused(error, node);
+  }
+}
+
+/** A fault of the expression where a constant has no value. */
+function refused(error: unknown, node: ASTNode): unknown {
+  if (!(error instanceof EvaluationError)) return error;
+  return new ExpressionError("WF_FILTER_CONDITION_TYPE", error.message, node.start);
 }
 
 const both = ([left, right]: readonly [ASTNode, ASTNode], scope: Scope | undefined): [Code, Code] => [
@@ -104,6 +120,18 @@ function variable(name: string, scope: Scope | undefined): Code {
 }
 
 function mapLiteral(entries: readonly (readonly [ASTNode, ASTNode])[], scope: Scope | undefined): Code {
+  const keys = new Set<unknown>();
+  for (const [key] of entries) {
+    const value = key.op === "value" ? literal(key.args) : undefined;
+    if (isDouble(value) || value === null || value instanceof Uint8Array || keys.has(keyOf(value))) {
+      throw new ExpressionError(
+        "WF_FILTER_CONDITION_TYPE",
+        "a map's keys are bool, int, uint or string, and unlike",
+        key.start,
+      );
+    }
+    keys.add(keyOf(value));
+  }
   const codes = entries.map(([key, value]) => [compile(key, scope), compile(value, scope)] as const);
   return (run) => new Map(codes.map(([key, value]) => [keyOf(key(run)), value(run)]));
 }
@@ -236,7 +264,6 @@ function compilePattern(node: NonNullable<ReturnType<typeof constantPattern>>): 
     const compiled = new RegularExpression(node.args);
     return () => compiled;
   } catch (error) {
-    if (!(error instanceof EvaluationError)) throw error;
-    throw new ExpressionError("WF_FILTER_CONDITION_TYPE", error.message, node.start);
+    throw refused(error, node);
   }
 }

@@ -11,6 +11,16 @@ export const deepestExpression = 100;
 /** Signatures that the type checker has in another form. */
 const said: ReadonlySet<string> = new Set(["type(dyn): type", "dyn(dyn): dyn"]);
 
+/** Operators of types that the type checker's library compares not at all. */
+const operators: readonly string[] = [
+  ...libraries
+    .flatMap(({ types = [] }) => types)
+    .filter(([name]) => !name.startsWith("google.protobuf."))
+    .map(([name]) => `${name} == ${name}`),
+  ...["<", "<=", ">", ">="].map((operator) => `bytes ${operator} bytes`),
+  "optional<A> == optional<A>",
+];
+
 /** A signature as the type checker writes it. */
 const spelled = (signature: string): string =>
   signature
@@ -43,6 +53,7 @@ function makeEnvironment(): Environment {
   for (const [signature] of libraries.flatMap(({ functions: own }) => own)) {
     if (!said.has(signature) && !known.has(spelled(signature))) made.registerFunction(signature, neverCalled);
   }
+  for (const operator of operators) made.registerOperator(`${operator}: bool`, neverCalled);
   for (const [signature, expand] of pairMacros) made.registerFunction(signature, expand);
   return made.registerVariable("object", "dyn").registerVariable("oldObject", "dyn");
 }

@@ -65,7 +65,7 @@ export class RegularExpression {
   }
 }
 
-/** At least the instructions of a pattern's program, which RE2 tells only after it has made them. */
+/** About the instructions of a pattern's program, at least half of them: RE2 tells only after it has made them. */
 export function sizeOf(pattern: string): number {
   const outer: number[] = [];
   let sum = 0;

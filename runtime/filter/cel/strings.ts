@@ -154,7 +154,7 @@ export const strings: Library = {
     ],
     ["string.substring(int): string", slice],
     ["string.substring(int, int): string", slice],
-    ["string.trim(): string", (meter, text: string) => mapped(meter, text, (whole) => whole.trim())],
+    ["string.trim(): string", trim],
     ["string.lowerAscii(): string", (meter, text: string) => mapped(meter, text, lowerAscii)],
     ["string.upperAscii(): string", (meter, text: string) => mapped(meter, text, upperAscii)],
     ["string.split(string): list<string>", (meter, text: string, by: string) => split(meter, text, by, -1)],
@@ -176,6 +176,19 @@ export const strings: Library = {
     ["strings.quote(string): string", (meter, _: unknown, text: string) => mapped(meter, text, quoted)],
   ],
 };
+
+/** White space as Go has it: JavaScript's, with U+0085 and without U+FEFF. */
+const isSpace = (meter: Meter, text: string, at: number): boolean => {
+  meter.pay(5);
+  return /[^\S\ufeff]|\u0085/.test(text.charAt(at));
+};
+
+function trim(meter: Meter, text: string): string {
+  let [from, to] = [0, text.length];
+  while (from < to && isSpace(meter, text, from)) from++;
+  while (to > from && isSpace(meter, text, to - 1)) to--;
+  return text.slice(from, to);
+}
 
 const lowerAscii = (text: string): string => text.replace(/[A-Z]+/g, (part) => part.toLowerCase());
 const upperAscii = (text: string): string => text.replace(/[a-z]+/g, (part) => part.toUpperCase());
