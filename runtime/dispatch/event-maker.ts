@@ -77,8 +77,7 @@ export class EventMaker {
       epoch,
       replayed: false,
       mark: source.mark,
-      stored: false,
-      resident: false,
+      place: "memory",
       attempts,
       interruptions: 0,
       redelivered:
@@ -118,8 +117,7 @@ export class EventMaker {
       epoch: epochOf(stored.id),
       replayed,
       mark: undefined,
-      stored: true,
-      resident: false,
+      place: "both",
       attempts,
       interruptions: 0,
       redelivered:

@@ -18,6 +18,9 @@ export interface MarkOwner {
   isBacklog(entry: MarkEntry): boolean;
 }
 
+/** Where an event is: in memory alone, where it holds the mark; on disk as well; or on disk, with its place in the lane in memory. */
+export type Place = "memory" | "both" | "disk";
+
 /** An event on its way through a lane. */
 export interface LaneEvent extends ViewEvent {
   readonly view: View;
@@ -38,10 +41,7 @@ export interface LaneEvent extends ViewEvent {
   readonly replayed: boolean;
   /** What holds the low-water mark; undefined once the mark may pass. */
   mark: { readonly owner: MarkOwner; readonly entry: MarkEntry } | undefined;
-  /** The spill has a copy. */
-  stored: boolean;
-  /** Its body counts towards the function's memory. */
-  resident: boolean;
+  place: Place;
   /** Attempts that began. */
   attempts: number;
   interruptions: number;

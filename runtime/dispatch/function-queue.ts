@@ -1,29 +1,24 @@
 import type { SpilledEvent } from "../checkpoint/batch.ts";
-import type { Clock, Random, Timer } from "../clock.ts";
+import type { Clock, Timer } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { crashLoopError, deliveryOf } from "./attempt.ts";
+import type { Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
 import type { Commits } from "./commits.ts";
-import type { HandlerError, Outcome, Runner } from "./delivery.ts";
-import { type LaneEvent, spilledEvent, storedEvent } from "./event.ts";
+import { type LaneEvent, spilledEvent } from "./event.ts";
 import { Lane } from "./lane.ts";
 import type { EventOutcome, Log, Observer } from "./observer.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
-import { interruptedDelay, isCrashLoop, retryDelay } from "./retry.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
 import type { View } from "./view.ts";
 
 export interface QueueParts {
-  readonly manifest: FunctionManifest;
-  readonly usesOldObject: boolean;
+  readonly attempts: Attempts;
   readonly spill: Spill;
   readonly backpressure: Backpressure;
   /** Makes an event of one that was spilled. */
   readonly restore: (event: SpilledEvent) => LaneEvent;
   readonly commits: Commits;
-  readonly runner: Runner;
   readonly clock: Clock;
-  readonly random: Random;
   readonly observer: Observer;
   readonly log: Log;
 }
@@ -34,15 +29,10 @@ const pinCheckMs = 5_000;
 /** When a read from the store that failed is tried again, in milliseconds. */
 const storeRetryMs = 1_000;
 
-/** An attempt that ended by itself. */
-type Finished = Exclude<Outcome, { readonly type: "interrupted" }>;
-
 const laneKeyOf = ({ view, key }: LaneEvent): string => `${view.resource}/${key}`;
 
-/** One function's lanes: runs them in parallel to its limit, retries, gives up, and keeps the queue within its bounds. */
+/** One function's lanes: runs them in parallel to its limit, and keeps the queue within its bounds. */
 export class FunctionQueue {
-  private manifest: FunctionManifest;
-  private usesOldObject: boolean;
   private readonly parts: QueueParts;
   private readonly lanes = new Map<string, Lane>();
   private readonly ready = new ReadyLanes();
@@ -52,15 +42,9 @@ export class FunctionQueue {
   private stopped = false;
   private idle: (() => void)[] = [];
   private pinTimer: Timer | undefined;
-  private lastEventAt: number | undefined;
-  private failures = 0;
-  /** Dead letters made since the start. */
-  private letters = 0;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
-    this.manifest = parts.manifest;
-    this.usesOldObject = parts.usesOldObject;
   }
 
   /** For the status: milliseconds are wall time. */
@@ -74,10 +58,10 @@ export class FunctionQueue {
       const receivedAt = lane.head?.receivedWall;
       if (receivedAt !== undefined && (oldestAt === undefined || receivedAt < oldestAt)) oldestAt = receivedAt;
     }
-    const { inFlight, lastEventAt, failures, letters } = this;
-    const spilled = this.parts.spill.waiting;
-    const full = this.parts.backpressure.isFull;
-    return { queued: queued - inFlight, inFlight, spilled, blocked, full, oldestAt, lastEventAt, failures, letters };
+    const { inFlight } = this;
+    const { spill, attempts, backpressure } = this.parts;
+    const counts = { queued: queued - inFlight, inFlight, spilled: spill.waiting, blocked, oldestAt };
+    return { ...counts, full: backpressure.isFull, ...attempts.counts() };
   }
 
   /** A promise while sources should wait. */
@@ -101,7 +85,10 @@ export class FunctionQueue {
    */
   holdsDoubted(firstSequence: number): boolean {
     if (this.parts.spill.hasBefore(firstSequence)) return true;
-    for (const lane of this.lanes.values()) for (const { doubted } of lane) if (doubted) return true;
+    for (const lane of this.lanes.values()) {
+      if (lane.firstShelved !== undefined && lane.firstShelved < firstSequence) return true;
+      for (const { doubted } of lane) if (doubted) return true;
+    }
     return false;
   }
 
@@ -120,8 +107,12 @@ export class FunctionQueue {
       const { type, meta, deletedBy, epoch } = event;
       view.expect({ type, key, uid: meta.uid, resourceVersion: meta.resourceVersion, deletedBy, epoch });
     }
-    if (this.parts.spill.isFull) this.overflow(event);
-    else this.enqueue(event);
+    const { spill } = this.parts;
+    if (spill.isFull && !spill.overflows) this.makeRoom();
+    const lane = this.laneOf(event);
+    if (spill.isFull) this.overflow(lane, event);
+    else if (lane.firstShelved !== undefined) this.shelve(lane, event);
+    else this.enter(lane, event);
   }
 
   /** Puts on disk what holds the mark up and must not any longer. Its body stays in memory: its turn may come at once. */
@@ -134,7 +125,7 @@ export class FunctionQueue {
   /** What waits in memory of a view's objects in one namespace, or ("") in all, holds this mark from now on. */
   adopt(view: View, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void {
     for (const event of [...this.lanes.values()].flatMap((lane) => [...lane])) {
-      if (event.view !== view || event.stored || event.replayed) continue;
+      if (event.view !== view || event.place !== "memory" || event.replayed) continue;
       if (namespace !== "" && event.meta.namespace !== namespace) continue;
       mark.entry.outstanding++;
       event.mark?.owner.settle(event.mark.entry);
@@ -185,8 +176,7 @@ export class FunctionQueue {
   /** Goes on with new code: what waits for a retry is tried at once. */
   resumeWith(manifest: FunctionManifest, usesOldObject: boolean): void {
     if (this.stopped) return;
-    this.manifest = manifest;
-    this.usesOldObject = usesOldObject;
+    this.parts.attempts.code = { manifest, usesOldObject };
     this.wakeAll();
     this.resume();
   }
@@ -201,27 +191,78 @@ export class FunctionQueue {
     return this.pause();
   }
 
-  private overflow(event: LaneEvent): void {
+  private get manifest(): FunctionManifest {
+    return this.parts.attempts.code.manifest;
+  }
+
+  private laneOf(event: LaneEvent): Lane {
+    const key = laneKeyOf(event);
+    const found = this.lanes.get(key);
+    if (found) return found;
+    const lane = new Lane(key);
+    this.lanes.set(key, lane);
+    return lane;
+  }
+
+  /** The event goes to disk, behind all that are in lanes. */
+  private overflow(lane: Lane, event: LaneEvent): void {
     // What waits before it in its lane must be on disk too: after a crash it could not be put back in front.
-    for (const before of this.lanes.get(laneKeyOf(event)) ?? []) this.parts.spill.write(before);
+    for (const before of lane) this.parts.spill.write(before);
     this.parts.spill.put(spilledEvent(event));
+    this.spilled(event);
+    if (lane.length === 0 && lane.firstShelved === undefined) this.lanes.delete(lane.key);
+  }
+
+  /** The event goes to disk, behind others of its lane that are there. */
+  private shelve(lane: Lane, event: LaneEvent): void {
+    lane.shelve(event.sequence);
+    this.parts.spill.putShelved(spilledEvent(event));
+    this.spilled(event);
+  }
+
+  private spilled(event: LaneEvent): void {
     this.parts.observer.spilled?.(event.view.functionName, event.view.trigger.name);
     event.mark?.owner.settle(event.mark.entry);
   }
 
-  private enqueue(event: LaneEvent): void {
-    const laneKey = laneKeyOf(event);
-    let lane = this.lanes.get(laneKey);
-    if (!lane) {
-      lane = new Lane(laneKey);
-      this.lanes.set(laneKey, lane);
-    }
+  private enter(lane: Lane, event: LaneEvent): void {
     if (this.manifest.delivery.mode === "Latest") this.coalesce(lane, event);
     lane.push(event);
     this.parts.spill.entered(event);
     if (lane.length === 1 && lane.isIdle) this.ready.add(lane);
     this.watchPins();
     this.pump();
+  }
+
+  /** Memory is full: lanes that wait for a retry keep no more than their head in it, and no other more than its share. */
+  private makeRoom(): void {
+    const { laneLimit } = this.parts.spill;
+    for (const lane of this.lanes.values()) {
+      if (lane.backoff) this.rest(lane);
+      else this.trim(lane, lane.within(laneLimit));
+    }
+  }
+
+  /** The lane will not get on for long: it keeps no more than its head in memory, and of that no body. */
+  private rest(lane: Lane): void {
+    const { spill } = this.parts;
+    this.trim(lane, 1);
+    const { head } = lane;
+    if (!head) return;
+    spill.pin(head);
+    if (lane.backoff) spill.release(head);
+  }
+
+  /** Keeps the lane's first events in memory, the others on disk alone. */
+  private trim(lane: Lane, kept: number): void {
+    const { spill } = this.parts;
+    if (lane.length <= kept || !spill.holdsQueues) return;
+    for (const event of lane) {
+      spill.pin(event);
+      // There is no room for it.
+      if (event.place === "memory") return;
+    }
+    for (const event of lane.shelveFrom(kept)) spill.shelve(event);
   }
 
   /** A Modified that waits, and was never begun, gives way to a newer one of the same object. */
@@ -247,9 +288,12 @@ export class FunctionQueue {
       if (!event) continue;
       this.inFlight++;
       lane.running = true;
-      const failed = (error: unknown) => this.storeFailed(lane, event, error);
-      void this.attempt(lane, event)
-        .catch(failed)
+      void this.parts.attempts
+        .run(event, () => this.paused)
+        .then(
+          (conclusion) => this.conclude(lane, event, conclusion),
+          (error: unknown) => this.storeFailed(lane, event, error),
+        )
         .then(() => {
           this.inFlight--;
           lane.running = false;
@@ -262,101 +306,19 @@ export class FunctionQueue {
 
   private proceed(lane: Lane): void {
     if (lane.length > 0) this.ready.add(lane);
-    else this.lanes.delete(lane.key);
+    else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
+    void this.takeBack(lane);
     void this.refill();
   }
 
-  private async attempt(lane: Lane, event: LaneEvent): Promise<void> {
-    const { commits, runner, observer, clock, spill } = this.parts;
-    const { view } = event;
-    const kept = event.body ?? (await (event.lastKnown ? view.body(event.key) : spill.body(event)));
-    event.verdict ??= await view.judge(event, kept);
-    const body = kept ?? view.nameAlone(event);
-    event.body = body;
-    if (!event.verdict.deliver && !event.replayed) {
-      this.finish(lane, event, "filtered");
-      return;
+  private conclude(lane: Lane, event: LaneEvent, conclusion: Conclusion): void {
+    if (conclusion.type === "terminal") {
+      if (conclusion.letter) this.parts.commits.putDeadLetter(conclusion.letter);
+      this.finish(lane, event, conclusion.outcome);
+    } else if (conclusion.type === "again") {
+      lane.blocked = conclusion.blocked;
+      this.retryAfter(lane, event, conclusion.afterMs);
     }
-    const { retry, onFailure, timeoutMs } = this.manifest.delivery;
-    if (onFailure !== "Block" && isCrashLoop(event.attempts, retry)) {
-      this.giveUp(lane, event, crashLoopError(event.attempts));
-      return;
-    }
-    const wantsOld = this.usesOldObject && event.type !== "Added";
-    const oldBody = event.oldBody ?? (wantsOld ? await view.body(event.key) : undefined);
-    const row = await commits.begin({
-      view: view.id,
-      key: event.key,
-      id: event.id,
-      resourceVersion: event.deletedBy,
-      type: event.type,
-      attempt: event.attempts + 1,
-    });
-    if (this.paused) {
-      commits.ended();
-      commits.settle(row);
-      return;
-    }
-    if (event.journalRow !== undefined) commits.settle(event.journalRow);
-    event.journalRow = row;
-    event.doubted = false;
-    event.attempts++;
-    observer.attempt?.(view.functionName, view.trigger.name, clock.monotonic() - event.receivedAt);
-    const delivery = deliveryOf(event, body, oldBody, timeoutMs);
-    if (delivery.redelivered) observer.flagged?.(view.functionName, view.trigger.name);
-    const outcome = await runner.run(delivery);
-    commits.ended();
-    this.lastEventAt = clock.now();
-    this.conclude(lane, event, outcome, oldBody);
-  }
-
-  private conclude(lane: Lane, event: LaneEvent, outcome: Outcome, oldBody: Buffer | undefined): void {
-    if (outcome.type === "interrupted") {
-      event.attempts--;
-      event.interruptions++;
-      event.redelivered = true;
-      this.retryAfter(lane, event, interruptedDelay(event.interruptions));
-    } else this.concludeRun(lane, event, outcome, oldBody);
-  }
-
-  private concludeRun(lane: Lane, event: LaneEvent, outcome: Finished, oldBody: Buffer | undefined): void {
-    const { random, observer } = this.parts;
-    const { view } = event;
-    event.interruptions = 0;
-    observer.handled?.(view.functionName, view.trigger.name, outcome.durationMs);
-    if (outcome.type === "ok") {
-      this.finish(lane, event, "ok");
-      return;
-    }
-    this.failures++;
-    const { retry, onFailure } = this.manifest.delivery;
-    const spent = outcome.type === "permanent" || event.attempts >= retry.maxAttempts;
-    if (spent && onFailure !== "Block") {
-      this.giveUp(lane, event, outcome.error, oldBody);
-      return;
-    }
-    lane.blocked = spent;
-    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
-    observer.event?.(view.functionName, view.trigger.name, event.type, "retry");
-    this.retryAfter(lane, event, spent ? retry.maxDelayMs : retryDelay(retry, event.attempts, asked, random));
-  }
-
-  private giveUp(lane: Lane, event: LaneEvent, error: HandlerError, oldBody?: Buffer): void {
-    const { commits, clock, log } = this.parts;
-    const { view, attempts } = event;
-    if (this.manifest.delivery.onFailure === "Drop") {
-      this.finish(lane, event, "dropped");
-      return;
-    }
-    const { apiVersion, kind } = view.trigger;
-    const stored = storedEvent(event, oldBody);
-    this.letters++;
-    commits.putDeadLetter({ ...stored, apiVersion, kind, attempts, error: { ...error }, failedAt: clock.now() });
-    log.warn(
-      { function: view.functionName, trigger: view.trigger.name, object: event.key, attempt: attempts },
-      "event given up",
-    );
-    this.finish(lane, event, "dead_letter");
   }
 
   /** The disk did not give what the attempt needs: it begins again later, and none is counted. */
@@ -367,12 +329,16 @@ export class FunctionQueue {
   }
 
   private retryAfter(lane: Lane, event: LaneEvent, delayMs: number): void {
-    this.parts.spill.release(event);
+    const { spill, clock } = this.parts;
+    spill.release(event);
     if (this.stopped) return;
-    lane.backoff = this.parts.clock.after(delayMs, () => {
+    lane.backoff = clock.after(delayMs, () => {
       this.wake(lane);
       this.pump();
     });
+    if (!spill.isFull) return;
+    this.rest(lane);
+    void this.refill();
   }
 
   private wakeAll(): void {
@@ -408,13 +374,51 @@ export class FunctionQueue {
   }
 
   private async refill(): Promise<void> {
-    if (this.stopped || this.parts.spill.waiting === 0) return;
-    const { spill, restore, log, clock } = this.parts;
+    const { spill, restore } = this.parts;
+    if (this.stopped || !spill.overflows) return;
+    const { events } = spill.laneLimit;
+    const give = (stored: SpilledEvent) => {
+      const event = restore(stored);
+      const lane = this.laneOf(event);
+      const fits = lane.firstShelved === undefined && lane.length < events && !lane.backoff;
+      if (fits || !spill.holdsQueues) {
+        this.enter(lane, event);
+        return "taken";
+      }
+      lane.shelve(event.sequence);
+      return "shelved";
+    };
+    await this.reading(
+      () => spill.load(give),
+      () => this.refill(),
+    );
+  }
+
+  /** Reads what comes next of a lane's events that are on disk alone, once few are left in memory. */
+  private async takeBack(lane: Lane): Promise<void> {
+    const { spill, restore } = this.parts;
+    const { events } = spill.laneLimit;
+    if (this.stopped || lane.reading || lane.firstShelved === undefined || lane.length > events / 2) return;
+    lane.reading = true;
+    await this.reading(
+      async () => {
+        // Its head needs no room: without it the lane would stand still.
+        const back = await spill.takeBack(lane.nextShelved(spill.isFull ? 1 : Math.ceil(events / 2)));
+        lane.takeBack(back.length);
+        for (const event of back) this.enter(lane, restore(event));
+      },
+      () => this.takeBack(lane),
+    );
+    lane.reading = false;
+  }
+
+  private async reading(read: () => Promise<void>, again: () => Promise<void>): Promise<void> {
     try {
-      await spill.load((event) => this.enqueue(restore(event)));
+      await read();
     } catch (error) {
+      const { log, clock } = this.parts;
       log.error({ function: this.manifest.name, error: String(error) }, "spilled events could not be read");
-      clock.after(storeRetryMs, () => void this.refill(), { unref: true });
+      clock.after(storeRetryMs, () => void again(), { unref: true });
     }
   }
 
@@ -428,6 +432,7 @@ export class FunctionQueue {
         this.pinTimer = undefined;
         const before = clock.monotonic() - pinnedMs;
         for (const lane of this.lanes.values()) this.pinUpTo(lane, before);
+        void this.refill();
         if (this.lanes.size > 0) this.watchPins();
       },
       { unref: true },
@@ -435,10 +440,10 @@ export class FunctionQueue {
   }
 
   private pinUpTo(lane: Lane, limit: number): void {
-    for (const event of pinnedOf(lane, limit)) {
-      this.parts.spill.pin(event);
-      if (!(lane.running && lane.head === event)) this.parts.spill.release(event);
-    }
+    for (const event of pinnedOf(lane, limit)) this.parts.spill.pin(event);
+    const { head } = lane;
+    const isStuck = lane.running || lane.backoff !== undefined;
+    if (isStuck && head && head.receivedAt <= limit) this.rest(lane);
   }
 
   private tellIdle(): void {

@@ -1,7 +1,11 @@
 import type { Timer } from "../clock.ts";
 import type { LaneEvent } from "./event.ts";
+import type { MemoryLimit } from "./spill.ts";
 
-/** The events of one object for one function, in order; one of them at a time is in a handler. */
+/**
+ * The events of one object for one function, in order; one of them at a time is in a handler. The first are in memory, those
+ * behind them may be on disk alone, of which it keeps the sequences.
+ */
 export class Lane {
   readonly key: string;
   /** Its head is in a handler, or about to be. */
@@ -10,7 +14,12 @@ export class Lane {
   backoff: Timer | undefined;
   /** Its head is out of attempts and holds the lane, as the manifest asks. */
   blocked = false;
+  /** What it has on disk is being read. */
+  reading = false;
   private readonly events: LaneEvent[] = [];
+  private shelf: number[] = [];
+  /** Those of `shelf` before it were taken back. */
+  private shelfHead = 0;
 
   constructor(key: string) {
     this.key = key;
@@ -24,6 +33,7 @@ export class Lane {
     return this.events.at(-1);
   }
 
+  /** How many of its events are in memory. */
   get length(): number {
     return this.events.length;
   }
@@ -38,6 +48,11 @@ export class Lane {
     return flags?.initial === true || flags?.synthetic === true;
   }
 
+  /** The sequence of the first of its events that are on disk alone. */
+  get firstShelved(): number | undefined {
+    return this.shelf[this.shelfHead];
+  }
+
   push(event: LaneEvent): void {
     this.events.push(event);
   }
@@ -49,6 +64,43 @@ export class Lane {
   /** Takes the tail away. */
   pop(): void {
     this.events.pop();
+  }
+
+  /** Notes an event behind all others that is on disk alone. */
+  shelve(sequence: number): void {
+    this.shelf.push(sequence);
+  }
+
+  /** Takes all but its first events out of memory: they are on disk alone from now on. Gives them. */
+  shelveFrom(kept: number): readonly LaneEvent[] {
+    const taken = this.events.splice(kept);
+    this.shelf = [...taken.map(({ sequence }) => sequence), ...this.shelf.slice(this.shelfHead)];
+    this.shelfHead = 0;
+    return taken;
+  }
+
+  /** The sequences of the events that come next from disk, at most so many. */
+  nextShelved(count: number): readonly number[] {
+    return this.shelf.slice(this.shelfHead, this.shelfHead + count);
+  }
+
+  /** So many of them are about to be pushed. */
+  takeBack(count: number): void {
+    this.shelfHead += count;
+    // Amortised: the array is cut when more than half of it is behind the head.
+    if (this.shelfHead * 2 <= this.shelf.length) return;
+    this.shelf = this.shelf.slice(this.shelfHead);
+    this.shelfHead = 0;
+  }
+
+  /** How many of its events, from the head on, fit into a limit; the head always does. */
+  within({ events, bytes }: MemoryLimit): number {
+    let size = 0;
+    const over = this.events.findIndex((event, index) => {
+      size += event.size;
+      return index >= events || size > bytes;
+    });
+    return over < 0 ? this.length : Math.max(1, over);
   }
 
   [Symbol.iterator](): Iterator<LaneEvent> {

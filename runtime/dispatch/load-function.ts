@@ -4,6 +4,7 @@ import { type CheckpointStore, resourceOf, type StoredView } from "../checkpoint
 import type { Clock, Random } from "../clock.ts";
 import { Filter } from "../filter/filter.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import { Attempts } from "./attempts.ts";
 import { Backpressure } from "./backpressure.ts";
 import type { Budget } from "./budget.ts";
 import type { Commits } from "./commits.ts";
@@ -70,19 +71,9 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     parts.budgets,
   );
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
-  const queue = new FunctionQueue({
-    manifest,
-    usesOldObject,
-    spill,
-    backpressure: new Backpressure(clock, spill, parts.memoryLimit),
-    restore,
-    commits,
-    runner,
-    clock,
-    random,
-    observer,
-    log,
-  });
+  const attempts = new Attempts({ manifest, usesOldObject }, { spill, commits, runner, clock, random, observer, log });
+  const backpressure = new Backpressure(clock, spill, parts.memoryLimit);
+  const queue = new FunctionQueue({ attempts, spill, backpressure, restore, commits, clock, observer, log });
   return new FunctionDispatch({
     manifest,
     views,

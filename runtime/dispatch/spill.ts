@@ -13,11 +13,14 @@ export interface MemoryLimit {
 
 export const defaultMemoryLimit: MemoryLimit = { events: 1000, bytes: 32 * 1024 * 1024 };
 
-/** Events of which only the disk has the body; what remains of each in memory is about half a kilobyte. */
+/** Lanes whose head waits long, with its body on disk alone; what remains of each in memory is about half a kilobyte. */
 const stubLimit = 10_000;
 
 /** What a row on disk takes beside its body, in bytes: its header and its place in two indices. */
 const rowBytes = 512;
+
+/** How much of a function's memory one lane may keep where others need it. */
+const laneShare = 0.25;
 
 /** So many events may keep the 64 KiB chunk that their body is a part of, because they will soon be gone. */
 const chunkLimit = 64;
@@ -40,8 +43,10 @@ export class Spill {
   private readonly limit: MemoryLimit;
   private readonly memory: Budget;
   private readonly disk: Budget;
-  /** Events that are on disk alone. */
+  /** Events that are on disk alone, behind all that are in lanes. */
   private overflow: number;
+  /** Events that are on disk alone, in the place that their lanes keep for them. */
+  private shelved = 0;
   /** The newest sequence that left the disk for memory, or never was on it. */
   private loaded = 0;
   private fresh = 0;
@@ -78,10 +83,21 @@ export class Spill {
 
   /** Events that are on disk alone. */
   get waiting(): number {
-    return this.overflow;
+    return this.overflow + this.shelved;
   }
 
-  /** Whether an event of a lower sequence is on disk alone. */
+  /** What one lane may keep in memory where others need it. */
+  get laneLimit(): MemoryLimit {
+    const { events, bytes } = this.limit;
+    return { events: Math.max(1, Math.floor(events * laneShare)), bytes: bytes * laneShare };
+  }
+
+  /** Whether events wait behind all that are in lanes. */
+  get overflows(): boolean {
+    return this.overflow > 0;
+  }
+
+  /** Whether an event of a lower sequence is on disk alone, behind all that are in lanes. */
   hasBefore(sequence: number): boolean {
     return this.overflow > 0 && this.loaded + 1 < sequence;
   }
@@ -127,9 +143,15 @@ export class Spill {
     this.commits.putSpilled(event);
   }
 
-  /** The event is in its lane from now on. */
+  /** An event that goes to disk, into the place that its lane keeps for it. */
+  putShelved(event: SpilledEvent): void {
+    this.shelved++;
+    this.keep(event.body.length + rowBytes);
+    this.commits.putSpilled(event);
+  }
+
+  /** The event is in its lane's memory from now on. */
   entered(event: LaneEvent): void {
-    event.resident = true;
     this.fresh++;
     this.hold(event.size);
     if (this.fresh > chunkLimit && event.body) event.body = apart(event.body);
@@ -137,13 +159,24 @@ export class Spill {
 
   /** The event is terminal. */
   left(event: LaneEvent): void {
-    if (event.resident) {
-      this.fresh--;
-      this.hold(-event.size);
-    } else this.stubs--;
-    if (!event.stored) return;
+    this.letGo(event);
+    if (event.place === "memory") return;
     this.keep(-event.size - rowBytes);
     this.commits.dropSpilled(this.functionName, event.sequence);
+  }
+
+  /** The event, which is on disk, leaves its lane's memory; the lane keeps its place. */
+  shelve(event: LaneEvent): void {
+    this.letGo(event);
+    this.shelved++;
+  }
+
+  private letGo(event: LaneEvent): void {
+    if (event.place === "disk") this.stubs--;
+    else {
+      this.fresh--;
+      this.hold(-event.size);
+    }
   }
 
   /** The function is unloaded: what it still holds is given back to the others. */
@@ -158,15 +191,15 @@ export class Spill {
 
   /** Writes an event that holds the mark up to disk, and lets the mark pass. Where the share is used up, the mark waits. */
   pin(event: LaneEvent): void {
-    if (!event.stored && this.hasRoomFor(event.size)) this.write(event);
+    if (event.place === "memory" && this.hasRoomFor(event.size)) this.write(event);
   }
 
   /** Writes an event to disk because one behind it in its lane goes there, whatever the share: a lane has no holes. */
   write(event: LaneEvent): void {
-    if (event.stored) return;
+    if (event.place !== "memory") return;
     this.keep(event.size + rowBytes);
     this.commits.putSpilled(spilledEvent(event));
-    event.stored = true;
+    event.place = "both";
     event.doubted = false;
     event.mark?.owner.settle(event.mark.entry);
     event.mark = undefined;
@@ -174,10 +207,9 @@ export class Spill {
 
   /** Lets go of the body of an event that will wait, where the disk has it. */
   release(event: LaneEvent): void {
-    if (!event.stored) return;
+    if (event.place !== "both") return;
     event.body = undefined;
-    if (!event.resident) return;
-    event.resident = false;
+    event.place = "disk";
     this.fresh--;
     this.hold(-event.size);
     this.stubs++;
@@ -185,14 +217,39 @@ export class Spill {
 
   /** The body of an event that was let go of. */
   async body(event: LaneEvent): Promise<Buffer> {
-    await this.commits.flush();
-    const [found] = await this.store.spilled(this.functionName, event.sequence - 1, 1);
-    if (found?.sequence !== event.sequence) throw new Error(`spilled event ${event.sequence} is gone`);
-    return found.body;
+    const [found] = await this.read([event.sequence]);
+    return found?.body ?? Buffer.alloc(0);
   }
 
-  /** Reads events back, in order, as memory allows. Nothing while another call reads. */
-  async load(give: (event: SpilledEvent) => void): Promise<void> {
+  /** Shelved events, by rising sequence, back for their lane. */
+  async takeBack(sequences: readonly number[]): Promise<readonly SpilledEvent[]> {
+    const events = await this.read(sequences);
+    this.shelved -= events.length;
+    return events;
+  }
+
+  private async read(sequences: readonly number[]): Promise<readonly SpilledEvent[]> {
+    await this.commits.flush();
+    const found: SpilledEvent[] = [];
+    while (found.length < sequences.length) {
+      const first = sequences[found.length] ?? 0;
+      // Those that lie side by side are read together.
+      const run = sequences.slice(found.length).findIndex((sequence, index) => sequence !== first + index);
+      const count = run < 0 ? sequences.length - found.length : run;
+      const events = await this.store.spilled(this.functionName, first - 1, count);
+      if (events.length < count || events.some(({ sequence }, index) => sequence !== first + index)) {
+        throw new Error(`of the spilled events ${first} to ${first + count - 1} one is gone`);
+      }
+      found.push(...events);
+    }
+    return found;
+  }
+
+  /**
+   * Reads events back, in order, as memory allows. Nothing while another call reads.
+   * @param give takes an event into its lane, or shelves it
+   */
+  async load(give: (event: SpilledEvent) => "taken" | "shelved"): Promise<void> {
     if (this.loading) return;
     this.loading = true;
     try {
@@ -206,7 +263,7 @@ export class Spill {
           this.loaded = event.sequence;
           if (!this.views.has(event.view)) continue;
           this.overflow--;
-          give(event);
+          if (give(event) === "shelved") this.shelved++;
         }
       }
     } finally {

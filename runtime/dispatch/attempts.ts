@@ -1,0 +1,140 @@
+import type { NewDeadLetter } from "../checkpoint/batch.ts";
+import type { Clock, Random } from "../clock.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { crashLoopError, deliveryOf } from "./attempt.ts";
+import type { Commits } from "./commits.ts";
+import type { HandlerError, Outcome, Runner } from "./delivery.ts";
+import { type LaneEvent, storedEvent } from "./event.ts";
+import type { EventOutcome, Log, Observer } from "./observer.ts";
+import { interruptedDelay, isCrashLoop, retryDelay } from "./retry.ts";
+import type { Spill } from "./spill.ts";
+
+/** How an attempt leaves its event. */
+export type Conclusion =
+  /** The letter goes into the commit that makes the event terminal. */
+  | { readonly type: "terminal"; readonly outcome: EventOutcome; readonly letter?: NewDeadLetter }
+  /** `blocked`: it is out of attempts, and holds its lane as the manifest asks. */
+  | { readonly type: "again"; readonly afterMs: number; readonly blocked: boolean }
+  /** The function was paused meanwhile: the attempt is as if it had not been made. */
+  | { readonly type: "not-begun" };
+
+/** An attempt that ended by itself. */
+type Finished = Exclude<Outcome, { readonly type: "interrupted" }>;
+
+export interface AttemptsParts {
+  readonly spill: Spill;
+  readonly commits: Commits;
+  readonly runner: Runner;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: Observer;
+  readonly log: Log;
+}
+
+/** What an attempt is made with. */
+export interface Code {
+  readonly manifest: FunctionManifest;
+  /** The handler reads the previous object. */
+  readonly usesOldObject: boolean;
+}
+
+/** Runs one function's attempts: the filter's verdict, the record that one begins, the handler, and what follows from how it ended. */
+export class Attempts {
+  /** New code comes between two attempts. */
+  code: Code;
+  private readonly parts: AttemptsParts;
+  /** Epoch milliseconds of the last attempt's end. */
+  private lastAt: number | undefined;
+  private failures = 0;
+  /** Dead letters made since the start. */
+  private letters = 0;
+
+  constructor(code: Code, parts: AttemptsParts) {
+    this.code = code;
+    this.parts = parts;
+  }
+
+  /** For the status. */
+  counts() {
+    return { lastEventAt: this.lastAt, failures: this.failures, letters: this.letters };
+  }
+
+  /**
+   * Rejects where the disk does not give what the attempt needs.
+   * @param isPaused asked when the record is written: whether the attempt must not begin any more
+   */
+  async run(event: LaneEvent, isPaused: () => boolean): Promise<Conclusion> {
+    const { commits, runner, observer, clock, spill } = this.parts;
+    const { view } = event;
+    const kept = event.body ?? (await (event.lastKnown ? view.body(event.key) : spill.body(event)));
+    event.verdict ??= await view.judge(event, kept);
+    const body = kept ?? view.nameAlone(event);
+    event.body = body;
+    if (!event.verdict.deliver && !event.replayed) return { type: "terminal", outcome: "filtered" };
+    const { retry, onFailure, timeoutMs } = this.code.manifest.delivery;
+    if (onFailure !== "Block" && isCrashLoop(event.attempts, retry)) {
+      return this.givenUp(event, crashLoopError(event.attempts));
+    }
+    const wantsOld = this.code.usesOldObject && event.type !== "Added";
+    const oldBody = event.oldBody ?? (wantsOld ? await view.body(event.key) : undefined);
+    const row = await commits.begin({
+      view: view.id,
+      key: event.key,
+      id: event.id,
+      resourceVersion: event.deletedBy,
+      type: event.type,
+      attempt: event.attempts + 1,
+    });
+    if (isPaused()) {
+      commits.ended();
+      commits.settle(row);
+      return { type: "not-begun" };
+    }
+    if (event.journalRow !== undefined) commits.settle(event.journalRow);
+    event.journalRow = row;
+    event.doubted = false;
+    event.attempts++;
+    observer.attempt?.(view.functionName, view.trigger.name, clock.monotonic() - event.receivedAt);
+    const delivery = deliveryOf(event, body, oldBody, timeoutMs);
+    if (delivery.redelivered) observer.flagged?.(view.functionName, view.trigger.name);
+    const outcome = await runner.run(delivery);
+    commits.ended();
+    this.lastAt = clock.now();
+    if (outcome.type !== "interrupted") return this.conclude(event, outcome, oldBody);
+    event.attempts--;
+    event.interruptions++;
+    event.redelivered = true;
+    return { type: "again", afterMs: interruptedDelay(event.interruptions), blocked: false };
+  }
+
+  private conclude(event: LaneEvent, outcome: Finished, oldBody: Buffer | undefined): Conclusion {
+    const { random, observer } = this.parts;
+    const { view } = event;
+    event.interruptions = 0;
+    observer.handled?.(view.functionName, view.trigger.name, outcome.durationMs);
+    if (outcome.type === "ok") return { type: "terminal", outcome: "ok" };
+    this.failures++;
+    const { retry, onFailure } = this.code.manifest.delivery;
+    const spent = outcome.type === "permanent" || event.attempts >= retry.maxAttempts;
+    if (spent && onFailure !== "Block") return this.givenUp(event, outcome.error, oldBody);
+    observer.event?.(view.functionName, view.trigger.name, event.type, "retry");
+    if (spent) return { type: "again", afterMs: retry.maxDelayMs, blocked: true };
+    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
+    return { type: "again", afterMs: retryDelay(retry, event.attempts, asked, random), blocked: false };
+  }
+
+  private givenUp(event: LaneEvent, error: HandlerError, oldBody?: Buffer): Conclusion {
+    if (this.code.manifest.delivery.onFailure === "Drop") return { type: "terminal", outcome: "dropped" };
+    const { clock, log } = this.parts;
+    const { view, attempts } = event;
+    const { apiVersion, kind } = view.trigger;
+    this.letters++;
+    log.warn(
+      { function: view.functionName, trigger: view.trigger.name, object: event.key, attempt: attempts },
+      "event given up",
+    );
+    const stored = storedEvent(event, oldBody);
+    const letter = { ...stored, apiVersion, kind, attempts, error: { ...error }, failedAt: clock.now() };
+    return { type: "terminal", outcome: "dead_letter", letter };
+  }
+}
