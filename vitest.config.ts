@@ -8,6 +8,7 @@ const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 3, sequen
 /** Rooms whose files run whole processes, or share a cluster within the file: each file in a process of its own. */
 const processes = ["audit", "cli", "deployed", "function-status", "functions", "hostile", "sandbox", "scenarios"];
 const processFiles = processes.map((room) => `test/${room}/**/*.test.ts`);
+const packageFiles = ["test/npm/**/*.test.ts"];
 const clusterFiles = ["test/cluster/**/*.test.ts", "test/gap/**/*.test.ts"];
 
 /** Files that take longer than ten seconds, in this order before all others of their group: none is left alone at its end. */
@@ -63,6 +64,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: { ...common, name: "layers", include: ["test/layers.test.ts"] } },
+      // Installs packages from the registry: a command of its own.
+      { test: { ...common, name: "packages", include: packageFiles, testTimeout: 60_000 } },
       // In the order of the projects' names, so that the short files of the next one fill up the end.
       { test: { ...common, name: "processes", include: processFiles } },
       {
@@ -70,7 +73,13 @@ export default defineConfig({
           ...common,
           name: "unit",
           include: ["test/**/*.test.ts", "functions/**/*.test.ts"],
-          exclude: [...configDefaults.exclude, ...processFiles, ...clusterFiles, "test/layers.test.ts"],
+          exclude: [
+            ...configDefaults.exclude,
+            ...processFiles,
+            ...clusterFiles,
+            ...packageFiles,
+            "test/layers.test.ts",
+          ],
           // What they are about keeps nothing between two of them: the files of a worker load it once.
           isolate: false,
         },

@@ -1,0 +1,56 @@
+import { execFileSync } from "node:child_process";
+import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import type { Package } from "./packages.ts";
+
+const require = createRequire(import.meta.url);
+const tsc = join(dirname(require.resolve("typescript/package.json")), "bin/tsc");
+
+/**
+ * Compiles a package's sources into `<to>/dist`, with declarations and maps, and puts the sources into `<to>/src`, where
+ * the maps find them.
+ * @throws what tsc says
+ */
+export function compile({ folder, without, assets }: Package, to: string): void {
+  const sources = globSync("**/*.ts", { cwd: folder, exclude: ["**/node_modules"] }).filter(
+    (file) => !without.includes(file),
+  );
+  for (const file of [...sources, ...assets]) copy(join(folder, file), join(to, "src", file));
+  const project = join(to, "tsconfig.json");
+  writeFileSync(project, JSON.stringify(settings(to)));
+  try {
+    execFileSync(process.execPath, [tsc, "-p", project], { encoding: "utf8", stdio: "pipe" });
+  } catch (error) {
+    throw new Error((error as { stdout?: string }).stdout || String(error));
+  }
+  for (const file of assets) copy(join(folder, file), join(to, "dist", file));
+  for (const file of globSync("dist/**/*.d.ts", { cwd: to })) importJavaScript(join(to, file));
+}
+
+const settings = (to: string) => ({
+  extends: join(import.meta.dirname, "../../tsconfig.json"),
+  compilerOptions: {
+    noEmit: false,
+    rootDir: join(to, "src"),
+    outDir: join(to, "dist"),
+    declaration: true,
+    declarationMap: true,
+    sourceMap: true,
+    rewriteRelativeImportExtensions: true,
+    typeRoots: [join(dirname(require.resolve("@types/node/package.json")), "..")],
+  },
+  include: [join(to, "src")],
+  exclude: [],
+});
+
+/** Declarations keep the sources' `./x.ts`; what is there is `./x.js`, with its declaration beside it. */
+function importJavaScript(file: string): void {
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace(/(from |import\()"(\.{1,2}\/[^"]*)\.ts"/g, '$1"$2.js"'));
+}
+
+export function copy(from: string, to: string): void {
+  mkdirSync(dirname(to), { recursive: true });
+  copyFileSync(from, to);
+}

@@ -1,0 +1,30 @@
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+
+/** One package to be published. */
+export interface Package {
+  readonly name: string;
+  /** Its sources, absolute. */
+  readonly folder: string;
+  /** Folders and files below it that are no part of the package. */
+  readonly without: readonly string[];
+  /** Files that its modules read from beside them. */
+  readonly assets: readonly string[];
+}
+
+/** The packages that are compiled file by file, each after those that it depends on. */
+export const packages: readonly Package[] = [
+  { name: "@watchfire/sdk", folder: join(root, "sdk"), without: [], assets: [] },
+  {
+    name: "@watchfire/cluster",
+    folder: join(root, "runtime/cluster"),
+    without: ["openapi/refresh.ts", "protobuf/refresh.ts"],
+    assets: ["openapi/kubernetes.json", "protobuf/messages.json"],
+  },
+];
+
+/** Where packages and tarballs are made. */
+export const output = join(root, "deploy/.packages");
+
+export const licence = join(root, "LICENSE");
