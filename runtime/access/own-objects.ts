@@ -10,6 +10,12 @@ export const ownLabelPrefix = "watchfire.dev/";
 /** The runtime's API group, of which `Function` is a kind. */
 const ownGroup = "watchfire.dev";
 
+/** The API server's certificate authority, which every pod of a namespace mounts, the runtime's as well. */
+const authority = "kube-root-ca.crt";
+
+/** Longer names are cut where they are too long for an object, and end in a hash: their beginning has to tell. */
+const stemLimit = 200;
+
 /** Random characters that the API server appends to `generateName` (apiserver `names/generate.go`). */
 const generatedLength = 5;
 
@@ -43,7 +49,7 @@ export class OwnObjects {
     this.home = namespace;
     this.account = account;
     this.stems = [...new Set([account, ...workload, ...workload.map((name) => `data-${name}`)])];
-    this.reserved = new Set(reserved);
+    this.reserved = new Set([...reserved, authority]);
     this.hidden = [...new Set([...checkpointSecrets(account), ...reserved])];
     this.names = {
       isAccount: (name) => belongs(name, account),
@@ -134,8 +140,10 @@ export class OwnObjects {
   }
 }
 
-const belongs = (name: string, stem: string): boolean =>
-  name === stem || name.startsWith(`${stem}-`) || name.startsWith(`${stem}.`);
+function belongs(name: string, stem: string): boolean {
+  if (stem.length > stemLimit) return name.startsWith(stem.slice(0, stemLimit));
+  return name === stem || name.startsWith(`${stem}-`) || name.startsWith(`${stem}.`);
+}
 
 /** A StatefulSet's pods end in a number, a Deployment's in the ReplicaSet's hash and one of their own. */
 const workloadOf = (pod: string): string => pod.replace(/-\d+$|-[a-z0-9]{6,10}-[a-z0-9]{5}$/, "");

@@ -11,8 +11,16 @@ export interface OwnNames {
 /** Fields by which a pod, or what makes one, runs under an account; and the annotation that fills a Secret with its token. */
 const accountFields = new Set(["serviceAccountName", "serviceAccount", "kubernetes.io/service-account.name"]);
 /** Fields that name a Secret or a claim, and those whose `name` does. */
-const objectFields = new Set(["secretName", "claimName"]);
-const referenceFields = new Set(["secretRef", "secretKeyRef", "secret", "scaleTargetRef", "targetRef"]);
+const objectFields = new Set(["secretName", "claimName", "persistentVolumeClaimName"]);
+const referenceFields = new Set([
+  "secretRef",
+  "secretKeyRef",
+  "secret",
+  "scaleTargetRef",
+  "targetRef",
+  "dataSource",
+  "dataSourceRef",
+]);
 
 /** One operation of a JSON patch, as far as it is looked at. */
 interface Operation {

@@ -10,7 +10,7 @@ const codes: Readonly<Record<ClusterErrorCode, ErrorCode>> = {
 
 /**
  * Starts the embedded cluster; its code is loaded only here, since a cluster of one's own needs none of it.
- * @throws WatchfireError WF_DEV_CLUSTER_* in place of what the cluster's own error says
+ * @throws WatchfireError of the dev section, in place of what the cluster's own error says
  */
 export async function startEmbeddedCluster(options: ClusterOptions): Promise<Cluster> {
   const { ClusterError, startCluster } = await import("@watchfire/cluster");

@@ -73,6 +73,7 @@ const ownRefs: Ref[] = [
   ...checkpointSecrets(account).map((name) => at("v1", "Secret", name, home)),
   at("v1", "Secret", "mounted", home),
   at("v1", "ConfigMap", "mounted", home),
+  at("v1", "ConfigMap", "kube-root-ca.crt", home),
   at("v1", "ServiceAccount", account, home),
   at("v1", "ServiceAccount", functionAccount(account, "greet"), home),
   at("coordination.k8s.io/v1", "Lease", account, home),
@@ -264,6 +265,9 @@ describe("a function that is granted everything", () => {
       job({ volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data-events-0" } }] }),
       job({ containers: [{ env: [{ valueFrom: { secretKeyRef: { name: "watchfire-checkpoint-0", key: "x" } } }] }] }),
       job({ containers: [{ envFrom: [{ secretRef: { name: "watchfire-checkpoint-0" } }] }] }),
+      create("v1", "PersistentVolumeClaim", {
+        spec: { dataSource: { kind: "PersistentVolumeClaim", name: "data-events-0" } },
+      }),
       create("autoscaling/v2", "HorizontalPodAutoscaler", {
         spec: { scaleTargetRef: { kind: "StatefulSet", name: "events" } },
       }),
@@ -347,6 +351,16 @@ describe("a function that is granted everything", () => {
     const ref = at("v1", "ConfigMap", indexName(account), home);
     expect(errorOf(await call("kube.delete", { ref })).details).toHaveProperty("missingRule");
   });
+});
+
+it("names of an account that is too long for them are reserved as far as they tell", () => {
+  const long = new OwnObjects({ namespace: home, account: "a".repeat(240) });
+  const names = [indexName("a".repeat(240)), functionAccount("a".repeat(240), "greet-and-wave-to-all")];
+  expect([...names, configMapName("a".repeat(240), "greet", sha256)].map((name) => long.isOwnName(name))).toEqual([
+    true,
+    true,
+    true,
+  ]);
 });
 
 it("a body of any shape and depth is judged without a fault", async () => {
