@@ -47,6 +47,7 @@ interface Case {
   /** For how long the second one is not connected. */
   readonly awayMs?: number;
   readonly checkpoint?: ErrorCode;
+  readonly dispatch?: StatusParts["dispatch"];
   readonly trustGroup?: string;
 }
 
@@ -74,7 +75,7 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
     deployment: undefined,
     deployments: [deployment as unknown as Deployment],
     rejected: [],
-    dispatch: [],
+    dispatch: more.dispatch ?? [],
     sandbox: () => ({ state: sandbox, detail: "why", kills: 0 }),
     sources,
     redact: (_: string, text: string) => text,
@@ -161,4 +162,20 @@ test("a function's trust group stands beside its name, and nothing where its man
   const [common] = statusIn({}).functions;
   expect(common).not.toHaveProperty("trustGroup");
   expect(statusIn({ trustGroup: "payments" }).functions).toMatchObject([{ name: "f", trustGroup: "payments" }]);
+});
+
+test("a trigger's row tells of its conditions that could not be evaluated, and of no other's", () => {
+  const trouble = { condition: "named", count: 2, message: "yields string, not bool" };
+  const [watched = ""] = statusIn({}).functions.flatMap(({ triggers }) => triggers.map(({ name }) => name));
+  const dispatch = [
+    {
+      function: "f",
+      conditionErrors: [
+        { trigger: watched, ...trouble },
+        { trigger: "another", ...trouble, count: 9 },
+      ],
+    },
+  ] as unknown as StatusParts["dispatch"];
+  expect(statusIn({ dispatch }).functions[0]?.triggers).toMatchObject([{ name: watched, conditionErrors: [trouble] }]);
+  expect(statusIn({}).functions[0]?.triggers[0]).not.toHaveProperty("conditionErrors");
 });

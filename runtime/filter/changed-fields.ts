@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
 
+/** Kubernetes' JSON nests down to 10,000 levels; a stack has a third of them. */
+const deepest = 500;
+
 /** Characters that stand for the fields' names, before those of their values. */
 const tagLength = 4;
 
@@ -19,10 +22,20 @@ export class FieldsDigest {
 
   /** Of an object as JSON; `parsed` is the same, where the caller has it. */
   of(json: string, parsed?: unknown): string {
-    const object = rounds(json) ? parseExactly(json) : (parsed ?? JSON.parse(json));
     const hash = createHash("sha256").update(JSON.stringify(this.fields));
-    for (const path of this.fields) hash.update(canonical(valueAt(object, path))).update("\0");
+    for (const text of this.texts(json, parsed)) hash.update(text).update("\0");
     return this.tag + hash.digest("base64url").slice(0, 22);
+  }
+
+  /** The fields' values; the whole object where it nests deeper than can be gone into, so that any change counts. */
+  private texts(json: string, parsed: unknown): readonly string[] {
+    try {
+      const object = rounds(json) ? parseExactly(json) : (parsed ?? JSON.parse(json));
+      return this.fields.map((path) => canonical(valueAt(object, path), 0));
+    } catch (error) {
+      if (error instanceof RangeError) return [json];
+      throw error;
+    }
   }
 
   /** Whether it was made of the same fields. */
@@ -51,10 +64,11 @@ function valueAt(object: unknown, path: readonly string[]): unknown {
 }
 
 /** JSON with sorted keys, so that the order a server writes them in is no change; a missing field is unlike null. */
-function canonical(value: unknown): string {
+function canonical(value: unknown, depth: number): string {
+  if (depth > deepest) throw new RangeError("too deep");
   if (value === undefined) return "";
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(",")}}`;
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member, depth + 1)}`).join(",")}}`;
 }

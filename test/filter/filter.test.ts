@@ -50,6 +50,27 @@ describe("filters", () => {
     expect(filter.judge("Modified", of("9007199254740992"), before, undefined).deliver).toBe(false);
   });
 
+  it("an object that nests deeper than a stack is told of at any change, and only then", () => {
+    const filter = new Filter(rules({ changedFields: [["spec"]], ...when("object.spec != [1]") }));
+    const nested = (rest: string) => Buffer.from(`{"spec":${"[".repeat(9_900)}${"]".repeat(9_900)},"rest":${rest}}`);
+    for (const [rest, other] of [
+      ["1", "2"],
+      ["1234567890123456789", "1234567890123456788"],
+    ] as const) {
+      const { hash } = filter.judge("Added", nested(rest), unknown, undefined);
+      const before = { hash, matched: true, doubted: false };
+      expect(filter.judge("Modified", nested(rest), before, undefined).deliver).toBe(false);
+      expect(filter.judge("Modified", nested(other), before, undefined).deliver).toBe(true);
+    }
+  });
+
+  it("a condition that yields no bool counts as not holding, and is told", () => {
+    const told: string[] = [];
+    const filter = new Filter(rules(when("object.metadata.name")), ({ message }) => told.push(message));
+    expect(filter.judge("Added", json({ metadata: { name: "true" } }), unknown, undefined).deliver).toBe(false);
+    expect(told).toEqual(["yields string, not bool"]);
+  });
+
   it("all conditions must hold", () => {
     expect(judge(when("object.a == 1", "object.b == 2"), { a: 1, b: 2 }).deliver).toBe(true);
     expect(judge(when("object.a == 1", "object.b == 2"), { a: 1, b: 3 }).deliver).toBe(false);
