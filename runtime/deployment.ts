@@ -169,7 +169,7 @@ export class Deployment {
     const { manifest } = offer;
     const ran = this.dispatch !== undefined;
     try {
-      const bundle = await offer.bundle();
+      const bundle = await offer.bundle(signal);
       if (signal.aborted) return;
       if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
         if (this.refused) this.tell("mended", bundle);
@@ -188,6 +188,7 @@ export class Deployment {
       this.now = { type: "running" };
       this.tell(ran ? "changed" : occasion, bundle);
     } catch (error) {
+      if (signal.aborted && error === signal.reason) return;
       this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest));
     }
   }

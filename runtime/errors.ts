@@ -82,6 +82,18 @@ export const errorCodes = {
     "look for who ended it (the kernel, when memory is short), and save the handler again, or start again",
   ),
   WF_BUNDLE_ABSENT_NAME: user("the handler uses a global that isolates lack", "use the language or the Web platform"),
+  WF_BUNDLE_OUTSIDE: user(
+    "a function is to be built from a file outside of the functions folder",
+    "put the file into the functions folder, or install it as a package (`npm install ./path`)",
+  ),
+  WF_BUNDLE_NOT_A_FILE: user(
+    "a function is to be built from what is no regular file",
+    "import a file: nothing is built from folders, pipes, sockets or devices",
+  ),
+  WF_BUNDLE_LIMIT: user(
+    "a build takes more time, memory, files or bytes than it may",
+    "import less, and keep data out of the code; the limits are in runtime/docs/building.md",
+  ),
 
   // kube
   WF_KUBE_CONFIG: user("the kubeconfig cannot be used", "check the file, or name another with --kubeconfig"),

@@ -4,6 +4,7 @@ import { runtimeAccount } from "./access/account.ts";
 import type { FunctionAccounts } from "./access/function-accounts.ts";
 import { OwnObjects } from "./access/own-objects.ts";
 import { Redactor } from "./access/redactor.ts";
+import type { Builders } from "./bundle/builders.ts";
 import { DeadLetters } from "./checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "./checkpoint/store.ts";
 import type { Clock, Random } from "./clock.ts";
@@ -60,6 +61,8 @@ export interface RuntimeOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
   readonly executorSocket?: string;
+  /** Of the functions folder. Default: started when they are needed. */
+  readonly builders?: Builders;
   /** How executors are started where no socket is given. Default: as children of this process. */
   readonly launch?: Launch;
   readonly clock: Clock;

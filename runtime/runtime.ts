@@ -1,4 +1,5 @@
 import { runtimeAccount } from "./access/account.ts";
+import { Builders } from "./bundle/builders.ts";
 import { claimCluster } from "./checkpoint/cluster.ts";
 import { pause } from "./clock.ts";
 import { ClusterSource } from "./deployed/cluster-source.ts";
@@ -29,6 +30,9 @@ const clusterRetryMs = 5_000;
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
 const drainMs = 25_000;
 
+/** How long reading the functions waits for one to be brought, in milliseconds: four times what a busy machine takes. */
+const slowBringMs = 2_000;
+
 /** How often `untilReady` looks: at first often, since a start takes moments; then ever less, in case it never is. */
 const readyPollMs = { from: 5, to: 1_000 };
 
@@ -47,6 +51,7 @@ export class Runtime {
   private endpoints: Endpoints | undefined;
   private readonly deployments = new Map<string, Deployment>();
   private readonly refusals: RefusalLog;
+  private builders: Builders | undefined;
   private readonly source: FunctionSource;
   /** Aborts when nothing more is to be brought: reading may wait for the cluster. */
   private readonly stopping = new AbortController();
@@ -270,17 +275,23 @@ export class Runtime {
     this.frozen = true;
     this.stopping.abort();
     for (const deployment of this.deployments.values()) deployment.freeze();
+    this.builders?.close();
   }
 
   private functionSource(): FunctionSource {
     const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
-    const folder = functions === undefined ? undefined : new FolderSource(functions);
+    const folder = functions === undefined ? undefined : new FolderSource(functions, this.buildersOf(functions));
     if (folder && !deployed) return folder;
     const changed = () => void this.reload();
     const trust = keys && new IndexTrust({ keys, namespace, account, data });
     const { watches } = this.rooms;
     const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed });
     return folder ? new MergedSource(folder, cluster, log) : cluster;
+  }
+
+  private buildersOf(folder: string): Builders {
+    this.builders = this.options.builders ?? new Builders({ folder, clock: this.options.clock });
+    return this.builders;
   }
 
   private statusPublisher(): StatusPublisher {
@@ -347,7 +358,8 @@ export class Runtime {
     this.deployments.set(manifest.name, deployment);
     const brought = existing ? deployment.update(offer) : deployment.start(this.loaded ? occasion : "start");
     // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.
-    if (manifest.env.length === 0 && !accounts) await brought;
+    // Nor must one whose build takes long.
+    if (manifest.env.length === 0 && !accounts) await Promise.race([brought, pause(clock, slowBringMs)]);
   }
 
   private async remove(name: string): Promise<void> {

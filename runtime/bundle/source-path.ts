@@ -3,10 +3,10 @@ import { isAbsolute, relative, resolve } from "node:path";
 /** The name of the generated entry in messages and maps. */
 export const entrySource = "watchfire-entry";
 
-/** A file as a person would name it: relative to the working directory where it lies below it, else absolute. */
-export function displayPath(file: string, base: string): string {
-  const absolute = resolve(base, file);
-  const below = relative(process.cwd(), absolute);
+/** A path as a person would name it: relative to the working directory where it lies below it, else absolute. */
+export function displayPath(file: string, workingFolder: string): string {
+  const absolute = resolve(workingFolder, file);
+  const below = relative(workingFolder, absolute);
   return below === "" || below.startsWith("..") || isAbsolute(below) ? absolute : below;
 }
 

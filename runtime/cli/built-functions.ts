@@ -1,5 +1,5 @@
+import { Builders } from "../bundle/builders.ts";
 import type { Bundle } from "../bundle/bundle.ts";
-import { bundleFunction } from "../bundle/bundle-function.ts";
 import { systemClock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -13,11 +13,15 @@ export interface BuiltFunction {
   readonly faults: readonly WatchfireError[];
 }
 
-/** Builds every function, and loads it in a sandbox without calling it; in the order of the manifests. */
-export async function buildFunctions(manifests: readonly FunctionManifest[]): Promise<readonly BuiltFunction[]> {
+/** Builds every function of a folder, and loads it in a sandbox without calling it; in the order of the manifests. */
+export async function buildFunctions(
+  folder: string,
+  manifests: readonly FunctionManifest[],
+): Promise<readonly BuiltFunction[]> {
   if (manifests.length === 0) return [];
   const trial = new Trial(systemClock);
-  const builds = manifests.map((manifest) => bundleFunction(manifest));
+  const builders = new Builders({ folder, clock: systemClock });
+  const builds = manifests.map((manifest) => builders.bundle(manifest));
   // Each is heard of in its turn.
   for (const build of builds) build.catch(() => undefined);
   const built: BuiltFunction[] = [];
@@ -27,6 +31,7 @@ export async function buildFunctions(manifests: readonly FunctionManifest[]): Pr
       built.push(await attempt(manifest, builds[index] as Promise<Bundle>, trial));
     }
   } finally {
+    builders.close();
     await trial.close();
   }
   return built;

@@ -31,7 +31,7 @@ export const deploy = command({
   async run({ options }) {
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
     const loaded = await readManifests(options.functions);
-    const built = loaded && (await build(loaded.functions));
+    const built = loaded && (await build(options.functions, loaded.functions));
     if (!built) return 1;
     const { functions: manifests } = loaded;
     if (manifests.length === 0) {
@@ -80,8 +80,11 @@ export const deploy = command({
 });
 
 /** The functions with their code; undefined, and the faults on stderr, where one cannot be built or loaded. */
-async function build(manifests: readonly FunctionManifest[]): Promise<readonly BuiltFunction[] | undefined> {
-  const built = await buildFunctions(manifests);
+async function build(
+  folder: string,
+  manifests: readonly FunctionManifest[],
+): Promise<readonly BuiltFunction[] | undefined> {
+  const built = await buildFunctions(folder, manifests);
   return report(built.flatMap(({ faults }) => faults)) ? built : undefined;
 }
 

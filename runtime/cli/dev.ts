@@ -1,5 +1,6 @@
 import { readFileSync, realpathSync } from "node:fs";
 import { join, relative, sep } from "node:path";
+import { Builders } from "../bundle/builders.ts";
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
@@ -27,6 +28,9 @@ import { stopSignal } from "./signals.ts";
 /** What the pool starts with several functions, and where there is one, its spare. */
 const executorsAhead = 2;
 
+/** One core is the cluster's meanwhile. */
+const buildersAhead = 1;
+
 export const dev = command({
   name: "dev",
   summary: "runs the functions on an embedded cluster, or on one that is named, and takes up changes as they are saved",
@@ -53,6 +57,8 @@ export const dev = command({
     // Other processes' work, while the cluster starts in this one.
     guestScript().catch(() => undefined); // whoever needs it hears of a failure
     const launch = launchAhead(executorsAhead);
+    const builders = new Builders({ folder, clock: systemClock });
+    builders.warm(buildersAhead);
     const cluster = await openCluster(options, environment.variables);
     const { transport, namespace } = cluster;
     try {
@@ -64,6 +70,7 @@ export const dev = command({
           namespace,
           listen,
           launch,
+          builders,
           clock: systemClock,
           random: Math.random,
           log,

@@ -26,7 +26,7 @@ export const validate = command({
     if (functions.length + rejected.length + faults.length === 0) {
       throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
     }
-    const built = await buildFunctions(functions);
+    const built = await buildFunctions(folder, functions);
     const all = [...faults, ...built.flatMap((each) => each.faults)];
     for (const fault of all) process.stderr.write(`${fault.message}\n`);
     const { namespace, "service-account": account } = options;

@@ -1,4 +1,4 @@
-import { bundleFunction } from "../bundle/bundle-function.ts";
+import type { Builders } from "../bundle/builders.ts";
 import { checkExpression } from "../filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import type { FunctionSet, FunctionSource } from "./function-source.ts";
@@ -6,9 +6,12 @@ import type { FunctionSet, FunctionSource } from "./function-source.ts";
 /** The functions of a folder, built as they are taken up. */
 export class FolderSource implements FunctionSource {
   private readonly folder: string;
+  private readonly builders: Builders;
 
-  constructor(folder: string) {
+  /** `builders`: of the same folder. */
+  constructor(folder: string, builders: Builders) {
     this.folder = folder;
+    this.builders = builders;
   }
 
   async read(): Promise<FunctionSet> {
@@ -19,7 +22,7 @@ export class FolderSource implements FunctionSource {
       functions: functions.map((manifest) => ({
         manifest,
         origin: { type: "folder", manifest: manifest.file },
-        bundle: () => bundleFunction(manifest),
+        bundle: (signal) => this.builders.bundle(manifest, signal),
       })),
       rejected: rejected.map((each) => ({ ...each, origin: { type: "folder", manifest: each.file } })),
       faults,

@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
 import { relative, resolve } from "node:path";
 
-/** Bytes of a function's script: above what fits into a ConfigMap as code, far below what would hurt the runtime. */
-export const scriptLimit = 16 * 1024 * 1024;
 /** Bytes of its source map. A map of a mebibyte gzipped is about 5 MiB; read, it takes several times as much memory. */
 export const mapLimit = 8 * 1024 * 1024;
 

@@ -13,8 +13,11 @@ export type Origin =
 export interface FunctionOffer {
   readonly manifest: FunctionManifest;
   readonly origin: Origin;
-  /** Its code: built from the folder, or as it was deployed. @throws WatchfireError of the bundle section */
-  bundle(): Promise<Bundle>;
+  /**
+   * Its code: built from the folder, or as it was deployed. `signal`: it is not wanted any more.
+   * @throws WatchfireError of the bundle section
+   */
+  bundle(signal?: AbortSignal): Promise<Bundle>;
 }
 
 /** One function that cannot run. */

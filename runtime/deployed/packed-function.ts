@@ -1,9 +1,10 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { Bundle } from "../bundle/bundle.ts";
+import { scriptLimit } from "../bundle/limits.ts";
 import { WatchfireError } from "../errors.ts";
 import type { AppliedObject } from "./api-objects.ts";
 import type { ConfigMap } from "./config-map.ts";
-import { type FunctionParts, hashOf, mapLimit, portableMap, scriptLimit } from "./function-parts.ts";
+import { type FunctionParts, hashOf, mapLimit, portableMap } from "./function-parts.ts";
 import { configMapName, functionLabel, labelsOf } from "./names.ts";
 
 /** What the API server takes in one ConfigMap, all values together (`core.MaxSecretSize`, which holds for both). */

@@ -1,5 +1,5 @@
 import type { Bundle } from "../bundle/bundle.ts";
-import { scriptName } from "../bundle/bundle-function.ts";
+import { scriptName } from "../bundle/script-bundle.ts";
 import type { Clock } from "../clock.ts";
 import type { Outcome } from "../dispatch/delivery.ts";
 import type { WatchfireError } from "../errors.ts";

@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Outcome } from "../../runtime/dispatch/delivery.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 
 const sandbox = new Sandbox({
   executors: 1,

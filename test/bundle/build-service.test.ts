@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { stop } from "esbuild";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { buildInService } from "../../runtime/bundle/build-service.ts";
 import { folderOf } from "../tools/folder.ts";
 
 /** Calls `heard` with each process of esbuild's that is started from now on. */
@@ -20,10 +20,16 @@ async function onService(heard: (service: ChildProcess) => void): Promise<void> 
   onTestFinished(() => void unsubscribe("child_process", hear));
 }
 
+/** What one file comes to, as a script. */
+async function scriptOf({ handler }: { readonly handler: string }): Promise<string> {
+  const { outputFiles } = await buildInService({ entryPoints: [handler], bundle: true, write: false, format: "esm" });
+  return outputFiles[0]?.text ?? "";
+}
+
 const functionsOf = (count: number) => {
   const files = Array.from({ length: count }, (_, no) => [`f${no}.ts`, `export default () => ${no};`] as const);
   const folder = folderOf(Object.fromEntries(files));
-  return files.map(([file]) => ({ name: "f", handler: join(folder, file) }));
+  return files.map(([file]) => ({ handler: join(folder, file) }));
 };
 
 describe("the process that builds", () => {
@@ -32,8 +38,8 @@ describe("the process that builds", () => {
     await onService((service) => {
       if (++services === 1) service.kill("SIGTERM");
     });
-    const bundles = await Promise.all(functionsOf(5).map((each) => bundleFunction(each)));
-    expect(bundles.map(({ script }) => /=> \d/.exec(script)?.[0])).toEqual(["=> 0", "=> 1", "=> 2", "=> 3", "=> 4"]);
+    const scripts = await Promise.all(functionsOf(5).map((each) => scriptOf(each)));
+    expect(scripts.map((script) => /=> \d/.exec(script)?.[0])).toEqual(["=> 0", "=> 1", "=> 2", "=> 3", "=> 4"]);
     expect(services).toBe(2);
   });
 
@@ -44,11 +50,11 @@ describe("the process that builds", () => {
     });
     const [first, second] = functionsOf(2);
     if (!first || !second) throw new Error("no functions");
-    await bundleFunction(first);
+    await scriptOf(first);
     const ended = once(latest as ChildProcess, "exit");
     latest?.kill("SIGKILL");
     await ended;
-    expect((await bundleFunction(second)).script).toContain("=> 1");
+    expect(await scriptOf(second)).toContain("=> 1");
   });
 
   it("that ends each time is told of by a code that is not the author's fault, and the next build is as any", async () => {
@@ -56,9 +62,9 @@ describe("the process that builds", () => {
     await onService((service) => isDeadly && service.kill("SIGKILL"));
     const [only] = functionsOf(1);
     if (!only) throw new Error("no function");
-    await expect(bundleFunction(only)).rejects.toMatchObject({ code: "WF_BUNDLE_BROKEN_OFF", blame: "system" });
+    await expect(scriptOf(only)).rejects.toMatchObject({ code: "WF_BUNDLE_BROKEN_OFF", blame: "system" });
     isDeadly = false;
-    expect((await bundleFunction(only)).script).toContain("=> 0");
+    expect(await scriptOf(only)).toContain("=> 0");
   });
 
   it("says nothing when its parent leaves amid a build", async () => {

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { runInNewContext } from "node:vm";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { describe, expect, it } from "vitest";
-import { acceptHandler } from "../../runtime/bundle/build-handler.ts";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { acceptHandler } from "../../runtime/bundle/script-bundle.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 import { folderOf } from "../tools/folder.ts";
 
 const bundleOf = (files: Record<string, string>, handler = "handler.ts") => {

@@ -1,7 +1,6 @@
 // Two deployments to one runtime at once, one that is killed, and one that sleeps through its time.
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { type DeployPlan, deploy } from "../../runtime/deployed/deploy.ts";
 import { manifestText } from "../../runtime/deployed/manifest-text.ts";
@@ -13,6 +12,7 @@ import { loadFunctions } from "../../runtime/manifest/load.ts";
 import { builtInKinds } from "../../runtime/rbac/kinds.ts";
 import { functionObjects } from "../../runtime/rbac/objects.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 import type { Team } from "../tools/team.ts";
 import { home, Site } from "./site.ts";
 

@@ -1,7 +1,6 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Access } from "../../runtime/access/access.ts";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Delivery } from "../../runtime/dispatch/delivery.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
@@ -10,6 +9,7 @@ import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
 import { ownObjects } from "../access/api-server.ts";
 import { Client } from "../cluster/client.ts";
 import { type OwnTarget, startTarget } from "../cluster/target.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 import { until } from "../tools/until.ts";
 import { type RecordedEvent, recordedEvents, shipped } from "./shipped.ts";
 import { manifest } from "./stage.ts";

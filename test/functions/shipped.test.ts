@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { FieldsDigest } from "../../runtime/filter/changed-fields.ts";
 import { Filter } from "../../runtime/filter/filter.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 import { folders, recordedEvents, shipped } from "./shipped.ts";
 
 test("every folder is a function without a fault", () => {

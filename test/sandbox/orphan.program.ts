@@ -2,9 +2,9 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 
 const sandbox = new Sandbox({
   executors: 1,

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Delivery } from "../../runtime/dispatch/delivery.ts";
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { Sandbox, type SandboxOptions } from "../../runtime/sandbox/sandbox.host.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 
 /** A handler that nothing can stop within one operation, and for whose sake its executor ends itself a second after its limit. */
 export const unstoppable = "export default () => (3n ** (10n ** 8n)).toString().length;";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 import { stageForTest } from "./stage.ts";
 
 const handler = (body: string) => `export default (event, ctx) => {\n${body}\n};`;

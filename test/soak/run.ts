@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Outcome } from "../../runtime/dispatch/delivery.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 
 const { values } = parseArgs({
   options: {

@@ -1,7 +1,8 @@
-import { dirname } from "node:path";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import { WatchfireError } from "../errors.ts";
-import { displayPath, isInstalled } from "./source-path.ts";
+import { WatchfireError } from "../../errors.ts";
+import { faultLimit } from "../limits.ts";
+import { isInstalled } from "../source-path.ts";
+import type { Output } from "./build-handler.ts";
 
 /** Globals that do not exist inside an isolate on purpose, and what to use in their place. */
 export const absentNames: Readonly<Record<string, string>> = {
@@ -51,15 +52,14 @@ export const placeholders: Readonly<Record<string, string>> = Object.fromEntries
 
 /** Where a marked build uses absent names. */
 export interface AbsentUses {
-  /** Those in the author's own files, each with its place. */
+  /** Those in the author's own files, each with its place; at most 100. */
   readonly faults: readonly WatchfireError[];
   /** Whether anything is marked: packages use such names behind a guard, and a bundle that does must be built unmarked. */
   readonly marked: boolean;
 }
 
-/** Finds the marks of a build. `typeof name` is no use: it asks. */
-export function usesOfAbsentNames(script: string, map: string, handler: string): AbsentUses {
-  const folder = dirname(handler);
+/** Finds the marks of a build. `typeof name` is no use: it asks. `show`: a path as people name it. */
+export function usesOfAbsentNames({ script, map }: Output, show: (file: string) => string): AbsentUses {
   const faults: WatchfireError[] = [];
   let trace: TraceMap | undefined;
   let marked = false;
@@ -67,19 +67,20 @@ export function usesOfAbsentNames(script: string, map: string, handler: string):
   let line = 1;
   for (const { 0: mark, index } of script.matchAll(markPattern)) {
     marked = true;
+    if (faults.length >= faultLimit) break;
     if (/typeof (?:\(0, )?$/.test(script.slice(Math.max(0, index - 20), index))) continue;
     for (let end = script.indexOf("\n", lineStart); end >= 0 && end < index; end = script.indexOf("\n", lineStart)) {
       lineStart = end + 1;
       line += 1;
     }
-    trace ??= new TraceMap(map);
+    trace ??= new TraceMap({ ...map, sources: [...map.sources], names: [...map.names], sourcesContent: [] });
     const position = originalPositionFor(trace, { line, column: index - lineStart });
     if (position.source === null || isInstalled(position.source)) continue;
     const name = mark.slice(prefix.length);
     faults.push(
       new WatchfireError("WF_BUNDLE_ABSENT_NAME", {
         what: `${name} does not exist inside an isolate`,
-        place: { file: displayPath(position.source, folder), line: position.line, column: position.column + 1 },
+        place: { file: show(position.source), line: position.line, column: position.column + 1 },
         ...(absentNames[name] ? { hint: absentNames[name] } : {}),
       }),
     );

@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Project } from "./project.ts";
+
+/** The two processes of a builder: Node with the builder's program, and the esbuild that it speaks to. */
+export interface BuilderProcesses {
+  /** Speaks over descriptor 3. */
+  readonly node: ChildProcess;
+  readonly esbuild: ChildProcess;
+}
+
+let script: Promise<string> | undefined;
+
+/** Starts a builder for a project, with nothing of the runtime's environment, credentials or rights. */
+export function startBuilder(project: Project): BuilderProcesses {
+  const { binary, version, folder } = installedEsbuild();
+  const esbuild = inNoFolder((cwd) =>
+    spawn(binary, [`--service=${version}`, "--ping"], {
+      cwd,
+      env: {},
+      detached: true,
+      stdio: ["pipe", "pipe", "ignore"],
+    }),
+  );
+  const main = fileURLToPath(new URL(`./builder/main${extname(import.meta.url)}`, import.meta.url));
+  const read = [...project.roots.map(({ path }) => path), folder];
+  // Node would look for files of its own only; a link's end is looked for through the open file.
+  const rights = [...read.flatMap((path) => [path, join(path, "*")]), "/proc/self/fd/*"];
+  const node = spawn(
+    process.execPath,
+    ["--permission", ...rights.map((path) => `--allow-fs-read=${path}`), "--input-type=module", "-"],
+    {
+      cwd: "/",
+      // The library asks whether it is there, and starts nothing.
+      env: { TZ: "UTC", ESBUILD_BINARY_PATH: join(folder, "bin", "esbuild") },
+      argv0: "watchfire builder",
+      // Ctrl-C reaches a terminal's whole group.
+      detached: true,
+      stdio: ["pipe", "ignore", "ignore", "pipe", esbuild.stdin ?? "ignore", esbuild.stdout ?? "ignore"],
+    },
+  );
+  // The builder alone holds them now.
+  esbuild.stdin?.destroy();
+  esbuild.stdout?.destroy();
+  node.stdin?.on("error", () => undefined);
+  builderScript(main).then(
+    (text) => node.stdin?.end(text),
+    () => node.kill("SIGKILL"),
+  );
+  return { node, esbuild };
+}
+
+/** Built once per process. */
+function builderScript(main: string): Promise<string> {
+  script ??= import("./program-script.ts")
+    .then(({ programScript }) => programScript(main))
+    .catch((error: unknown) => {
+      script = undefined; // no failure is kept
+      throw error;
+    });
+  return script;
+}
+
+/**
+ * Starts a process in a folder that is gone by then. For an import whose name is put together, esbuild looks through folders
+ * from its own on: there it finds neither that one nor one above it.
+ */
+function inNoFolder(start: (cwd: string) => ChildProcess): ChildProcess {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-builder-"));
+  try {
+    return start(folder);
+  } finally {
+    rmdirSync(folder);
+  }
+}
+
+/** esbuild as npm has installed it for this platform. */
+function installedEsbuild(): { readonly binary: string; readonly version: string; readonly folder: string } {
+  const packageFile = createRequire(import.meta.url).resolve("esbuild/package.json");
+  const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
+  const platform = `@esbuild/${process.platform}-${process.arch}`;
+  const binary = process.platform === "win32" ? "esbuild.exe" : "bin/esbuild";
+  return {
+    binary: createRequire(packageFile).resolve(`${platform}/${binary}`),
+    version,
+    folder: dirname(packageFile),
+  };
+}

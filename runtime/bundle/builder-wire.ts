@@ -1,0 +1,80 @@
+import type { WatchfireError } from "../errors.ts";
+import type { Root } from "./builder/sources.ts";
+
+// What the runtime and its builder say to each other: frames of a length (uint32, little endian) and as many bytes. A request
+// is one of JSON. The builder's first frame is empty; then an answer is three: a head of JSON, the script, its source map.
+
+/** What is to be built. */
+export interface BuildRequest {
+  /** The functions folder as people name it, absolute. */
+  readonly folder: string;
+  /** Where that really lies. */
+  readonly realFolder: string;
+  /** What may be read. */
+  readonly roots: readonly Root[];
+  /** A folder from which the runtime's own packages are found. */
+  readonly ownFolder: string;
+  /** Absolute. */
+  readonly handler: string;
+  /** What places are named relative to. */
+  readonly workingFolder: string;
+}
+
+/** A fault as it travels. */
+export function packFault({ code, detail: { what, place, hint } }: WatchfireError) {
+  return { code, what, ...(place && { place }), ...(hint !== undefined && { hint }) };
+}
+
+/** How an answer begins. */
+export type AnswerHead =
+  | { readonly type: "built"; readonly inputs: readonly string[] }
+  | { readonly type: "refused"; readonly faults: readonly ReturnType<typeof packFault>[] };
+
+/** One frame's bytes. */
+export function frameOf(payload: Uint8Array): Buffer[] {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(payload.length);
+  return [length, payload as Buffer];
+}
+
+/** Puts frames together from a stream's chunks. */
+export class FrameReader {
+  private readonly limit: (index: number) => number;
+  private readonly heard: (frame: Buffer, index: number) => void;
+  private readonly chunks: Buffer[] = [];
+  private bytes = 0;
+  private index = 0;
+  private expected: number | undefined;
+
+  /** `limit`: the most bytes of the frame of an index, from 0. */
+  constructor(limit: (index: number) => number, heard: (frame: Buffer, index: number) => void) {
+    this.limit = limit;
+    this.heard = heard;
+  }
+
+  /** @throws RangeError for a frame beyond its limit */
+  push(chunk: Buffer): void {
+    this.chunks.push(chunk);
+    this.bytes += chunk.length;
+    for (;;) {
+      if (this.expected === undefined) {
+        if (this.bytes < 4) return;
+        this.expected = this.take(4).readUInt32LE();
+        if (this.expected > this.limit(this.index)) throw new RangeError(`a frame of ${this.expected} bytes`);
+      }
+      if (this.bytes < this.expected) return;
+      const frame = this.take(this.expected);
+      this.expected = undefined;
+      this.heard(frame, this.index++);
+    }
+  }
+
+  private take(count: number): Buffer {
+    const first = this.chunks[0];
+    const all = this.chunks.length === 1 && first ? first : Buffer.concat(this.chunks);
+    this.chunks.length = 0;
+    if (all.length > count) this.chunks.push(all.subarray(count));
+    this.bytes = all.length - count;
+    return all.subarray(0, count);
+  }
+}

@@ -1,0 +1,113 @@
+import type { BuildFailure, BuildOptions, BuildResult } from "esbuild";
+import type { WatchfireError } from "../../errors.ts";
+import { mapLimit, scriptLimit } from "../limits.ts";
+import { acceptHandler } from "../script-bundle.ts";
+import { entrySource } from "../source-path.ts";
+import { buildFaults, type Subject } from "./build-fault.ts";
+import { build } from "./esbuild.ts";
+import type { Imports } from "./imports.ts";
+import { SourceFault } from "./source-fault.ts";
+
+/** What one build gives. */
+export interface Build {
+  /** Undefined where it failed. */
+  readonly output?: Output;
+  /** What an isolate could not run, as far as this build came. */
+  readonly faults: readonly WatchfireError[];
+}
+
+export interface Output {
+  readonly script: string;
+  /** Its sources are real paths, but for the generated entry. */
+  readonly map: SourceMap;
+}
+
+/** As much of a source map as is looked at. */
+export interface SourceMap {
+  readonly version: 3;
+  readonly sources: readonly string[];
+  readonly sourcesContent?: readonly (string | null)[];
+  readonly names: readonly string[];
+  readonly mappings: string;
+}
+
+export interface BuildWay {
+  readonly subject: Subject;
+  /** esbuild's: expressions that stand for others. */
+  readonly define: Readonly<Record<string, string>>;
+  /** Goes on past imports that fail and a top-level await, for what else is wrong; the output is of no use. */
+  readonly lenient: boolean;
+}
+
+/** Makes one script of a handler and all it imports. Rejects only for a fault of esbuild's own, and with a SourceFault. */
+export async function buildHandler({ subject, define, lenient }: BuildWay): Promise<Build> {
+  let result: BuildResult<BuildOptions & { write: false; metafile: true }>;
+  try {
+    result = await build({
+      stdin: {
+        contents: `import handler from "./handler";\n${acceptHandler}(handler);`,
+        sourcefile: entrySource,
+      },
+      absWorkingDir: "/",
+      outfile: "/handler.js",
+      bundle: true,
+      write: false,
+      metafile: true,
+      format: lenient ? "esm" : "iife",
+      platform: "browser",
+      // V8 13.6 is Chrome 136.
+      target: "chrome136",
+      keepNames: true,
+      sourcemap: "external",
+      legalComments: "none",
+      charset: "utf8",
+      logLevel: "silent",
+      // The functions folder may belong to a project with settings for quite other code.
+      tsconfigRaw: {
+        compilerOptions: { target: "esnext", useDefineForClassFields: true, verbatimModuleSyntax: false },
+      },
+      define: { ...define, "process.env.NODE_ENV": '"production"' },
+      logOverride: {
+        "unsupported-dynamic-import": "warning",
+        "unsupported-require-call": "warning",
+        "indirect-require": "warning",
+      },
+      plugins: [subject.imports.plugin],
+    });
+  } catch (error) {
+    const { errors, warnings } = error as Partial<BuildFailure>;
+    if (!errors || !warnings) throw error;
+    return { faults: buildFaults({ errors, warnings }, subject) };
+  }
+  const contents = (suffix: string) => result.outputFiles.find(({ path }) => path.endsWith(suffix))?.contents;
+  const script = contents(".js");
+  const map = contents(".js.map");
+  if (!script || !map) throw new Error("esbuild gave no script");
+  if (script.length > scriptLimit) throw tooLarge("a script", script.length);
+  if (map.length > mapLimit) throw tooLarge("a source map", map.length);
+  return {
+    faults: buildFaults(result, subject),
+    output: {
+      script: textOf(script),
+      map: ownSources(JSON.parse(textOf(map)) as SourceMap, Object.keys(result.metafile.inputs), subject.imports),
+    },
+  };
+}
+
+/** The map with its files' real paths. Nothing may have gone in but what was given. */
+function ownSources(map: SourceMap, inputs: readonly string[], imports: Imports): SourceMap {
+  const fileOf = (name: string): string => {
+    if (name === entrySource || imports.isEmpty(name)) return name;
+    const file = imports.fileOf(name);
+    if (file === undefined) throw new SourceFault("WF_BUNDLE_OUTSIDE", "a file went in that nobody gave");
+    return file;
+  };
+  inputs.forEach(fileOf);
+  return { ...map, sources: map.sources.map(fileOf) };
+}
+
+const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
+
+const tooLarge = (what: string, bytes: number): SourceFault =>
+  new SourceFault("WF_BUNDLE_LIMIT", `the build gives ${what} of ${Math.ceil(bytes / 2 ** 20)} MiB`);

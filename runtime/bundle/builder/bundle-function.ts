@@ -1,0 +1,110 @@
+import { isAbsolute, join, relative } from "node:path";
+import { WatchfireError } from "../../errors.ts";
+import type { BuildRequest } from "../builder-wire.ts";
+import { faultLimit } from "../limits.ts";
+import { displayPath } from "../source-path.ts";
+import { placeholders, usesOfAbsentNames } from "./absent-names.ts";
+import type { Subject } from "./build-fault.ts";
+import { type Build, buildHandler, type Output, type SourceMap } from "./build-handler.ts";
+import { Imports } from "./imports.ts";
+import { Resolver } from "./resolver.ts";
+import { SourceFault } from "./source-fault.ts";
+import { isBelow, Sources } from "./sources.ts";
+
+/** A function's code, or why there is none. */
+export type Bundled =
+  | { readonly type: "built"; readonly script: string; readonly sourceMap: string; readonly inputs: readonly string[] }
+  | { readonly type: "refused"; readonly faults: readonly WatchfireError[] };
+
+/**
+ * Bundles a function's handler and all it imports into one script for an isolate.
+ * TypeScript and JavaScript; npm packages installed beside the functions are included. What an isolate could not run is
+ * refused, each with file, line and column: imports of Node's built-in modules, native addons, imports whose name is only
+ * known at run time, names that exist in Node alone; and what lies outside of the request's roots.
+ */
+export async function bundleFunction(request: BuildRequest): Promise<Bundled> {
+  const functionBuild = new FunctionBuild(request);
+  try {
+    return await functionBuild.bundle();
+  } catch (error) {
+    if (!(error instanceof SourceFault)) throw error;
+    return { type: "refused", faults: [functionBuild.faultOf(error)] };
+  }
+}
+
+/** The builds of one function: each file is read once, however many it takes. */
+class FunctionBuild {
+  private readonly request: BuildRequest;
+  private readonly sources: Sources;
+  private readonly resolver: Resolver;
+  private readonly handler: string;
+
+  constructor(request: BuildRequest) {
+    const { folder, realFolder, handler, roots } = request;
+    this.request = request;
+    this.sources = new Sources(roots);
+    this.resolver = new Resolver(this.sources);
+    this.handler = isBelow(folder, handler) ? join(realFolder, relative(folder, handler)) : handler;
+  }
+
+  async bundle(): Promise<Bundled> {
+    // A first build marks the free uses of absent names. Only where a package uses one is a second, unmarked build needed.
+    let { output, faults } = await this.build(placeholders);
+    const uses = output && usesOfAbsentNames(output, this.show);
+    const all = [...faults, ...(uses ? uses.faults : await this.furtherFaults())];
+    if (all.length > 0) return refused(all);
+    if (uses?.marked) ({ output, faults } = await this.build({}));
+    if (faults.length > 0) return refused(faults);
+    if (!output) throw new Error("esbuild failed and did not say why");
+    return {
+      type: "built",
+      script: `${output.script}\n;undefined`,
+      sourceMap: JSON.stringify(this.shownMap(output.map)),
+      inputs: this.sources.files.map((file) => this.named(file)),
+    };
+  }
+
+  faultOf({ code, message, path }: SourceFault): WatchfireError {
+    return new WatchfireError(code, { what: message, place: { file: this.show(path ?? this.handler) } });
+  }
+
+  private build(define: Readonly<Record<string, string>>, lenient = false): Promise<Build> {
+    const { sources, resolver, handler, show } = this;
+    const imports = new Imports({ sources, resolver, handler, ownFolder: this.request.ownFolder, lenient });
+    const subject: Subject = { imports, handler, show };
+    return buildHandler({ subject, define, lenient });
+  }
+
+  /** A build that failed has not come to the names: another goes on without the imports that failed, to look for them. */
+  private async furtherFaults(): Promise<readonly WatchfireError[]> {
+    const { output, faults } = await this.build(placeholders, true);
+    return output ? [...faults, ...usesOfAbsentNames(output, this.show).faults] : faults;
+  }
+
+  /** As the request names the functions folder, which may be a link. */
+  private named(file: string): string {
+    const { folder, realFolder } = this.request;
+    return isBelow(realFolder, file) ? join(folder, relative(realFolder, file)) : file;
+  }
+
+  private readonly show = (file: string): string => displayPath(this.named(file), this.request.workingFolder);
+
+  /** The handler is among the sources even if nothing of it is left in the script. */
+  private shownMap(map: Output["map"]): SourceMap {
+    const sources = map.sources.map((source) => (isAbsolute(source) ? this.show(source) : source));
+    const own = this.show(this.handler);
+    if (sources.includes(own)) return { ...map, sources };
+    return { ...map, sources: [...sources, own], sourcesContent: [...(map.sourcesContent ?? []), ""] };
+  }
+}
+
+/** Each fault once, in the order of the files. */
+function refused(faults: readonly WatchfireError[]): Bundled {
+  const once = [...new Map(faults.map((fault) => [fault.message, fault])).values()];
+  return { type: "refused", faults: once.sort(byPlace).slice(0, faultLimit) };
+}
+
+function byPlace({ detail: { place: a } }: WatchfireError, { detail: { place: b } }: WatchfireError): number {
+  if (a?.file !== b?.file) return (a?.file ?? "") < (b?.file ?? "") ? -1 : 1;
+  return (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
+}

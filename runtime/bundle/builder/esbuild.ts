@@ -1,0 +1,37 @@
+import childProcess from "node:child_process";
+import { EventEmitter } from "node:events";
+import { createRequire } from "node:module";
+import { Socket } from "node:net";
+
+/** Descriptors of this process: esbuild's standard input and output. */
+const serviceInput = 4;
+const serviceOutput = 5;
+
+/**
+ * esbuild's library, on a process that somebody else has started: this one may start none. `ended` is called when that
+ * process is gone.
+ */
+export function openEsbuild(ended: () => void): void {
+  const service = Object.assign(new EventEmitter(), {
+    stdin: new Socket({ fd: serviceInput, readable: false, writable: true }),
+    stdout: new Socket({ fd: serviceOutput, readable: true, writable: false }),
+    ref: () => undefined,
+    unref: () => undefined,
+    kill: () => undefined,
+  });
+  for (const stream of [service.stdin, service.stdout]) {
+    stream.on("error", ended);
+    stream.on("close", ended);
+  }
+  Object.assign(childProcess, { spawn: () => service });
+}
+
+type Esbuild = typeof import("esbuild");
+
+let loaded: Esbuild | undefined;
+
+/** esbuild's `build`. @throws BuildFailure as `build` does */
+export const build: Esbuild["build"] = (options) => {
+  loaded ??= createRequire(import.meta.url)("esbuild") as Esbuild;
+  return loaded.build(options);
+};

@@ -1,0 +1,209 @@
+import { isBuiltin } from "node:module";
+import { dirname, extname, isAbsolute, resolve } from "node:path";
+import type { Loader, OnLoadArgs, OnLoadResult, OnResolveArgs, OnResolveResult, PartialMessage, Plugin } from "esbuild";
+import { entrySource } from "../source-path.ts";
+import type { Resolver } from "./resolver.ts";
+import { type BuildFault, SourceFault } from "./source-fault.ts";
+import { outside, type Sources } from "./sources.ts";
+
+/** What stands in for a built-in that handlers reach for often. */
+const substitutes: Readonly<Record<string, string>> = {
+  fs: "a handler has no file system; keep state in the cluster, and put settings in `env`",
+  "fs/promises": "a handler has no file system; keep state in the cluster, and put settings in `env`",
+  http: "use `ctx.fetch`, and name the host under `egress` in the manifest",
+  https: "use `ctx.fetch`, and name the host under `egress` in the manifest",
+  net: "use `ctx.fetch`, and name the host under `egress` in the manifest",
+  crypto: "use the global `crypto`",
+  buffer: "use Uint8Array, TextEncoder and TextDecoder",
+  url: "use the global `URL`",
+  process: "use `ctx.env` for settings",
+  child_process: "a handler cannot start processes",
+  timers: "use the global setTimeout",
+  "timers/promises": "wrap the global setTimeout in a promise",
+  util: "use the language's own means, such as structuredClone",
+};
+
+const loaders: Readonly<Record<string, Loader>> = {
+  ".ts": "ts",
+  ".mts": "ts",
+  ".cts": "ts",
+  ".tsx": "tsx",
+  ".js": "js",
+  ".mjs": "js",
+  ".cjs": "js",
+  ".jsx": "jsx",
+  ".json": "json",
+  ".txt": "text",
+};
+
+/** `with { type: … }` of an import. */
+const attributeLoaders: Readonly<Record<string, Loader>> = { json: "json", text: "text", bytes: "binary" };
+
+/** esbuild knows a file by its name here, and has neither a path nor a folder to look into. */
+export const sourceNamespace = "functions";
+
+/** What cannot be imported, in a lenient build, and what a package leaves out. CommonJS: any name can be imported from it. */
+const emptyNamespace = "watchfire-empty";
+
+/** Makes esbuild take an importing file for one of Node's ECMAScript modules, as its package.json says that it is. */
+const moduleMark = ".mts";
+
+export interface ImportsOptions {
+  readonly sources: Sources;
+  readonly resolver: Resolver;
+  /** The handler's path. */
+  readonly handler: string;
+  /** Where the runtime's own packages are looked for: @watchfire/sdk, where none is installed beside the functions. */
+  readonly ownFolder: string;
+  /** What cannot be imported is empty instead, so that a build that has failed tells what else is wrong. */
+  readonly lenient: boolean;
+}
+
+/** Files under the names by which esbuild, its messages and its maps know them. */
+export class Imports {
+  private readonly options: ImportsOptions;
+  private readonly files = new Map<string, string>();
+
+  constructor(options: ImportsOptions) {
+    this.options = options;
+  }
+
+  /** The real path behind a name, as `functions:hello/handler.ts`; undefined for what is no file of this build. */
+  fileOf(name: string): string | undefined {
+    const prefix = `${sourceNamespace}:`;
+    return name.startsWith(prefix) ? this.files.get(name.slice(prefix.length)) : undefined;
+  }
+
+  /** Whether a name stands for nothing. */
+  isEmpty(name: string): boolean {
+    return name.startsWith(`${emptyNamespace}:`);
+  }
+
+  /** A text of esbuild's with the names that people know. */
+  withNames(text: string, show: (file: string) => string): string {
+    return text.replace(/functions:[^"\n]+/g, (name) => {
+      const file = this.fileOf(name);
+      return file === undefined ? name : show(file);
+    });
+  }
+
+  /** Answers every import and gives every file, so that esbuild neither looks for one nor opens one. */
+  get plugin(): Plugin {
+    return {
+      name: "watchfire",
+      setup: ({ onResolve, onLoad }) => {
+        onResolve({ filter: /.*/ }, (args) => this.resolve(args));
+        onLoad({ filter: /.*/, namespace: sourceNamespace }, (args) => this.load(args));
+        onLoad({ filter: /.*/, namespace: emptyNamespace }, () => ({ contents: "module.exports = {};" }));
+        onLoad({ filter: /.*/ }, () => ({ errors: [unresolved("it", "no such file can be imported")] }));
+      },
+    };
+  }
+
+  private resolve(args: OnResolveArgs): OnResolveResult {
+    const fault = this.tryResolve(args);
+    if (!("text" in fault)) return fault;
+    // The handler itself is not to be left out.
+    if (this.options.lenient && args.importer !== "" && args.namespace === sourceNamespace) {
+      return { path: args.path, namespace: emptyNamespace };
+    }
+    return { errors: [fault] };
+  }
+
+  private tryResolve({ path, importer, namespace, kind }: OnResolveArgs): OnResolveResult | PartialMessage {
+    const { resolver, sources, handler, ownFolder } = this.options;
+    if (importer === entrySource) return this.resolveHandler(handler);
+    const from = namespace === sourceNamespace ? this.files.get(importer) : undefined;
+    if (from === undefined) return unresolved(path, "cannot be imported from here");
+    if (path.endsWith(".node")) return nativeFault(path);
+    if (path.startsWith("node:")) return builtinFault(path);
+    if (/^[a-z][a-z0-9+.-]+:/i.test(path)) return unresolved(path, "is no file and no package");
+    const folder = dirname(from);
+    const isPath = isAbsolute(path) || /^\.\.?(?:\/|$)/.test(path);
+    try {
+      if (isPath && !sources.rootOf(resolve(folder, path))) throw outside(path);
+      const isRequire = kind === "require-call" || kind === "require-resolve";
+      let found = resolver.resolve(path, folder, isRequire);
+      if (found.type === "missing" && /^@watchfire\/sdk(?:$|\/)/.test(path)) {
+        found = resolver.resolve(path, ownFolder, isRequire);
+      }
+      if (found.type === "empty") return { path, namespace: emptyNamespace };
+      if (found.type === "file") return this.admit(found.file);
+      if (isBuiltin(path)) return builtinFault(path);
+      return unresolved(path, "cannot be found");
+    } catch (error) {
+      if (error instanceof SourceFault) return faultOf(error, path);
+      throw error;
+    }
+  }
+
+  private resolveHandler(handler: string): OnResolveResult | PartialMessage {
+    const { resolver, sources } = this.options;
+    try {
+      if (!sources.rootOf(handler)) throw outside(handler);
+      const found = resolver.resolve(handler, dirname(handler), false);
+      return found.type === "file" ? this.admit(found.file) : unresolved("the handler", "cannot be read");
+    } catch (error) {
+      if (error instanceof SourceFault) return fault(`the handler cannot be built: ${error.message}`, error);
+      throw error;
+    }
+  }
+
+  private admit(file: string): OnResolveResult {
+    const { sources, resolver } = this.options;
+    if (!sources.permits(file)) throw outside(file);
+    const { isModule, hasSideEffects } = resolver.packageOf(file);
+    const mark = isModule && /^\.[jt]sx?$/.test(extname(file)) ? moduleMark : "";
+    const name = sources.nameOf(file) + mark;
+    this.files.set(name, file);
+    return { path: name, namespace: sourceNamespace, sideEffects: hasSideEffects(file) };
+  }
+
+  private load({ path: name, with: attributes }: OnLoadArgs): OnLoadResult {
+    const path = this.files.get(name) ?? "";
+    const { type } = attributes;
+    const loader = type === undefined ? loaders[extname(path)] : attributeLoaders[type];
+    if (!loader) {
+      const what = type === undefined ? `a "${extname(path)}" file` : `a file with the attribute type "${type}"`;
+      const hint = "import TypeScript, JavaScript, JSON or .txt, and put other data into one of them";
+      return { errors: [fault(`${what} cannot be imported`, { code: "WF_BUNDLE_UNRESOLVED", hint })] };
+    }
+    try {
+      const { contents } = this.options.sources.open(path);
+      return { contents: isCode(loader) ? withoutMapComments(contents) : contents, loader };
+    } catch (error) {
+      if (error instanceof SourceFault) return { errors: [faultOf(error, this.options.sources.nameOf(path))] };
+      throw error;
+    }
+  }
+}
+
+const isCode = (loader: Loader): boolean => /^[jt]sx?$/.test(loader);
+
+/**
+ * esbuild opens the map that a comment names, and the sources that the map names, itself: the comment must be none to it. The
+ * escape means the same in strings, names and expressions.
+ */
+function withoutMapComments(contents: Buffer): Buffer | string {
+  if (!contents.includes("sourceMappingURL")) return contents;
+  return contents.toString("utf8").replace(/(?<!\\)sourceMappingURL/g, "\\u0073ourceMappingURL");
+}
+
+function builtinFault(specifier: string): PartialMessage {
+  const hint = substitutes[specifier.replace(/^node:/, "")];
+  return fault(`"${specifier}" is part of Node, and a handler runs without it`, {
+    code: "WF_BUNDLE_NODE_BUILTIN",
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+const nativeFault = (specifier: string): PartialMessage =>
+  fault(`"${specifier}" is native code, which an isolate cannot load`, { code: "WF_BUNDLE_NATIVE_ADDON" });
+
+const unresolved = (specifier: string, what: string): PartialMessage =>
+  fault(`"${specifier}" ${what}`, { code: "WF_BUNDLE_UNRESOLVED" });
+
+const faultOf = ({ code, message }: SourceFault, specifier: string): PartialMessage =>
+  fault(`"${specifier}" cannot be imported: ${message}`, { code });
+
+const fault = (text: string, detail: BuildFault): PartialMessage => ({ text, detail });

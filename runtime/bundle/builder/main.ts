@@ -1,0 +1,50 @@
+// The builder's process: started by the runtime with an empty environment, the right to read the functions, their packages and
+// its own code, and nothing else. It builds one function at a time.
+import { closeSync } from "node:fs";
+import { Socket } from "node:net";
+import { type AnswerHead, type BuildRequest, FrameReader, frameOf, packFault } from "../builder-wire.ts";
+import { bundleFunction } from "./bundle-function.ts";
+import { openEsbuild } from "./esbuild.ts";
+
+/** The stream to the runtime. */
+const descriptor = 3;
+/** Of a request: the paths of some linked packages. */
+const requestLimit = 16 * 1024 * 1024;
+
+// Ctrl-C reaches the whole group: this process ends when its stream does.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+
+// This program may have come by the standard input; Node would keep it open for ever.
+closeSync(0);
+
+const leave = (): never => process.exit(1);
+openEsbuild(leave);
+const stream = new Socket({ fd: descriptor });
+stream.on("error", leave);
+stream.on("close", leave);
+
+const nothing = Buffer.alloc(0);
+
+function answer(head: AnswerHead, script: Uint8Array = nothing, sourceMap: Uint8Array = nothing): void {
+  for (const payload of [Buffer.from(JSON.stringify(head)), script, sourceMap]) {
+    for (const bytes of frameOf(payload)) stream.write(bytes);
+  }
+}
+
+async function serve(request: BuildRequest): Promise<void> {
+  const bundled = await bundleFunction(request);
+  if (bundled.type === "refused") return answer({ type: "refused", faults: bundled.faults.map(packFault) });
+  const { script, sourceMap, inputs } = bundled;
+  answer({ type: "built", inputs: [...inputs] }, Buffer.from(script), Buffer.from(sourceMap));
+}
+
+const requests = new FrameReader(
+  () => requestLimit,
+  (frame) => {
+    // What goes wrong here is no fault of the function's: the runtime sees this process end.
+    serve(JSON.parse(frame.toString("utf8")) as BuildRequest).catch(leave);
+  },
+);
+stream.on("data", (chunk: Buffer) => requests.push(chunk));
+// A greeting.
+for (const bytes of frameOf(nothing)) stream.write(bytes);

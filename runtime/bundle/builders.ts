@@ -1,0 +1,133 @@
+import { availableParallelism } from "node:os";
+import type { Clock, Timer } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { BuilderEnded, BuilderProcess } from "./builder-process.ts";
+import type { Bundle } from "./bundle.ts";
+import { idleMs, slowMs } from "./limits.ts";
+import { readProject } from "./project.ts";
+
+/** How often a build is made anew because its builder ended under it. */
+const rebuilds = 2;
+
+/** Builds at a time, slow ones aside: more than the machine's cores would only wait for each other. */
+const buildLimit = Math.max(2, Math.min(availableParallelism(), 4));
+
+/** Slow builds beside those. */
+const slowLimit = 8;
+
+export interface BuildersOptions {
+  /** The functions folder. */
+  readonly folder: string;
+  readonly clock: Clock;
+}
+
+/** Builds the functions of one folder in processes that can read that folder and its packages, and nothing else. */
+export class Builders {
+  private readonly options: BuildersOptions;
+  private readonly idle = new Map<BuilderProcess, Timer>();
+  private readonly waiting: (() => void)[] = [];
+  private running = 0;
+  private slow = 0;
+  private closed = false;
+
+  constructor(options: BuildersOptions) {
+    this.options = options;
+  }
+
+  /** Starts builders ahead of the first builds. */
+  warm(count = 1): void {
+    for (let left = count; left > 0; left--) this.rest(this.start());
+  }
+
+  /**
+   * Bundles a function's handler and all it imports into one script for an isolate.
+   * TypeScript and JavaScript; npm packages installed beside the functions are included.
+   * @param signal ends the build; it then rejects with the signal's reason
+   * @throws WatchfireError whose `faults` are all that an isolate could not run, and all that may not be read, each with file,
+   * line and column; WF_BUNDLE_LIMIT where the build takes too much; WF_BUNDLE_BROKEN_OFF where its process ended each time
+   */
+  async bundle({ handler }: Pick<FunctionManifest, "handler">, signal?: AbortSignal): Promise<Bundle> {
+    await this.turn(signal);
+    let isSlow = false;
+    const timer = this.options.clock.after(slowMs, () => {
+      isSlow = true;
+      this.slow++;
+      this.next();
+    });
+    try {
+      return await this.attempts(handler, signal);
+    } finally {
+      timer.cancel();
+      this.running--;
+      if (isSlow) this.slow--;
+      this.next();
+    }
+  }
+
+  /** Ends all builders, and the builds that are under way. */
+  close(): void {
+    this.closed = true;
+    for (const builder of this.idle.keys()) builder.close();
+    this.idle.clear();
+  }
+
+  private async attempts(handler: string, signal?: AbortSignal): Promise<Bundle> {
+    for (let left = rebuilds; ; left--) {
+      const builder = this.take() ?? this.start();
+      try {
+        return await builder.bundle(handler, signal);
+      } catch (error) {
+        if (!(error instanceof BuilderEnded)) throw error;
+        if (left > 0 && !this.closed) continue;
+        const what = `the process that builds ended during this build, ${rebuilds + 1} times: ${error.message}`;
+        throw new WatchfireError("WF_BUNDLE_BROKEN_OFF", { what, place: { file: handler }, cause: error });
+      } finally {
+        this.rest(builder);
+      }
+    }
+  }
+
+  private start(): BuilderProcess {
+    const { folder, clock } = this.options;
+    return new BuilderProcess(readProject(folder), clock);
+  }
+
+  private take(): BuilderProcess | undefined {
+    for (const [builder, timer] of this.idle) {
+      timer.cancel();
+      this.idle.delete(builder);
+      if (!builder.isOver) return builder;
+    }
+    return undefined;
+  }
+
+  /** Keeps a builder for the next build, for a minute. */
+  private rest(builder: BuilderProcess): void {
+    if (this.closed) builder.close();
+    if (builder.isOver) return;
+    const expire = () => {
+      this.idle.delete(builder);
+      builder.close();
+    };
+    this.idle.set(builder, this.options.clock.after(idleMs, expire, { unref: true }));
+  }
+
+  /** Waits until a build may begin. One that takes long gives its turn away, up to a number of them. */
+  private async turn(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted();
+    while (this.running - this.slow >= buildLimit || this.running >= buildLimit + slowLimit) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.waiting.push(resolve);
+      signal?.addEventListener("abort", () => resolve(), { once: true });
+      await promise;
+      if (signal?.aborted) this.next();
+      signal?.throwIfAborted();
+    }
+    this.running++;
+  }
+
+  private next(): void {
+    this.waiting.shift()?.();
+  }
+}

@@ -1,0 +1,99 @@
+import { type Dirent, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { WatchfireError } from "../errors.ts";
+import { systemReason } from "../wording.ts";
+import { isBelow, type Root } from "./builder/sources.ts";
+import type { BuildRequest } from "./builder-wire.ts";
+
+/** What the functions of one folder are built from. */
+export type Project = Pick<BuildRequest, "folder" | "realFolder" | "roots" | "ownFolder">;
+
+const sdk = "@watchfire/sdk";
+
+/**
+ * Finds what builds of a functions folder may read: that folder, the `node_modules` of the folders above it, the packages that
+ * are linked from those (a workspace's, or `npm install ./path`), and the runtime's own SDK. What somebody links from within
+ * the functions folder is none of these.
+ * @throws WatchfireError WF_MANIFEST_FOLDER where there is no such folder
+ */
+export function readProject(functions: string): Project {
+  const folder = resolve(functions);
+  const realFolder = realPathOf(folder);
+  const installed = foldersAbove(realFolder).map((above) => join(above, "node_modules"));
+  const ownFolder = packageFolder(createRequire(import.meta.url).resolve(sdk));
+  const label = (path: string) => relative(realFolder, path).split(sep).join("/");
+  const rootOf = (path: string, hidesDotNames: boolean): Root => ({ path, label: label(path), hidesDotNames });
+  return {
+    folder,
+    realFolder,
+    ownFolder,
+    roots: [
+      { path: ownFolder, label: sdk, hidesDotNames: true },
+      { path: realFolder, label: "", hidesDotNames: true },
+      ...installed.flatMap(withRealPath).map((path) => rootOf(path, false)),
+      ...installed
+        .flatMap(linkedPackages)
+        .filter((path) => !isBelow(path, realFolder))
+        .map((path) => rootOf(path, true)),
+    ],
+  };
+}
+
+function realPathOf(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch (cause) {
+    throw new WatchfireError("WF_MANIFEST_FOLDER", { what: systemReason(cause), place: { file: folder }, cause });
+  }
+}
+
+function foldersAbove(folder: string): string[] {
+  const above = dirname(folder);
+  return above === folder ? [] : [above, ...foldersAbove(above)];
+}
+
+/** A whole `node_modules` may be a link to another. One that is not there may be made later. */
+function withRealPath(folder: string): string[] {
+  try {
+    const real = realpathSync(folder);
+    return real === folder || basename(real) !== "node_modules" ? [folder] : [folder, real];
+  } catch {
+    return [folder];
+  }
+}
+
+/** The folders that links in a `node_modules` lead to, each of which says by its name that it is that package. */
+function linkedPackages(installed: string): string[] {
+  const names = entries(installed).flatMap((entry) => {
+    if (!entry.name.startsWith("@")) return entry.isSymbolicLink() ? [entry.name] : [];
+    const scoped = entries(join(installed, entry.name)).filter((each) => each.isSymbolicLink());
+    return scoped.map(({ name }) => `${entry.name}/${name}`);
+  });
+  return names.flatMap((name) => {
+    try {
+      const folder = realpathSync(join(installed, name));
+      const { name: claimed } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { name?: unknown };
+      return claimed === name ? [folder] : [];
+    } catch {
+      return []; // a link that leads nowhere, or to what is no package
+    }
+  });
+}
+
+function entries(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+/** The real folder of the package that a file belongs to. */
+function packageFolder(file: string): string {
+  const real = realpathSync(file);
+  const isPackage = (folder: string) => entries(folder).some(({ name }) => name === "package.json");
+  const found = foldersAbove(real).find(isPackage);
+  if (found === undefined) throw new TypeError(`${file} belongs to no package`);
+  return found;
+}

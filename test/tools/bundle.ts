@@ -1,0 +1,14 @@
+import { dirname } from "node:path";
+import { Builders } from "../../runtime/bundle/builders.ts";
+import type { Bundle } from "../../runtime/bundle/bundle.ts";
+import { systemClock } from "../../runtime/clock.ts";
+
+const builders = new Map<string, Builders>();
+
+/** Builds one handler from its own folder and the packages above it, by builders that the next one of that folder uses as well. */
+export function bundleFunction({ handler }: { readonly name?: string; readonly handler: string }): Promise<Bundle> {
+  const folder = dirname(handler);
+  const ofFolder = builders.get(folder) ?? new Builders({ folder, clock: systemClock });
+  builders.set(folder, ofFolder);
+  return ofFolder.bundle({ handler });
+}
