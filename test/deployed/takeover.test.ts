@@ -1,10 +1,10 @@
 // Whoever may write ConfigMaps beside the runtime, and would have it run code of theirs.
 import { describe, expect, test, vi } from "vitest";
-import { bundleFunction } from "../../runtime/bundle/bundle-function.ts";
 import { indexConfigMap, indexData } from "../../runtime/deployed/deployed-index.ts";
 import { packFunction } from "../../runtime/deployed/packed-function.ts";
 import { TrustedKeys } from "../../runtime/deployed/signature.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
+import { bundleFunction } from "../tools/bundle.ts";
 import { writeFunction } from "../tools/installation.ts";
 import { configMaps, home, makeKeys, Site } from "./site.ts";
 
