@@ -240,6 +240,18 @@ export const errorCodes = {
     "an executor process cannot start",
     "check that Node 24 or 26 runs it and that isolated-vm is installed for this platform",
   ),
+  WF_SANDBOX_NO_WARDEN: system(
+    "no `watchfire executor` is connected, so that no handler can run",
+    "look at the container `executor` of the pod, or start `watchfire executor --socket PATH` with the same path",
+  ),
+  WF_SANDBOX_WARDEN_LOST: system(
+    "the `watchfire executor` is gone, and what its executors started may not be",
+    "end all processes of its container and restart both; run it as process 1, from a program it may not read, or as root",
+  ),
+  WF_SANDBOX_IMPOSTOR: system(
+    "a process beside the executors poses as a warden or as an executor",
+    "a handler has left its isolate: look for what was deployed last, and update the image",
+  ),
 
   // access
   WF_ACCESS_OWN_ADDRESS: user(

@@ -22,6 +22,8 @@ export type Reason =
   | "CheckpointFailing"
   /** Its share of the room for waiting events is used up: it takes no more until its handler has caught up. */
   | "Backlogged"
+  /** No executor can be started: no handler runs. */
+  | "ExecutorMissing"
   /** A change cannot be taken up, and the version before runs on. */
   | "ChangeRefused"
   /** It runs alone, because it brought executors down. */
@@ -48,6 +50,7 @@ const ofCodes: readonly (readonly [RegExp, Reason])[] = [
   [/^WF_DEPLOYED_/, "DeploymentDamaged"],
   [/^WF_ACCESS_(?:ENV|OWN_OBJECT)$/, "EnvironmentMissing"],
   [/^WF_CHECKPOINT_/, "CheckpointFailing"],
+  [/^WF_SANDBOX_(NO_WARDEN|WARDEN_LOST)$/, "ExecutorMissing"],
 ];
 
 /** Undefined where nothing is wrong. `state`: a source's, or a trigger's as the status page has it. */

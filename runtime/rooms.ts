@@ -25,7 +25,10 @@ import { eligibleFor } from "./positions.ts";
 import { GrantWatch } from "./rbac/grant-watch.ts";
 import { rememberedKinds } from "./rbac/kinds.ts";
 import { WatchGrants } from "./rbac/watch-grants.ts";
+import { launchAhead } from "./sandbox/child-link.host.ts";
+import { childRights, executorProgram } from "./sandbox/executor-program.ts";
 import type { Launch } from "./sandbox/link.host.ts";
+import { type ExecutorRights, missingRights } from "./sandbox/rights.ts";
 import { Sandbox } from "./sandbox/sandbox.host.ts";
 import { Warden } from "./sandbox/warden.host.ts";
 import { Watches } from "./watch/watches.ts";
@@ -65,6 +68,8 @@ export interface RuntimeOptions {
   readonly builders?: Builders;
   /** How executors are started where no socket is given. Default: as children of this process. */
   readonly launch?: Launch;
+  /** Executors compile no machine code. `launch`, where it is given, has seen to that. Default false. */
+  readonly jitless?: boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -101,6 +106,11 @@ export interface Rooms {
   readonly sandbox: Sandbox;
   /** Where executors run in a container of their own. */
   readonly warden: Warden | undefined;
+  /** What executors may do, once that is known, and why none can be started, while that is so. */
+  readonly executors: {
+    rights(): ExecutorRights | undefined;
+    trouble(): WatchfireError | undefined;
+  };
   readonly watches: Watches;
   /** Where other replicas may run. */
   readonly elector: Elector | undefined;
@@ -141,9 +151,14 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     withheld: elector && withheldBy(elector),
     ownPort: () => endpoints.port,
   });
-  const warden = options.executorSocket ? await Warden.listen(options.executorSocket, log) : undefined;
+  const { executorSocket, jitless = false } = options;
+  const warden = executorSocket ? await Warden.listen(executorSocket, log, { jitless }) : undefined;
+  const launch = warden?.launch ?? options.launch ?? launchAhead(1, executorProgram({ jitless }));
+  const ownRights = warden ? undefined : childRights({ jitless });
+  const missing = ownRights && !options.interactive ? missingRights(ownRights) : [];
+  if (missing.length > 0) log.warn({ missing }, "executors have more rights than they need");
   const sandbox = new Sandbox({
-    ...(warden ? { launch: warden.launch } : options.launch && { launch: options.launch }),
+    launch,
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
     output: guestOutput(log, metrics.user, redactor),
@@ -171,6 +186,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     watchGrants: new WatchGrants({ transport, watches, clock }),
     sandbox,
     warden,
+    executors: { rights: () => warden?.rights ?? ownRights, trouble: () => warden?.trouble },
     watches,
     elector,
   };

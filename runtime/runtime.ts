@@ -120,10 +120,19 @@ export class Runtime {
     return this.active !== undefined && (this.rooms.elector?.holds ?? true);
   }
 
-  /** True once every function that can run has caught up with its first list; it stays so. Never of a standby. */
+  /**
+   * True once every function that can run has caught up with its first list; it stays so while executors can be started.
+   * Never of a standby.
+   */
   get ready(): boolean {
     if (!this.caughtUp && this.loaded) this.caughtUp = isSettled(this.statusParts);
-    return this.caughtUp;
+    return this.caughtUp && !this.rooms.executors.trouble();
+  }
+
+  /** A standby that knows who holds the Lease, and has executors. */
+  private get canTakeOver(): boolean {
+    const { elector, executors } = this.rooms;
+    return !this.active && elector?.candidacy !== undefined && !executors.trouble();
   }
 
   /** Resolves when it is ready. */
@@ -141,6 +150,7 @@ export class Runtime {
         rejected,
         this.standing,
         this.source.trouble,
+        this.executorParts,
       );
     const { dispatcher } = active;
     const role = this.isActive ? "active" : "standby";
@@ -185,12 +195,18 @@ export class Runtime {
     return { holder: this.options.election?.identity ?? "", obstacle: this.delay };
   }
 
+  private get executorParts() {
+    const { executors } = this.rooms;
+    return { rights: executors.rights(), trouble: executors.trouble() };
+  }
+
   private get statusParts() {
     const { sandbox, watches, redactor } = this.rooms;
     return {
       deployments: [...this.deployments.values()],
       rejected: this.rejected,
       sandbox: (name: string) => sandbox.status(name),
+      executors: this.executorParts,
       sources: watches.status(),
       deployment: this.source.trouble,
       redact: (name: string, text: string) => redactor.redact(name, text),
@@ -204,7 +220,8 @@ export class Runtime {
     this.endpoints = await serveEndpoints(listen.host, listen.port, {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
-      ready: () => (this.ready || (!this.active && this.rooms.elector?.candidacy !== undefined)) && !this.frozen,
+      ready: () => (this.ready || this.canTakeOver) && !this.frozen,
+      obstacle: () => this.rooms.executors.trouble()?.message,
       status: () => this.status(),
       metrics: () => this.rooms.metrics.text(),
       token: keepToken(this.options.data),

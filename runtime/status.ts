@@ -5,6 +5,7 @@ import type { FunctionManifest, Trigger } from "./manifest/function.ts";
 import type { RejectedFunction } from "./manifest/load.ts";
 import { type Reason, reasonOfCode, reasonOfState } from "./reason.ts";
 import type { FunctionState } from "./sandbox/hosted-function.host.ts";
+import type { ExecutorRights } from "./sandbox/rights.ts";
 import type { SourceStatus } from "./watch/observer.ts";
 import { sourceKey } from "./watch/source-spec.ts";
 
@@ -55,6 +56,8 @@ export interface Status {
   readonly checkpoint?: { readonly reason: string; readonly message: string };
   /** Why what is deployed in the cluster is not what runs, by its code and in words, while that is so. */
   readonly deployment?: { readonly reason: string; readonly message: string };
+  /** What executors may do, once one could be started, and why none can be, while that is so. */
+  readonly sandbox: { readonly rights?: ExecutorRights; readonly reason?: string; readonly message?: string };
   readonly functions: readonly FunctionReport[];
   readonly sources: readonly (SourceReport | StandbySource)[];
 }
@@ -82,11 +85,19 @@ export interface StandingParts {
   readonly deployment: Trouble | undefined;
 }
 
+/** The executors, as far as they are no function's. */
+export interface ExecutorParts {
+  readonly rights: ExecutorRights | undefined;
+  /** Why none can be started. */
+  readonly trouble: Trouble | undefined;
+}
+
 export interface StatusParts extends StandingParts {
   readonly deployments: readonly Deployment[];
   readonly role: Status["role"];
   /** Why the last write to the checkpoint failed. */
   readonly checkpoint: Trouble | undefined;
+  readonly executors: ExecutorParts;
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
   readonly redact: (functionName: string, text: string) => string;
@@ -116,6 +127,7 @@ export function describeStatus(parts: StatusParts): Status {
     role,
     ...(checkpoint && { checkpoint: describeTrouble(checkpoint) }),
     ...(deployment && { deployment: describeTrouble(deployment) }),
+    sandbox: describeExecutors(parts.executors),
     functions: [...running, ...refused],
     sources: parts.sources.map((source) => {
       const reason = reasonOfState(source.state);
@@ -123,6 +135,11 @@ export function describeStatus(parts: StatusParts): Status {
     }),
   };
 }
+
+const describeExecutors = ({ rights, trouble }: ExecutorParts): Status["sandbox"] => ({
+  ...(rights && { rights }),
+  ...(trouble && describeTrouble(trouble)),
+});
 
 const describeTrouble = ({ code, message }: Trouble) => ({ reason: code, message });
 
@@ -132,6 +149,7 @@ export function describeStandby(
   rejected: readonly RejectedFunction[],
   lease: Status["lease"],
   deployment: Trouble | undefined,
+  executors: ExecutorParts,
 ): Status {
   const message = lease?.obstacle ?? (lease?.holder ? `${lease.holder} is the active one` : "it runs for the Lease");
   const sources = manifests.flatMap(({ triggers }) => triggers).flatMap(standbySources);
@@ -139,6 +157,7 @@ export function describeStandby(
     role: "standby",
     ...(lease && { lease }),
     ...(deployment && { deployment: describeTrouble(deployment) }),
+    sandbox: describeExecutors(executors),
     functions: [
       ...manifests.map(({ name, triggers }) => ({
         name,
@@ -196,7 +215,7 @@ const byKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStat
 
 function describeFunction(
   deployment: Deployment,
-  { dispatch, sandbox, redact, forbidden, checkpoint }: StatusParts,
+  { dispatch, sandbox, redact, forbidden, checkpoint, executors }: StatusParts,
   sources: ReadonlyMap<string, SourceStatus>,
 ): FunctionReport {
   const { name, state, manifest, refusal } = deployment;
@@ -215,9 +234,11 @@ function describeFunction(
     };
   });
   const lacking = forbidden(name);
+  const mayRun = state.type === "starting" || state.type === "running";
   const trouble =
+    (mayRun ? saidOf(executors.trouble) : undefined) ??
     stopOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), triggers) ??
-    (checkpoint && { reason: reasonOfCode(checkpoint.code), code: checkpoint.code, message: checkpoint.message }) ??
+    saidOf(checkpoint) ??
     (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (deployment.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
@@ -257,6 +278,9 @@ const backlogged: Said = {
   message:
     "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
 };
+
+const saidOf = (trouble: Trouble | undefined): Said | undefined =>
+  trouble && { reason: reasonOfCode(trouble.code), code: trouble.code, message: trouble.message };
 
 const catchingUp: Said = { reason: "CatchingUp", message: "its first lists are being read" };
 

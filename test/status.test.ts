@@ -49,6 +49,7 @@ interface Case {
   readonly checkpoint?: ErrorCode;
   readonly dispatch?: StatusParts["dispatch"];
   readonly trustGroup?: string;
+  readonly executors?: ErrorCode;
 }
 
 function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: Case) {
@@ -73,6 +74,7 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
     role: "active",
     checkpoint: more.checkpoint && fault(more.checkpoint),
     deployment: undefined,
+    executors: { rights: undefined, trouble: more.executors && fault(more.executors) },
     deployments: [deployment as unknown as Deployment],
     rejected: [],
     dispatch: more.dispatch ?? [],
@@ -115,6 +117,12 @@ test.each<[string, Case, string]>([
     "InternalError WF_RUNTIME_INTERNAL",
   ],
   ["whose code does not load again", { sandbox: "failed" }, "LoadFailed"],
+  ["that no executor can take", { executors: "WF_SANDBOX_NO_WARDEN" }, "ExecutorMissing WF_SANDBOX_NO_WARDEN"],
+  [
+    "that waits for its executor",
+    { executors: "WF_SANDBOX_NO_WARDEN", state: { type: "starting" } },
+    "ExecutorMissing WF_SANDBOX_NO_WARDEN",
+  ],
   ["in quarantine", { sandbox: "quarantined" }, "Quarantined"],
   ["that stands still for the executors it brought down", { sandbox: "parked" }, "Parked"],
   ["all of whose watches are revoked", { sources: ["forbidden", "forbidden"] }, "Forbidden"],

@@ -31,6 +31,8 @@ writeFileSync(join(app, "THIRD-PARTY-LICENSES"), licencesOf(inputs));
 renameSync(join(app, "bin/watchfire.js"), join(app, "bin/watchfire"));
 chmodSync(join(app, "bin/watchfire"), 0o755);
 copyFileSync(process.execPath, join(context, "node"));
+// The image's user may start it and not read it: the kernel then lets no process of that user trace or read another one.
+chmodSync(join(context, "node"), 0o711);
 
 const bytes = globSync("**", { cwd: context, withFileTypes: true })
   .filter((entry) => entry.isFile())

@@ -23,6 +23,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
  * Exit status: 0 done, 1 the user's mistake, 2 the system's failure.
  */
 export async function main(args: readonly string[]): Promise<void> {
+  refuseDebuggers();
   dieWithLauncher();
   outliveReaders();
   process.exit(await run(args));
@@ -89,6 +90,11 @@ async function overview(): Promise<string> {
     "watchfire <command> --help tells its options, watchfire --version the version.",
     "",
   ].join("\n");
+}
+
+/** Node would open its inspector at SIGUSR1: whoever may send a signal, such as a guest that owns its executor, would own this process. */
+function refuseDebuggers(): void {
+  process.on("SIGUSR1", () => undefined);
 }
 
 /** A reader that has seen enough (`| head`) ends neither the command, which may be half done, nor its exit status. */

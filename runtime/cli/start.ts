@@ -24,6 +24,7 @@ export const start = command({
     kubeconfig: { value: "FILE", summary: "without it: KUBECONFIG, then the pod's own account" },
     context: { value: "NAME", summary: "the kubeconfig's context" },
     "executor-socket": { value: "PATH", summary: "handlers run in a `watchfire executor --socket PATH` beside it" },
+    jitless: { summary: "executors compile no machine code: loops take five times as long, and V8 has less to attack" },
     listen,
     identity: {
       value: "WHOSE",
@@ -101,6 +102,7 @@ export const start = command({
           functionStatus: given.has("function-status"),
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
           listen: address,
+          jitless: given.has("jitless"),
           ...(options["executor-socket"] && { executorSocket: options["executor-socket"] }),
           log,
         },

@@ -27,6 +27,8 @@ export interface Inspection {
   live(): boolean;
   /** True once every function that can run has caught up with its first list. */
   ready(): boolean;
+  /** Why it is not ready, where that is no function's matter. */
+  obstacle(): string | undefined;
   status(): object;
   /** Prometheus text. */
   metrics(): Promise<string>;
@@ -75,7 +77,9 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
 export function routes(inspection: Inspection): Hono {
   const app = new Hono();
   app.get("/livez", (c) => (inspection.live() ? c.text("ok\n") : c.text("not live\n", 503)));
-  app.get("/readyz", (c) => (inspection.ready() ? c.text("ok\n") : c.text("not ready\n", 503)));
+  app.get("/readyz", (c) =>
+    inspection.ready() ? c.text("ok\n") : c.text(`not ready${inspection.obstacle()?.replace(/^/, ": ") ?? ""}\n`, 503),
+  );
   app.get("/status", (c) => c.json(inspection.status()));
   app.get("/metrics", async (c) =>
     c.body(await inspection.metrics(), 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }),

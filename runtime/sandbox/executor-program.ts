@@ -4,43 +4,99 @@ import { createRequire } from "node:module";
 import { dirname, extname, resolve } from "node:path";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { requiredFlags } from "./executor/requirements.ts";
+import { Confinement } from "./confinement.ts";
+import { lifelineArgument, requiredFlags } from "./executor/requirements.ts";
 import { executorScript } from "./executor-script.host.ts";
+import type { ExecutorRights } from "./rights.ts";
 
 /** A program for Node. */
 export interface Program {
-  /** Node's flags, and the program's file or `-`. */
+  /** Node's flags. */
+  readonly flags: readonly string[];
+  /** The program's file or `-`, and what it is told. */
   readonly args: readonly string[];
   /** What it reads from its standard input, which it finds at its end then. */
   readonly input?: () => Promise<string>;
+}
+
+/** What whoever runs executors may choose. */
+export interface ExecutorOptions {
+  /** V8 compiles no machine code: loops take five times as long, and a fault of its compilers harms nobody. Default false. */
+  readonly jitless?: boolean;
 }
 
 /**
  * The executor's program: it speaks over descriptor 3. In a checkout it is TypeScript, and handed over as a script; in an
  * image it is a file of JavaScript already.
  */
-export function executorProgram(): Program {
-  const flags = [...requiredFlags, "--permission", "--allow-addons"];
+export function executorProgram({ jitless = false }: ExecutorOptions = {}): Program {
+  const permitted = ["--allow-addons", "--disable-sigusr1", ...(jitless ? ["--jitless"] : [])];
+  const flags = [...requiredFlags, ...permitted];
   const type = extname(import.meta.url);
   const main = fileURLToPath(new URL(`./executor/main${type}`, import.meta.url));
   if (type === ".ts") {
-    const args = [...flags, ...readable(nativeParts()), "--input-type=module", "-"];
-    return { args, input: () => executorScript(main) };
+    return {
+      flags: [...flags, ...readable([...nativeParts(), muslMark]), "--input-type=module"],
+      args: ["-"],
+      input: () => executorScript(main),
+    };
   }
   const own = resolve(dirname(main), "..");
-  return { args: [...flags, ...readable([own, resolve(own, "../package.json"), ...nativeParts()]), main] };
+  return {
+    flags: [...flags, ...readable([own, resolve(own, "../package.json"), ...nativeParts(), muslMark])],
+    args: [main],
+  };
 }
 
-/** Starts an executor: with nothing of the starter's environment, folder or files; under a name of its own in `ps`. */
-export function spawnExecutor({ args, input }: Program, descriptor: "pipe" | Duplex): ChildProcess {
-  const child = spawn(process.execPath, args, {
+let confinement: Confinement | undefined;
+
+/** What this process can take from the executors that it starts. */
+export function ownConfinement(): Confinement {
+  confinement ??= new Confinement([process.execPath, ...nativeParts().map((part) => resolve(part, "package.json"))]);
+  return confinement;
+}
+
+/** What executors may do that are children of this process. */
+export const childRights = ({ jitless = false }: ExecutorOptions = {}): ExecutorRights => ({
+  ...ownConfinement().rights,
+  jit: !jitless,
+});
+
+/**
+ * Starts an executor: with nothing of the starter's environment, folder or files; under a name of its own in `ps`; and with
+ * less rights, as far as the platform gives that.
+ */
+export function spawnExecutor(
+  { flags, args, input }: Program,
+  descriptor: "pipe" | Duplex,
+  walls: Confinement = ownConfinement(),
+): ChildProcess {
+  const isWatchedByThread = walls.rights.endsWithStarter === "thread";
+  const [program = process.execPath, ...rest] = [
+    ...walls.prefix,
+    process.execPath,
+    ...flags,
+    ...(isWatchedByThread ? ["--allow-worker"] : []),
+    ...args,
+    ...(isWatchedByThread ? [lifelineArgument] : []),
+  ];
+  const child = spawn(program, rest, {
     cwd: "/",
     env: { TZ: "UTC" },
     argv0: "watchfire executor",
+    ...walls.user,
     // Ctrl-C reaches a terminal's whole group: an executor that is still starting would end by it.
     detached: true,
-    stdio: [input ? "pipe" : "ignore", "ignore", "ignore", descriptor],
+    // The last one is held open and never written to: its end is this process' end.
+    stdio: [
+      input ? "pipe" : "ignore",
+      "ignore",
+      "ignore",
+      descriptor,
+      ...(isWatchedByThread ? (["pipe"] as const) : []),
+    ],
   });
+  walls.lower(child);
   const { stdin } = child;
   // One that is gone before it has read its program says so by its exit.
   stdin?.on("error", () => undefined);
@@ -54,11 +110,14 @@ export function spawnExecutor({ args, input }: Program, descriptor: "pipe" | Dup
 /** Node's own permission model as a further wall: the executor may read its code and nothing else, and start nothing. */
 const readable = (paths: readonly string[]): string[] => paths.map((path) => `--allow-fs-read=${path}`);
 
-/** isolated-vm, and the loader of its native code, which looks at the last one to tell musl from glibc. */
+/** What the loader of native code looks at to tell musl from glibc. */
+const muslMark = "/etc/alpine-release";
+
+/** The folders of isolated-vm, and of the loader of its native code. */
 function nativeParts(): string[] {
   const isolatedVm = dirname(realpathSync(createRequire(import.meta.url).resolve("isolated-vm/package.json")));
   const loader = dirname(
     realpathSync(createRequire(`${isolatedVm}/package.json`).resolve("node-gyp-build/package.json")),
   );
-  return [isolatedVm, loader, "/etc/alpine-release"];
+  return [isolatedVm, loader];
 }

@@ -1,11 +1,13 @@
 import type { ChildProcess } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { dirname } from "node:path";
 import { type Clock, pause, type Timer } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { MemoryWatch } from "../resident-memory.ts";
 import { memoryKills } from "./container-memory.ts";
-import { executorProgram, spawnExecutor } from "./executor-program.ts";
+import { executorProgram, ownConfinement, spawnExecutor } from "./executor-program.ts";
+import type { ExecutorRights } from "./rights.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./warden-frames.ts";
 import { encodeFrame, type Frame, FrameReader } from "./wire.ts";
 
@@ -25,7 +27,8 @@ interface Kept {
 
 /**
  * Starts executors in this container for the parent at the other end of a socket, watches their memory, and kills them when
- * told to. Runs no code of any function itself. Connects again, for ever, when the parent goes; no executor outlives it.
+ * told to. Runs no code of any function itself. It tries to connect for ever, and serves one parent: it ends with that
+ * connection, since a guest may have left its executor by then. As process 1 of its container it takes everything there along.
  */
 export class ExecutorWarden {
   private readonly path: string;
@@ -34,6 +37,8 @@ export class ExecutorWarden {
   private readonly caps = new Map<number, number>();
   private wire: Socket | undefined;
   private isAttached = false;
+  /** Whether it has started anything: a guest's code may live here. */
+  private hasServed = false;
   private farewell: Timer | undefined;
   private readonly memoryKills: () => number;
   private readonly memoryKillsBefore: number;
@@ -48,8 +53,8 @@ export class ExecutorWarden {
   }
 
   /**
-   * Resolves once `signal` has aborted, the parent has hung up or has had time enough to, and all executors are told to end.
-   * Until then the parent may ask for more executors: handlers that have begun must be able to finish.
+   * Resolves once the parent has hung up, and all executors are told to end. After `signal` has aborted the parent has some
+   * time for that, in which it may ask for more executors: handlers that have begun must be able to finish.
    * @throws WatchfireError WF_SANDBOX_CONTAINER_MEMORY once the kernel has killed an executor because the container is at its
    * memory limit. With version 2 of cgroups it kills all of the container at once; with version 1 the rest would go on, and
    * nobody who looks at the pod would see that it happened.
@@ -59,6 +64,7 @@ export class ExecutorWarden {
     const over = AbortSignal.any([signal, this.spent.signal]);
     while (!over.aborted) {
       await this.attend();
+      if (this.hasServed) break;
       await pause(this.clock, reconnectMs, over).catch(() => undefined);
     }
     this.farewell?.cancel();
@@ -76,9 +82,10 @@ export class ExecutorWarden {
       wire.on("connect", () => {
         this.isAttached = true;
         try {
-          this.tell(wardenFrame.greet, { key: readFileSync(keyFile(this.path), "utf8") });
+          const key = readFileSync(keyFile(this.path), "utf8");
+          this.tell(wardenFrame.greet, { key, rights: rightsIn(dirname(this.path)) });
         } catch {
-          wire.destroy(); // the key is laid a moment after the parent sees the last warden go
+          wire.destroy(); // the key is laid a second after the parent sees the last warden go
         }
       });
       wire.on("data", (chunk: Buffer) => {
@@ -106,15 +113,16 @@ export class ExecutorWarden {
   }
 
   /** The executor gets a connection of its own as its one descriptor; this process lets go of it unread. */
-  private start({ id, token }: { id: number; token: string }): void {
+  private start({ id, token, jitless }: { id: number; token: string; jitless: boolean }): void {
+    this.hasServed = true;
     const stream = connect(this.path);
     stream.pause();
     stream.on("error", (error) =>
       this.tell(wardenFrame.exited, { id, peak: 0, reason: "exited", detail: error.message }),
     );
     stream.on("connect", () => {
-      stream.write(Buffer.concat(encodeFrame(wardenFrame.join, { token })), () => {
-        const child = spawnExecutor(executorProgram(), stream);
+      stream.write(Buffer.concat(encodeFrame(wardenFrame.join, { id, token })), () => {
+        const child = spawnExecutor(executorProgram({ jitless }), stream);
         stream.destroy();
         this.keep(id, child);
       });
@@ -155,5 +163,21 @@ export class ExecutorWarden {
     const hangUp = () => this.wire?.destroy();
     if (this.isAttached) this.farewell = this.clock.after(farewellMs, hangUp);
     else hangUp();
+  }
+}
+
+/** What executors may do here, the folder of the socket included. */
+function rightsIn(folder: string): Omit<ExecutorRights, "jit"> {
+  const { rights } = ownConfinement();
+  const isOpen = rights.user === "separate" ? (statSync(folder).mode & 0o002) !== 0 : isWritable(folder);
+  return { ...rights, socketFolder: isOpen ? "writable" : "read-only" };
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { rightsSchema } from "./rights.ts";
 
 // Between the parent and the warden that starts executors in a container of their own: frames of wire.ts.
 //   warden: greet, then seen and exited        parent: start, cap, kill
@@ -14,17 +15,17 @@ const id = z.int().min(1);
 const bytes = z.number().min(0);
 const text = z.string().max(500);
 
-/** First frame of the warden: the key that the parent left beside the socket. */
-export const greeting = z.strictObject({ key: text });
-/** First frame of an executor's connection: the token that the parent named when it asked for the executor. */
-export const joining = z.strictObject({ token: text });
+/** First frame of the warden: the key that the parent left beside the socket, and what it can take from executors. */
+export const greeting = z.strictObject({ key: text, rights: rightsSchema.omit({ jit: true }) });
+/** First frame of an executor's connection: the executor's number and the token that the parent named when it asked for it. */
+export const joining = z.strictObject({ id, token: text });
 /** What the parent asks for. */
-export const start = z.strictObject({ id, token: text });
+export const start = z.strictObject({ id, token: text, jitless: z.boolean() });
 export const cap = z.strictObject({ id, bytes });
 export const kill = z.strictObject({ id });
 /** The highest resident memory of an executor so far, and its end. */
 export const seen = z.strictObject({ id, peak: bytes });
 export const exited = z.strictObject({ id, peak: bytes, reason: z.enum(["memory", "exited"]), detail: text });
 
-/** The file beside the socket that holds the key, while no warden is connected. */
+/** The file beside the socket that holds the key, while a warden may connect: never while a guest's code can run. */
 export const keyFile = (socketPath: string): string => `${socketPath}.key`;

@@ -1,53 +1,78 @@
-import { randomBytes, timingSafeEqual } from "node:crypto";
-import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Logger } from "pino";
 import { WatchfireError } from "../errors.ts";
+import { systemReason } from "../wording.ts";
+import type { ExecutorOptions } from "./executor-program.ts";
+import { framesOf, hearFirstFrame } from "./first-frame.host.ts";
 import type { Launch } from "./link.host.ts";
+import { type ExecutorRights, isWalledOff, missingRights } from "./rights.ts";
 import { SocketLink } from "./socket-link.host.ts";
 import { exited, greeting, joining, keyFile, maxWardenFrame, seen, wardenFrame } from "./warden-frames.ts";
-import { encodeFrame, type Frame, FrameError, FrameReader } from "./wire.ts";
+import { encodeFrame, type Frame, FrameReader } from "./wire.ts";
 
-/** Milliseconds that a connection has to say who it is. */
-const greetMs = 5000;
-/** Connections that may be saying who they are at once. */
+/** Connections that may be saying who they are at once, beside one of each executor that was asked for. */
 const maxStrangers = 64;
 
 /**
+ * Milliseconds between a warden's end and the next key. The kernel closes process 1's connection microseconds before it ends
+ * the other processes of its namespace: none of them is left to read that key.
+ */
+const burialMs = 1000;
+
+type Log = Pick<Logger, "info" | "warn" | "error">;
+
+/** Where the warden stands. `lost`: what it had started may live on, so that nobody can be believed to be its successor. */
+type Standing = "awaited" | "attached" | "gone" | "lost";
+
+/**
  * Executors in a container of their own, over a unix socket in a folder that both containers have: a warden there starts them
- * when asked. Who may connect: whoever can open the socket (0660), and knows the key, which lies beside it only while no
- * warden is connected, so never while a guest's code runs. A warden that comes again is a new one, and so are its executors.
+ * when asked. Who may connect: whoever can open the socket (0660), and knows the key, which lies beside it only while a warden
+ * is awaited, so never while a guest's code runs. A warden serves one parent, and ends with its connection; the next one is new,
+ * and so are its executors. While one is attached, whoever else speaks can only be a guest that owns its executor: all ends.
  */
 export class Warden {
   private readonly path: string;
-  private readonly log: Pick<Logger, "info" | "warn">;
+  private readonly log: Log;
+  private readonly options: ExecutorOptions;
   private readonly server: Server;
   private readonly links = new Map<number, SocketLink>();
-  private readonly tokens = new Map<string, number>();
   private readonly strangers = new Set<Socket>();
   private wire: Socket | undefined;
+  private standing: Standing = "awaited";
+  private found: ExecutorRights | undefined;
+  /** What the next warden must know; empty while none is awaited. */
   private key = "";
+  /** What the tokens of executors are made with. */
+  private secret: Buffer = randomBytes(32);
+  private keyTimer: NodeJS.Timeout | undefined;
   private lastId = 0;
   private closed = false;
 
-  private constructor(path: string, log: Pick<Logger, "info" | "warn">) {
+  private constructor(path: string, log: Log, options: ExecutorOptions) {
     this.path = path;
     this.log = log;
+    this.options = options;
     this.server = createServer((socket) => this.meet(socket));
   }
 
   /** Listens at a path that is this process' own; a socket that a predecessor left there is replaced. @throws WatchfireError */
-  static async listen(path: string, log: Pick<Logger, "info" | "warn">): Promise<Warden> {
-    const warden = new Warden(path, log);
+  static async listen(path: string, log: Log, options: ExecutorOptions = {}): Promise<Warden> {
+    const warden = new Warden(path, log, options);
     try {
-      rmSync(path, { force: true });
-      warden.layKey();
+      const hadPredecessor = existsSync(path);
+      for (const file of [path, keyFile(path)]) rmSync(file, { force: true });
       await new Promise<void>((resolve, reject) => {
         warden.server.once("error", reject);
         warden.server.listen(path, resolve);
       });
       chmodSync(path, 0o660);
+      // Its warden may be about to end as well.
+      if (hadPredecessor) warden.layKeySoon();
+      else warden.layKey();
     } catch (cause) {
+      warden.close();
       throw new WatchfireError("WF_SANDBOX_EXECUTOR", {
         what: "the executors' socket cannot be made",
         actual: path,
@@ -75,6 +100,21 @@ export class Warden {
     return link;
   };
 
+  /** Of the executors of the warden that is attached, or was last; undefined before the first. */
+  get rights(): ExecutorRights | undefined {
+    return this.found;
+  }
+
+  /** Why no executor can be started, while that is so. */
+  get trouble(): WatchfireError | undefined {
+    if (this.standing === "attached") return undefined;
+    if (this.standing === "lost") {
+      return new WatchfireError("WF_SANDBOX_WARDEN_LOST", { what: "the executors' warden ended", actual: this.path });
+    }
+    const what = this.standing === "gone" ? "the executors' warden is gone" : "no executors' warden has connected yet";
+    return new WatchfireError("WF_SANDBOX_NO_WARDEN", { what, actual: this.path });
+  }
+
   cap(id: number, bytes: number): void {
     this.tell(wardenFrame.cap, { id, bytes });
   }
@@ -85,64 +125,65 @@ export class Warden {
 
   close(): void {
     this.closed = true;
+    clearTimeout(this.keyTimer);
     this.server.close();
     this.wire?.destroy();
     for (const socket of this.strangers) socket.destroy();
     rmSync(keyFile(this.path), { force: true });
   }
 
-  /** A connection says who it is in its first frame, soon, or goes. */
   private meet(socket: Socket): void {
     socket.on("error", () => socket.destroy());
-    if (this.strangers.size >= maxStrangers) {
+    if (this.strangers.size >= maxStrangers + this.links.size) {
       socket.destroy();
+      if (this.wire) this.expose(`more than ${maxStrangers} connections say nothing`);
       return;
     }
     this.strangers.add(socket);
-    const timer = setTimeout(() => socket.destroy(), greetMs);
-    const forget = () => {
-      clearTimeout(timer);
-      this.strangers.delete(socket);
-    };
+    const forget = () => this.strangers.delete(socket);
     socket.once("close", forget);
-    let pending: Buffer = Buffer.alloc(0);
-    const first = (chunk: Buffer) => {
-      pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
-      const length = pending.length < 4 ? undefined : pending.readUInt32LE(0) + 4;
-      if (length === undefined || (length <= maxWardenFrame && pending.length < length)) return;
-      socket.pause();
-      socket.off("data", first);
+    hearFirstFrame(socket, (frame) => {
       socket.off("close", forget);
       forget();
-      const [frame] = framesOf(new FrameReader(maxWardenFrame), pending.subarray(0, length)) ?? [];
-      // An executor may have spoken already behind its warden's greeting.
-      if (pending.length > length) socket.unshift(pending.subarray(length));
-      if (!frame || !this.admit(socket, frame)) socket.destroy();
-      else socket.resume();
-    };
-    socket.on("data", first);
+      const wrong = this.admit(socket, frame);
+      if (wrong === undefined) {
+        socket.resume();
+        return;
+      }
+      socket.destroy();
+      if (this.wire) this.expose(wrong);
+    });
   }
 
-  private admit(socket: Socket, { type, header }: Frame): boolean {
-    const value = parse(header);
-    if (type === wardenFrame.join) {
-      const token = joining.safeParse(value).data?.token ?? "";
-      const link = this.links.get(this.tokens.get(token) ?? 0);
-      this.tokens.delete(token);
-      link?.joined(socket);
-      return link !== undefined;
+  /** Gives what is wrong with a connection's first frame. */
+  private admit(socket: Socket, frame: Frame | undefined): string | undefined {
+    const value = frame && parse(frame.header);
+    if (frame?.type === wardenFrame.join) {
+      const { data } = joining.safeParse(value);
+      if (!data || !isSame(data.token, this.tokenOf(data.id))) return "a connection has a token of its own making";
+      const link = this.links.get(data.id);
+      // Its executor may have been given up before it came.
+      if (link) link.joined(socket);
+      else socket.destroy();
+      return undefined;
     }
-    const key = greeting.safeParse(value).data?.key;
-    if (type !== wardenFrame.greet || key === undefined || this.wire || !isSame(key, this.key)) return false;
-    this.welcome(socket);
-    return true;
+    const { data } = greeting.safeParse(value);
+    if (frame?.type !== wardenFrame.greet || !data) return "a connection speaks as no executor does";
+    if (this.wire) return "a second warden greets";
+    if (!isSame(data.key, this.key)) return "a warden greets with a wrong key";
+    this.welcome(socket, { ...data.rights, jit: this.options.jitless !== true });
+    return undefined;
   }
 
-  private welcome(socket: Socket): void {
+  private welcome(socket: Socket, rights: ExecutorRights): void {
     this.wire = socket;
-    this.key = "";
-    rmSync(keyFile(this.path), { force: true });
-    this.log.info({ socket: this.path }, "executors can be started");
+    this.standing = "attached";
+    this.found = rights;
+    this.secret = randomBytes(32);
+    this.takeKey();
+    this.log.info({ socket: this.path, rights }, "executors can be started");
+    const missing = missingRights(rights);
+    if (missing.length > 0) this.log.warn({ missing }, "executors have more rights than they need");
     const reader = new FrameReader(maxWardenFrame);
     socket.on("data", (chunk: Buffer) => {
       const frames = framesOf(reader, chunk);
@@ -150,6 +191,13 @@ export class Warden {
     });
     socket.once("close", () => this.left());
     for (const link of this.links.values()) this.start(link);
+  }
+
+  /** A guest owns its executor, and nobody can tell which: the warden's end takes all of them along. */
+  private expose(how: string): void {
+    const fault = new WatchfireError("WF_SANDBOX_IMPOSTOR", { what: how, actual: this.path });
+    this.log.error({ error: fault.message, code: fault.code }, "executors are ended");
+    this.wire?.destroy();
   }
 
   /** False for what no warden of ours says. */
@@ -171,37 +219,49 @@ export class Warden {
 
   private left(): void {
     this.wire = undefined;
-    this.tokens.clear();
     for (const link of this.links.values()) link.end("exited", "the executors' warden is gone");
     if (this.closed) return;
-    this.log.warn({ socket: this.path }, "no executors can be started until a warden connects");
-    this.layKey();
+    const isOver = this.found !== undefined && isWalledOff(this.found);
+    this.standing = isOver ? "gone" : "lost";
+    const { message, code } = this.trouble ?? {};
+    this.log[isOver ? "warn" : "error"]({ error: message, code }, "no executors can be started");
+    if (isOver) this.layKeySoon();
+  }
+
+  private layKeySoon(): void {
+    this.keyTimer = setTimeout(() => {
+      try {
+        this.layKey();
+      } catch (error) {
+        this.log.error({ error: systemReason(error) }, "the executors' key cannot be laid");
+        this.layKeySoon();
+      }
+    }, burialMs);
   }
 
   private layKey(): void {
     this.key = randomBytes(32).toString("hex");
-    rmSync(keyFile(this.path), { force: true });
     writeFileSync(keyFile(this.path), this.key, { mode: 0o640, flag: "wx" });
   }
 
+  private takeKey(): void {
+    this.key = "";
+    rmSync(keyFile(this.path), { force: true });
+  }
+
   private start(link: SocketLink): void {
-    const token = randomBytes(16).toString("hex");
-    this.tokens.set(token, link.id);
-    this.tell(wardenFrame.start, { id: link.id, token });
+    const { id } = link;
+    this.tell(wardenFrame.start, { id, token: this.tokenOf(id), jitless: this.options.jitless === true });
     link.started();
+  }
+
+  /** Known to the warden alone; it says it before the executor's process has the connection. */
+  private tokenOf(id: number): string {
+    return createHmac("sha256", this.secret).update(String(id)).digest("hex");
   }
 
   private tell(type: number, header: unknown): void {
     this.wire?.write(Buffer.concat(encodeFrame(type, header)));
-  }
-}
-
-function framesOf(reader: FrameReader, chunk: Buffer): Frame[] | undefined {
-  try {
-    return [...reader.push(chunk)];
-  } catch (error) {
-    if (error instanceof FrameError) return undefined;
-    throw error;
   }
 }
 

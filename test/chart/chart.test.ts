@@ -16,12 +16,13 @@ describe.each(scenarios)("with the values of ci/%s-values.yaml", (scenario) => {
     const { watchfire, executor } = containers(objects);
     const pod = only(objects, "StatefulSet").spec.template.spec;
     expect(pod.automountServiceAccountToken).toBe(false);
-    expect(pod.shareProcessNamespace).toBeUndefined();
+    // Process 1 of the executor's container is the warden: what it starts ends with it, and cannot end it.
+    expect([pod.shareProcessNamespace, pod.hostPID, executor.command]).toEqual([false, false, undefined]);
     expect(executor).toMatchObject({
       args: ["executor", expect.any(String)],
       resources: { limits: { memory: "1Gi" } },
     });
-    expect(executor.volumeMounts).toEqual([{ name: "socket", mountPath: "/run/watchfire" }]);
+    expect(executor.volumeMounts).toEqual([{ name: "socket", mountPath: "/run/watchfire", readOnly: true }]);
     expect([executor.env, executor.envFrom, executor.command, watchfire.command]).toEqual([
       undefined,
       undefined,
@@ -144,6 +145,12 @@ describe("values", () => {
   test("a volume's size may be a number, and is written as one writes it", async () => {
     const [claim] = only(await render(...valuesOf("terse")), "StatefulSet").spec.volumeClaimTemplates;
     expect(claim.spec.resources.requests.storage).toBe("21474836480");
+  });
+
+  test("executors compile no machine code if they are told so", async () => {
+    const args = async (...sets: string[]) => containers(await render(...sets)).watchfire.args;
+    expect(await args()).not.toContain("--jitless");
+    expect(await args("--set", "executor.jitless=true")).toContain("--jitless");
   });
 
   test("the executor keeps its seccomp profile, whatever the others have", async () => {

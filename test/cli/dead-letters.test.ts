@@ -54,6 +54,7 @@ async function runtimeOn(folder: string): Promise<string> {
   const endpoints = await serveEndpoints("127.0.0.1", 0, {
     live: () => true,
     ready: () => true,
+    obstacle: () => undefined,
     status: () => ({}),
     metrics: async () => "",
     token: keepToken(folder),

@@ -16,7 +16,7 @@ function hostileFirst(misdeed: string, seen: { endedAt?: number }): Launch {
   return (listener) => {
     if (!first) return honest(listener);
     first = false;
-    return launchChild({ args: [program, misdeed] })({
+    return launchChild({ flags: [], args: [program, misdeed] })({
       ...listener,
       opened: () => listener.opened(),
       data: (chunk) => listener.data(chunk),

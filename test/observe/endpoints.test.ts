@@ -43,6 +43,7 @@ const letter: NewDeadLetter = {
 const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   live: () => true,
   ready: () => true,
+  obstacle: () => undefined,
   status: () => ({ functions: [] }),
   metrics: async () => "watchfire_up 1\n",
   token,

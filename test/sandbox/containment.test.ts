@@ -1,7 +1,10 @@
 import { spawn } from "node:child_process";
-import { existsSync, globSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, globSync, openSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { getPriority } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
+import { childRights, executorProgram } from "../../runtime/sandbox/executor-program.ts";
 import { stageForTest, unstoppable } from "./stage.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -30,13 +33,14 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
 
   it("runs under Node's permission model, with the flags that isolates need", async () => {
     const pid = await executorPid(stageForTest());
-    const args = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
-    expect(args).toEqual(
+    expect(readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0]).toBe("watchfire executor");
+    // It has put its name over its arguments, and would have refused to start without these.
+    const { flags } = executorProgram();
+    expect(flags).toEqual(
       expect.arrayContaining(["--permission", "--no-node-snapshot", "--no-concurrent-recompilation"]),
     );
-    expect(args.filter((arg) => /allow-(fs-write|child|worker)/.test(arg))).toEqual([]);
-    expect(args).not.toContain("--allow-fs-read=*");
-    expect(args[0]).toBe("watchfire executor");
+    expect(flags.filter((flag) => /allow-(fs-write|child|worker)/.test(flag))).toEqual([]);
+    expect(flags).not.toContain("--allow-fs-read=*");
   });
 
   it("ends when its parent is killed, whatever its isolates do", async () => {
@@ -46,6 +50,61 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
     expect(alive(pid)).toBe(true);
     parent.kill("SIGKILL");
     await expect.poll(() => alive(pid), { timeout: 5000 }).toBe(false);
+  });
+
+  it.each(["kernel", "thread"])(
+    "ends when its parent is killed though its main thread is stuck, by a %s",
+    async (by) => {
+      const script = join(import.meta.dirname, "stuck-parent.program.ts");
+      const parent = spawn(process.execPath, [script, by], { stdio: ["ignore", "pipe", "inherit"] });
+      const said = await new Promise<Buffer>((found) => parent.stdout.once("data", found));
+      const [pid, how] = String(said).trim().split(" ");
+      onTestFinished(() => void (alive(Number(pid)) && process.kill(Number(pid), "SIGKILL")));
+      // Where there is no setpriv, a thread does what the kernel would.
+      if (existsSync("/usr/bin/setpriv")) expect(how).toBe(by);
+      expect(alive(Number(pid))).toBe(true);
+      parent.kill("SIGKILL");
+      await expect.poll(() => alive(Number(pid)), { timeout: 5000 }).toBe(false);
+    },
+  );
+
+  it("has less rights than its parent: what the platform gives, and the status says", async () => {
+    const pid = await executorPid(stageForTest());
+    const rights = childRights();
+    const status = readFileSync(`/proc/${pid}/status`, "latin1");
+    const nice = Number(readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ")[16]);
+    expect(rights).toMatchObject({ nice, permissionModel: true, jit: true });
+    expect(nice).toBeGreaterThan(getPriority());
+    expect(Number(readFileSync(`/proc/${pid}/oom_score_adj`, "latin1"))).toBe(rights.oomScoreAdj);
+    expect(/^NoNewPrivs:\s*1$/m.test(status)).toBe(rights.newPrivileges === "none");
+    expect(/^Umask:\s*0077$/m.test(status)).toBe(true);
+    const uid = Number(status.match(/^Uid:\s*(\d+)/m)?.[1]);
+    expect(rights.user).toBe(uid === process.getuid?.() ? "same" : "separate");
+    if (rights.user === "separate") {
+      expect(status).toMatch(new RegExp(`^Gid:\\s*${uid}\\s+${uid}\\s+${uid}\\s+${uid}$`, "m"));
+      expect(status).toMatch(/^Groups:\s*$/m);
+      expect(status).toMatch(/^CapEff:\s*0+$/m);
+    }
+  });
+
+  it("keeps no descriptor of its parent's, though the parent has one that is inherited", async () => {
+    const script = join(import.meta.dirname, "orphan.program.ts");
+    const stdio = ["ignore", "pipe", "inherit", "ignore", "ignore", openSync(import.meta.filename, "r")] as const;
+    const parent = spawn(process.execPath, [script], { stdio: [...stdio] });
+    const pid = await new Promise<number>((found) => parent.stdout?.once("data", (text) => found(Number(text))));
+    const files = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+    expect(files).not.toContain(import.meta.filename);
+    parent.kill("SIGKILL");
+    await expect.poll(() => alive(pid), { timeout: 5000 }).toBe(false);
+  });
+
+  it("compiles no machine code with --jitless, and runs handlers all the same", async () => {
+    const stage = stageForTest({ launch: launchChild(executorProgram({ jitless: true })) });
+    const pid = await executorPid(stage);
+    // V8 keeps what it compiles in memory that can be written and run.
+    const compiled = (pid: number) => /^\S+ rwxp/m.test(readFileSync(`/proc/${pid}/maps`, "latin1"));
+    expect([compiled(pid), compiled(await executorPid(stageForTest()))]).toEqual([false, true]);
+    expect((await stage.run("f")).type).toBe("ok");
   });
 });
 

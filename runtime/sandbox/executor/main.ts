@@ -2,13 +2,19 @@
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import { encodeFrame, frameType } from "../wire.ts";
-import { installedIsolatedVm, refusal } from "./requirements.ts";
+import { endWithStarter } from "./lifeline.ts";
+import { installedIsolatedVm, lifelineArgument, refusal } from "./requirements.ts";
 
 /** The stream to the parent. */
 const descriptor = 3;
 
 // Ctrl-C reaches the parent's whole group: it lets handlers finish, and this process ends when its stream does.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+
+// Whatever program started this one for its starter, `ps` shows the name.
+process.title = "watchfire executor";
+// Nothing is written by this process; a guest that has left its isolate finds nothing that others may read.
+process.umask(0o077);
 
 // This program may have come by the standard input; Node would keep it open for ever.
 closeSync(0);
@@ -22,5 +28,6 @@ if (reason) {
   process.exitCode = 1;
 } else {
   const { Executor } = await import("./executor.ts");
+  if (process.argv.includes(lifelineArgument)) void endWithStarter();
   new Executor(stream, "watchfire:guest").start({ node: process.versions.node, isolatedVm });
 }

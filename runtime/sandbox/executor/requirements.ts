@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-/** Flags without which isolates are unsafe (the first) or 4.5 times slower (the second). */
-export const requiredFlags = ["--no-node-snapshot", "--no-concurrent-recompilation"] as const;
+/** Flags without which isolates are unsafe (the first), 4.5 times slower (the second), or code that left its isolate reads any file. */
+export const requiredFlags = ["--no-node-snapshot", "--no-concurrent-recompilation", "--permission"] as const;
+
+/** Said to an executor that is to watch descriptor 4: where nothing else ends it with its starter. */
+export const lifelineArgument = "--lifeline";
 
 /** Majors of Node that isolated-vm 7 has binaries for. */
 const supportedNode = [24, 26];

@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { onTestFinished } from "vitest";
+import { until } from "../tools/until.ts";
+
+const cli = resolve(import.meta.dirname, "../../runtime/bin/watchfire.js");
+const impostor = join(import.meta.dirname, "executors/impostor.program.ts");
+
+/** The image's user. */
+const user = 65_532;
+/** As a container of the chart's starts: no capability, no new privileges. The shell's start makes these count for the program. */
+const asGuest = `setpriv --reuid ${user} --regid ${user} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all`;
+const command = [...asGuest.split(" "), "sh", "-c", 'exec "$0" "$@"'];
+
+/** Why no container can be made here; undefined where one can. */
+export const whyNot = ((): string | undefined => {
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return "it takes root on Linux";
+  const missing = ["unshare", "nsenter", "setpriv"].filter((name) => !existsSync(`/usr/bin/${name}`));
+  return missing.length > 0 ? `there is no ${missing.join(", no ")}` : undefined;
+})();
+
+/** A folder as the pod's volume is for the executors: they may open what is in it, and change nothing. Gives the socket's path. */
+export function socketFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-container-"));
+  chownSync(folder, 0, user);
+  chmodSync(folder, 0o2750); // what is made in it is the group's
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, "executor.sock");
+}
+
+/** Node as the image has it: its user may start it, and not read it. */
+export function imagesNode(): string {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-node-"));
+  chmodSync(folder, 0o755);
+  const node = join(folder, "node");
+  copyFileSync(process.execPath, node);
+  chmodSync(node, 0o711);
+  return node;
+}
+
+/** A `watchfire executor` as the first process of a process namespace of its own, and processes of its user beside it. */
+export class ExecutorContainer {
+  private readonly node: string;
+  private readonly socket: string;
+  private readonly outer: ChildProcess;
+  private readonly over: Promise<unknown>;
+
+  constructor(node: string, socket: string) {
+    this.node = node;
+    this.socket = socket;
+    const own = [...command, node, cli, "executor", "--socket", socket];
+    const env = { PATH: process.env.PATH, WARDENS_SECRET: "of its environment" };
+    this.outer = spawn("unshare", ["--pid", "--fork", "--mount-proc", "--kill-child", ...own], {
+      env,
+      stdio: "ignore",
+    });
+    this.over = once(this.outer, "exit");
+    onTestFinished(async () => {
+      if (this.outer.exitCode === null && this.outer.signalCode === null) this.kill();
+      await this.over;
+    });
+  }
+
+  /** The first process, as the machine numbers it. */
+  private get first(): number {
+    const { pid } = this.outer;
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim());
+  }
+
+  /** Ends the first process as the kernel would. */
+  kill(): void {
+    process.kill(this.first, "SIGKILL");
+  }
+
+  /** Resolves with its end. */
+  get ended(): Promise<unknown> {
+    return this.over;
+  }
+
+  /** A guest that has left its isolate; what it gained, as far as it came, and its end. */
+  async invade(...deeds: string[]): Promise<Invader> {
+    const inside = ["-t", String(this.first), "-p", "-m", ...command, this.node, impostor, this.socket, ...deeds];
+    const invader = new Invader(spawn("nsenter", inside, { stdio: ["ignore", "pipe", "inherit"] }));
+    return invader;
+  }
+}
+
+export class Invader {
+  readonly gained: Record<string, unknown> = {};
+  readonly ended: Promise<unknown>;
+
+  constructor(child: ChildProcess) {
+    this.ended = once(child, "exit");
+    if (!child.stdout) throw new Error("its output is to be read");
+    createInterface(child.stdout).on("line", (line) => {
+      const { deed, gained } = JSON.parse(line) as { deed: string; gained: unknown };
+      this.gained[deed] = gained;
+    });
+  }
+
+  /** Waits until it has done something. */
+  async did(deed: string): Promise<unknown> {
+    await until(`the invader did ${deed}`, 10_000, async () => deed in this.gained);
+    return this.gained[deed];
+  }
+}
