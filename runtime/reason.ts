@@ -50,7 +50,7 @@ const ofCodes: readonly (readonly [RegExp, Reason])[] = [
   [/^WF_DEPLOYED_/, "DeploymentDamaged"],
   [/^WF_ACCESS_(?:ENV|OWN_OBJECT)$/, "EnvironmentMissing"],
   [/^WF_CHECKPOINT_/, "CheckpointFailing"],
-  [/^WF_SANDBOX_(NO_WARDEN|WARDEN_LOST)$/, "ExecutorMissing"],
+  [/^WF_SANDBOX_NO_WARDEN$|^WF_SANDBOX_WARDEN_LOST$/, "ExecutorMissing"],
 ];
 
 /** Undefined where nothing is wrong. `state`: a source's, or a trigger's as the status page has it. */

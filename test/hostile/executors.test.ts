@@ -102,7 +102,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
   it("doom and stays, once and again: none of its kind outlives the sandbox", async () => {
     const pids: number[] = [];
     const launch: Launch = (listener) => {
-      const link = launchChild({ args: [program, "doom, and stays"] })(listener);
+      const link = launchChild({ flags: [], args: [program, "doom, and stays"] })(listener);
       pids.push(link.pid ?? Number.NaN);
       return link;
     };

@@ -1,11 +1,13 @@
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Warden } from "../../runtime/sandbox/warden.host.ts";
 import { type Stage, stageForTest } from "../sandbox/stage.ts";
 import { until } from "../tools/until.ts";
 import { ExecutorContainer, imagesNode, socketFolder, whyNot } from "./container.ts";
 
+// Two that lurk take both cores of a small machine.
+vi.setConfig({ testTimeout: 60_000 });
 if (whyNot !== undefined) process.stdout.write(`skipped: a guest in the executors' container; ${whyNot}\n`);
 const node = whyNot === undefined ? imagesNode() : "";
 afterAll(() => rmSync(dirname(node), { recursive: true, force: true }));
@@ -70,7 +72,7 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
       return { ok: true, json: "{}" };
     };
     await stage.load("waits", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`);
-    const outcome = stage.run("waits");
+    const outcome = stage.run("waits", { timeoutMs: 60_000 });
     await until("the handler waits", 5000, async () => stage.calls.length === 1);
     const lurker = await container.invade("count", "lurk");
     await lurker.did("count");
