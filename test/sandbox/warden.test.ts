@@ -90,9 +90,8 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
       first.kill("SIGKILL");
       await expect.poll(() => executors.filter(isAlive), { timeout: 5000 }).toEqual([]);
       await expect.poll(() => parent.trouble?.code).toBe("WF_SANDBOX_NO_WARDEN");
-      const waiting = stage.run("f");
       startWarden(path);
-      expect((await waiting).type).toBe("ok");
+      await expect.poll(async () => (await stage.run("f")).type, { timeout: 15_000 }).toBe("ok");
       expect(parent.trouble).toBeUndefined();
     },
   );
