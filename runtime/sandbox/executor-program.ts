@@ -11,8 +11,8 @@ import type { ExecutorRights } from "./rights.ts";
 
 /** A program for Node. */
 export interface Program {
-  /** Node's flags. */
-  readonly flags: readonly string[];
+  /** Node's flags. Default: none. */
+  readonly flags?: readonly string[];
   /** The program's file or `-`, and what it is told. */
   readonly args: readonly string[];
   /** What it reads from its standard input, which it finds at its end then. */
@@ -29,7 +29,7 @@ export interface ExecutorOptions {
  * The executor's program: it speaks over descriptor 3. In a checkout it is TypeScript, and handed over as a script; in an
  * image it is a file of JavaScript already.
  */
-export function executorProgram({ jitless = false }: ExecutorOptions = {}): Program {
+export function executorProgram({ jitless = false }: ExecutorOptions = {}): Program & Required<Pick<Program, "flags">> {
   const permitted = ["--allow-addons", "--disable-sigusr1", ...(jitless ? ["--jitless"] : [])];
   const flags = [...requiredFlags, ...permitted];
   const type = extname(import.meta.url);
@@ -67,7 +67,7 @@ export const childRights = ({ jitless = false }: ExecutorOptions = {}): Executor
  * less rights, as far as the platform gives that.
  */
 export function spawnExecutor(
-  { flags, args, input }: Program,
+  { flags = [], args, input }: Program,
   descriptor: "pipe" | Duplex,
   walls: Confinement = ownConfinement(),
 ): ChildProcess {
