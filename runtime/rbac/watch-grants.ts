@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../clock.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import type { Stream } from "../watch/source.ts";
+import type { RunningStream } from "../watch/source.ts";
 import type { Watches } from "../watch/watches.ts";
 import { missingNeeds } from "./missing.ts";
 import type { Need } from "./scoped-rule.ts";
@@ -53,7 +53,7 @@ export class WatchGrants {
   }
 }
 
-const needOf = ({ resource: { group, plural }, namespace }: Stream): Need => ({
+const needOf = ({ resource: { group, plural }, namespace }: RunningStream): Need => ({
   group,
   resource: plural,
   verb: "watch",

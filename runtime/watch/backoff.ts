@@ -1,41 +1,56 @@
-import type { Random } from "../clock.ts";
+import type { Clock, Random } from "../clock.ts";
 
-/** client-go's own curve for its reflectors (`reflector.go`); kube-rs has the same. Milliseconds. */
-const firstMs = 800;
-const capMs = 30_000;
+/** A curve of waits, in milliseconds. */
+export interface Curve {
+  readonly firstMs: number;
+  readonly capMs: number;
+}
+
+/**
+ * client-go's own curve for its reflectors (`reflector.go`); kube-rs has the same. The first four attempts fit into about
+ * ten seconds on average, well inside the 75 s of history that an API server tries to keep.
+ */
+export const failureCurve: Curve = { firstMs: 800, capMs: 30_000 };
+/** An API server that has just started answers 403 until it has read its own roles, which takes it a second or two. */
+export const forbiddenCurve: Curve = { firstMs: 1000, capMs: 30_000 };
+/** So long without a failure, and the past is forgotten. */
 const healthyMs = 120_000;
 
 /**
- * How long to wait after failures: 0.8 s, doubled each time up to 30 s, plus 0 to 100 % jitter, so that sources which
- * failed together do not return together. The first four attempts fit into about ten seconds on average, well inside
- * the 75 s of history that an API server tries to keep. It never gives up.
+ * How long to wait after failures: the curve's first wait, doubled each time up to its cap, plus 0 to 100 % jitter, so that
+ * sources which failed together do not return together. It never gives up.
  */
 export class Backoff {
+  private readonly clock: Clock;
   private readonly random: Random;
+  private readonly curve: Curve;
   private failures = 0;
-  /** How long sessions have lasted since the last failure. */
-  private healthyForMs = 0;
+  /** When the last wait was over. */
+  private triedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(random: Random) {
+  constructor(clock: Clock, random: Random, curve: Curve = failureCurve) {
+    this.clock = clock;
     this.random = random;
+    this.curve = curve;
   }
 
   /** Failures in a row. */
   get attempt(): number {
-    return this.failures;
+    return this.clock.monotonic() - this.triedAt >= healthyMs ? 0 : this.failures;
   }
 
   /** Counts one failure. @returns milliseconds to wait. */
   next(): number {
-    const base = Math.min(firstMs * 2 ** this.failures, capMs);
-    this.failures++;
-    this.healthyForMs = 0;
-    return base * (1 + this.random());
+    const before = this.attempt;
+    const base = Math.min(this.curve.firstMs * 2 ** before, this.curve.capMs);
+    this.failures = before + 1;
+    const delayMs = base * (1 + this.random());
+    this.triedAt = this.clock.monotonic() + delayMs;
+    return delayMs;
   }
 
-  /** A session lasted `ms`: two minutes without a failure, in however many sessions, and the past is forgotten. */
-  worked(ms: number): void {
-    this.healthyForMs += ms;
-    if (this.healthyForMs >= healthyMs) this.failures = 0;
+  /** It works again. */
+  reset(): void {
+    this.failures = 0;
   }
 }

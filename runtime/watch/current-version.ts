@@ -7,6 +7,8 @@ import type { ObjectIdentity } from "./source-spec.ts";
 
 /** An API server with nothing to send marks the end of the initial events after about a second. */
 const markMs = 5000;
+/** What a server answers of a collection that may be otherwise of another one. */
+const refusals: ReadonlySet<number> = new Set([401, 403, 404]);
 /** No object can have this name. */
 const nobody = "metadata.name=-";
 
@@ -16,6 +18,8 @@ export interface Collection {
   readonly path: string;
   readonly identity: ObjectIdentity;
   readonly signal: AbortSignal;
+  /** Whether the server may know WatchList. */
+  readonly watchList: boolean;
 }
 
 /** What was answered; without a version it could not be learnt now, and is not to be asked before `retryAfterMs`. */
@@ -23,6 +27,10 @@ export interface Answer {
   readonly version?: ResourceVersion | undefined;
   /** Milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  /** It may not be asked here. */
+  readonly refused?: boolean;
+  /** The server does not know WatchList. */
+  readonly unsupported?: boolean;
 }
 
 /**
@@ -30,7 +38,9 @@ export interface Answer {
  * anything; a server that has none is asked for a list of one item, but not one that is too busy for either.
  */
 export async function currentVersion(collection: Collection): Promise<Answer> {
-  return (await byWatchList(collection)) ?? byList(collection);
+  if (!collection.watchList) return byList(collection);
+  const answer = await byWatchList(collection);
+  return answer === undefined || answer.unsupported ? { ...(await byList(collection)), ...answer } : answer;
 }
 
 /** Undefined where a list may know more. */
@@ -67,8 +77,13 @@ async function byWatchList({ transport, clock, path, identity, signal }: Collect
   const ending = await session.run();
   signal.removeEventListener("abort", stop);
   if (version !== undefined || signal.aborted) return { version };
-  return ending.type === "refused" && isBusy(ending.error) ? { retryAfterMs: ending.error.retryAfterMs } : undefined;
+  if (ending.type !== "refused") return undefined;
+  if (isBusy(ending.error)) return { retryAfterMs: ending.error.retryAfterMs };
+  return unknown.has(ending.error.status) ? { unsupported: true } : undefined;
 }
+
+/** What a server answers that does not know WatchList. */
+const unknown: ReadonlySet<number> = new Set([400, 422]);
 
 const isBusy = ({ status }: ApiError): boolean => status === 429 || status >= 500;
 
@@ -84,6 +99,7 @@ async function byList({ transport, path, signal }: Collection): Promise<Answer> 
     return { version: typeof version === "string" ? resourceVersionIn(version) : undefined };
   } catch (error) {
     // What fails here, the source's own requests will run into and report.
-    return error instanceof ApiError ? { retryAfterMs: error.retryAfterMs } : {};
+    if (!(error instanceof ApiError)) return {};
+    return { retryAfterMs: error.retryAfterMs, refused: refusals.has(error.status) };
   }
 }

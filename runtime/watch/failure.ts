@@ -12,10 +12,10 @@ export type Ending =
   /** The server closed the stream as it may; `truncated` where the last line was cut in half. */
   | { readonly type: "eof"; readonly truncated: boolean }
   /**
-   * We closed it: to stop, because somebody joined, because resourceVersions were seen to have gone back, because a
-   * subscriber wants a second list before it believes the first, or because the right to watch seems to be revoked.
+   * We closed it: to stop, because whom it served is served by another, because resourceVersions were seen to have gone
+   * back, or because the right to watch seems to be revoked.
    */
-  | { readonly type: "closed"; readonly by: "stop" | "join" | "rewind" | "doubt" | "revoked" }
+  | { readonly type: "closed"; readonly by: "stop" | "join" | "rewind" | "revoked" }
   /** Silence past the deadline, or past the time we asked the server to end at. */
   | { readonly type: "idle" }
   | { readonly type: "overdue" }
@@ -71,11 +71,8 @@ export function causeOf(ending: Ending): string {
   return ending.type === "closed" ? ending.by : ending.type;
 }
 
-const closings = {
-  doubt: "by this list most of what is known would be gone; a second one, 30 s later, decides",
-  rewind:
-    "the server's resourceVersions went back, as they do when a cluster is restored from a backup; all is listed anew",
-};
+const rewind =
+  "the server's resourceVersions went back, as they do when a cluster is restored from a backup; all is listed anew";
 
 /** In words, for the status page. */
 export function messageOf(ending: Ending): string {
@@ -95,7 +92,7 @@ export function messageOf(ending: Ending): string {
     case "idle":
       return "nothing was received for too long";
     case "closed":
-      return ending.by === "doubt" || ending.by === "rewind" ? closings[ending.by] : ending.by;
+      return ending.by === "rewind" ? rewind : ending.by;
     default:
       return causeOf(ending);
   }

@@ -1,11 +1,7 @@
 import { predecessor, type ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 import { Ended } from "./failure.ts";
-import type { ListReceiver } from "./subscriber.ts";
-
-/** Live events that a server may send before it marks the end of the initial ones, which takes it about a second. */
-const heldLimit = 10_000;
-const heldBytesLimit = 32 * 1024 * 1024;
+import { HeldChanges } from "./held-changes.ts";
 
 /**
  * The first part of a WatchList: what exists, as ADDED events in no order of resourceVersion, then a bookmark that
@@ -13,34 +9,19 @@ const heldBytesLimit = 32 * 1024 * 1024;
  * list has one word on each object; the list then ends just before the first of them.
  */
 export class InitialEvents {
-  /** Items handed on. */
-  items = 0;
-  private readonly receiver: ListReceiver;
-  private readonly held: Change[] = [];
-  private heldBytes = 0;
-  private open = true;
+  /** Live events that came before the end mark. */
+  readonly held = new HeldChanges();
+  private readonly item: (change: Change) => void;
 
-  constructor(receiver: ListReceiver) {
-    this.receiver = receiver;
-  }
-
-  /** Whether the end mark is still to come. */
-  get running(): boolean {
-    return this.open;
+  /** @param item takes each object that exists. */
+  constructor(item: (change: Change) => void) {
+    this.item = item;
   }
 
   /** Throws Ended where more live events come before the end mark than can be held. */
   change(change: Change): void {
-    if (change.type === "Added" && this.held.length === 0) {
-      this.items++;
-      this.receiver.item(change);
-      return;
-    }
-    this.held.push(change);
-    this.heldBytes += change.body.length;
-    if (this.held.length > heldLimit || this.heldBytes > heldBytesLimit) {
-      throw new Ended({ type: "unmarked" });
-    }
+    if (change.type === "Added" && !this.held.first) this.item(change);
+    else if (!this.held.add(change)) throw new Ended({ type: "unmarked" });
   }
 
   /**
@@ -48,20 +29,7 @@ export class InitialEvents {
    * resourceVersions cannot be counted back.
    */
   listVersion(marked: ResourceVersion): ResourceVersion | undefined {
-    const first = this.held[0]?.meta.resourceVersion;
-    return first === undefined ? marked : predecessor(first);
-  }
-
-  /** The list is complete. @returns whether it counts, and the live events that were held, in their order. */
-  end(listVersion: ResourceVersion): { readonly outcome: "counted" | "held"; readonly changes: readonly Change[] } {
-    const outcome = this.receiver.end(listVersion);
-    this.open = false;
-    return { outcome, changes: this.held };
-  }
-
-  abort(): void {
-    if (!this.open) return;
-    this.open = false;
-    this.receiver.abort();
+    const { first } = this.held;
+    return first ? predecessor(first.meta.resourceVersion) : marked;
   }
 }

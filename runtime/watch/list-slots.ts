@@ -5,37 +5,42 @@ const defaultSlots = 4;
 export class ListSlots {
   private free: number;
   private readonly waiting: Array<() => void> = [];
+  /** Those whom nobody waits for: they come after all others. */
+  private readonly yielding: Array<() => void> = [];
 
   constructor(slots = defaultSlots) {
     this.free = slots;
   }
 
-  /** Waits for a slot. @returns what gives it back, once. Rejects with the signal's reason. */
-  async take(signal: AbortSignal): Promise<() => void> {
+  /**
+   * Waits for a slot. @returns what gives it back, once. Rejects with the signal's reason.
+   * @param options `yields`: whoever else waits goes first.
+   */
+  async take(signal: AbortSignal, { yields = false }: { readonly yields?: boolean } = {}): Promise<() => void> {
     signal.throwIfAborted();
     if (this.free > 0) this.free--;
-    else await this.turn(signal);
+    else await this.turn(signal, yields ? this.yielding : this.waiting);
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      const next = this.waiting.shift();
+      const next = this.waiting.shift() ?? this.yielding.shift();
       if (next) next();
       else this.free++;
     };
   }
 
-  private turn(signal: AbortSignal): Promise<void> {
+  private turn(signal: AbortSignal, queue: Array<() => void>): Promise<void> {
     return new Promise((resolve, reject) => {
       const admit = () => {
         signal.removeEventListener("abort", onAbort);
         resolve();
       };
       const onAbort = () => {
-        this.waiting.splice(this.waiting.indexOf(admit), 1);
+        queue.splice(queue.indexOf(admit), 1);
         reject(signal.reason);
       };
-      this.waiting.push(admit);
+      queue.push(admit);
       signal.addEventListener("abort", onAbort, { once: true });
     });
   }

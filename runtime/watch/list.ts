@@ -32,6 +32,8 @@ export interface ListOptions {
   readonly signal: AbortSignal;
   congested(): Promise<void> | undefined;
   item(change: Change): void;
+  /** There is more than one page: called after the first, which says where the list ends. */
+  begun?(resourceVersion: ResourceVersion): void;
 }
 
 /** A continue token expired between two pages: what was read of the list is of no use. */
@@ -43,15 +45,16 @@ export class ListExpired extends ApiError {}
  */
 export async function listCollection(options: ListOptions): Promise<ResourceVersion> {
   const first = await listPage(options, pageQuery(options, ""), false);
-  const { resourceVersion } = first;
+  const resourceVersion = toResourceVersion(first.resourceVersion);
   if (resourceVersion === "") {
     throw new Ended({ type: "unsupported", message: "the list has no resourceVersion, so it cannot be watched from" });
   }
+  if (first.continueToken !== "") options.begun?.(resourceVersion);
   for (let token = first.continueToken; token !== ""; ) {
     const page = await listPage(options, pageQuery(options, token), true);
     token = page.continueToken;
   }
-  return toResourceVersion(resourceVersion);
+  return resourceVersion;
 }
 
 /** Pages after the first carry the token alone; a resourceVersion beside it is an error to the server. */

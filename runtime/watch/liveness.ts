@@ -10,6 +10,19 @@ const graceMs = 5000;
 /** Sessions that decide: so many without a bookmark, or so many without a byte. */
 const enough = 2;
 
+/** A connection, as far as its length and its silence are judged. */
+export interface Lived {
+  /** The `timeoutSeconds` that the server was asked for. */
+  readonly timeoutSeconds: number;
+  readonly lastedMs: number;
+  readonly lines: number;
+  readonly bookmarks: number;
+}
+
+/** Whether a connection ended well before the time that the server was asked for. */
+export const wasCutShort = ({ lastedMs, timeoutSeconds }: Pick<Lived, "lastedMs" | "timeoutSeconds">): boolean =>
+  lastedMs < timeoutSeconds * 1000 - graceMs;
+
 /**
  * How long a source's connections live, and how long they may be silent. Most servers send bookmarks, some never do
  * (resources served straight from etcd, aggregated APIs), and none promises them: so it is learnt from what comes.
@@ -19,7 +32,6 @@ export class Liveness {
   private bookmarksSeen = false;
   private bookmarkless = 0;
   private silent = 0;
-  private timeoutS = longTimeoutS.from;
 
   constructor(random: Random) {
     this.random = random;
@@ -28,22 +40,16 @@ export class Liveness {
   /** `timeoutSeconds` for the next connection. */
   nextTimeoutSeconds(): number {
     const { from, to } = !this.bookmarksSeen && this.bookmarkless >= enough ? shortTimeoutS : longTimeoutS;
-    this.timeoutS = Math.floor(from + this.random() * (to - from));
-    return this.timeoutS;
-  }
-
-  /** Whether the last connection, after `lastedMs`, ended well before the time that the server was asked for. */
-  wasCutShort(lastedMs: number): boolean {
-    return lastedMs < this.timeoutS * 1000 - graceMs;
+    return Math.floor(from + this.random() * (to - from));
   }
 
   /**
-   * Silence that the current connection is allowed, in milliseconds. API servers keep bookmarks back that are no newer
-   * than where the watch began (`cache_watcher.go`): until it has brought a line, its silence says nothing.
+   * Silence that a connection is allowed, in milliseconds. API servers keep bookmarks back that are no newer than where
+   * the watch began (`cache_watcher.go`): until it has brought a line, its silence says nothing.
    * @param lines that came on it.
    */
-  idleMs(lines: number): number {
-    return this.bookmarksSeen && lines > 0 ? bookmarkedIdleMs : this.timeoutS * 1000 + graceMs;
+  idleMs(timeoutSeconds: number, lines: number): number {
+    return this.bookmarksSeen && lines > 0 ? bookmarkedIdleMs : timeoutSeconds * 1000 + graceMs;
   }
 
   /** A bookmark came that does not end initial events: those come from servers that send no others, too. */
@@ -51,8 +57,8 @@ export class Liveness {
     this.bookmarksSeen = true;
   }
 
-  /** A connection ended. @param bookmarks that came on it. */
-  ended(lastedMs: number, lines: number, bookmarks: number): void {
+  /** A connection ended. */
+  ended({ lastedMs, lines, bookmarks }: Lived): void {
     if (lastedMs < bookmarkedIdleMs) return;
     this.bookmarkless = bookmarks > 0 ? 0 : this.bookmarkless + 1;
     this.silent = lines > 0 ? 0 : this.silent + 1;

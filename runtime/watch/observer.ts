@@ -1,17 +1,17 @@
 import type { ResourceVersion } from "../resource-version.ts";
 import type { SourceSpec } from "./source-spec.ts";
 
-/** Where a source stands. A state machine's states, each with the way out of it. */
+/** Where a source stands: the worst of what its streams, its lister and the search for its kind say. Each with the way out of it. */
 export type SourceState =
   /** Discovery is asked for path, scope and verbs; then it lists or watches. */
   | "discovering"
-  /** A complete list is being read; its end leads to watching, its failure to backoff with nothing diffed. */
+  /** A list is being read for those who need one; its end leads to watching, its failure to backoff with nothing diffed. */
   | "listing"
   /** Connected, or about to be again after an ordinary end. */
   | "watching"
   /** Something failed; it tries again where it was, ever less often, and never gives up. */
   | "backoff"
-  /** List or watch is not allowed; tried again each 30 to 60 s, and nothing is taken for deleted. */
+  /** List or watch is not allowed; tried again after 1 s, then ever later up to 30 to 60 s, and nothing is taken for deleted. */
   | "forbidden"
   /** The kind is not served; discovery is asked every few seconds. */
   | "missing"

@@ -1,23 +1,29 @@
 import type { Clock, Timer } from "../clock.ts";
-import { type Resource, resourcePath } from "../kube/resource.ts";
-import type { KubeTransport } from "../kube/transport.ts";
+import type { Resource } from "../kube/resource.ts";
 import { isNewer, type ResourceVersion } from "../resource-version.ts";
-import { type Answer, currentVersion } from "./current-version.ts";
-import type { Intake } from "./intake.ts";
-import { ObjectIdentity, type SourceSpec } from "./source-spec.ts";
+import type { Answer } from "./current-version.ts";
+import type { NewestVersions } from "./newest-versions.ts";
+import type { SourceSpec } from "./source-spec.ts";
 
 /** Where the server could not say it is asked twice more, within 30 s unless it wants longer; then when the next connection is made. */
 const askAgainMs = [5000, 10_000];
 
 export interface RewindParts {
   readonly spec: SourceSpec;
-  readonly transport: KubeTransport;
   readonly clock: Clock;
-  readonly intake: Intake;
-  /** Told what the server's newest resourceVersion is, where none went back. */
-  readonly answered: (resourceVersion: ResourceVersion) => void;
+  readonly newestVersions: NewestVersions;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
+  /** The newest resourceVersion that anybody at the source knows of. */
+  newest(): ResourceVersion | undefined;
+  /** Complete lists so far. */
+  lists(): number;
+  /** It is known that they went back, and all is being listed anew. */
+  relisting(): boolean;
+  /** resourceVersions went back. */
+  rewound(): void;
+  /** The server's newest resourceVersion, where none went back. */
+  answered(resourceVersion: ResourceVersion): void;
 }
 
 /**
@@ -37,7 +43,7 @@ export class RewindCheck {
     this.parts = parts;
   }
 
-  /** Asks. A rewind ends the open connection and makes the next one a list. */
+  /** Asks. */
   ask(resource: Resource): void {
     this.again?.cancel();
     // The answer to a question that is out may be older than the reason to ask.
@@ -75,24 +81,17 @@ export class RewindCheck {
   }
 
   private async answer(resource: Resource): Promise<Answer> {
-    const { spec, transport, clock, signal } = this.parts;
-    const { lists, newest } = this.parts.intake;
-    const path = resourcePath(resource, spec.namespace);
-    const answer = await currentVersion({ transport, clock, path, identity: new ObjectIdentity(resource), signal });
-    if (answer.version !== undefined) this.judge(answer.version, newest, lists);
+    const { spec, newestVersions, signal } = this.parts;
+    // Both as they are now: what is learnt meanwhile is newer than the question.
+    const [newest, lists] = [this.parts.newest(), this.parts.lists()];
+    const answer = await newestVersions.ask(resource, spec.namespace, signal);
+    if (answer.version !== undefined && !signal.aborted) this.judge(answer.version, newest, lists);
     return answer;
   }
 
-  /** `newest`, and how many lists had been read, when the question was asked. */
   private judge(current: ResourceVersion, newest: ResourceVersion | undefined, lists: number): void {
-    const { intake } = this.parts;
-    if (newest === undefined || !isNewer(newest, current)) {
-      this.parts.answered(current);
-      return;
-    }
-    // A list that was completed meanwhile, or is being read for this reason, knows better than this answer.
-    if (intake.lists !== lists || intake.relist === "rv-rewind") return;
-    intake.relist = "rv-rewind";
-    intake.session?.end({ type: "closed", by: "rewind" });
+    if (newest === undefined || !isNewer(newest, current)) this.parts.answered(current);
+    // A list that was completed meanwhile knows better than this answer.
+    else if (this.parts.lists() === lists && !this.parts.relisting()) this.parts.rewound();
   }
 }

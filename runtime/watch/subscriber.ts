@@ -8,12 +8,15 @@ import type { Change } from "./change.ts";
  */
 export type ListReason = "initial" | "relist" | "rv-rewind" | "crd-removed";
 
-/** One complete list, item by item. Either `end` or `abort` is called, once. */
+/**
+ * One complete list, item by item. Either `end` or `abort` is called, once. Everybody whom the list is for is given the same
+ * `Change` of an item, with the same body.
+ */
 export interface ListReceiver {
   item(change: Change): void;
   /**
    * The list is complete; `resourceVersion` is the list's own. Gives `held` where it would delete so much that a
-   * second opinion is wanted: nothing of it counted, and the source lists again after 30 s instead of watching on.
+   * second opinion is wanted: nothing of it counted, and there is another list for this subscriber after 30 s.
    */
   end(resourceVersion: ResourceVersion): "counted" | "held";
   /** The list failed half-way: nothing of it counts. */
@@ -33,14 +36,14 @@ export interface Place {
 export interface Subscriber {
   /** Unique; names the cursor in the store. */
   readonly id: string;
-  /** Where to resume; undefined when it needs a list first. Read when the source connects. */
+  /** Where to resume; undefined when it needs a list first. Read when it subscribes, and when it comes back from stepping aside. */
   readonly resumeFrom: ResourceVersion | undefined;
   /** The newest resourceVersion of what it knew when it began; beyond `resumeFrom` where not all up to there was done. */
   readonly newestKnown?: ResourceVersion | undefined;
   /** A live change, in the source's order. Changes from before `resumeFrom` may come and are dropped by the subscriber. */
   change(change: Change): void;
   bookmark(resourceVersion: ResourceVersion): void;
-  /** `gapFrom` is the resourceVersion up to which the source had received everything, where it knows one. */
+  /** A list begins, for those who need one. `gapFrom`: up to where this subscriber had received everything; undefined where it had nothing. */
   list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver;
   /** The server's newest resourceVersion, read consistently since this process began; asked when a position is resumed. */
   serverIsAt?(resourceVersion: ResourceVersion): void;
@@ -48,6 +51,6 @@ export interface Subscriber {
   kindIsMissing?(): void;
   /** Called once, when it is given its place. */
   placed?(place: Place): void;
-  /** A promise while this subscriber can take no more; the source reads on when it resolves. Undefined: go on. */
+  /** A promise while this subscriber can take no more; its stream, or its list, is read on when it resolves. Undefined: go on. */
   readonly congested: Promise<void> | undefined;
 }

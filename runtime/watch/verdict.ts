@@ -15,8 +15,6 @@ export type Verdict =
   | { readonly next: "forbidden" }
   | { readonly next: "missing" }
   | { readonly next: "degraded" }
-  /** Ask for a second list after 30 s: the first would have deleted most of what is known. */
-  | { readonly next: "second-opinion" }
   /** Read the initial state by LIST instead of WatchList, for an hour. */
   | { readonly next: "list-instead" };
 
@@ -56,7 +54,6 @@ export function judge(ending: Ending, history: History): Verdict {
         ? { next: "resume", wait: "soon" }
         : { next: "resume", wait: "backoff" };
     case "closed":
-      if (ending.by === "doubt") return { next: "second-opinion" };
       return ending.by === "rewind" ? { next: "rewind" } : { next: "resume", wait: "none" };
     case "suspended":
       return { next: "resume", wait: "none" };

@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { Audience } from "../../runtime/watch/audience.ts";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { change, done, Harness, quiet } from "./harness.ts";
 
 /** A function that knows `a` as it was at 5, on a cluster that is at 9. */
@@ -100,14 +98,5 @@ describe("after the cluster was restored from a backup", () => {
     list.item(change("Added", "a", 5));
     list.abort();
     expect(it.subscription.newestKnown).toBe("5");
-  });
-
-  it("who knows of objects without having a position hears that time went back, and who knows of none does not", () => {
-    const audience = new Audience();
-    const knows = Object.assign(new RecordingSubscriber(undefined, "knows"), { newestKnown: "5" });
-    const begins = new RecordingSubscriber(undefined, "begins");
-    for (const subscriber of [knows, begins]) audience.join({ subscriber, at: undefined }, undefined);
-    audience.list("rv-rewind", undefined).end(resourceVersion("4"));
-    expect([knows.log[0], begins.log[0]]).toEqual(["list rv-rewind from nowhere", "list initial from nowhere"]);
   });
 });

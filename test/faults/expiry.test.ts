@@ -1,7 +1,5 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import { Audience } from "../../runtime/watch/audience.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
 import { configMaps, FaultFixture, isPlainWatch, isWatchList } from "./fixture.ts";
@@ -211,17 +209,6 @@ test("once it is known how far the history reaches, a stream starts from its sma
   const late = group(fixture, [19, 22, 28]);
   await until(fixture, () => late.every(at(31)));
   expect(fixture.server.count(isPlainWatch)).toBe(watches + 1);
-});
-
-test("one that moves because its position is gone is served by no stream before it has its list", () => {
-  const audience = new Audience();
-  expect(
-    audience.join(
-      { subscriber: new RecordingSubscriber("9"), at: resourceVersion("9"), expired: true },
-      resourceVersion("5"),
-    ),
-  ).toBe(false);
-  expect(audience.start(resourceVersion("5"))).toEqual({ type: "list" });
 });
 
 test("the first line of the others' stream shows that it was accepted, and whoever needs a list waits no longer", async () => {

@@ -36,7 +36,8 @@ test("of functions that start together, those with a position get their history 
   const [old, fresh] = [new RecordingSubscriber("5", "old"), new RecordingSubscriber(undefined, "fresh")];
   fixture.watches.subscribe(configMaps, fresh);
   fixture.watches.subscribe(configMaps, old);
-  (await fixture.server.request(isWatchList)).stream().lines(event("ADDED", configMap("a", 4)), bookmark(9, true));
+  const list = (await fixture.server.request(isWatchList)).stream();
+  list.lines(event("ADDED", configMap("a", 4)), bookmark(9, true));
   await fresh.saw("bookmark 9");
   const resumed = await fixture.server.request(isPlainWatch);
   expect(resumed.query.get("resourceVersion")).toBe("5");
@@ -47,13 +48,14 @@ test("of functions that start together, those with a position get their history 
       event("DELETED", configMap("x", 8)),
       event("MODIFIED", configMap("a", 10)),
     );
+  list.lines(event("MODIFIED", configMap("a", 10)));
   await Promise.all([old.saw("Modified a 10"), fresh.saw("Modified a 10")]);
   expect(old.log).toEqual(["Added x 6", "Deleted x 8", "Modified a 10"]);
   expect(fresh.log).toEqual(["list initial from nowhere", "item a 4", "end 9", "bookmark 9", "Modified a 10"]);
   expect(fixture.server.count(isWatchList)).toBe(1);
 });
 
-test("a list that ends where the stream was already goes on as everybody's stream", async () => {
+test("a list that ends where the stream was already is followed beside it, until it has caught up", async () => {
   await using fixture = await FaultFixture.start();
   const [first, second] = [new RecordingSubscriber("5", "first"), new RecordingSubscriber(undefined, "second")];
   fixture.watches.subscribe(configMaps, first);
@@ -65,7 +67,8 @@ test("a list that ends where the stream was already goes on as everybody's strea
   stream.lines(event("ADDED", configMap("b", 12)));
   await first.saw("Added b 12");
   list.lines(event("ADDED", configMap("a", 7)), bookmark(9, true), event("ADDED", configMap("b", 12)));
-  list.lines(event("ADDED", configMap("c", 13)));
+  await second.saw("Added b 12");
+  stream.lines(event("ADDED", configMap("c", 13)));
   await Promise.all([first.saw("Added c 13"), second.saw("Added c 13")]);
   expect(first.log).toEqual(["Added a 7", "Added b 12", "Added c 13"]);
   expect(second.log.slice(2)).toEqual(["end 9", "bookmark 9", "Added b 12", "Added c 13"]);

@@ -186,18 +186,41 @@ test("after two minutes without a failure the next one is the first again, howev
   expect((await fixture.observer.entered("backoff", 3)).delayMs).toBe(800);
 });
 
-test("a refusal for want of rights deletes nothing and is tried again within a minute", async () => {
+test("a refusal for want of rights deletes nothing, and is tried again after a second, then ever later", async () => {
   const { fixture, subscriber, request } = await resuming();
   await using _ = fixture;
-  request.status(403, "Forbidden", { message: 'configmaps is forbidden: User "u" cannot watch' });
-  const { delayMs = 0, message } = await fixture.observer.entered("forbidden");
-  expect(message).toContain("cannot watch");
-  expect(delayMs).toBe(30_000);
-  expect(fixture.watches.status()[0]).toMatchObject({ state: "forbidden", cause: "Forbidden", resourceVersion: "5" });
-  await fixture.clock.advance(delayMs);
-  (await fixture.server.request(isPlainWatch, 2)).stream().lines(event("ADDED", configMap("a", 6)));
+  const refuse = (each: Exchange) =>
+    each.status(403, "Forbidden", { message: 'configmaps is forbidden: User "u" cannot watch' });
+  refuse(request);
+  for (const [refusals, delayMs] of [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000].entries()) {
+    await fixture.observer.ended("http_403", refusals + 1);
+    expect(fixture.watches.status()[0]).toMatchObject({ state: "forbidden", cause: "Forbidden", resourceVersion: "5" });
+    await fixture.clock.advance(delayMs - 1);
+    expect(fixture.server.count(isPlainWatch)).toBe(refusals + 1);
+    await fixture.clock.advance(1);
+    const again = await fixture.server.request(isPlainWatch, refusals + 2);
+    if (refusals < 6) refuse(again);
+    else again.stream().lines(event("ADDED", configMap("a", 6)));
+  }
   await subscriber.saw("Added a 6");
+  expect(fixture.observer.states.find(({ to }) => to === "forbidden")?.message).toContain("cannot watch");
   expect(subscriber.log).toEqual(["Added a 6"]);
+});
+
+test("rights that were there at last are asked for again at once when they are gone again", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  request.status(403, "Forbidden");
+  await fixture.observer.ended("http_403");
+  await fixture.clock.advance(1000);
+  const stream = (await fixture.server.request(isPlainWatch, 2)).stream().lines(bookmark(6));
+  await fixture.observer.entered("watching");
+  await fixture.clock.advance(1000);
+  stream.end();
+  (await fixture.server.request(isPlainWatch, 3)).status(403, "Forbidden");
+  await fixture.observer.ended("http_403", 2);
+  await fixture.clock.advance(1000);
+  await fixture.server.request(isPlainWatch, 4);
 });
 
 test("a 401 is tried again once at once, and then with backoff", async () => {

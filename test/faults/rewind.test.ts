@@ -157,11 +157,10 @@ test("a position in the server's future is found out even where another subscrib
   const [fresh, ahead] = [new RecordingSubscriber(undefined, "fresh"), new RecordingSubscriber("900", "ahead")];
   fixture.watches.subscribe(configMaps, fresh);
   fixture.watches.subscribe(configMaps, ahead);
-  (await fixture.server.request(isWatchList)).stream().lines(bookmark(40, true));
-  await fresh.saw("bookmark 40");
   (await fixture.server.request(isPlainWatch)).stream();
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(40, true));
   (await fixture.server.request(isWatchList, 2)).stream().lines(bookmark(41, true));
-  await ahead.saw("bookmark 41");
+  await Promise.all([ahead.saw("bookmark 41"), fresh.saw("bookmark 41")]);
   expect(ahead.log).toEqual(["list rv-rewind from 900", "end 41", "bookmark 41"]);
 });
 
@@ -176,6 +175,19 @@ test("one without a position that knows of what lies in the server's future does
   expect([ahead, anew].map(({ query }) => query.get("resourceVersion"))).toEqual(["900", ""]);
   anew.stream().lines(bookmark(41, true));
   await subscriber.saw("end 41");
+});
+
+test("who knows of objects without having a position hears that time went back, and who knows of none does not", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const knows = Object.assign(new RecordingSubscriber(undefined, "knows"), { newestKnown: resourceVersion("900") });
+  const begins = new RecordingSubscriber(undefined, "begins");
+  for (const subscriber of [knows, begins]) fixture.watches.subscribe(configMaps, subscriber);
+  (await fixture.server.request(isWatchList)).stream();
+  (await fixture.server.request(isWatchList, 2)).stream().lines(bookmark(41, true));
+  await Promise.all([knows.saw("end 41"), begins.saw("end 41")]);
+  expect(knows.log.slice(-3)).toEqual(["list rv-rewind from nowhere", "end 41", "bookmark 41"]);
+  expect(begins.log.slice(-3)).toEqual(["list initial from nowhere", "end 41", "bookmark 41"]);
 });
 
 test("a source that stops while it asks for the newest resourceVersion asks nothing more", async () => {

@@ -58,7 +58,7 @@ export class RecordingSubscriber implements Subscriber {
     this.log.length = 0;
   }
 
-  private note(line: string): void {
+  protected note(line: string): void {
     this.log.push(line);
     for (const waiter of [...this.waiters]) {
       this.waiters.delete(waiter);

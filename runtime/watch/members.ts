@@ -1,0 +1,180 @@
+import { byAge, isNewer, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
+import type { Change } from "./change.ts";
+import type { Subscriber } from "./subscriber.ts";
+
+/** A subscriber, and up to where it has everything. */
+export interface Placed {
+  readonly subscriber: Subscriber;
+  readonly at: ResourceVersion;
+}
+
+interface Member {
+  readonly subscriber: Subscriber;
+  /** Up to where it had everything when it came, or when the last connection ended. */
+  at: ResourceVersion;
+  /** The connection that runs brings it what follows. */
+  covered: boolean;
+  /** The connection replays what it has, which is kept from it. */
+  skipping: boolean;
+  /** While it is found out how far the server's history reaches: it reaches back to here. */
+  proven: boolean;
+}
+
+/** The server's word that its history does not reach back to where a stream was to begin. */
+export interface Expiry {
+  readonly from: ResourceVersion;
+  /** Where its history begins, if it says so. */
+  readonly oldest: ResourceVersion | undefined;
+  /** It had accepted the stream before, so that nobody is known to be served. */
+  readonly refuted: boolean;
+}
+
+const isComparable = (a: ResourceVersion, b: ResourceVersion): boolean => isUpTo(a, b) || isUpTo(b, a);
+
+/** The subscribers of one stream. Each has a position, and is spared what it has. */
+export class Members {
+  private members: Member[] = [];
+  /** The server did not say how far its history reaches back: it is being found out by trying. */
+  private searching = false;
+
+  get size(): number {
+    return this.members.length;
+  }
+
+  /** Whether it is not known yet of everybody if the server's history reaches back to where they stand. */
+  get unsure(): boolean {
+    return this.searching;
+  }
+
+  has(subscriber: Subscriber): boolean {
+    return this.members.some((member) => member.subscriber === subscriber);
+  }
+
+  /** Whether a stream could serve this position together with all of theirs. */
+  suits(at: ResourceVersion): boolean {
+    return this.members.every((member) => isComparable(member.at, at));
+  }
+
+  /** @param covered a connection runs that has not passed its position. */
+  join({ subscriber, at }: Placed, covered: boolean): void {
+    this.members.push({ subscriber, at, covered, skipping: covered, proven: covered });
+  }
+
+  leave(subscriber: Subscriber): boolean {
+    const before = this.members.length;
+    this.members = this.members.filter((member) => member.subscriber !== subscriber);
+    return this.members.length < before;
+  }
+
+  /** Those leave who are meant, with their positions. @param received up to where the connection has brought everything. */
+  moveOut(received: ResourceVersion | undefined, leaves: (placed: Placed) => boolean = () => true): Placed[] {
+    const out: Placed[] = [];
+    this.members = this.members.filter((member) => {
+      const placed = { subscriber: member.subscriber, at: positionOf(member, received) };
+      if (!leaves(placed)) return true;
+      out.push(placed);
+      return false;
+    });
+    return out;
+  }
+
+  /** Those leave whom the connection that runs does not serve. */
+  moveOutUncovered(): Placed[] {
+    const uncovered = new Set(this.members.filter(({ covered }) => !covered).map(({ subscriber }) => subscriber));
+    return this.moveOut(undefined, ({ subscriber }) => uncovered.has(subscriber));
+  }
+
+  *subscribers(): Iterable<Subscriber> {
+    for (const { subscriber } of this.members) yield subscriber;
+  }
+
+  /** Where each stands. */
+  *positions(received: ResourceVersion | undefined): Iterable<ResourceVersion> {
+    for (const member of this.members) yield positionOf(member, received);
+  }
+
+  /**
+   * Where the next connection begins: at the oldest position, or, while it is found out how far the server's history
+   * reaches, in the middle of those not yet told apart, so that a thousand positions cost ten connections. Undefined
+   * where nobody is here.
+   */
+  start(): ResourceVersion | undefined {
+    const sorted = this.members.toSorted((a, b) => byAge(a.at, b.at));
+    const firstProven = sorted.findIndex(({ proven }) => proven);
+    const untried = firstProven < 0 ? sorted.length : firstProven;
+    return sorted[this.searching ? untried >> 1 : 0]?.at;
+  }
+
+  /**
+   * A connection that begins there is open.
+   * @returns whether it serves everybody; where not, the search goes on, or they belong to a stream of their own.
+   */
+  cover(from: ResourceVersion): boolean {
+    let all = true;
+    for (const member of this.members) {
+      member.covered = isUpTo(from, member.at);
+      member.skipping = member.covered;
+      member.proven ||= member.covered;
+      all &&= member.covered;
+    }
+    if (this.members.every(({ proven }) => proven)) this.searching = false;
+    return all;
+  }
+
+  /** The connection has ended. */
+  uncover(received: ResourceVersion | undefined): void {
+    for (const member of this.members) {
+      member.at = positionOf(member, received);
+      member.covered = false;
+    }
+  }
+
+  /**
+   * Who stands at `from`, or before it, needs a list, and by the server's word who stands before `oldest`. The others are
+   * tried from where they stand, whatever the server said, so that none can lose an event by it. No connection runs.
+   * @returns those who need a list, who leave.
+   */
+  expire({ from, oldest, refuted }: Expiry): Placed[] {
+    const expired = this.moveOut(
+      undefined,
+      ({ at }) => isUpTo(at, from) || !isUpTo(from, at) || (oldest !== undefined && isNewer(oldest, at)),
+    );
+    if (refuted || !this.searching) for (const member of this.members) member.proven = false;
+    this.searching = oldest === undefined && this.members.length > 0;
+    return expired;
+  }
+
+  change(change: Change): void {
+    for (const member of this.members) {
+      if (!this.isSpared(member, change.meta.resourceVersion)) member.subscriber.change(change);
+    }
+  }
+
+  bookmark(resourceVersion: ResourceVersion): void {
+    for (const member of this.members) {
+      if (!this.isSpared(member, resourceVersion)) member.subscriber.bookmark(resourceVersion);
+    }
+  }
+
+  /** Resolves when nobody is congested any more; undefined where nobody is. */
+  get congested(): Promise<void> | undefined {
+    const waits: Promise<void>[] = [];
+    for (const { covered, subscriber } of this.members) {
+      const waiting = covered ? subscriber.congested : undefined;
+      if (waiting) waits.push(waiting);
+    }
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
+  }
+
+  /** Whether it has that already, or is not served. */
+  private isSpared(member: Member, resourceVersion: ResourceVersion): boolean {
+    if (!member.covered) return true;
+    if (!member.skipping) return false;
+    member.skipping = isUpTo(resourceVersion, member.at);
+    return member.skipping;
+  }
+}
+
+/** One that a replay has not yet brought back to where it was is still there, not where the replay broke off. */
+const positionOf = ({ covered, at }: Member, received: ResourceVersion | undefined): ResourceVersion =>
+  covered && received !== undefined ? newerOf(at, received) : at;

@@ -1,0 +1,99 @@
+import type { Clock } from "../clock.ts";
+import { type Resource, resourcePath } from "../kube/resource.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { ResourceVersion } from "../resource-version.ts";
+import type { Change } from "./change.ts";
+import { Connection, type ConnectionParts, type Sink } from "./connection.ts";
+import { HeldChanges } from "./held-changes.ts";
+import { ListExpired, listCollection } from "./list.ts";
+import type { Listing } from "./listing.ts";
+import { acceptHeader, ObjectIdentity, selectorQuery } from "./source-spec.ts";
+import type { Brought } from "./stream.ts";
+
+export interface PagedListParts extends ConnectionParts {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+}
+
+export interface PagedListOptions {
+  readonly resource: Resource;
+  readonly listing: Listing;
+  readonly notOlderThan: ResourceVersion | undefined;
+  /** False: everything in one answer. */
+  readonly paged: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A LIST of pages. Its resourceVersion is the first page's, so that the last page may come when the server's history no
+ * longer reaches back to it. Therefore a watch from there is opened beside the second page, and its changes are held.
+ */
+export class PagedList implements Sink {
+  readonly congested = undefined;
+  /** A continue token expired between two pages. */
+  expired = false;
+  private readonly parts: PagedListParts;
+  private readonly options: PagedListOptions;
+  private readonly held = new HeldChanges();
+  private connection: Connection | undefined;
+  private over = false;
+
+  constructor(parts: PagedListParts, options: PagedListOptions) {
+    this.parts = parts;
+    this.options = options;
+  }
+
+  /** @returns the list's resourceVersion. Rejects as `listCollection`, or with the signal's reason. */
+  async read(): Promise<ResourceVersion> {
+    const { transport, clock, spec } = this.parts;
+    const { resource, listing, notOlderThan, paged, signal } = this.options;
+    try {
+      return await listCollection({
+        transport,
+        clock,
+        path: resourcePath(resource, spec.namespace),
+        query: selectorQuery(spec),
+        headers: acceptHeader(spec, "list"),
+        identity: new ObjectIdentity(resource),
+        from: { notOlderThan },
+        paged,
+        signal,
+        congested: () => listing.congested,
+        item: (change) => listing.item(change),
+        begun: (from) => this.follow(from),
+      });
+    } catch (error) {
+      this.expired = error instanceof ListExpired;
+      throw error;
+    }
+  }
+
+  /** The watch that was opened beside it, and what it has brought; undefined where none runs. */
+  brought(): Brought | undefined {
+    const { connection, over } = this;
+    if (!connection || over) return undefined;
+    return { connection, resource: this.options.resource, held: this.held.take(), marked: undefined };
+  }
+
+  /** Nobody wants the list any more. */
+  giveUp(): void {
+    this.over = true;
+    this.held.take();
+    this.connection?.end({ type: "closed", by: "stop" });
+  }
+
+  change(change: Change): void {
+    if (!this.held.add(change)) this.giveUp();
+  }
+
+  bookmark(): void {}
+
+  private follow(from: ResourceVersion): void {
+    const { resource } = this.options;
+    this.connection = new Connection(this.parts, { resource, from, sink: this });
+    void this.connection.ended.then(() => {
+      this.over = true;
+      this.held.take();
+    });
+  }
+}
