@@ -51,16 +51,14 @@ function touches(body: object, field: string, concerns: (key: string) => boolean
   const inMetadata = (metadata: unknown) => isObject(metadata) && inField(metadata[field]);
   const inField = (value: unknown) => isObject(value) && Object.keys(value).some(concerns);
   if (!Array.isArray(body)) return inMetadata((body as Record<string, unknown>).metadata);
-  return body.some((operation: Operation) => {
-    if (operation.op === "test") return false;
-    const steps = stepsOf(operation.path);
-    const [first, second, key] = steps;
+  return body.some(({ op, path, value }: Operation) => {
+    if (op === "test") return false;
+    const [first, second, key] = firstSteps(path);
     if (first !== undefined && first !== "metadata") return false;
     if (second !== undefined && second !== field) return false;
     if (key !== undefined) return concerns(key);
     // What is moved or copied to a place above may hold anything.
-    if (operation.op === "move" || operation.op === "copy") return true;
-    const value = operation.value;
+    if (op === "move" || op === "copy") return true;
     if (second !== undefined) return inField(value);
     return first === undefined ? isObject(value) && inMetadata(value.metadata) : inMetadata(value);
   });
@@ -71,47 +69,61 @@ function touches(body: object, field: string, concerns: (key: string) => boolean
  * Secret that is to be filled with its token, an autoscaler of its pods. Looks at every field.
  */
 export function usesOwn(body: object, names: OwnNames): string | undefined {
-  const judged = (field: string, within: string | undefined, value: unknown): boolean => {
-    if (typeof value !== "string") return false;
-    if (accountFields.has(field)) return names.isAccount(value);
-    if (objectFields.has(field)) return names.isOwn(value);
-    return field === "name" && within !== undefined && referenceFields.has(within) && names.isOwn(value);
+  const isNaming = (field: string, within: string) =>
+    accountFields.has(field) || objectFields.has(field) || (field === "name" && referenceFields.has(within));
+  const isUsed = (field: string, within: string, value: string) =>
+    isNaming(field, within) && (accountFields.has(field) ? names.isAccount(value) : names.isOwn(value));
+  /** Without recursion: a body may be nested deeper than the stack. Each container has the field in which it lies. */
+  const containers: object[] = [];
+  const fields: string[] = [];
+  const meet = (value: unknown, field: string, within: string): boolean => {
+    if (typeof value === "string") return isUsed(field, within, value);
+    if (isObject(value)) {
+      containers.push(value);
+      fields.push(field);
+    }
+    return false;
   };
-  /** Without recursion: a body may be nested deeper than the stack. */
-  const rest: { readonly value: unknown; readonly field: string; readonly within: string | undefined }[] = [];
   if (Array.isArray(body)) {
     for (const { op, path, value } of body as Operation[]) {
-      const steps = stepsOf(path);
-      const field = steps.at(-1) ?? "";
-      const within = steps.at(-2);
-      const named =
-        accountFields.has(field) || objectFields.has(field) || (field === "name" && referenceFields.has(within ?? ""));
+      const [within, field] = lastSteps(path);
       // From where its value comes, the operation alone does not tell.
-      if ((op === "move" || op === "copy") && named) return field;
-      rest.push({ value, field, within });
+      if ((op === "move" || op === "copy") && isNaming(field, within)) return field;
+      if (meet(value, field, within)) return field;
     }
-  } else rest.push({ value: body, field: "", within: undefined });
-  for (let next = rest.pop(); next; next = rest.pop()) {
-    const { value, field, within } = next;
-    if (judged(field, within, value)) return field;
-    if (Array.isArray(value)) for (const item of value) rest.push({ value: item, field: "", within: field });
-    else if (isObject(value)) {
-      for (const [key, inner] of Object.entries(value)) rest.push({ value: inner, field: key, within: field });
+  } else meet(body, "", "");
+  for (let container = containers.pop(); container; container = containers.pop()) {
+    const within = fields.pop() ?? "";
+    // What lies in a list lies in the list's field.
+    if (Array.isArray(container)) for (const item of container) meet(item, within, "");
+    else {
+      for (const field in container) {
+        if (meet((container as Record<string, unknown>)[field], field, within)) return field;
+      }
     }
   }
   return undefined;
 }
 
 /**
- * The steps of a JSON pointer as the API server takes it apart (`evanphx/json-patch`, `findObject`): what stands before the
- * first slash counts for nothing.
+ * Up to three steps of a JSON pointer as the API server takes it apart (`evanphx/json-patch`, `findObject`): what stands
+ * before the first slash counts for nothing. No more are looked at, since a pointer may have megabytes.
  */
-function stepsOf(path: unknown): string[] {
-  if (typeof path !== "string") return [];
-  return path
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+const firstSteps = (path: unknown): string[] =>
+  typeof path === "string" ? path.split("/", 4).slice(1).map(unescaped) : [];
+
+/** The last two steps. */
+function lastSteps(path: unknown): [before: string, last: string] {
+  if (typeof path !== "string") return ["", ""];
+  const end = path.lastIndexOf("/");
+  const before = end < 1 ? -1 : path.lastIndexOf("/", end - 1);
+  if (end < 0) return ["", ""];
+  return [before < 0 ? "" : unescaped(path.slice(before + 1, end)), unescaped(path.slice(end + 1))];
 }
+
+/** No key that concerns us is nearly as long: a label's has 317 characters at most. */
+const stepLimit = 1024;
+
+const unescaped = (step: string): string => step.slice(0, stepLimit).replaceAll("~1", "/").replaceAll("~0", "~");
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;

@@ -363,6 +363,22 @@ it("names of an account that is too long for them are reserved as far as they te
   ]);
 });
 
+it("a JSON pointer of megabytes is judged in no time", () => {
+  const demand = { group: "", resource: "configmaps", verb: "patch", namespace: home, name: "notes" } as const;
+  const long = [
+    "/".repeat(4_000_000),
+    `/metadata/labels/${"~1".repeat(2_000_000)}`,
+    `/data/${"a/".repeat(2_000_000)}x`,
+  ];
+  const before = process.cpuUsage();
+  for (const path of long) {
+    const body = [{ op: "add", path, value: "x" }];
+    expect(own.objection(demand, { target: notes, verb: "patch", method: "PATCH", body })).toBeUndefined();
+  }
+  // Milliseconds are what it takes; seconds, where every step is taken apart.
+  expect(process.cpuUsage(before).user).toBeLessThan(1e6);
+});
+
 it("a body of any shape and depth is judged without a fault", async () => {
   const { call } = await accessWithAll();
   const deep = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"notes","namespace":"${home}","uid":"u"},"data":${'{"a":'.repeat(3000)}1${"}".repeat(3000)}}`;
