@@ -8,11 +8,25 @@ const shortestSecret = 4;
 const shortestConfiguration = 12;
 const mark = "[redacted]";
 
-/** What is known of a function: the forms of its values, and all of them as one pattern. */
+/** Characters by which a form is found: those of the shortest one. */
+const gram = shortestSecret;
+/** Characters compared in one text, beyond which the rest of it is taken out unread: 5 ms. A handler knows its values, and could write what is slow to tell from them. */
+const mostCompared = 1_000_000;
+
+/** What is known of a function: the forms of its values, by their first characters. */
 interface Known {
-  readonly forms: readonly string[];
-  readonly pattern: RegExp;
+  readonly forms: ReadonlyMap<string, readonly string[]>;
+  /** Whether any form may begin with the characters of such a hash: most places of a text are passed over by it. */
+  readonly maybe: Uint8Array;
 }
+
+/** Of the characters that begin a form. */
+const hashAt = (text: string, at: number): number =>
+  (text.charCodeAt(at) +
+    31 * text.charCodeAt(at + 1) +
+    961 * text.charCodeAt(at + 2) +
+    29791 * text.charCodeAt(at + 3)) &
+  0xffff;
 
 /** Cuts the values of a function's environment out of text that leaves the runtime: logs, status, dead letters. */
 export class Redactor {
@@ -24,14 +38,13 @@ export class Redactor {
       ...secrets.filter((value) => value.length >= shortestSecret),
       ...configuration.filter((value) => value.length >= shortestConfiguration),
     ];
-    // The longest first, so that of two values of which one holds the other nothing is left over.
-    const forms = [...new Set(values.flatMap(formsOf))].sort((a, b) => b.length - a.length);
     this.forget(functionName);
-    if (forms.length === 0) return;
-    this.known.set(functionName, {
-      forms,
-      pattern: new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), "g"),
-    });
+    const all = [...new Set(values.flatMap(formsOf))].filter((form) => form.length >= gram);
+    if (all.length === 0) return;
+    const maybe = new Uint8Array(2 ** 16);
+    for (const form of all) maybe[hashAt(form, 0)] = 1;
+    const forms = Map.groupBy(all, (form) => form.slice(0, gram));
+    this.known.set(functionName, { forms, maybe });
   }
 
   /** Forgets a function that is unloaded. */
@@ -46,7 +59,13 @@ export class Redactor {
   redact(functionName: string, text: string): string {
     const known = this.known.get(functionName);
     if (!known) return text;
-    return text.includes(cutMark) ? redactCut(text, known) : text.replace(known.pattern, mark);
+    let shown = "";
+    let at = 0;
+    for (const [from, to] of stretchesOf(text, known)) {
+      if (from >= at) shown += text.slice(at, from) + mark;
+      at = Math.max(at, to);
+    }
+    return at === 0 ? text : shown + text.slice(at);
   }
 
   /** The same for every string, and every key, within plain data. */
@@ -67,40 +86,32 @@ export class Redactor {
 /** A stretch of a text: where it begins, and where what follows it does. */
 type Stretch = readonly [from: number, to: number];
 
-/** A text in which there is a cut. What is taken out is found in the text as it is: a value may overlap another's beginning. */
-function redactCut(text: string, { forms, pattern }: Known): string {
-  const whole = [...text.matchAll(pattern)].map(({ index, 0: found }): Stretch => [index, index + found.length]);
-  const stretches = [...whole, ...forms.flatMap((form) => beginnings(text, form))].sort(([a], [b]) => a - b);
-  let shown = "";
-  let at = 0;
-  for (const [from, to] of stretches) {
-    if (from >= at) shown += text.slice(at, from) + mark;
-    at = Math.max(at, to);
-  }
-  return shown + text.slice(at);
-}
-
 /**
- * The longest beginning of a form before each cut, by the algorithm of Knuth, Morris and Pratt: the time it takes grows with the text's
- * length alone, whatever a handler makes of it.
+ * Where forms stand in a text, and beginnings of forms that a cut has cut off, in order; they may overlap, since a value may
+ * overlap another's beginning. The time that it takes has a bound, whatever a handler makes of the text.
  */
-function beginnings(text: string, form: string): Stretch[] {
+function stretchesOf(text: string, { forms, maybe }: Known): Stretch[] {
   const found: Stretch[] = [];
-  // Of each beginning of the form: the longest shorter one that it ends with.
-  const shorter = [0];
-  const extend = (length: number, next: string | undefined): number => {
-    let longest = length;
-    while (longest > 0 && (longest === form.length || form[longest] !== next)) longest = shorter[longest - 1] ?? 0;
-    return form[longest] === next ? longest + 1 : longest;
-  };
-  const most = Math.min(form.length, text.length);
-  for (let at = 1; at < most; at++) shorter.push(extend(shorter[at - 1] ?? 0, form[at]));
-  let length = 0;
-  for (let at = 0; at < text.length; at++) {
-    if (text[at] === cutMark && length >= shortestSecret) found.push([at - length, at]);
-    length = extend(length, text[at]);
+  let compared = 0;
+  for (let from = 0; from + gram <= text.length; from++) {
+    if (maybe[hashAt(text, from)] === 0) continue;
+    let to = from;
+    for (const form of forms.get(text.slice(from, from + gram)) ?? []) {
+      const length = commonLength(text, from, form);
+      compared += length;
+      if (length === form.length || text[from + length] === cutMark) to = Math.max(to, from + length);
+    }
+    if (compared > mostCompared) return [...found, [from, text.length]];
+    if (to > from) found.push([from, to]);
   }
   return found;
+}
+
+/** How many characters of the form stand at that place of the text, from its first on. */
+function commonLength(text: string, from: number, form: string): number {
+  const most = Math.min(form.length, text.length - from);
+  for (let at = gram; at < most; at++) if (text.charCodeAt(from + at) !== form.charCodeAt(at)) return at;
+  return most;
 }
 
 /** A secret file mostly ends in a line break that a handler trims: both are the secret. */

@@ -85,3 +85,29 @@ describe("of a text that is cut, wherever the cut falls,", () => {
     );
   });
 });
+
+describe("however a handler writes its values,", () => {
+  const values = Array.from({ length: 100 }, (_, index) => `secret-${"a".repeat(900)}-${index}`);
+  const texts = {
+    "many cuts": "x…".repeat(2000),
+    "beginnings without end": "secret-aaaa…".repeat(1600),
+    "what all values begin with": `secret-${"a".repeat(20_000)}`,
+    "a text that is cut": `${"z".repeat(20_000)}…`,
+  };
+
+  it.each(Object.entries(texts))("no line of log takes the runtime long to look through: %s", (_, text) => {
+    const redactor = redactorOf(...values);
+    redactor.redact("f", text);
+    const before = process.threadCpuUsage();
+    redactor.redact("f", text);
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(50);
+  });
+
+  it("what there is no time to look through is taken out", () => {
+    const [value = ""] = values;
+    const shown = redactorOf(...values).redact("f", `before ${"secret-a".repeat(20_000)} ${value}`);
+    expect(shown).toMatch(/^before /);
+    expect(shown).not.toContain(value);
+  });
+});

@@ -102,7 +102,7 @@ export class FrameMaker {
     if (!wrong || dice.once(2)) return header;
     return dice.pick<unknown>([
       { ...header, x: texts(dice) },
-      { ...header, x: JSON.parse(deep(dice.below(5000) + 1)) },
+      { ...header, x: JSON.parse(deep(dice.below(1000) + 1)) },
       { ...header, tenant: texts(dice) },
       { ...header, realm: [] },
       [],

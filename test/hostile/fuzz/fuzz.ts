@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundleFunction } from "../../../runtime/bundle/bundle-function.ts";
 import { systemClock } from "../../../runtime/clock.ts";
 import type { Delivery } from "../../../runtime/dispatch/delivery.ts";
 import { residentBytes } from "../../../runtime/resident-memory.ts";
@@ -9,6 +8,7 @@ import { launchChild } from "../../../runtime/sandbox/child-link.host.ts";
 import type { Caller, HostReply } from "../../../runtime/sandbox/host-calls.ts";
 import type { Launch } from "../../../runtime/sandbox/link.host.ts";
 import { Sandbox } from "../../../runtime/sandbox/sandbox.host.ts";
+import { bundleFunction } from "../../tools/bundle.ts";
 import { watchLoopLag } from "../../tools/loop-lag.ts";
 import { Connection } from "./connection.ts";
 
