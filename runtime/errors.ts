@@ -193,6 +193,10 @@ export const errorCodes = {
     "a dead letter's function or trigger is gone",
     "put the function or the trigger back under its name and replay the letter then, or drop it",
   ),
+  WF_CHECKPOINT_LETTER_EMPTY: user(
+    "a dead letter's body was dropped to keep its function within its limit",
+    "drop it; change the object, by a label say, to have it delivered anew; raise delivery.deadLetters.maxSize to keep more",
+  ),
 
   // dispatch
   WF_DISPATCH_CRASH_LOOP: system(

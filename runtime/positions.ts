@@ -145,9 +145,11 @@ class Folder {
   private readonly data: string;
   private readonly file: string;
   private readonly aside: string;
+  private readonly clock: Clock;
 
-  constructor({ data }: Pick<PositionsOptions, "data">) {
+  constructor({ data, clock }: Pick<PositionsOptions, "data" | "clock">) {
     this.data = data;
+    this.clock = clock;
     this.file = join(data, "checkpoint.db");
     this.aside = join(data, "checkpoint.moved.db");
   }
@@ -160,7 +162,7 @@ class Folder {
   open(): SqliteStore {
     if (!this.holdsPositions && existsSync(this.aside))
       throw elsewhere("the folder's positions were moved into Secrets");
-    return new SqliteStore({ folder: this.data });
+    return new SqliteStore({ folder: this.data, clock: this.clock });
   }
 
   /** Its positions are in Secrets now: nobody is to go on from here. */

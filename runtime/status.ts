@@ -22,6 +22,8 @@ export interface FunctionReport {
   /** The code of the failure that it comes from, where it comes from one. */
   readonly code?: ErrorCode;
   readonly deadLetters: number;
+  /** Those of them whose bodies had to go, so that the function keeps within its limit: they cannot be replayed. */
+  readonly deadLettersWithoutBody: number;
   /** Age of the oldest event that is not done. */
   readonly lagSeconds: number;
   readonly queued: number;
@@ -114,7 +116,16 @@ const awayLimitMs = 60_000;
 /** States in which a source has said why it cannot list: they do not hold up readiness. */
 const explained = new Set(["missing", "forbidden", "degraded"]);
 
-const nothingYet = { deadLetters: 0, lagSeconds: 0, queued: 0, inFlight: 0, spilled: 0, blockedLanes: 0, failures: 0 };
+const nothingYet = {
+  deadLetters: 0,
+  deadLettersWithoutBody: 0,
+  lagSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  blockedLanes: 0,
+  failures: 0,
+};
 
 /** Puts together what the rooms say of every function and source. */
 export function describeStatus(parts: StatusParts): Status {
@@ -261,8 +272,9 @@ function conditionErrorsOf(counts: FunctionStatus | undefined, trigger: string) 
   return { conditionErrors: own.map(({ condition, count, message }) => ({ condition, count, message })) };
 }
 
-const pick = ({ deadLetters, lagSeconds, queued, inFlight, spilled, blockedLanes, failures }: FunctionStatus) => ({
-  deadLetters,
+const pick = ({ letterStock, lagSeconds, queued, inFlight, spilled, blockedLanes, failures }: FunctionStatus) => ({
+  deadLetters: letterStock.count,
+  deadLettersWithoutBody: letterStock.withoutBody,
   lagSeconds,
   queued,
   inFlight,

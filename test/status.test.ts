@@ -178,6 +178,7 @@ test("a trigger's row tells of its conditions that could not be evaluated, and o
   const dispatch = [
     {
       function: "f",
+      letterStock: { count: 0, withoutBody: 0 },
       conditionErrors: [
         { trigger: watched, ...trouble },
         { trigger: "another", ...trouble, count: 9 },

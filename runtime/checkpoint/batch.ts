@@ -105,6 +105,8 @@ export interface NewDeadLetter extends StoredEvent {
 export interface DeadLetter extends NewDeadLetter {
   /** Given by the store; what the commands take. */
   readonly letter: string;
+  /** Its bodies had to go so that its function keeps within its limit: it can be looked at, and not replayed. */
+  readonly bodyDropped: boolean;
 }
 
 export type DeadLetterSummary = Omit<DeadLetter, "body" | "oldBody">;

@@ -57,7 +57,7 @@ export async function carryOver(from: CheckpointStore, to: CheckpointStore): Pro
     const whole = await Promise.all(page.map(({ letter }) => from.deadLetter(letter)));
     const deadLetters = whole.flatMap((each) => {
       if (!each) return [];
-      const { letter: _, ...event } = each;
+      const { letter: _, bodyDropped: __, ...event } = each;
       // Of a trigger that is gone: nothing takes it any more, and it is kept to be looked at.
       return [{ ...event, view: views.get(event.view) ?? 0 }];
     });

@@ -40,11 +40,17 @@ export class DeadLetters {
 
   /**
    * Delivers again, as a first attempt flagged as redelivered. Letters of functions and triggers that are gone are
-   * refused, all of the call with them, with WF_CHECKPOINT_LETTER_HOMELESS.
+   * refused, all of the call with them, with WF_CHECKPOINT_LETTER_HOMELESS, and those whose bodies were dropped with
+   * WF_CHECKPOINT_LETTER_EMPTY: the object's state of today would be another event.
    */
   replay(letters: readonly string[]): Promise<void> {
     return this.next(letters, async () => {
       const found = await this.all(letters);
+      const empty = found.find(({ bodyDropped }) => bodyDropped);
+      if (empty) {
+        const what = `the body of a dead letter of function ${empty.function} was dropped`;
+        throw new WatchfireError("WF_CHECKPOINT_LETTER_EMPTY", { what, actual: empty.letter });
+      }
       const views = await this.store.views();
       const atHome = found.map((letter) => ({ ...letter, view: homeOf(letter, views).id }));
       for (const letter of atHome) await this.replayer.replay(letter);
@@ -90,8 +96,10 @@ function homeOf({ letter, function: name, trigger, ...of }: DeadLetter, views: r
 
 /** A dead letter as the spilled event that replays it. */
 export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
-  const { letter: _, attempts: __, error: ___, failedAt: ____, apiVersion: _____, kind: ______, ...event } = letter;
-  return { ...event, sequence, replayed: true, redelivered: true };
+  const { view, function: name, trigger, namespace, uid, resourceVersion, type, id, flags, deletedBy } = letter;
+  const { body, oldBody, receivedAt } = letter;
+  const event = { view, function: name, trigger, namespace, name: letter.name, uid, resourceVersion, type, id, flags };
+  return { ...event, deletedBy, body, oldBody, receivedAt, sequence, replayed: true, redelivered: true };
 }
 
 /** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */

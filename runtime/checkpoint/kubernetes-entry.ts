@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import { resourceVersion } from "../resource-version.ts";
 import type { Batch } from "./batch.ts";
+import type { LetterCut } from "./letter-ledger.ts";
 import type { MemoryDisk } from "./memory.ts";
 import { headerOf, readLetter, readSpilled, startedRows } from "./sqlite-rows.ts";
 
@@ -68,6 +69,11 @@ export class Changes {
     for (const letter of batch.droppedDeadLetters) this.letters.add(letter);
   }
 
+  /** Dead letters that had to go, whole or without their bodies. */
+  noteCuts(cuts: readonly LetterCut[]): void {
+    for (const { letters, bodies } of cuts) for (const letter of [...letters, ...bodies]) this.letters.add(letter);
+  }
+
   /** Takes what others hold in as well. */
   add(others: Changes): void {
     for (const id of others.views) this.views.add(id);
@@ -126,7 +132,7 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes): Buffer {
     letters: [...changes.letters].map((id) => {
       const letter = disk.letters.get(id);
       if (!letter) return [id];
-      const { letter: _, ...event } = letter;
+      const { letter: _, bodyDropped: __, ...event } = letter;
       return [id, headerOf(event), encodeBody(event.body), encodeBody(event.oldBody)];
     }),
   };

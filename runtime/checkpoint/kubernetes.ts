@@ -1,12 +1,14 @@
+import { zstdCompressSync } from "node:zlib";
 import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Fence } from "../lease/elector.ts";
-import type { Batch, KnownWrite } from "./batch.ts";
+import type { Batch, KnownWrite, NewDeadLetter } from "./batch.ts";
 import { Changes, encodeEntry } from "./kubernetes-entry.ts";
 import { dataOf, digest, frame, type Head, pack, readDisk, readHead, type Snapshot } from "./kubernetes-head.ts";
 import { checkpointSecrets } from "./kubernetes-names.ts";
 import { type Secret, Secrets } from "./kubernetes-secrets.ts";
+import type { LetterLimit, LetterSize } from "./letter-ledger.ts";
 import { MemoryDisk, MemoryStore } from "./memory.ts";
 import type { PreviousEnd, StoredView } from "./store.ts";
 import { WriteBehind } from "./write-behind.ts";
@@ -19,6 +21,8 @@ const logBytes = 512 * 1024;
 const bodyBytes = 64 * 1024 * 1024;
 /** Events on their way that may wait in the Secrets; they compress to about a fifth. */
 const spillBytes = 4 * 1024 * 1024;
+/** Dead letters of all functions, compressed; three slots hold all there is. */
+const letterBytes = 512 * 1024;
 /** Once writes have failed for so long, nothing is accepted any more: what runs then would all come again. */
 const patienceMs = 15_000;
 /** The last write, of a clean end, is tried so often. */
@@ -64,7 +68,7 @@ export class KubernetesStore extends MemoryStore {
   private readonly overflow = Promise.withResolvers<WatchfireError>();
 
   private constructor(options: KubernetesStoreOptions, disk: MemoryDisk, head: Head, secret: Secret, moved?: string) {
-    super(disk);
+    super(disk, letterBytes);
     this.options = options;
     this.secrets = new Secrets(options.transport, options.namespace);
     this.names = checkpointSecrets(options.account);
@@ -130,6 +134,7 @@ export class KubernetesStore extends MemoryStore {
     const { disk } = this;
     for (const rows of [disk.views, disk.journal, disk.spill, disk.letters]) rows.clear();
     Object.assign(disk, { cluster: undefined, nextView: 1, nextLetter: 1 });
+    this.countLetters();
     this.resume(end);
     this.moved = undefined;
     this.changes = new Changes();
@@ -181,10 +186,26 @@ export class KubernetesStore extends MemoryStore {
     if (fault) throw fault;
     // Noted and applied in one turn, so that no write comes between.
     this.changes.note(batch, this.disk.nextLetter);
-    const done = super.commit({ ...batch, known: batch.known.map((write) => this.withinBodies(write)) });
+    const cuts = this.takeIn({ ...batch, known: batch.known.map((write) => this.withinBodies(write)) });
+    this.changes.noteCuts(cuts);
     this.behind.touch();
     if (this.full) void this.sync().catch(() => undefined);
-    await done;
+  }
+
+  override async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+    const cuts = this.limitLetters(functionName, limit);
+    this.changes.noteCuts(cuts);
+    if (cuts.length > 0) this.behind.touch();
+  }
+
+  /** As they lie in the Secrets, or less: what is compressed together takes less than each alone. */
+  protected override weigh(letter: NewDeadLetter): LetterSize {
+    const { record } = super.weigh(letter);
+    const bodies = [letter.body, letter.oldBody ?? Buffer.alloc(0)].filter((body) => body.length > 0);
+    return {
+      record: Math.ceil(record / 4),
+      body: bodies.reduce((sum, body) => sum + zstdCompressSync(body).length, 0),
+    };
   }
 
   override sync(): Promise<void> {

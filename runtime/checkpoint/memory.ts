@@ -1,4 +1,15 @@
-import type { Batch, Cursor, DeadLetter, JournalRow, KnownIdentity, SpilledEvent, SpillHeader } from "./batch.ts";
+import type {
+  Batch,
+  Cursor,
+  DeadLetter,
+  JournalRow,
+  KnownIdentity,
+  NewDeadLetter,
+  SpilledEvent,
+  SpillHeader,
+} from "./batch.ts";
+import { type LetterCut, LetterLedger, type LetterLimit, type LetterSize, type LetterStock } from "./letter-ledger.ts";
+import { headerOf } from "./sqlite-rows.ts";
 import {
   type CheckpointStore,
   type DeadLetterPage,
@@ -45,16 +56,31 @@ export class MemoryStore implements CheckpointStore {
   readonly disk: MemoryDisk;
   readonly spillLimit: number = Number.POSITIVE_INFINITY;
   readonly holdsQueues: boolean = true;
+  protected readonly ledger: LetterLedger;
   private before: PreviousEnd;
 
-  constructor(disk: MemoryDisk = new MemoryDisk()) {
+  /** @param letterRoom for the dead letters of all functions, as `weigh` has their bytes. */
+  constructor(disk: MemoryDisk = new MemoryDisk(), letterRoom = Number.POSITIVE_INFINITY) {
     this.disk = disk;
+    this.ledger = new LetterLedger(() => letterRoom);
+    this.countLetters();
     this.before = disk.end;
     disk.end = disk.end === "power-loss" ? disk.end : "killed";
   }
 
   get previousEnd(): PreviousEnd {
     return this.before;
+  }
+
+  /** What a dead letter takes, in bytes. */
+  protected weigh(letter: NewDeadLetter): LetterSize {
+    return { record: headerOf(letter).length, body: letter.body.length + (letter.oldBody?.length ?? 0) };
+  }
+
+  protected countLetters(): void {
+    this.ledger.reset();
+    for (const letter of this.disk.letters.values())
+      this.ledger.add(letter.function, letter.letter, this.weigh(letter));
   }
 
   /** What is read next was left by an end of another store. */
@@ -141,8 +167,17 @@ export class MemoryStore implements CheckpointStore {
       .slice(0, page.limit ?? deadLetterPageSize);
   }
 
-  async deadLetterCount(functionName: string): Promise<number> {
-    return [...this.disk.letters.values()].filter((letter) => letter.function === functionName).length;
+  async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+    this.limitLetters(functionName, limit);
+  }
+
+  protected limitLetters(functionName: string, limit: LetterLimit): LetterCut[] {
+    this.ledger.limit(functionName, limit);
+    return this.cutLetters();
+  }
+
+  deadLetterStock(functionName: string): LetterStock {
+    return this.ledger.stock(functionName);
   }
 
   async deadLetter(letter: string): Promise<DeadLetter | undefined> {
@@ -150,6 +185,11 @@ export class MemoryStore implements CheckpointStore {
   }
 
   async commit(batch: Batch): Promise<void> {
+    this.takeIn(batch);
+  }
+
+  /** In one turn. Gives the dead letters that had to go for those in the batch. */
+  protected takeIn(batch: Batch): readonly LetterCut[] {
     const { views, journal, spill, letters } = this.disk;
     for (const { view, key, state } of batch.known) {
       if (state) views.get(view)?.known.set(key, state);
@@ -161,11 +201,31 @@ export class MemoryStore implements CheckpointStore {
     for (const id of batch.settledJournal) journal.delete(id);
     for (const event of batch.spill) spill.set(`${event.function}/${event.sequence}`, event);
     for (const { function: name, sequence } of batch.unspill) spill.delete(`${name}/${sequence}`);
-    for (const event of batch.deadLetters) {
-      const letter = String(this.disk.nextLetter++);
-      letters.set(letter, { ...event, letter });
+    for (const letter of batch.droppedDeadLetters) {
+      letters.delete(letter);
+      this.ledger.remove(letter);
     }
-    for (const letter of batch.droppedDeadLetters) letters.delete(letter);
+    return batch.deadLetters.flatMap((event) => {
+      const kept = this.ledger.admit(event.function, this.weigh(event)) ? event : withoutBody(event);
+      const letter = String(this.disk.nextLetter++);
+      letters.set(letter, { ...kept, letter, bodyDropped: kept !== event });
+      this.ledger.add(event.function, letter, this.weigh(kept));
+      return this.cutLetters();
+    });
+  }
+
+  private cutLetters(): LetterCut[] {
+    const { letters } = this.disk;
+    const cuts = this.ledger.cuts();
+    this.ledger.counted(cuts);
+    for (const cut of cuts) {
+      for (const letter of cut.letters) letters.delete(letter);
+      for (const letter of cut.bodies) {
+        const found = letters.get(letter);
+        if (found) letters.set(letter, { ...withoutBody(found), letter, bodyDropped: true });
+      }
+    }
+    return cuts;
   }
 
   async sync(): Promise<void> {}
@@ -174,6 +234,12 @@ export class MemoryStore implements CheckpointStore {
     if (clean) this.disk.end = "clean";
   }
 }
+
+const withoutBody = (letter: NewDeadLetter): NewDeadLetter => ({
+  ...letter,
+  body: Buffer.alloc(0),
+  oldBody: undefined,
+});
 
 /** The first `limit` of them, and none after `bytes` of bodies. */
 export function takeSpilled(

@@ -5,6 +5,7 @@ import { systemReason } from "../wording.ts";
 const busy = 5;
 const readOnly = 8;
 const corrupt = 11;
+const full = 13;
 const cannotOpen = 14;
 const notADatabase = 26;
 
@@ -28,6 +29,9 @@ export function checkpointFault(error: unknown, file: string): WatchfireError {
   }
   return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail("a write failed"));
 }
+
+/** Whether there was no room on the disk. */
+export const isFull = (error: unknown): boolean => primaryCode(error) === full;
 
 /** The extended code's low byte. */
 function primaryCode(error: unknown): number | undefined {

@@ -61,17 +61,18 @@ export const readSpilled = (row: Row): SpilledEvent => ({
   oldBody: bytes(row.old_body),
 });
 
+/** `size`: of its body, which is empty where it was dropped. */
 export const readLetterSummary = (row: Row): DeadLetterSummary => {
   const { error, ...header } = letterHeader.parse(JSON.parse(String(row.header)));
   const { code, ...known } = error;
-  return { ...header, error: code === undefined ? known : { ...known, code }, letter: String(row.id) };
+  const bodyDropped = row.size === 0;
+  return { ...header, error: code === undefined ? known : { ...known, code }, letter: String(row.id), bodyDropped };
 };
 
-export const readLetter = (row: Row): DeadLetter => ({
-  ...readLetterSummary(row),
-  body: bytes(row.body) ?? Buffer.alloc(0),
-  oldBody: bytes(row.old_body),
-});
+export const readLetter = (row: Row): DeadLetter => {
+  const body = bytes(row.body) ?? Buffer.alloc(0);
+  return { ...readLetterSummary({ ...row, size: body.length }), body, oldBody: bytes(row.old_body) };
+};
 
 /** A view on SQLite's own copy. */
 export function bytes(value: unknown): Buffer | undefined {

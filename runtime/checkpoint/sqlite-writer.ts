@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { WatchfireError } from "../errors.ts";
 import type { Batch, KnownWrite } from "./batch.ts";
+import type { LetterCut, LetterLedger } from "./letter-ledger.ts";
 import { headerOf } from "./sqlite-rows.ts";
 
 /** The bits of `known.flags`. */
@@ -11,17 +12,20 @@ export class SqliteWriter {
   private readonly db: DatabaseSync;
   private readonly file: string;
   private readonly fence: number;
+  private readonly ledger: LetterLedger;
   private readonly statements: ReturnType<typeof prepare>;
 
-  constructor(db: DatabaseSync, file: string, fence: number) {
+  constructor(db: DatabaseSync, file: string, fence: number, ledger: LetterLedger) {
     this.db = db;
     this.file = file;
     this.fence = fence;
+    this.ledger = ledger;
     this.statements = prepare(db);
+    this.countLetters();
   }
 
   write(batch: Batch): void {
-    this.transaction(() => {
+    const cuts = this.transaction(() => {
       const held = this.statements.fence.get()?.fence;
       if (held !== this.fence) {
         throw new WatchfireError("WF_CHECKPOINT_FENCED", {
@@ -31,7 +35,14 @@ export class SqliteWriter {
         });
       }
       this.rows(batch);
+      return this.letters(batch);
     });
+    this.ledger.counted(cuts);
+  }
+
+  /** Takes what goes beyond the ledger's limits out of the store. */
+  cutLetters(): void {
+    this.ledger.counted(this.transaction(() => this.cut()));
   }
 
   /** Deletes views that were retired before `before`; what else they hold goes with them. Gives their number. */
@@ -52,6 +63,7 @@ export class SqliteWriter {
       return result;
     } catch (error) {
       if (this.db.isTransaction) this.db.exec("ROLLBACK");
+      this.countLetters();
       throw error;
     }
   }
@@ -73,10 +85,41 @@ export class SqliteWriter {
       run.putSpill.run(name, sequence, view, headerOf(event), body, oldBody ?? null);
     }
     for (const { function: name, sequence } of batch.unspill) run.dropSpill.run(name, sequence);
-    for (const letter of batch.deadLetters) {
-      run.putLetter.run(letter.function, headerOf(letter), letter.body, letter.oldBody ?? null);
+  }
+
+  /** Gives what had to go. Room is made before each is written, so that the file grows no larger than what is kept. */
+  private letters({ deadLetters, droppedDeadLetters }: Batch): LetterCut[] {
+    const run = this.statements;
+    for (const letter of droppedDeadLetters) {
+      run.dropLetter.run(Number(letter));
+      this.ledger.remove(letter);
     }
-    for (const letter of batch.droppedDeadLetters) run.dropLetter.run(Number(letter));
+    return deadLetters.flatMap(({ function: name, body, oldBody, ...letter }) => {
+      const header = JSON.stringify({ function: name, ...letter });
+      const size = { record: header.length, body: body.length + (oldBody?.length ?? 0) };
+      const keeps = this.ledger.admit(name, size);
+      const cuts = this.cut();
+      const { lastInsertRowid } = run.putLetter.run(name, header, keeps ? body : noBody, (keeps && oldBody) || null);
+      this.ledger.add(name, String(lastInsertRowid), keeps ? size : { ...size, body: 0 });
+      return cuts;
+    });
+  }
+
+  private cut(): LetterCut[] {
+    const cuts = this.ledger.cuts();
+    for (const { letters, bodies } of cuts) {
+      for (const letter of letters) this.statements.dropLetter.run(Number(letter));
+      for (const letter of bodies) this.statements.dropBody.run(noBody, Number(letter));
+    }
+    return cuts;
+  }
+
+  /** From the disk: after a transaction that was rolled back, too. */
+  private countLetters(): void {
+    this.ledger.reset();
+    for (const { id, function: name, record, body } of this.statements.letters.iterate()) {
+      this.ledger.add(String(name), String(id), { record: Number(record), body: Number(body) });
+    }
   }
 
   private known({ view, key, state }: KnownWrite): void {
@@ -88,6 +131,8 @@ export class SqliteWriter {
     this.statements.putKnown.run(view, key, state.uid, state.resourceVersion, state.hash, flags, state.body ?? null);
   }
 }
+
+const noBody = Buffer.alloc(0);
 
 /** Takes out of the journal what is of no view any more. */
 const dropBegun = `
@@ -113,5 +158,10 @@ const prepare = (db: DatabaseSync) =>
     putSpill: db.prepare("INSERT OR REPLACE INTO spill VALUES (?, ?, ?, ?, ?, ?)"),
     dropSpill: db.prepare("DELETE FROM spill WHERE function = ? AND sequence = ?"),
     putLetter: db.prepare("INSERT INTO dead_letter (function, header, body, old_body) VALUES (?, ?, ?, ?)"),
+    dropBody: db.prepare("UPDATE dead_letter SET body = ?, old_body = NULL WHERE id = ?"),
+    letters: db.prepare(
+      `SELECT id, function, length(header) AS record, length(body) + coalesce(length(old_body), 0) AS body
+       FROM dead_letter ORDER BY id`,
+    ),
     dropLetter: db.prepare("DELETE FROM dead_letter WHERE id = ?"),
   }) satisfies Record<string, StatementSync>;

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { makeFolder } from "../folder.ts";
 import { resourceVersion } from "../resource-version.ts";
@@ -13,6 +14,8 @@ import type {
   SpilledEvent,
   SpillHeader,
 } from "./batch.ts";
+import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
+import { LetterLedger, type LetterLimit, type LetterStock } from "./letter-ledger.ts";
 import { takeSpilled } from "./memory.ts";
 import { checkpointFault } from "./sqlite-fault.ts";
 import {
@@ -25,6 +28,7 @@ import {
   startedRows,
 } from "./sqlite-rows.ts";
 import { takeOver } from "./sqlite-schema.ts";
+import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./sqlite-upkeep.ts";
 import { knownFlags, SqliteWriter } from "./sqlite-writer.ts";
 import {
   type CheckpointStore,
@@ -42,6 +46,10 @@ export interface SqliteStoreOptions {
    * is left for the next. Default false.
    */
   readonly maintenance?: boolean;
+  /** Keeps the file small and its limits up to date with the disk. Default: nobody does, as for a command. */
+  readonly clock?: Clock;
+  /** How large the store could become, in bytes. Default: what it takes and what is free on its disk. */
+  readonly room?: () => number;
   /** Tells one boot of the machine from the next; default what the kernel says. */
   readonly bootId?: string;
 }
@@ -52,8 +60,8 @@ export interface SqliteStoreOptions {
  */
 const pageBytes = 2048;
 
-/** Write-ahead log of 32 MiB before it is copied back: an update then costs a third less than with SQLite's 4 MiB. */
-const checkpointPages = (32 * 1024 * 1024) / pageBytes;
+/** Even on a disk that is nearly full. */
+const minLogBytes = 256 * 1024;
 
 /**
  * The store in one SQLite file, `checkpoint.db`. The file is held in exclusive mode from opening to closing, so that a
@@ -63,17 +71,23 @@ const checkpointPages = (32 * 1024 * 1024) / pageBytes;
  */
 export class SqliteStore implements CheckpointStore {
   readonly previousEnd: PreviousEnd;
-  readonly spillLimit = Number.POSITIVE_INFINITY;
   readonly holdsQueues = true;
   private readonly db: DatabaseSync;
   private readonly file: string;
   private readonly writer: SqliteWriter;
   private readonly maintenance: boolean;
+  private readonly room: () => number;
+  private readonly ledger: LetterLedger;
+  private readonly upkeep: SqliteUpkeep | undefined;
+  private shares: DiskShares = sharesOf(0);
 
-  constructor({ folder, maintenance = false, bootId = kernelBootId() }: SqliteStoreOptions) {
+  constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room }: SqliteStoreOptions) {
     this.maintenance = maintenance;
+    this.room = room ?? (() => diskRoom(folder));
+    this.ledger = new LetterLedger(() => this.shares.letters);
     this.file = join(folder, "checkpoint.db");
-    if (maintenance && !existsSync(this.file)) {
+    const existed = existsSync(this.file);
+    if (maintenance && !existed) {
       throw new WatchfireError("WF_CHECKPOINT_MISSING", { what: "no checkpoint.db", place: { file: folder } });
     }
     let db: DatabaseSync | undefined;
@@ -81,19 +95,40 @@ export class SqliteStore implements CheckpointStore {
       makeFolder(folder, 0o700);
       db = new DatabaseSync(this.file, { timeout: 0 });
       chmodSync(this.file, 0o600);
-      db.exec(`PRAGMA page_size = ${pageBytes}`); // of a new file; another keeps its own
-      db.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-      db.exec(`PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON`);
+      // Of a new file; another keeps its own.
+      if (!existed) db.exec(`PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
+      // Synced, so that no power loss takes back that the store is in use; its commits then are not, one by one.
+      db.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+      db.exec("PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON");
+      this.shares = sharesOf(this.room());
+      limitLog(db, this.shares.log);
       db.exec("BEGIN EXCLUSIVE");
       const { previousEnd, fence } = takeOver(db, this.file, maintenance ? undefined : bootId);
       db.exec("COMMIT");
+      if (!maintenance) {
+        emptyLog(db);
+        if (rewriteIfEmpty(db)) emptyLog(db);
+      }
+      db.exec("PRAGMA synchronous = NORMAL");
       this.previousEnd = previousEnd;
       this.db = db;
-      this.writer = new SqliteWriter(db, this.file, fence);
+      this.writer = new SqliteWriter(db, this.file, fence, this.ledger);
+      this.upkeep = clock && new SqliteUpkeep(db, clock, () => this.measure());
     } catch (error) {
       if (db?.isOpen) db.close();
       throw checkpointFault(error, this.file);
     }
+  }
+
+  get spillLimit(): number {
+    return this.shares.spill;
+  }
+
+  /** The disk has other users, and grows. */
+  private measure(): void {
+    const before = this.shares.log;
+    this.shares = sharesOf(this.room());
+    if (this.shares.log !== before) limitLog(this.db, this.shares.log);
   }
 
   async cluster(): Promise<string | undefined> {
@@ -176,9 +211,13 @@ export class SqliteStore implements CheckpointStore {
     const from = Number(after);
     const rows =
       name === undefined
-        ? this.all("SELECT id, header FROM dead_letter WHERE id > ? ORDER BY id LIMIT ?", from, limit)
+        ? this.all(
+            "SELECT id, header, length(body) AS size FROM dead_letter WHERE id > ? ORDER BY id LIMIT ?",
+            from,
+            limit,
+          )
         : this.all(
-            "SELECT id, header FROM dead_letter WHERE function = ? AND id > ? ORDER BY id LIMIT ?",
+            "SELECT id, header, length(body) AS size FROM dead_letter WHERE function = ? AND id > ? ORDER BY id LIMIT ?",
             name,
             from,
             limit,
@@ -186,8 +225,13 @@ export class SqliteStore implements CheckpointStore {
     return rows.map(readLetterSummary);
   }
 
-  async deadLetterCount(functionName: string): Promise<number> {
-    return Number(this.one("SELECT count(*) AS n FROM dead_letter WHERE function = ?", functionName)?.n);
+  async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+    this.ledger.limit(functionName, limit);
+    this.guard(() => this.writer.cutLetters());
+  }
+
+  deadLetterStock(functionName: string): LetterStock {
+    return this.ledger.stock(functionName);
   }
 
   async deadLetter(letter: string): Promise<DeadLetter | undefined> {
@@ -204,6 +248,7 @@ export class SqliteStore implements CheckpointStore {
   async sync(): Promise<void> {}
 
   async close(clean: boolean): Promise<void> {
+    this.upkeep?.stop();
     this.guard(() => {
       if (!this.maintenance) this.db.prepare("UPDATE meta SET clean = ?").run(clean ? 1 : 0);
       this.db.close();
@@ -258,6 +303,12 @@ export class SqliteStore implements CheckpointStore {
       throw checkpointFault(error, this.file);
     }
   }
+}
+
+/** The log is copied back into the file when it is so large, and is cut to it where one commit made it larger. */
+function limitLog(db: DatabaseSync, bytes: number): void {
+  const size = Math.max(minLogBytes, Math.floor(bytes));
+  db.exec(`PRAGMA wal_autocheckpoint = ${Math.ceil(size / pageBytes)}; PRAGMA journal_size_limit = ${size}`);
 }
 
 /** Linux names each boot; elsewhere every unclean end counts as a power loss, which only flags more. */

@@ -8,6 +8,7 @@ import type {
   SpilledEvent,
   SpillHeader,
 } from "./batch.ts";
+import type { LetterLimit, LetterStock } from "./letter-ledger.ts";
 
 /**
  * How the runtime that used the store last ended: `new` there was none; `clean` it drained; `killed` it did not, but
@@ -72,7 +73,10 @@ export interface CheckpointStore {
 
   /** Oldest first, a page at a time. */
   deadLetters(page?: DeadLetterPage): Promise<DeadLetterSummary[]>;
-  deadLetterCount(functionName: string): Promise<number>;
+  /** Bounds a function's dead letters from now on: what goes beyond the limit goes from the store. */
+  limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void>;
+  /** How many a function has, and what they take; known without reading. */
+  deadLetterStock(functionName: string): LetterStock;
   deadLetter(letter: string): Promise<DeadLetter | undefined>;
 
   /** All of the batch or nothing of it. */
@@ -101,10 +105,7 @@ export interface DeadLetterPage {
   readonly limit?: number;
 }
 
-/**
- * None of the dead letters on disk is dropped for being old or one of many, since each is somebody's event; in memory
- * are at most so many of them at once, without their bodies.
- */
+/** Of dead letters, at most so many are in memory at once, without their bodies. */
 export const deadLetterPageSize = 1000;
 
 /** How long a removed function's positions are kept, so that putting it back loses nothing: seven days. */

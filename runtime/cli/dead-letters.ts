@@ -82,12 +82,13 @@ async function list(desk: DeadLetterDesk, page: { after: string | undefined; fun
 
 function rows(letters: readonly DeadLetterRow[]): string[] {
   const lines = table(
-    ["ID", "FUNCTION", "TYPE", "OBJECT", "ATTEMPTS", "FAILED AT", "ERROR"],
+    ["ID", "FUNCTION", "TYPE", "OBJECT", "BODY", "ATTEMPTS", "FAILED AT", "ERROR"],
     letters.map((letter) => [
       letter.id,
       letter.function,
       letter.type,
       `${letter.kind} ${letter.namespace ? `${letter.namespace}/` : ""}${letter.name}`,
+      letter.bodyDropped ? "dropped" : "kept",
       String(letter.attempts),
       letter.failedAt,
       firstLine(`${letter.error.code ?? letter.error.name}: ${letter.error.message}`),
@@ -144,4 +145,8 @@ async function settleEach(desk: DeadLetterDesk, action: "replay" | "drop", ids: 
   return left;
 }
 
-const refusals: ReadonlySet<string> = new Set(["WF_CHECKPOINT_NO_DEAD_LETTER", "WF_CHECKPOINT_LETTER_HOMELESS"]);
+const refusals: ReadonlySet<string> = new Set([
+  "WF_CHECKPOINT_NO_DEAD_LETTER",
+  "WF_CHECKPOINT_LETTER_HOMELESS",
+  "WF_CHECKPOINT_LETTER_EMPTY",
+]);

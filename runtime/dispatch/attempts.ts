@@ -46,8 +46,6 @@ export class Attempts {
   /** Epoch milliseconds of the last attempt's end. */
   private lastAt: number | undefined;
   private failures = 0;
-  /** Dead letters made since the start. */
-  private letters = 0;
 
   constructor(code: Code, parts: AttemptsParts) {
     this.code = code;
@@ -56,7 +54,7 @@ export class Attempts {
 
   /** For the status. */
   counts() {
-    return { lastEventAt: this.lastAt, failures: this.failures, letters: this.letters };
+    return { lastEventAt: this.lastAt, failures: this.failures };
   }
 
   /**
@@ -128,7 +126,6 @@ export class Attempts {
     const { clock, log } = this.parts;
     const { view, attempts } = event;
     const { apiVersion, kind } = view.trigger;
-    this.letters++;
     log.warn(
       { function: view.functionName, trigger: view.trigger.name, object: event.key, attempt: attempts },
       "event given up",

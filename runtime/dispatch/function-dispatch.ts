@@ -1,5 +1,6 @@
 import type { Cursor, DeadLetter } from "../checkpoint/batch.ts";
 import { replayedEvent } from "../checkpoint/dead-letters.ts";
+import type { LetterLimit, LetterStock } from "../checkpoint/letter-ledger.ts";
 import type { Clock } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
@@ -30,6 +31,8 @@ export interface FunctionStatus {
   /** When an attempt last ended. */
   readonly lastEvent: number | undefined;
   readonly deadLetters: number;
+  /** What its dead letters take, and what of them had to go. */
+  readonly letterStock: LetterStock;
   /** Failed attempts since the start. */
   readonly failures: number;
   /** Conditions that could not be evaluated since the start. */
@@ -50,7 +53,8 @@ export interface FunctionParts {
   readonly observer: Observer;
   /** The last writes before the start may be missing. */
   readonly suspect: boolean;
-  readonly deadLetters: number;
+  readonly letterStock: () => LetterStock;
+  readonly limitLetters: (limit: LetterLimit) => Promise<void>;
   /** Takes a letter out of the store. */
   readonly drop: (letter: DeadLetter) => Promise<void>;
 }
@@ -61,12 +65,10 @@ export class FunctionDispatch {
   private readonly parts: FunctionParts;
   /** By trigger. */
   private readonly scopes: ReadonlyMap<string, TriggerScope>;
-  private deadLetters: number;
 
   constructor(parts: FunctionParts) {
     this.name = parts.manifest.name;
     this.parts = parts;
-    this.deadLetters = parts.deadLetters;
     parts.queue.start();
     const scopeOf = (view: View) =>
       new TriggerScope({ ...parts, view, cursors: parts.cursors.filter((cursor) => cursor.view === view.id) });
@@ -102,6 +104,7 @@ export class FunctionDispatch {
       throw error;
     }
     queue.resumeWith(manifest, usesOldObject);
+    await this.parts.limitLetters(manifest.delivery.deadLetters);
   }
 
   /** Until `release` events are taken and kept, and no attempt begins. */
@@ -133,20 +136,19 @@ export class FunctionDispatch {
     const { queue, maker, commits } = this.parts;
     commits.dropDeadLetter(letter.letter);
     queue.acceptSpilled(replayedEvent(letter, maker.nextSequence()));
-    this.deadLetters--;
     await commits.sync();
   }
 
   /** Past what waits for a commit: a store that is full takes nothing else, and this is what makes room in it. */
   async drop(letter: DeadLetter): Promise<void> {
     await this.parts.drop(letter);
-    this.deadLetters--;
   }
 
   status(): FunctionStatus {
     const { clock, queue } = this.parts;
-    const { oldestAt, blocked, letters, lastEventAt, ...counts } = queue.counts();
+    const { oldestAt, blocked, lastEventAt, ...counts } = queue.counts();
     const { subscriptions } = this;
+    const letterStock = this.parts.letterStock();
     return {
       function: this.name,
       ready: subscriptions.length > 0 && subscriptions.every(({ isReady }) => isReady),
@@ -154,7 +156,8 @@ export class FunctionDispatch {
       ...counts,
       blockedLanes: blocked,
       lastEvent: lastEventAt,
-      deadLetters: this.deadLetters + letters,
+      deadLetters: letterStock.count,
+      letterStock,
       conditionErrors: this.parts.conditionErrors.list(),
       subscriptions: subscriptions.map(({ id, lowWaterMark }) => ({ id, lowWaterMark })),
     };

@@ -38,6 +38,7 @@ export interface LoadParts {
 /** Builds a function's dispatch from its manifest and what the store has of it. */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log, runner } = parts;
+  await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const views = new Map<string, View>();
   const byId = new Map<number, View>();
   const stored: StoredView[] = [];
@@ -85,7 +86,8 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     clock,
     observer,
     suspect,
-    deadLetters: await store.deadLetterCount(manifest.name),
+    letterStock: () => store.deadLetterStock(manifest.name),
+    limitLetters: (limit) => store.limitDeadLetters(manifest.name, limit),
     drop: (letter) => new OfflineReplayer(store).drop(letter),
   });
 }

@@ -67,6 +67,8 @@ export interface Delivery {
     readonly factor: number;
   };
   readonly onFailure: "DeadLetter" | "Block" | "Drop";
+  /** What of the events that were given up is kept. */
+  readonly deadLetters: { readonly maxCount: number; readonly maxBytes: number };
 }
 
 export interface Egress {

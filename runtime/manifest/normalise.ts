@@ -32,6 +32,10 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
         factor: retry.factor,
       },
       onFailure: delivery.onFailure,
+      deadLetters: {
+        maxCount: delivery.deadLetters.maxCount,
+        maxBytes: checked(parseSize(delivery.deadLetters.maxSize)),
+      },
     },
     resources: {
       memoryBytes: checked(parseSize(spec.resources.memory)),

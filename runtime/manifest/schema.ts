@@ -34,15 +34,20 @@ const wholeMs = (text: string, most: number): boolean => {
   return Number.isInteger(ms) && ms > 0 && ms <= most;
 };
 
-const size = z
-  .string()
-  .regex(sizePattern, { error: "expected a size such as 64Mi" })
-  .refine((text) => !sizePattern.test(text) || inRange(parseSize(text)), {
-    error: "expected 8Mi to 2Gi, in whole bytes",
-  });
+/** The largest object that etcd takes by default has 1.5 MiB; a dead letter may have two. */
+const leastLetters = 4 * 2 ** 20;
+const mostLetters = 64 * 2 ** 30;
 
-const inRange = (bytes: number | undefined): boolean =>
-  bytes !== undefined && bytes >= leastMemory && bytes <= mostMemory;
+const size = (least: number, most: number, range: string) =>
+  z
+    .string()
+    .regex(sizePattern, { error: "expected a size such as 64Mi" })
+    .refine((text) => !sizePattern.test(text) || inRange(parseSize(text), least, most), {
+      error: `expected ${range}, in whole bytes`,
+    });
+
+const inRange = (bytes: number | undefined, least: number, most: number): boolean =>
+  bytes !== undefined && bytes >= least && bytes <= most;
 
 const labelSelectorShape = {
   matchLabels: z.record(z.string(), z.string()).optional().describe("Labels that must have exactly these values."),
@@ -158,6 +163,15 @@ const retry = z.strictObject({
   factor: z.number().min(1).max(10).default(2).describe("Each delay is the one before times this, with jitter."),
 });
 
+const deadLetters = z.strictObject({
+  maxCount: z.int().min(1).max(100_000).default(1000).describe("Beyond it the oldest are dropped."),
+  maxSize: size(leastLetters, mostLetters, "4Mi to 64Gi")
+    .default("64Mi")
+    .describe(
+      "Of all of them together. Beyond it the oldest lose their bodies, and can be looked at but not replayed.",
+    ),
+});
+
 const delivery = z.strictObject({
   concurrency: z
     .int()
@@ -174,10 +188,13 @@ const delivery = z.strictObject({
     .describe(
       "What happens to an event whose attempts are used up: kept for replay, blocks its object, or is dropped.",
     ),
+  deadLetters: deadLetters.prefault({}).describe("What is kept of events that were given up."),
 });
 
 const resources = z.strictObject({
-  memory: size.default("64Mi").describe("Heap limit of the handler's isolate, at least 8Mi."),
+  memory: size(leastMemory, mostMemory, "8Mi to 2Gi")
+    .default("64Mi")
+    .describe("Heap limit of the handler's isolate, at least 8Mi."),
   cpuPerEvent: duration(longestTimeoutMs).default("500ms").describe("CPU time that one event may use."),
 });
 

@@ -20,13 +20,16 @@ export const deadLetterRowSchema = z.object({
   /** ISO 8601. */
   failedAt: z.string(),
   error: errorSchema,
+  /** Its body had to go, so that its function keeps within its limit: it cannot be replayed. */
+  bodyDropped: z.boolean().optional(),
 });
 export type DeadLetterRow = z.infer<typeof deadLetterRowSchema>;
 
 /** A dead letter whole: the event's body and flags too. */
 export const deadLetterSchema = deadLetterRowSchema.extend({
   flags: z.record(z.string(), z.unknown()),
-  object: z.unknown(),
+  /** Absent where its body was dropped. */
+  object: z.unknown().optional(),
   oldObject: z.unknown().optional(),
 });
 export type DeadLetterDetail = z.infer<typeof deadLetterSchema>;
@@ -46,6 +49,7 @@ export function describeSummary(letter: DeadLetterSummary): DeadLetterRow {
     attempts: letter.attempts,
     failedAt: new Date(letter.failedAt).toISOString(),
     error: letter.error,
+    ...(letter.bodyDropped && { bodyDropped: true }),
   };
 }
 
@@ -54,7 +58,7 @@ export function describeDeadLetter(letter: DeadLetter): DeadLetterDetail {
   return {
     ...describeSummary(letter),
     flags: letter.flags,
-    object: readJson(letter.body),
+    ...(letter.bodyDropped ? {} : { object: readJson(letter.body) }),
     ...(letter.oldBody ? { oldObject: readJson(letter.oldBody) } : {}),
   };
 }

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { AccessObserver } from "../access/observer.ts";
+import type { LetterStock } from "../checkpoint/letter-ledger.ts";
 import type { Observer as DispatchObserver } from "../dispatch/observer.ts";
 import type { SandboxObserver } from "../sandbox/sandbox.host.ts";
 import type { WatchObserver } from "../watch/observer.ts";
@@ -23,7 +24,7 @@ export interface Gauges {
   }[];
   parked(): readonly { readonly name: string; readonly seconds: number }[];
   sources(): readonly { readonly spec: SourceSpec; readonly state: string }[];
-  deadLetters(): Promise<ReadonlyMap<string, number>>;
+  deadLetters(): Promise<ReadonlyMap<string, LetterStock>>;
 }
 
 /** Every metric of the runtime, by Prometheus's conventions; each begins with `watchfire_`. */
@@ -134,7 +135,21 @@ export class Metrics {
       },
     );
     this.gauge("dead_letters", "Events that were given up and are kept.", ["function"], async (gauge) => {
-      for (const [name, count] of await gauges.deadLetters()) gauge.set({ function: name }, count);
+      for (const [name, { count }] of await gauges.deadLetters()) gauge.set({ function: name }, count);
+    });
+    this.gauge("dead_letter_bytes", "What they take, records and bodies.", ["function"], async (gauge) => {
+      for (const [name, { bytes }] of await gauges.deadLetters()) gauge.set({ function: name }, bytes);
+    });
+    const bodies = "Bodies of dead letters that went beyond their function's limit, oldest first.";
+    this.total("dead_letter_bodies_dropped_total", bodies, ["function"], async (counter) => {
+      for (const [name, { bodiesDropped }] of await gauges.deadLetters())
+        counter.inc({ function: name }, bodiesDropped);
+    });
+    const letters = "Dead letters that went beyond their function's limit, oldest first.";
+    this.total("dead_letters_dropped_total", letters, ["function"], async (counter) => {
+      for (const [name, { lettersDropped }] of await gauges.deadLetters()) {
+        counter.inc({ function: name }, lettersDropped);
+      }
     });
     this.gauge("source_state", "1 for the state a source is in.", [...perSource, "state"], (gauge) => {
       for (const { spec, state } of gauges.sources()) gauge.set({ ...sourceLabels(spec), state }, 1);
@@ -185,6 +200,25 @@ export class Metrics {
 
   private counter<T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> {
     return new Counter({ name: `watchfire_${name}`, help, labelNames, registers: [this.registry] });
+  }
+
+  /** A counter that is kept elsewhere. */
+  private total<T extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly T[],
+    read: (counter: Counter<T>) => Promise<void>,
+  ): void {
+    new Counter({
+      name: `watchfire_${name}`,
+      help,
+      labelNames,
+      registers: [this.registry],
+      async collect() {
+        this.reset();
+        await read(this);
+      },
+    });
   }
 
   private tally<T extends string>(name: string, help: string, labelNames: readonly T[]): Tally<T> {

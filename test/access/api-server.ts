@@ -100,6 +100,7 @@ export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionMani
       timeoutMs: 30_000,
       retry: { maxAttempts: 1, initialDelayMs: 1, maxDelayMs: 1, factor: 1 },
       onFailure: "Drop",
+      deadLetters: { maxCount: 1, maxBytes: 1 },
     },
     resources: { memoryBytes: 1, cpuPerEventMs: 1 },
     isolation: "Handler",

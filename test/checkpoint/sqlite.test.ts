@@ -5,6 +5,7 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -17,7 +18,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { spilledEvent, storeContract } from "./store-contract.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { letter, spilledEvent, storeContract } from "./store-contract.ts";
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "watchfire-"));
@@ -156,6 +158,61 @@ describe("the store in SQLite", () => {
     expect(third - second).toBeGreaterThan(511);
   });
 
+  it("a power loss is told as one even right after a start that followed a clean end", async () => {
+    const at = folder();
+    await open(at).close(true);
+    const running = open(at);
+    // What the disk is sure to have is the file: the log of a start is copied into it, and synced, before anything runs.
+    const left = folder();
+    mkdirSync(left);
+    copyFileSync(join(at, "checkpoint.db"), join(left, "checkpoint.db"));
+    expect(running.previousEnd).toBe("clean");
+    expect(open(left, "boot-2").previousEnd).toBe("power-loss");
+  });
+
+  it("one function's dead letters never take what another's keep, however many they are", async () => {
+    // An eighth of it is for dead letters.
+    const store = new SqliteStore({ folder: folder(), room: () => 8_000_000 });
+    onTestFinished(() => store.close(false));
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const body = Buffer.alloc(100_000, "x");
+    const of = (name: string) => ({ ...emptyBatch, deadLetters: [{ ...letter(id), function: name, body }] });
+    await store.commit(of("modest"));
+    await store.commit(of("modest"));
+    for (let n = 0; n < 50; n++) await store.commit(of("greedy"));
+    expect(store.deadLetterStock("modest")).toMatchObject({ count: 2, withoutBody: 0 });
+    const { count, bytes } = store.deadLetterStock("greedy");
+    expect([count, bytes < 800_000]).toEqual([50, true]);
+  });
+
+  it("gives the disk back what it needs no more, a little at a time, and its log keeps to its share", async () => {
+    const [at, clock] = [folder(), new VirtualClock()];
+    const store = new SqliteStore({ folder: at, clock, room: () => 64 << 20 });
+    onTestFinished(() => store.close(false));
+    await fillAndEmpty(store);
+    const before = sizes(at);
+    expect(before["checkpoint.db"]).toBeGreaterThan(30);
+    await clock.advance(600_000);
+    await store.commit(emptyBatch);
+    const after = sizes(at);
+    expect(after["checkpoint.db"]).toBeLessThan(10);
+    expect(after["checkpoint.db-wal"]).toBeLessThanOrEqual(8);
+    expect([...(await store.spillHeaders("copy"))].map(({ sequence }) => sequence)).toEqual([5_000]);
+  });
+
+  it("rewrites a file of a version before, which cannot give anything back, at a start at which it is mostly empty", async () => {
+    const at = folder();
+    await open(at).close(true);
+    sql(join(at, "checkpoint.db"), "PRAGMA auto_vacuum = NONE; VACUUM");
+    const store = open(at);
+    await fillAndEmpty(store);
+    await store.close(true);
+    expect(sizes(at)["checkpoint.db"]).toBeGreaterThan(30);
+    const next = open(at);
+    expect(sizes(at)["checkpoint.db"]).toBeLessThan(2);
+    expect([next.previousEnd, [...(await next.spillHeaders("copy"))].length]).toEqual(["clean", 1]);
+  });
+
   it("a folder that cannot be written is refused", async () => {
     const at = folder();
     await open(at).close(true);
@@ -188,6 +245,22 @@ describe("the store in SQLite", () => {
     expect([...(await store.spillHeaders("copy"))]).toHaveLength(1);
   });
 });
+
+/** 40 MB wait, and but for one row of them no more. */
+async function fillAndEmpty(store: SqliteStore): Promise<void> {
+  const { id } = await store.openView("copy", "settings", "/ConfigMap");
+  const body = Buffer.alloc(20_000, "x");
+  for (let n = 1; n <= 2_000; n += 50) {
+    const spill = Array.from({ length: 50 }, (_, index) => spilledEvent(id, n + index, { body }));
+    await store.commit({ ...emptyBatch, spill });
+  }
+  const unspill = Array.from({ length: 2_000 }, (_, index) => ({ function: "copy", sequence: index + 1 }));
+  await store.commit({ ...emptyBatch, unspill, spill: [spilledEvent(id, 5_000)] });
+}
+
+/** In MiB. */
+const sizes = (at: string): Record<string, number> =>
+  Object.fromEntries(readdirSync(at).map((file) => [file, statSync(join(at, file)).size / 2 ** 20]));
 
 function sql(file: string, statement: string): void {
   const db = new DatabaseSync(file);

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
 import {
   type Batch,
@@ -69,6 +70,13 @@ export const letter = (view: number): NewDeadLetter => {
   };
 };
 
+/** A dead letter whose body no compression makes smaller. */
+const large = (view: number, bytes = 100_000): NewDeadLetter => ({
+  ...letter(view),
+  body: randomBytes(bytes),
+  oldBody: undefined,
+});
+
 const state = (version: string, body?: string) => ({
   uid: "u1",
   resourceVersion: resourceVersion(version),
@@ -131,7 +139,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     expect((await second.body(id, "team-a/web"))?.toString()).toBe(keepsBodies ? "{}" : undefined);
     expect((await second.journal())[0]?.started[0]).toMatchObject({ key: "team-a/web", attempt: 2, type: "Modified" });
     expect(await second.spilled("copy", 0, 10)).toEqual([spilledEvent(id, 4)]);
-    expect(await second.deadLetter("1")).toEqual({ ...letter(id), letter: "1" });
+    expect(await second.deadLetter("1")).toEqual({ ...letter(id), letter: "1", bodyDropped: false });
     await second.close(true);
 
     expect((await open()).previousEnd).toBe("clean");
@@ -266,9 +274,45 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     await commit(store, { deadLetters: Array.from({ length: 1_005 }, () => letter(id)) });
     const first = await store.deadLetters();
     const rest = await store.deadLetters({ function: "copy", after: first.at(-1)?.letter });
-    expect([first.length, rest.length, await store.deadLetterCount("copy")]).toEqual([1_000, 5, 1_005]);
+    expect([first.length, rest.length, store.deadLetterStock("copy").count]).toEqual([1_000, 5, 1_005]);
     expect((await store.deadLetters({ after: "3", limit: 2 })).map((it) => it.letter)).toEqual(["4", "5"]);
-    expect(await store.deadLetterCount("other")).toBe(0);
+    expect(store.deadLetterStock("other").count).toBe(0);
+  });
+
+  it("a function's dead letters keep within its limit: the oldest bodies go first, and then the oldest letters", async () => {
+    const { open, kill } = await place();
+    const store = await open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await store.limitDeadLetters("copy", { maxCount: 5, maxBytes: 350_000 });
+    for (let n = 0; n < 6; n++) await commit(store, { deadLetters: [large(id)] });
+    const kept = async (from: CheckpointStore) =>
+      (await from.deadLetters()).map((it) => `${it.letter} ${it.bodyDropped ? "empty" : "whole"} ${it.error.message}`);
+    const expected = ["2 empty no", "3 empty no", "4 whole no", "5 whole no", "6 whole no"];
+    expect(await kept(store)).toEqual(expected);
+    expect(store.deadLetterStock("copy")).toMatchObject({
+      count: 5,
+      withoutBody: 2,
+      lettersDropped: 1,
+      bodiesDropped: 3,
+    });
+    expect((await store.deadLetter("2"))?.body).toHaveLength(0);
+    await expect(new DeadLetters(store).replay(["2"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_LETTER_EMPTY" });
+    await store.sync();
+    await kill(store);
+    const next = await open();
+    expect(await kept(next)).toEqual(expected);
+    await next.limitDeadLetters("copy", { maxCount: 2, maxBytes: 150_000 });
+    expect(await kept(next)).toEqual(["5 empty no", "6 whole no"]);
+    await new DeadLetters(next).replay(["6"]);
+    expect(next.deadLetterStock("copy")).toMatchObject({ count: 1, withoutBody: 1 });
+  });
+
+  it("a dead letter that is larger than all its function may keep stays without its body, and costs no other", async () => {
+    const store = await (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await store.limitDeadLetters("copy", { maxCount: 5, maxBytes: 150_000 });
+    await commit(store, { deadLetters: [large(id), large(id, 200_000)] });
+    expect((await store.deadLetters()).map(({ bodyDropped }) => bodyDropped)).toEqual([false, true]);
   });
 
   it("an unknown dead letter is refused, and all of the call with it", async () => {

@@ -207,7 +207,7 @@ describe("the store in Secrets", () => {
     await commit(store, { known: known(id, 1) });
     await store.close(true);
     const next = await place.open();
-    expect([await next.deadLetterCount("copy"), await count(next, id)]).toEqual([8, 1]);
+    expect([next.deadLetterStock("copy").count, await count(next, id)]).toEqual([8, 1]);
   }, 40_000);
 
   test("Secrets that are not there, or hold something else, are refused with what to do", async () => {

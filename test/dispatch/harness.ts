@@ -95,6 +95,7 @@ export const manifest = (
     timeoutMs: 30_000,
     retry: { maxAttempts: 3, initialDelayMs: 1_000, maxDelayMs: 60_000, factor: 2 },
     onFailure: "DeadLetter",
+    deadLetters: { maxCount: 1_000, maxBytes: 64 << 20 },
     ...policy,
   },
   resources: { memoryBytes: 64 << 20, cpuPerEventMs: 500 },

@@ -9,6 +9,7 @@ const report = (more: Partial<FunctionReport> = {}): FunctionReport => ({
   name: "greet",
   ready: true,
   deadLetters: 0,
+  deadLettersWithoutBody: 0,
   lagSeconds: 0,
   queued: 0,
   inFlight: 0,

@@ -1,0 +1,198 @@
+/** What a function's dead letters may take. */
+export interface LetterLimit {
+  readonly maxCount: number;
+  /** Of records and bodies together. */
+  readonly maxBytes: number;
+}
+
+/** Dead letters of one function that have to go, oldest first: whole, or their bodies alone. */
+export interface LetterCut {
+  readonly function: string;
+  readonly letters: readonly string[];
+  readonly bodies: readonly string[];
+}
+
+/** What a function has, and what of its letters had to go since the store was opened. */
+export interface LetterStock {
+  readonly count: number;
+  readonly withoutBody: number;
+  readonly bytes: number;
+  readonly lettersDropped: number;
+  readonly bodiesDropped: number;
+}
+
+/** What a dead letter takes, in bytes; its body counts 0 once it is dropped. */
+export interface LetterSize {
+  readonly record: number;
+  readonly body: number;
+}
+
+const unlimited: LetterLimit = { maxCount: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
+
+/** One function's dead letters by age. */
+class Shelf {
+  limit = unlimited;
+  bytes = 0;
+  lettersDropped = 0;
+  bodiesDropped = 0;
+  /** All of them, and those that have their bodies; each oldest first. */
+  private readonly sizes = new Map<string, LetterSize>();
+  private readonly whole = new Set<string>();
+  private letters: string[] = [];
+  private bodies: string[] = [];
+
+  get count(): number {
+    return this.sizes.size;
+  }
+
+  get stock(): LetterStock {
+    const { count, bytes, lettersDropped, bodiesDropped } = this;
+    return { count, withoutBody: count - this.whole.size, bytes, lettersDropped, bodiesDropped };
+  }
+
+  add(letter: string, size: LetterSize): void {
+    this.sizes.set(letter, size);
+    if (size.body > 0) this.whole.add(letter);
+    this.bytes += size.record + size.body;
+  }
+
+  remove(letter: string): boolean {
+    const size = this.sizes.get(letter);
+    if (!size) return false;
+    this.sizes.delete(letter);
+    this.whole.delete(letter);
+    this.bytes -= size.record + size.body;
+    return true;
+  }
+
+  /** Drops the oldest body; without one, the oldest record. Gives the bytes of it, 0 where nothing is left. */
+  shrink(): number {
+    const [letter] = this.whole;
+    const size = letter === undefined ? undefined : this.sizes.get(letter);
+    if (letter === undefined || !size) return this.dropOldest();
+    const { record, body } = size;
+    this.whole.delete(letter);
+    this.sizes.set(letter, { record, body: 0 });
+    this.bytes -= body;
+    this.bodies.push(letter);
+    return body;
+  }
+
+  /** Drops the oldest record. Gives its bytes. */
+  dropOldest(): number {
+    const before = this.bytes;
+    const [oldest] = this.sizes.keys();
+    if (oldest === undefined) return 0;
+    this.remove(oldest);
+    this.letters.push(oldest);
+    return before - this.bytes;
+  }
+
+  /** What had to go since it was asked last. */
+  cut(name: string): LetterCut | undefined {
+    const { letters, bodies } = this;
+    if (letters.length + bodies.length === 0) return undefined;
+    this.letters = [];
+    this.bodies = [];
+    const gone = new Set(letters);
+    return { function: name, letters, bodies: bodies.filter((letter) => !gone.has(letter)) };
+  }
+}
+
+/**
+ * What dead letters a store has and how much they take, and which have to go so that each function keeps within its limit
+ * and all of them within the store's. Bodies go first, oldest first, and then records. Where all together are too
+ * much, the function that has most gives way, so that one that fails always cannot cost another a letter.
+ */
+export class LetterLedger {
+  private readonly room: () => number;
+  private readonly shelves = new Map<string, Shelf>();
+  private bytes = 0;
+
+  /** @param room for the dead letters of all functions, in bytes; asked each time. */
+  constructor(room: () => number) {
+    this.room = room;
+  }
+
+  stock(functionName: string): LetterStock {
+    return (this.shelves.get(functionName) ?? new Shelf()).stock;
+  }
+
+  /** Notes a letter that is in the store. */
+  add(functionName: string, letter: string, size: LetterSize): void {
+    this.shelf(functionName).add(letter, size);
+    this.bytes += size.record + size.body;
+  }
+
+  remove(letter: string): void {
+    for (const shelf of this.shelves.values()) {
+      const before = shelf.bytes;
+      if (!shelf.remove(letter)) continue;
+      this.bytes -= before - shelf.bytes;
+      return;
+    }
+  }
+
+  /** Bounds a function's letters from now on. What goes beyond is in the next `cuts`. */
+  limit(functionName: string, limit: LetterLimit): void {
+    const shelf = this.shelf(functionName);
+    shelf.limit = limit;
+    while (shelf.count > limit.maxCount) this.bytes -= shelf.dropOldest();
+    while (shelf.bytes > limit.maxBytes) this.bytes -= shelf.shrink();
+  }
+
+  /** Makes room for a new letter; what has to go for it is in the next `cuts`. Gives whether its body may be kept. */
+  admit(functionName: string, { record, body }: LetterSize): boolean {
+    const own = this.shelf(functionName);
+    const { maxCount, maxBytes } = own.limit;
+    const most = Math.min(maxBytes, this.room());
+    const kept = record + body <= most ? body : 0;
+    const bytes = record + kept;
+    const free = (shelf: Shelf) => {
+      this.bytes -= shelf.shrink();
+    };
+    while (own.count > 0 && own.count >= maxCount) this.bytes -= own.dropOldest();
+    while (own.count > 0 && own.bytes + bytes > maxBytes) free(own);
+    while (this.bytes > 0 && this.bytes + bytes > this.room()) free(this.fullest(own, bytes));
+    return kept > 0;
+  }
+
+  /** Forgets the letters, and not the limits: they are read from the store anew. */
+  reset(): void {
+    this.bytes = 0;
+    for (const [name, { limit, lettersDropped, bodiesDropped }] of [...this.shelves]) {
+      this.shelves.delete(name);
+      Object.assign(this.shelf(name), { limit, lettersDropped, bodiesDropped });
+    }
+  }
+
+  /** What had to go since it was asked last, to be taken out of the store. */
+  cuts(): LetterCut[] {
+    return [...this.shelves].flatMap(([name, shelf]) => shelf.cut(name) ?? []);
+  }
+
+  /** They are out of the store. */
+  counted(cuts: readonly LetterCut[]): void {
+    for (const { function: name, letters, bodies } of cuts) {
+      const shelf = this.shelf(name);
+      shelf.lettersDropped += letters.length;
+      shelf.bodiesDropped += bodies.length;
+    }
+  }
+
+  /** The function that would have most, with `bytes` more for its `own`. Only one that has something. */
+  private fullest(own: Shelf, bytes: number): Shelf {
+    const having = [...this.shelves.values()].filter((shelf) => shelf.count > 0);
+    const weight = (shelf: Shelf) => shelf.bytes + (shelf === own ? bytes : 0);
+    return having.reduce((most, shelf) => (weight(shelf) > weight(most) ? shelf : most));
+  }
+
+  private shelf(functionName: string): Shelf {
+    let shelf = this.shelves.get(functionName);
+    if (!shelf) {
+      shelf = new Shelf();
+      this.shelves.set(functionName, shelf);
+    }
+    return shelf;
+  }
+}
