@@ -1,8 +1,9 @@
 # Your functions in an image of their own: copy this file beside your functions/ folder, and build there.
 #
+#   npx watchfire build
 #   docker build -f functions.Dockerfile -t registry.example.com/my-functions:1 .
 #
-# Packages that handlers import are bundled when the runtime starts: install them into functions/node_modules before.
+# `watchfire build` writes build/: scripts with all that they import, and a lock. The image compiles nothing, and runs just those.
 ARG WATCHFIRE_IMAGE=ghcr.io/watchfire/watchfire:0.1.0
 FROM ${WATCHFIRE_IMAGE}
-COPY functions/ ./
+COPY build/ ./

@@ -95,6 +95,20 @@ export const errorCodes = {
     "import less, and keep data out of the code; the limits are in runtime/docs/building.md",
   ),
 
+  // build
+  WF_BUILD_FOLDER: user(
+    "what is built cannot be written to the folder",
+    "name an empty folder, or one that an earlier build wrote, with --out",
+  ),
+  WF_BUILD_DAMAGED: user(
+    "a folder of built functions is not what was built; none of it runs",
+    "run `watchfire build` again, and bring all that it writes",
+  ),
+  WF_BUILD_SOURCES: user(
+    "functions come as sources where nothing is built",
+    "bring what `watchfire build` writes, in an image, or run `watchfire deploy`",
+  ),
+
   // kube
   WF_KUBE_CONFIG: user("the kubeconfig cannot be used", "check the file, or name another with --kubeconfig"),
   WF_KUBE_EXEC_PLUGIN: user(

@@ -4,10 +4,10 @@ import { runtimeAccount } from "./access/account.ts";
 import type { FunctionAccounts } from "./access/function-accounts.ts";
 import { OwnObjects } from "./access/own-objects.ts";
 import { Redactor } from "./access/redactor.ts";
-import type { Builders } from "./bundle/builders.ts";
 import { DeadLetters } from "./checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "./checkpoint/store.ts";
 import type { Clock, Random } from "./clock.ts";
+import type { FunctionCode } from "./deployed/function-code.ts";
 import type { TrustedKeys } from "./deployed/signature.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { WatchfireError } from "./errors.ts";
@@ -64,8 +64,8 @@ export interface RuntimeOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
   readonly executorSocket?: string;
-  /** Of the functions folder. Default: started when they are needed. */
-  readonly builders?: Builders;
+  /** Of the functions folder. Default: as it was built, or built when it is needed. */
+  readonly code?: FunctionCode;
   /** How executors are started where no socket is given. Default: as children of this process. */
   readonly launch?: Launch;
   /** Executors compile no machine code. `launch`, where it is given, has seen to that. Default false. */

@@ -1,9 +1,9 @@
 import { runtimeAccount } from "./access/account.ts";
-import { Builders } from "./bundle/builders.ts";
 import { claimCluster } from "./checkpoint/cluster.ts";
 import { pause } from "./clock.ts";
 import { ClusterSource } from "./deployed/cluster-source.ts";
 import { FolderSource } from "./deployed/folder-source.ts";
+import { type FunctionCode, openCode } from "./deployed/function-code.ts";
 import type { FunctionOffer, FunctionSource, RejectedOffer } from "./deployed/function-source.ts";
 import { IndexTrust } from "./deployed/index-trust.ts";
 import { MergedSource } from "./deployed/merged-source.ts";
@@ -51,7 +51,7 @@ export class Runtime {
   private endpoints: Endpoints | undefined;
   private readonly deployments = new Map<string, Deployment>();
   private readonly refusals: RefusalLog;
-  private builders: Builders | undefined;
+  private code: FunctionCode | undefined;
   private readonly source: FunctionSource;
   /** Aborts when nothing more is to be brought: reading may wait for the cluster. */
   private readonly stopping = new AbortController();
@@ -292,12 +292,12 @@ export class Runtime {
     this.frozen = true;
     this.stopping.abort();
     for (const deployment of this.deployments.values()) deployment.freeze();
-    this.builders?.close();
+    this.code?.close();
   }
 
   private functionSource(): FunctionSource {
     const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
-    const folder = functions === undefined ? undefined : new FolderSource(functions, this.buildersOf(functions));
+    const folder = functions === undefined ? undefined : new FolderSource(functions, this.codeOf(functions));
     if (folder && !deployed) return folder;
     const changed = () => void this.reload();
     const trust = keys && new IndexTrust({ keys, namespace, account, data });
@@ -306,9 +306,9 @@ export class Runtime {
     return folder ? new MergedSource(folder, cluster, log) : cluster;
   }
 
-  private buildersOf(folder: string): Builders {
-    this.builders = this.options.builders ?? new Builders({ folder, clock: this.options.clock });
-    return this.builders;
+  private codeOf(folder: string): FunctionCode {
+    this.code = this.options.code ?? openCode(folder, this.options.clock);
+    return this.code;
   }
 
   private statusPublisher(): StatusPublisher {

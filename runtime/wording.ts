@@ -32,6 +32,7 @@ const systemCodes: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file or folder",
   ENOTDIR: "a file is where a folder should be",
   EISDIR: "a folder is where a file should be",
+  ELOOP: "a link leads in a circle",
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
   EMFILE: "too many files are open",

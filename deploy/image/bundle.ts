@@ -37,7 +37,7 @@ export async function bundleRuntime(folder: string): Promise<string[]> {
       // Packages in CommonJS ask for Node's modules by `require`.
       js: `import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);`,
     },
-    plugins: [guestScriptMade, commandsOfThePod, kubeconfigAlone, filesInside],
+    plugins: [guestScriptMade, noBuilders, commandsOfThePod, kubeconfigAlone, filesInside],
   });
   return Object.keys(metafile.inputs);
 }
@@ -52,6 +52,26 @@ const guestScriptMade: Plugin = {
         `export const guestScriptName = ${JSON.stringify(guestScriptName)};`,
         "export const guestScript = async () => script;",
       ].join("\n"),
+    }));
+  },
+};
+
+/** Nothing is built beside a pod's token: the image has no compiler. */
+const noBuilders: Plugin = {
+  name: "builders",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/bundle\/builders\.ts$/ }, () => ({
+      resolveDir: join(runtime, "bundle"),
+      contents: `
+        import { WatchfireError } from "../errors.ts";
+        export class Builders {
+          constructor({ folder }) { this.folder = folder; }
+          async bundle() {
+            throw new WatchfireError("WF_BUILD_SOURCES", { what: "the image builds nothing", place: { file: this.folder } });
+          }
+          warm() {}
+          close() {}
+        }`,
     }));
   },
 };

@@ -5,8 +5,6 @@ const root = join(import.meta.dirname, "../..");
 
 /** The packages that cannot be bundled, and the files of them that the image's platform needs. */
 const packages: Readonly<Record<string, readonly string[]>> = {
-  esbuild: ["package.json", "LICENSE.md", "lib/main.js"],
-  [`@esbuild/linux-${process.arch}`]: ["package.json", "bin/esbuild"],
   "isolated-vm": [
     "package.json",
     "LICENSE",
@@ -21,12 +19,6 @@ export function copyPackages(folder: string): void {
   for (const [name, files] of Object.entries(packages)) {
     copy(files, join(root, "node_modules", name), join(folder, name));
   }
-}
-
-/** Copies what handlers import: they are bundled in the pod. */
-export function copySdk(folder: string): void {
-  const sdk = join(root, "sdk");
-  copy(globSync(["**/*.ts", "package.json"], { cwd: sdk }), sdk, folder);
 }
 
 function copy(files: readonly string[], from: string, to: string): void {

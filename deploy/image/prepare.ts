@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { bundleRuntime } from "./bundle.ts";
-import { copyPackages, copySdk, licencesOf } from "./packages.ts";
+import { copyPackages, licencesOf } from "./packages.ts";
 
 const context = join(import.meta.dirname, "../.image");
 const app = join(context, "app");
@@ -24,7 +24,6 @@ mkdirSync(app, { recursive: true });
 
 const inputs = await bundleRuntime(app);
 copyPackages(join(app, "node_modules"));
-copySdk(join(app, "node_modules/@watchfire/sdk"));
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../runtime/package.json"), "utf8"));
 writeFileSync(join(app, "package.json"), JSON.stringify({ name: "watchfire", version, type: "module" }));
 writeFileSync(join(app, "THIRD-PARTY-LICENSES"), licencesOf(inputs));

@@ -1,6 +1,6 @@
-import { Builders } from "../bundle/builders.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { systemClock } from "../clock.ts";
+import { openCode } from "../deployed/function-code.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Trial } from "../sandbox/trial.host.ts";
@@ -13,15 +13,15 @@ export interface BuiltFunction {
   readonly faults: readonly WatchfireError[];
 }
 
-/** Builds every function of a folder, and loads it in a sandbox without calling it; in the order of the manifests. */
+/** Builds every function of a folder, unless they are built already, and loads it in a sandbox without calling it; in the order of the manifests. */
 export async function buildFunctions(
   folder: string,
   manifests: readonly FunctionManifest[],
 ): Promise<readonly BuiltFunction[]> {
   if (manifests.length === 0) return [];
+  const code = openCode(folder, systemClock);
   const trial = new Trial(systemClock);
-  const builders = new Builders({ folder, clock: systemClock });
-  const builds = manifests.map((manifest) => builders.bundle(manifest));
+  const builds = manifests.map((manifest) => code.bundle(manifest));
   // Each is heard of in its turn.
   for (const build of builds) build.catch(() => undefined);
   const built: BuiltFunction[] = [];
@@ -31,7 +31,7 @@ export async function buildFunctions(
       built.push(await attempt(manifest, builds[index] as Promise<Bundle>, trial));
     }
   } finally {
-    builders.close();
+    code.close();
     await trial.close();
   }
   return built;

@@ -7,6 +7,7 @@ import { deployedLabel } from "../deployed/names.ts";
 import { type PackedFunction, packFunction } from "../deployed/packed-function.ts";
 import { SigningKey } from "../deployed/signature.ts";
 import { WatchfireError } from "../errors.ts";
+import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { isAbsent } from "../rbac/comparison.ts";
 import { absentNamespaces } from "../rbac/namespaces.ts";
@@ -42,8 +43,9 @@ export const deploy = command({
       const rules = readRules({ ...options, namespace, store: "sqlite" }, new Set());
       const kinds = await knownKinds(options.functions, manifests, transport);
       if (!expressible(manifests, kinds, rules)) return 1;
-      // The folder's own name is no part of the content.
-      const packed = pack(built, { ...rules, root: resolve(options.functions) });
+      // The folder's own name is no part of the content. What is built already names its files without it.
+      const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
+      const packed = pack(built, { ...rules, root });
       if (!packed) return 1;
       warnOfReach(loaded, rules);
       const objects = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));

@@ -3,6 +3,7 @@ import { join, relative, sep } from "node:path";
 import { Builders } from "../bundle/builders.ts";
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
+import { openCode } from "../deployed/function-code.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
 import { applySamples } from "../dev/samples.ts";
@@ -57,8 +58,8 @@ export const dev = command({
     // Other processes' work, while the cluster starts in this one.
     guestScript().catch(() => undefined); // whoever needs it hears of a failure
     const launch = launchAhead(executorsAhead);
-    const builders = new Builders({ folder, clock: systemClock });
-    builders.warm(buildersAhead);
+    const code = openCode(folder, systemClock);
+    if (code instanceof Builders) code.warm(buildersAhead);
     const cluster = await openCluster(options, environment.variables);
     const { transport, namespace } = cluster;
     try {
@@ -70,7 +71,7 @@ export const dev = command({
           namespace,
           listen,
           launch,
-          builders,
+          code,
           clock: systemClock,
           random: Math.random,
           log,
@@ -82,7 +83,12 @@ export const dev = command({
           await runtime.untilReady(stop);
           process.stdout.write(renderBanner(bannerOf(runtime, cluster, folder)));
           isUp = true;
-          watchFolder(folder, systemClock, stop, () => void runtime.reload());
+          watchFolder(folder, {
+            clock: systemClock,
+            signal: stop,
+            changed: () => void runtime.reload(),
+            failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
+          });
           if (cluster.embedded) await showSamples(runtime, transport, log);
         },
       );

@@ -14,6 +14,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   validate: async () => (await import("./validate.ts")).validate,
   rbac: async () => (await import("./rbac.ts")).rbac,
   doctor: async () => (await import("./doctor.ts")).doctor,
+  build: async () => (await import("./build.ts")).build,
   deploy: async () => (await import("./deploy.ts")).deploy,
   "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,
 };

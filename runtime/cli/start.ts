@@ -1,12 +1,16 @@
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { destination } from "pino";
 import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../clock.ts";
 import { type Environment, readEnvironment } from "../config.ts";
+import { type FunctionCode, openCode } from "../deployed/function-code.ts";
 import { TrustedKeys } from "../deployed/signature.ts";
 import { WatchfireError } from "../errors.ts";
 import { connectKubeconfig } from "../kube/kubeconfig.ts";
+import { isBuilt } from "../manifest/built.ts";
+import { loadFunctions } from "../manifest/load.ts";
 import { createLog } from "../observe/log.ts";
 import type { Candidate } from "../rooms.ts";
 import { command } from "./command.ts";
@@ -63,6 +67,7 @@ export const start = command({
         what: "--trust is about what is deployed, and --deployed is missing",
       });
     }
+    const code = folder === undefined ? undefined : await codeOf(folder, environment);
     const trust = given.has("trust") ? TrustedKeys.read(options.trust) : undefined;
     const address = readListen("--listen", options.listen);
     const { identity, "service-account": account } = options;
@@ -92,6 +97,7 @@ export const start = command({
       await serve(
         {
           functions: folder,
+          ...(code && { code }),
           data: given.has("data") ? options.data : (environment.dataFolder ?? options.data),
           ...identified,
           store,
@@ -121,6 +127,24 @@ export const start = command({
     return 0;
   },
 });
+
+/** Where a pod finds the token of its account. */
+const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/**
+ * The functions' code. Sources are not built beside a pod's credentials.
+ * @throws WatchfireError WF_BUILD_SOURCES, WF_BUILD_DAMAGED
+ */
+async function codeOf(folder: string, { podNamespace }: Environment): Promise<FunctionCode> {
+  const isPod = podNamespace !== undefined || existsSync(tokenFile);
+  if (isPod && !isBuilt(folder)) {
+    const { functions, rejected } = await loadFunctions(folder);
+    if (functions.length + rejected.length > 0) {
+      throw new WatchfireError("WF_BUILD_SOURCES", { what: "in a pod nothing is built", place: { file: folder } });
+    }
+  }
+  return openCode(folder, systemClock);
+}
 
 /** A container that restarts has the same identity as before, another pod has not. */
 function candidate({ podName, podUid }: Environment): Candidate {

@@ -1,17 +1,17 @@
-import type { Builders } from "../bundle/builders.ts";
 import { checkExpression } from "../filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
+import type { FunctionCode } from "./function-code.ts";
 import type { FunctionSet, FunctionSource } from "./function-source.ts";
 
-/** The functions of a folder, built as they are taken up. */
+/** The functions of a folder. */
 export class FolderSource implements FunctionSource {
   private readonly folder: string;
-  private readonly builders: Builders;
+  private readonly code: FunctionCode;
 
-  /** `builders`: of the same folder. */
-  constructor(folder: string, builders: Builders) {
+  /** `code`: of the same folder. */
+  constructor(folder: string, code: FunctionCode) {
     this.folder = folder;
-    this.builders = builders;
+    this.code = code;
   }
 
   async read(): Promise<FunctionSet> {
@@ -22,7 +22,7 @@ export class FolderSource implements FunctionSource {
       functions: functions.map((manifest) => ({
         manifest,
         origin: { type: "folder", manifest: manifest.file },
-        bundle: (signal) => this.builders.bundle(manifest, signal),
+        bundle: (signal) => this.code.bundle(manifest, signal),
       })),
       rejected: rejected.map((each) => ({ ...each, origin: { type: "folder", manifest: each.file } })),
       faults,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { relative, resolve } from "node:path";
+import { entrySource } from "../bundle/source-path.ts";
 
 /** Bytes of its source map. A map of a mebibyte gzipped is about 5 MiB; read, it takes several times as much memory. */
 export const mapLimit = 8 * 1024 * 1024;
@@ -25,5 +26,6 @@ export function hashOf({ manifest, script, sourceMap }: FunctionParts): string {
  */
 export function portableMap(sourceMap: string, root: string): string {
   const { sourcesContent: _, ...map } = JSON.parse(sourceMap) as { sources: string[]; sourcesContent?: unknown };
-  return JSON.stringify({ ...map, sources: map.sources.map((source) => relative(root, resolve(source))) });
+  const portable = (source: string) => (source === entrySource ? source : relative(root, resolve(source)));
+  return JSON.stringify({ ...map, sources: map.sources.map(portable) });
 }

@@ -1,6 +1,8 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { WatchfireError } from "../errors.ts";
+import { systemReason } from "../wording.ts";
+import { isBuilt } from "./built.ts";
 import type { ManifestDocument } from "./document.ts";
 import type { FunctionManifest } from "./function.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
@@ -42,13 +44,17 @@ export interface LoadOptions {
  * a manifest too: handlers may share code.
  */
 export async function loadFunctions(folder: string, options: LoadOptions = {}): Promise<LoadedFunctions> {
+  // The handlers are in other files then.
+  const built = isBuilt(folder);
   const read: { file: string; result: ReadManifest }[] = [];
   const rejected: RejectedFunction[] = [];
   const folderFaults: WatchfireError[] = [];
   for (const { file, base } of manifestFiles(folder, folderFaults)) {
     const text = readText(file);
     if (text instanceof WatchfireError) rejected.push({ name: undefined, file, faults: [text] });
-    else for (const result of readManifests(text, file, base, options.checkExpression)) read.push({ file, result });
+    else
+      for (const result of readManifests(text, file, built ? undefined : base, options.checkExpression))
+        read.push({ file, result });
   }
   const taken = Map.groupBy(read, ({ result }) => result.name);
   const functions: FunctionManifest[] = [];
@@ -89,13 +95,24 @@ function manifestFiles(folder: string, faults: WatchfireError[]): { file: string
     const path = join(folder, name);
     if (name.startsWith(".") || name === "node_modules") return [];
     // A mounted ConfigMap is links all the way down, so that the entry's own type says nothing.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    if (!isFolder(path, faults)) {
       return /\.ya?ml$/.test(name) ? [{ file: path, base: resolve(folder) }] : [];
     }
     return (list(path) ?? [])
       .filter((inner) => /^function\.ya?ml$/.test(inner.name))
       .map((inner) => ({ file: join(path, inner.name), base: resolve(path) }));
   });
+}
+
+/** A link that leads in a circle is a fault of its own; one that leads nowhere is nothing. */
+function isFolder(path: string, faults: WatchfireError[]): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch (cause) {
+    const what = `cannot be looked at: ${systemReason(cause)}`;
+    faults.push(new WatchfireError("WF_MANIFEST_UNREADABLE", { what, place: { file: path }, cause }));
+    return false;
+  }
 }
 
 function list(folder: string): Dirent[] | undefined {
@@ -110,7 +127,10 @@ function readText(file: string): string | WatchfireError {
   const unreadable = (what: string, actual: unknown, cause?: unknown) =>
     new WatchfireError("WF_MANIFEST_UNREADABLE", { what, place: { file }, actual, cause });
   try {
-    const { size } = statSync(file);
+    const stats = statSync(file);
+    // Reading a pipe may never end.
+    if (!stats.isFile() && !stats.isDirectory()) return unreadable("it is no regular file", undefined);
+    const { size } = stats;
     if (size > fileLimit) return unreadable("the file is too large", `${size} bytes`);
     return decodeUtf8(readFileSync(file), file, "WF_MANIFEST_UNREADABLE");
   } catch (cause) {

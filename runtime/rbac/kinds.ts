@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
@@ -47,11 +47,14 @@ export function definedKinds(folder: string, manifests: readonly FunctionManifes
   return (apiVersion, kind) => found.get(`${apiVersion} ${kind}`);
 }
 
+/** A pipe has no size and no end. */
+const isRead = (stats: Stats | undefined): boolean => (stats?.isFile() ?? false) && (stats?.size ?? 0) < fileLimit;
+
 function definitionsIn(folder: string): z.infer<typeof definitionSchema>[] {
   const files = readdirSync(folder)
     .filter((name) => /\.(?:ya?ml|json)$/.test(name))
     .map((name) => join(folder, name))
-    .filter((file) => (statSync(file, { throwIfNoEntry: false })?.size ?? fileLimit) < fileLimit);
+    .filter((file) => isRead(statSync(file, { throwIfNoEntry: false })));
   return files.flatMap((file) => {
     const text = readFileSync(file, "utf8");
     if (!text.includes("CustomResourceDefinition")) return [];

@@ -56,9 +56,12 @@ export function buildImages(tool: string, folder: string): void {
   );
 }
 
-/** A build context: what is in the folders in one folder `functions`. */
+/** A build context: what is in the folders, built into one folder `build`. */
 function gather(folders: readonly string[]): string {
   const context = mkdtempSync(join(tmpdir(), "watchfire-context-"));
-  for (const folder of folders) cpSync(folder, join(context, "functions"), { recursive: true });
+  const functions = join(context, "functions");
+  for (const folder of folders) cpSync(folder, functions, { recursive: true });
+  const bin = join(root, "runtime/bin/watchfire.js");
+  execFileSync(process.execPath, [bin, "build", "--functions", functions, "--out", join(context, "build")]);
   return context;
 }

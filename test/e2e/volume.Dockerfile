@@ -1,2 +1,2 @@
 FROM scratch
-COPY functions/ /
+COPY build/ /

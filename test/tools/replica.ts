@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, mkdtempSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import type { Status } from "../../runtime/status.ts";
 import { Hopeless, until } from "./until.ts";
 import { freePort } from "./watchfire-process.ts";
@@ -11,6 +12,19 @@ import { freePort } from "./watchfire-process.ts";
 const pollMs = 50;
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+
+const builds = new Map<string, string>();
+
+/** What `watchfire build` makes of a functions folder; a pod takes nothing else. Built once. */
+function built(functions: string): string {
+  const known = builds.get(functions);
+  if (known !== undefined) return known;
+  const out = join(mkdtempSync(join(tmpdir(), "watchfire-built-")), "build");
+  process.on("exit", () => rmSync(dirname(out), { recursive: true, force: true }));
+  execFileSync(process.execPath, [bin, "build", "--functions", functions, "--out", out]);
+  builds.set(functions, out);
+  return out;
+}
 
 export interface ReplicaOptions {
   readonly kubeconfig: string;
@@ -43,7 +57,7 @@ export class Replica {
   static async start(options: ReplicaOptions): Promise<Replica> {
     const { kubeconfig, namespace, functions, data, pod, uid, store, logFile } = options;
     const address = `127.0.0.1:${await freePort()}`;
-    const args = ["start", "--leader-elect", "--store", store, "--functions", functions, "--data", data];
+    const args = ["start", "--leader-elect", "--store", store, "--functions", built(functions), "--data", data];
     const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       // The descriptor closes with this process, and that ends it.

@@ -1,0 +1,51 @@
+import { resolve } from "node:path";
+import { isBelow } from "../bundle/builder/sources.ts";
+import { writeBuilt } from "../deployed/built-folder.ts";
+import { hashOf, mapLimit, portableMap } from "../deployed/function-parts.ts";
+import { manifestText } from "../deployed/manifest-text.ts";
+import { WatchfireError } from "../errors.ts";
+import { isBuilt } from "../manifest/built.ts";
+import { buildFunctions } from "./built-functions.ts";
+import { command } from "./command.ts";
+import { readFolder } from "./operand.ts";
+import { functions as functionsFolder } from "./options.ts";
+import { readManifests } from "./rbac.ts";
+
+export const build = command({
+  name: "build",
+  summary: "builds the functions into a folder, which an image carries and `start` runs as it is",
+  options: {
+    functions: functionsFolder,
+    out: { value: "DIR", summary: "where to write them; what an earlier build wrote there goes", default: "build" },
+  },
+  async run({ options }) {
+    const folder = readFolder(options.functions);
+    const [root, out] = [resolve(folder), resolve(options.out)];
+    if (isBelow(root, out) || isBelow(out, root)) {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--out lies in the functions folder, or around it" });
+    }
+    if (isBuilt(folder)) throw new WatchfireError("WF_CLI_USAGE", { what: `${folder} is what a build wrote` });
+    const loaded = await readManifests(folder);
+    if (!loaded) return 1;
+    if (loaded.functions.length === 0) {
+      throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
+    }
+    const built = await buildFunctions(folder, loaded.functions);
+    const faults = built.flatMap((each) => each.faults);
+    for (const fault of faults) process.stderr.write(`${fault.message}\n`);
+    if (faults.length > 0) return 1;
+    const parts = built.flatMap(({ manifest, bundle }) => {
+      if (!bundle) return [];
+      const sourceMap = portableMap(bundle.sourceMap, root);
+      // Code whose map is too large had better run than not.
+      const kept = Buffer.byteLength(sourceMap) <= mapLimit ? sourceMap : "";
+      return [{ name: manifest.name, manifest: manifestText(manifest), script: bundle.script, sourceMap: kept }];
+    });
+    writeBuilt(out, parts);
+    for (const { name, ...rest } of parts) {
+      const size = Math.ceil((rest.script.length + rest.sourceMap.length) / 1024);
+      process.stdout.write(`${name}  ${hashOf(rest).slice(0, 16)}  ${size} KiB\n`);
+    }
+    return 0;
+  },
+});
