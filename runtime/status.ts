@@ -309,6 +309,7 @@ function stopOf(
   }
   if (sandbox?.state === "failed") return { reason: "LoadFailed", message: sandbox.detail };
   if (sandbox?.state === "parked") return { reason: "Parked", message: sandbox.detail };
+  if (sandbox?.state === "loading" && sandbox.detail !== "") return { reason: "Starting", message: sandbox.detail };
   if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
   return triggerTrouble(triggers.find(({ state }) => explained.has(state)));
 }

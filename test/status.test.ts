@@ -123,6 +123,7 @@ test.each<[string, Case, string]>([
     { executors: "WF_SANDBOX_NO_WARDEN", state: { type: "starting" } },
     "ExecutorMissing WF_SANDBOX_NO_WARDEN",
   ],
+  ["that waits for an executor", { sandbox: "loading" }, "Starting"],
   ["in quarantine", { sandbox: "quarantined" }, "Quarantined"],
   ["that stands still for the executors it brought down", { sandbox: "parked" }, "Parked"],
   ["all of whose watches are revoked", { sources: ["forbidden", "forbidden"] }, "Forbidden"],

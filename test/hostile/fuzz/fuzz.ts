@@ -123,7 +123,9 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
       try {
         await fuzzed.load({ name, resources, ...trustGroup }, bundle, {});
       } catch {
-        continue; // its executor may say that it cannot be loaded
+        // Its executor may say that it cannot be loaded.
+        await pause(restMs);
+        continue;
       }
       const overAt = performance.now() + lifeMs;
       const runs = () => goesOn() && performance.now() < overAt && fuzzed.status(name)?.state !== "parked";
