@@ -189,7 +189,7 @@ export class Deployment {
       this.tell(ran ? "changed" : occasion, bundle);
     } catch (error) {
       if (signal.aborted && error === signal.reason) return;
-      this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest));
+      this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest), offer.isGone?.());
     }
   }
 
@@ -325,12 +325,12 @@ export class Deployment {
     await Promise.all(left.map(({ watch }) => watch.close()));
   }
 
-  /** Said once, however often the folder is read meanwhile. */
-  private disable(fault: Trouble): void {
+  /** Said once, however often the folder is read meanwhile. `isGone`: its removal is what will be said. */
+  private disable(fault: Trouble, isGone = false): void {
     const before = this.dispatch ? this.refused : this.now.type === "disabled" ? this.now.fault : undefined;
     if (this.dispatch) this.refused = fault;
     else this.now = { type: "disabled", fault };
-    if (before?.message === fault.message) return;
+    if (isGone || before?.message === fault.message) return;
     const message = this.dispatch ? "change refused, the old version runs on" : "function disabled";
     this.parts.log.error({ function: this.name, error: fault.message }, message);
   }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { checkExpression } from "../filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import type { FunctionCode } from "./function-code.ts";
@@ -22,6 +23,7 @@ export class FolderSource implements FunctionSource {
       functions: functions.map((manifest) => ({
         manifest,
         origin: { type: "folder", manifest: manifest.file },
+        isGone: () => !existsSync(manifest.file),
         bundle: (signal) => this.code.bundle(manifest, signal),
       })),
       rejected: rejected.map((each) => ({ ...each, origin: { type: "folder", manifest: each.file } })),

@@ -18,6 +18,8 @@ export interface FunctionOffer {
    * @throws WatchfireError of the bundle section
    */
   bundle(signal?: AbortSignal): Promise<Bundle>;
+  /** Whether it is being removed: its handler may go before its manifest does. */
+  isGone?(): boolean;
 }
 
 /** One function that cannot run. */
