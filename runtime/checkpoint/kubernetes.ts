@@ -19,8 +19,8 @@ const slotBytes = 900 * 1024;
 const logBytes = 512 * 1024;
 /** Bodies of known objects that are kept in memory; they are written nowhere. */
 const bodyBytes = 64 * 1024 * 1024;
-/** Events on their way that may wait in the Secrets; they compress to about a fifth. */
-const spillBytes = 4 * 1024 * 1024;
+/** Events on their way that may wait in the Secrets: with the dead letters half of what fits, even where nothing compresses. */
+const spillBytes = 1024 * 1024;
 /** Dead letters of all functions, compressed; three slots hold all there is. */
 const letterBytes = 512 * 1024;
 /** Once writes have failed for so long, nothing is accepted any more: what runs then would all come again. */
@@ -231,9 +231,10 @@ export class KubernetesStore extends MemoryStore {
   }
 
   /** Why a batch cannot be taken. One that only frees room always can. */
-  private refusal({ known, cursors, journal, spill, deadLetters }: Batch): WatchfireError | undefined {
+  private refusal({ known, journal, spill, deadLetters }: Batch): WatchfireError | undefined {
     if (this.fault) return this.fault;
-    const adds = known.length + cursors.length + journal.length + spill.length + deadLetters.length > 0;
+    // Positions take next to nothing, and come with what is forgotten.
+    const adds = known.some(({ state }) => state) || journal.length + spill.length + deadLetters.length > 0;
     if (this.full && adds) return this.full;
     if (this.behind.failingMs <= patienceMs) return undefined;
     return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", {
@@ -274,12 +275,17 @@ export class KubernetesStore extends MemoryStore {
   private async writeSnapshot(): Promise<Snapshot> {
     // Puts an end to that: it either takes the place of the head that we know, or is told that another is there.
     if (this.unanswered) await this.put(this.head);
-    const bytes = await pack(encodeEntry(this.disk, Changes.all(this.disk)));
-    const used = this.head.snapshot?.slots ?? [];
-    const free = [...this.names.keys()].slice(1).filter((slot) => !used.includes(slot));
-    const count = Math.ceil(bytes.length / slotBytes);
+    const slotsOf = (packed: Buffer) => Math.ceil(packed.length / slotBytes);
     // Half of them hold the snapshot before.
     const most = Math.floor((this.names.length - 1) / 2);
+    let bytes = await pack(encodeEntry(this.disk, Changes.all(this.disk)));
+    // What removed functions had known is kept for a while only where there is room for it.
+    if (slotsOf(bytes) > most && (await this.purge(Number.POSITIVE_INFINITY)) > 0) {
+      bytes = await pack(encodeEntry(this.disk, Changes.all(this.disk)));
+    }
+    const used = this.head.snapshot?.slots ?? [];
+    const free = [...this.names.keys()].slice(1).filter((slot) => !used.includes(slot));
+    const count = slotsOf(bytes);
     if (count > most) {
       throw new WatchfireError("WF_CHECKPOINT_FULL", {
         what: `what is to be kept takes ${count} Secrets of ${slotBytes / 1024} KiB, and ${most} can be used`,

@@ -13,7 +13,7 @@ import type { Log, Observer } from "./observer.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./spill.ts";
 import { StartedBefore } from "./started-before.ts";
 
-/** How long a drain waits for its last commit, in milliseconds. */
+/** How long a drain, and a removal, wait for the last commit, in milliseconds. */
 const saveMs = 3_000;
 
 export interface DispatcherOptions {
@@ -111,8 +111,10 @@ export class Dispatcher implements Replayer {
   async remove(name: string, { retire }: { retire: boolean }): Promise<void> {
     const found = this.functions.get(name);
     if (found) {
-      await found.stop();
-      await this.commits.flush();
+      const ended = found.stop();
+      // Attempts that wait for a store that takes nothing do not end: it may take them only once this function is gone.
+      await (this.commits.trouble ? this.within(saveMs, ended) : ended);
+      await this.within(saveMs, this.commits.flush());
       this.functions.delete(name);
       // What it had begun and not ended comes again, flagged, if it is loaded again.
       const { store } = this.options;

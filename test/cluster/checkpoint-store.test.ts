@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { KubernetesStore, type KubernetesStoreOptions } from "../../runtime/checkpoint/kubernetes.ts";
@@ -192,22 +193,44 @@ describe("the store in Secrets", () => {
     expect((await after.views("copy"))[0]?.cursors[0]?.lowWaterMark).toBe("1");
   }, 40_000);
 
-  test("when it is full it takes nothing more but what frees room, and goes on once it fits", async () => {
+  test("Secrets that are full take nothing more, and all along what only forgets", async () => {
     const place = await Place.make();
     const store = await place.open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
-    const random = () => Buffer.from(Array.from({ length: 200_000 }, () => 32 + Math.floor(Math.random() * 90)));
-    const letters = Array.from({ length: 20 }, () => ({ ...letter(id), body: random(), oldBody: undefined }));
-    await commit(store, { deadLetters: letters });
+    const rows = known(id, 130_000);
+    await commit(store, { known: rows });
     const synced = store.sync();
     const refused = await eventuallyRefused(() => commit(store, { known: known(id, 1) }));
     expect(refused).toMatchObject({ code: "WF_CHECKPOINT_FULL" });
-    await commit(store, { droppedDeadLetters: Array.from({ length: 12 }, (_, index) => String(index + 1)) });
+    await commit(store, { known: rows.slice(10).map(({ view, key }) => ({ view, key, state: undefined })) });
     await synced;
-    await commit(store, { known: known(id, 1) });
+    await commit(store, { known: known(id, 11) });
     await store.close(true);
-    const next = await place.open();
-    expect([next.deadLetterStock("copy").count, await count(next, id)]).toEqual([8, 1]);
+    expect(await count(await place.open(), id)).toBe(11);
+  }, 40_000);
+
+  test("what a removed function had known makes room at once where there is none", async () => {
+    const store = await (await Place.make()).open();
+    const gone = await store.openView("pods", "settings", "/Pod");
+    await commit(store, { known: known(gone.id, 65_000) });
+    await store.retire([gone.id], 1_000);
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { known: known(id, 65_000) });
+    await store.syncWhole();
+    expect([await count(store, gone.id), await count(store, id)]).toEqual([0, 65_000]);
+    await store.close(false);
+  }, 40_000);
+
+  test("no handler fills them: dead letters that nothing compresses keep their bodies as far as their share goes", async () => {
+    const store = await (await Place.make()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const body = () => randomBytes(200_000);
+    for (let n = 0; n < 40; n++) {
+      await commit(store, { deadLetters: [{ ...letter(id), body: body(), oldBody: undefined }] });
+    }
+    await store.syncWhole();
+    expect(store.deadLetterStock("copy")).toMatchObject({ count: 40, withoutBody: 38 });
+    await store.close(false);
   }, 40_000);
 
   test("Secrets that are not there, or hold something else, are refused with what to do", async () => {

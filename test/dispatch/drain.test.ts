@@ -40,6 +40,23 @@ describe("a store that another runtime took over", () => {
   });
 });
 
+describe("a function that is removed", () => {
+  it("goes within seconds though the store takes nothing, and leaves what may make room in it", async () => {
+    const store = new FullDisk();
+    const it = await (await Harness.open({ store })).listed();
+    store.full = true;
+    it.subscription.change(change("Added", "a", 11));
+    await it.clock.advance(1_000);
+    let gone = false;
+    const removed = it.dispatcher.remove("copy", { retire: true }).then(() => {
+      gone = true;
+    });
+    for (let seconds = 0; seconds < 10; seconds++) await it.clock.advance(1_000);
+    expect([gone, await store.views()]).toEqual([true, []]);
+    await removed;
+  });
+});
+
 describe("a drain", () => {
   it("ends within its grace though a handler does not, and says so", async () => {
     const it = await (await Harness.open()).listed();

@@ -1,0 +1,74 @@
+// Runs on a volume of 40 MiB at the path that it is given: a function whose 900 KB object fails each time it changes, beside
+// one whose events are small and succeed. Prints what came of both, as JSON.
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { pause, systemClock } from "../../runtime/clock.ts";
+import type { Outcome } from "../../runtime/dispatch/delivery.ts";
+import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { change, manifest } from "../dispatch/harness.ts";
+
+const [root = "", count = "0"] = process.argv.slice(2);
+const folder = join(root, "data");
+const store = new SqliteStore({ folder, clock: systemClock });
+const told = { greedy: 0, neighbour: 0 };
+let failures = 0;
+let slowestMs = 0;
+let peak = 0;
+const sentAt = new Map<string, number>();
+const permanent: Outcome = {
+  type: "permanent",
+  durationMs: 1,
+  error: { name: "PermanentError", message: "no", stack: "" },
+};
+const dispatcher = await Dispatcher.open({
+  store,
+  clock: systemClock,
+  random: () => 0,
+  log: { info() {}, warn() {}, error() {} },
+  observer: { commitFailed: () => failures++ },
+  runner: {
+    run: async ({ function: name, resourceVersion: version }) => {
+      if (name === "greedy") {
+        told.greedy++;
+        return permanent;
+      }
+      told.neighbour++;
+      slowestMs = Math.max(slowestMs, performance.now() - (sentAt.get(version) ?? 0));
+      return { type: "ok", durationMs: 1 };
+    },
+  },
+});
+
+async function subscribe(name: string) {
+  const loaded = await dispatcher.function({ ...manifest(), name }, { usesOldObject: false });
+  const subscription = loaded.subscription("settings", { selection: "all", namespace: "" });
+  subscription.list("initial", undefined).end(resourceVersion("1"));
+  return subscription;
+}
+
+const [greedy, neighbour] = [await subscribe("greedy"), await subscribe("neighbour")];
+const spec = "x".repeat(900_000);
+for (let n = 0; n < Number(count); n++) {
+  const rv = 10 + n;
+  greedy.change(change(n === 0 ? "Added" : "Modified", "big", rv, { spec }));
+  sentAt.set(String(rv), performance.now());
+  neighbour.change(change("Added", `n${n}`, rv));
+  await turn();
+  // As a source does: it reads on once nobody asks it to wait.
+  for (const each of [greedy, neighbour]) if (each.congested) await each.congested;
+  peak = Math.max(
+    peak,
+    readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0),
+  );
+}
+const until = performance.now() + 30_000;
+while (told.neighbour < Number(count) && performance.now() < until) await pause(systemClock, 20);
+await dispatcher.drain(1_000);
+const { letterStock } = dispatcher.status().find((each) => each.function === "greedy") ?? {};
+process.stdout.write(
+  JSON.stringify({ told, failures, slowestMs, peak, letterStock, trouble: dispatcher.trouble?.code }),
+);
+await store.close(false);
