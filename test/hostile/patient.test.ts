@@ -19,6 +19,9 @@ async function stageWithInnocents(launch?: Launch): Promise<{ stage: Stage; inno
   return { stage, innocents: await Innocents.start(stage, limits) };
 }
 
+/** More than a pipe holds, as JSON; made once, so that the parent's lag is its own. */
+const largeAnswer = JSON.stringify("x".repeat(2 ** 20));
+
 const table: string[] = [];
 
 async function report(kind: string, stage: Stage, innocents: Innocents, name = "evil"): Promise<void> {
@@ -89,7 +92,7 @@ describe("a hostile function that is patient harms its neighbours a few times at
     const { stage, innocents } = await stageWithInnocents((listener) =>
       launched++ === 0 ? honest(listener) : owned(listener),
     );
-    stage.answer = () => ({ ok: true, json: JSON.stringify("x".repeat(2 ** 20)) });
+    stage.answer = () => ({ ok: true, json: largeAnswer });
     innocents.forget();
     await stage.load("evil", "export default () => {};", { ...limits, trustGroup: "evil" });
     expect((await stage.run("evil")).type).toBe("failed");
