@@ -18,6 +18,7 @@ import { leaseApi } from "./lease/lease-api.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
 import { guestOutput } from "./observe/guest-output.ts";
 import type { Logger } from "./observe/log.ts";
+import { LogLimit } from "./observe/log-limit.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { loggedRunner } from "./observe/run-log.ts";
 import { sourceLog } from "./observe/source-log.ts";
@@ -161,7 +162,7 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     launch,
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
-    output: guestOutput(log, metrics.user, redactor),
+    output: guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped),
     observer: metrics.sandbox,
     clock,
     log,

@@ -16,13 +16,13 @@ export class TokenBucket {
     this.at = clock.monotonic();
   }
 
-  /** Takes one, if there is one. */
-  take(): boolean {
+  /** Takes one, or as many as are asked for, if there are as many. */
+  take(count = 1): boolean {
     const now = this.clock.monotonic();
     this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) / 1000) * this.perSecond);
     this.at = now;
-    if (this.tokens < 1) return false;
-    this.tokens--;
+    if (this.tokens < count) return false;
+    this.tokens -= count;
     return true;
   }
 }

@@ -1,4 +1,6 @@
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { hostname } from "node:os";
 import { type ServerType, serve } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
 import { Hono } from "hono";
@@ -6,8 +8,10 @@ import { z } from "zod";
 import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
 import type { DeadLetterPage } from "../checkpoint/store.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
+import { shorten, systemReason } from "../wording.ts";
+import { limitConnections, serverLimits } from "./connections.ts";
 import { describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
+import { isOwnHost } from "./hosts.ts";
 import { bears } from "./token-file.ts";
 
 /** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
@@ -48,11 +52,12 @@ export interface Endpoints {
 /**
  * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`, and the dead letters to this machine alone, and
  * there to who bears the token: their bodies may hold secrets, and replaying runs code. The containers of a pod share its
- * loopback. A request with an Origin, or for a Host that is no loopback name, is a web page's and is refused there.
+ * loopback. A request with an Origin, or for a Host that is no loopback name, is a web page's and is refused there. `/metrics`
+ * and `/status` are refused to a request for a Host that could be a web page's (`isOwnHost`); probes may name any.
  * @throws WatchfireError WF_OBSERVE_LISTEN when the address cannot be bound
  */
 export async function serveEndpoints(host: string, port: number, inspection: Inspection): Promise<Endpoints> {
-  const server = await listen(routes(inspection), host, port);
+  const server = await listen(routes(inspection, [host, hostname()]), host, port);
   const { address, port: bound, family } = server.address() as AddressInfo;
   return {
     url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`,
@@ -74,13 +79,24 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
   WF_LEASE_STANDBY: 503,
 };
 
-/** The routes alone; tests ask them without a socket. */
-export function routes(inspection: Inspection): Hono {
+/** The routes alone; tests ask them without a socket. `own`: names that this process is called by. */
+export function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   const app = new Hono();
+  const names = own.map((name) => name.toLowerCase());
   app.get("/livez", (c) => (inspection.live() ? c.text("ok\n") : c.text("not live\n", 503)));
   app.get("/readyz", (c) =>
     inspection.ready() ? c.text("ok\n") : c.text(`not ready${inspection.obstacle()?.replace(/^/, ": ") ?? ""}\n`, 503),
   );
+  for (const path of ["/status", "/metrics"]) {
+    app.use(path, async (c, next) => {
+      const host = c.req.header("host");
+      if (host === undefined || isOwnHost(host, names)) return next();
+      return c.json(
+        { error: `${shorten(host)} is no name of this process: ask by its address or its Service's name` },
+        403,
+      );
+    });
+  }
   app.get("/status", (c) => c.json(inspection.status()));
   app.get("/metrics", async (c) =>
     c.body(await inspection.metrics(), 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }),
@@ -124,7 +140,10 @@ export function routes(inspection: Inspection): Hono {
 
 function listen(app: Hono, host: string, port: number): Promise<ServerType> {
   return new Promise((resolve, reject) => {
-    const server = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(server));
+    const server = serve({ fetch: app.fetch, hostname: host, port, serverOptions: serverLimits }, () =>
+      resolve(server),
+    );
+    limitConnections(server as Server);
     server.on("error", (cause) => {
       reject(
         new WatchfireError("WF_OBSERVE_LISTEN", {

@@ -2,16 +2,34 @@ import type { Redactor } from "../access/redactor.ts";
 import type { GuestOutput } from "../sandbox/host-calls.ts";
 import { cut } from "../wording.ts";
 import type { Logger } from "./log.ts";
+import type { LogLimit } from "./log-limit.ts";
 import type { UserMetrics } from "./user-metrics.ts";
+
+/** Told of each line of a handler's that was not written. */
+export type LineDropped = (functionName: string) => void;
 
 /**
  * Where handlers' lines and figures go. A line carries the function and the event beside the handler's fields, which are
- * nested so that none can pose as the runtime's own; values of the function's Secrets are cut out.
+ * nested so that none can pose as the runtime's own; values of the function's Secrets are cut out. What is over the function's
+ * rate is counted, and said of once in a while.
  */
-export function guestOutput(log: Logger, metrics: UserMetrics, redactor: Redactor): GuestOutput {
+export function guestOutput(
+  log: Logger,
+  metrics: UserMetrics,
+  redactor: Redactor,
+  limit?: LogLimit,
+  dropped?: LineDropped,
+): GuestOutput {
   return {
     log(caller, level, message, fields) {
       const { function: name, trigger, id, attempt, object } = caller;
+      const isAdmitted = limit?.admits(name, message.length + JSON.stringify(fields).length) ?? true;
+      const lines = limit?.untold(name) ?? 0;
+      if (lines > 0) log.warn({ function: name, lines }, "lines of a handler's log were dropped");
+      if (!isAdmitted) {
+        dropped?.(name);
+        return;
+      }
       log[level](
         {
           function: name,

@@ -5,6 +5,7 @@ import type { Observer as DispatchObserver } from "../dispatch/observer.ts";
 import type { SandboxObserver } from "../sandbox/sandbox.host.ts";
 import type { WatchObserver } from "../watch/observer.ts";
 import type { SourceSpec } from "../watch/source-spec.ts";
+import type { LineDropped } from "./guest-output.ts";
 import { Tally } from "./tally.ts";
 import { UserMetrics } from "./user-metrics.ts";
 
@@ -86,6 +87,10 @@ export class Metrics {
     "Lines that the protocol does not allow.",
     perSource,
   );
+
+  private readonly linesDropped = this.tally("log_lines_dropped_total", "Lines of handlers' logs over their rate.", [
+    "function",
+  ]);
 
   /** `operation` such as kube.get; `result` ok, refused, or the error's class. */
   private readonly calls = this.histogram("client_call_duration_seconds", "Calls that handlers made.", [
@@ -187,6 +192,8 @@ export class Metrics {
     stale: (spec) => this.watchStale.inc(sourceLabels(spec)),
     poisoned: (spec) => this.poisoned.inc(sourceLabels(spec)),
   };
+
+  readonly lineDropped: LineDropped = (fn) => this.linesDropped.add(1, fn);
 
   readonly access: AccessObserver = {
     called: ({ function: fn, operation, result, durationMs }) =>

@@ -1,3 +1,6 @@
+import { request } from "node:http";
+import { connect } from "node:net";
+import { hostname } from "node:os";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
@@ -53,7 +56,10 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
 
 describe("the endpoints", () => {
   let endpoints: Endpoints | undefined;
-  afterEach(() => endpoints?.close());
+  afterEach(async () => {
+    await endpoints?.close();
+    endpoints = undefined;
+  });
   beforeEach(async () => {
     store = new MemoryStore();
     await store.commit({ ...emptyBatch, deadLetters: [letter] });
@@ -145,5 +151,62 @@ describe("the endpoints", () => {
     endpoints = await serveEndpoints("127.0.0.1", 0, inspection());
     const port = Number(new URL(endpoints.url).port);
     await expect(serveEndpoints("127.0.0.1", port, inspection())).rejects.toMatchObject({ code: "WF_OBSERVE_LISTEN" });
+  });
+
+  /** What a path answers to a request for a host. */
+  const askedAs = async (path: string, host: string): Promise<number> => {
+    endpoints ??= await serveEndpoints("127.0.0.1", 0, inspection());
+    const { port } = endpoints;
+    return new Promise((resolve, reject) => {
+      const asked = request({ port, host: "127.0.0.1", path, headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      asked.on("error", reject).end();
+    });
+  };
+
+  it("no web page whose name leads here reads /status or /metrics", async () => {
+    for (const host of ["example.com", "watchfire.dev:9464", "127.0.0.1.example.com", "svc.example.com"]) {
+      expect([host, await askedAs("/status", host)]).toEqual([host, 403]);
+      expect([host, await askedAs("/metrics", host)]).toEqual([host, 403]);
+    }
+  });
+
+  it("Prometheus, probes and people read them by address, by Service, and by this machine's name", async () => {
+    const names = ["127.0.0.1:9464", "10.1.2.3:9464", "[fd00::1]:9464", "localhost", "watchfire:9464", hostname()];
+    for (const host of [...names, "watchfire.apps.svc", "watchfire-0.watchfire.apps.svc.cluster.local:9464"]) {
+      expect([host, await askedAs("/metrics", host)]).toEqual([host, 200]);
+    }
+    expect(await askedAs("/livez", "whatever.example.com")).toBe(200);
+  });
+
+  it("a probe is answered though others hold 1,500 connections half open, of which few stay", async () => {
+    endpoints = await serveEndpoints("127.0.0.1", 0, inspection());
+    const { port, url } = endpoints;
+    let open = 0;
+    const sockets = Array.from({ length: 1500 }, () => {
+      const socket = connect(port, "127.0.0.1", () => {
+        open++;
+        socket.write("GET /status HTTP/1.1\r\nHost: loc");
+      });
+      socket.on("error", () => undefined).on("close", () => open--);
+      return socket.resume();
+    });
+    await expect
+      .poll(() => open <= 128 && sockets.every(({ connecting }) => !connecting), { timeout: 10_000 })
+      .toBe(true);
+    const asked = performance.now();
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+    process.stdout.write(`livez beside 1,500 half-open connections: ${(performance.now() - asked).toFixed(0)} ms\n`);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  it("a head that is too long is refused, and a request that is not sent whole ends with its connection", async () => {
+    endpoints = await serveEndpoints("127.0.0.1", 0, inspection());
+    const response = await fetch(`${endpoints.url}/livez`, { headers: { "x-long": "x".repeat(9000) } });
+    expect(response.status).toBe(431);
+    const socket = connect(endpoints.port, "127.0.0.1", () => socket.write("GET /livez HTTP/1.1\r\n"));
+    await new Promise((closed) => socket.resume().once("close", closed));
   });
 });

@@ -1,0 +1,57 @@
+import { TokenBucket } from "../access/token-bucket.ts";
+import type { Clock } from "../clock.ts";
+
+/** Lines and bytes of one function's log: so many at once, and so many a second. */
+const lines = { burst: 1_000, perSecond: 200 };
+const bytes = { burst: 2 ** 20, perSecond: 2 ** 18 };
+/** Milliseconds between two words about what was dropped of one function's. */
+const wordMs = 10_000;
+
+interface Share {
+  readonly lines: TokenBucket;
+  readonly bytes: TokenBucket;
+  dropped: number;
+  toldAt: number;
+}
+
+/** Holds each function's log to a rate, so that none fills the log, its reader and the disk for all. */
+export class LogLimit {
+  private readonly clock: Clock;
+  private readonly shares = new Map<string, Share>();
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Whether a function may write a line of `length` characters now. */
+  admits(name: string, length: number): boolean {
+    const share = this.shareOf(name);
+    const isAdmitted = share.lines.take() && share.bytes.take(length);
+    if (!isAdmitted) share.dropped++;
+    return isAdmitted;
+  }
+
+  /** How many lines of a function were dropped since this was last told; 0 before it is time to tell again. */
+  untold(name: string): number {
+    const share = this.shareOf(name);
+    const now = this.clock.monotonic();
+    if (share.dropped === 0 || now - share.toldAt < wordMs) return 0;
+    const { dropped } = share;
+    share.dropped = 0;
+    share.toldAt = now;
+    return dropped;
+  }
+
+  private shareOf(name: string): Share {
+    let share = this.shares.get(name);
+    if (!share) {
+      share = {
+        lines: new TokenBucket(this.clock, lines.burst, lines.perSecond),
+        bytes: new TokenBucket(this.clock, bytes.burst, bytes.perSecond),
+        dropped: 0,
+        toldAt: Number.NEGATIVE_INFINITY,
+      };
+      this.shares.set(name, share);
+    }
+    return share;
+  }
+}
