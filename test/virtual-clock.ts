@@ -12,6 +12,7 @@ export class VirtualClock implements Clock {
   private sequence = 0;
   private readonly pending = new Set<Pending>();
   private epoch: number;
+  private slept = 0;
 
   constructor(epoch = Date.UTC(2026, 0, 1)) {
     this.epoch = epoch;
@@ -23,6 +24,10 @@ export class VirtualClock implements Clock {
 
   monotonic(): number {
     return this.time;
+  }
+
+  sinceBoot(): number {
+    return this.time + this.slept;
   }
 
   after(delayMs: number, callback: () => void): Timer {
@@ -38,6 +43,12 @@ export class VirtualClock implements Clock {
 
   /** The machine sleeps for `ms`: wall time goes on, the monotonic clock and its timers stand still, as on Linux. */
   suspend(ms: number): void {
+    this.epoch += ms;
+    this.slept += ms;
+  }
+
+  /** Somebody sets wall time, by so much forward or back. */
+  step(ms: number): void {
     this.epoch += ms;
   }
 

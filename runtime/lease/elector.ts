@@ -46,10 +46,14 @@ export interface Candidacy {
   readonly obstacle: string | undefined;
 }
 
-/** A moment, by both clocks: the monotonic one stands still while a machine sleeps, wall time may be set. */
+/** Clocks that are further apart than this were set, or the machine slept: they drift by 5 ms in a term's 10 s (NTP, 500 ppm). */
+const apartMs = 100;
+
+/** A moment, by all clocks: the monotonic one stands still while a machine sleeps, wall time may be set. */
 interface Moment {
   readonly monotonic: number;
   readonly wall: number;
+  readonly boot: number;
 }
 
 interface Term {
@@ -306,13 +310,18 @@ export class Elector {
 
   private moment(): Moment {
     const { clock } = this.options;
-    return { monotonic: clock.monotonic(), wall: clock.now() };
+    return { monotonic: clock.monotonic(), wall: clock.now(), boot: clock.sinceBoot() };
   }
 
-  /** The longer of what the two clocks say: after a machine's sleep, wall time; after a clock that was put back, the other. */
-  private age({ monotonic, wall }: Moment): number {
+  /**
+   * By the monotonic clock, which is asked at every dispatch. Where wall time went another way the machine slept, or
+   * somebody set it: the time since the machine started, which is dear to ask, tells which.
+   */
+  private age({ monotonic, wall, boot }: Moment): number {
     const { clock } = this.options;
-    return Math.max(clock.monotonic() - monotonic, clock.now() - wall);
+    const awake = clock.monotonic() - monotonic;
+    const passed = clock.now() - wall;
+    return Math.abs(passed - awake) < apartMs ? Math.max(awake, passed) : Math.max(awake, clock.sinceBoot() - boot);
   }
 }
 

@@ -330,7 +330,7 @@ export class Lister {
       this.whole = false;
       return { ending: stopped, lived };
     } catch (error) {
-      pages.giveUp();
+      await pages.giveUp();
       if (!pages.expired || this.whole) return { ending: endingOf(error), lived };
       this.whole = true;
       return { ending: stopped, lived };

@@ -75,15 +75,16 @@ export class PagedList implements Sink {
     return { connection, resource: this.options.resource, held: this.held.take(), marked: undefined };
   }
 
-  /** Nobody wants the list any more. */
-  giveUp(): void {
+  /** Nobody wants the list any more. Resolves when no connection is left of it. */
+  async giveUp(): Promise<void> {
     this.over = true;
     this.held.take();
     this.connection?.end({ type: "closed", by: "stop" });
+    await this.connection?.ended;
   }
 
   change(change: Change): void {
-    if (!this.held.add(change)) this.giveUp();
+    if (!this.held.add(change)) void this.giveUp();
   }
 
   bookmark(): void {}

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../clock.ts";
 
-/** A timer this late, or a wall clock that ran on this far without the monotonic one, means that the machine slept. */
+/** A timer this late means that the process stood still; where the monotonic clock fell behind by as much, the machine slept. */
 const sleptMs = 30_000;
 /** How long past `timeoutSeconds` the server may take to end a watch, even if bytes still trickle. */
 const overdueMs = 15_000;
@@ -22,7 +22,7 @@ export class SessionTimers {
   private readonly expire: (what: "idle" | "overdue" | "suspended") => void;
   private readonly startedAt: number;
   private timer: Timer | undefined;
-  private armed = { due: 0, wall: 0, monotonic: 0 };
+  private armed = { due: 0, boot: 0, monotonic: 0 };
   private heldBack = false;
   /** When the last byte came, on the monotonic clock. */
   lastByteAt: number;
@@ -62,14 +62,14 @@ export class SessionTimers {
     const now = this.clock.monotonic();
     const idleAt = (this.heldBack ? now : this.lastByteAt) + this.deadlines.idleMs();
     const due = Math.max(now + 1, Math.min(idleAt, this.overdueAt));
-    this.armed = { due, wall: this.clock.now(), monotonic: now };
+    this.armed = { due, boot: this.clock.sinceBoot(), monotonic: now };
     this.timer = this.clock.after(due - now, () => this.check());
   }
 
   private check(): void {
     const now = this.clock.monotonic();
-    const wallAhead = this.clock.now() - this.armed.wall - (now - this.armed.monotonic);
-    if (now - this.armed.due > sleptMs || wallAhead > sleptMs) this.expire("suspended");
+    const slept = this.clock.sinceBoot() - this.armed.boot - (now - this.armed.monotonic);
+    if (now - this.armed.due > sleptMs || slept > sleptMs) this.expire("suspended");
     else if (now >= this.overdueAt) this.expire("overdue");
     else if (!this.heldBack && now - this.lastByteAt >= this.deadlines.idleMs()) this.expire("idle");
     else this.arm();

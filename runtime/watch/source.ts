@@ -15,7 +15,7 @@ import { ServedKind } from "./served-kind.ts";
 import { type Cause, causesOf } from "./setbacks.ts";
 import type { SourceSpec } from "./source-spec.ts";
 import { Standing } from "./standing.ts";
-import { type Doubt, Stream, type StreamParts } from "./stream.ts";
+import { type Brought, type Doubt, Stream, type StreamParts } from "./stream.ts";
 import type { ListReason, Subscriber } from "./subscriber.ts";
 import type { Turnstile } from "./turnstile.ts";
 
@@ -53,7 +53,7 @@ export class Source {
   private readonly rewind: RewindCheck;
   private readonly streamParts: StreamParts;
   private readonly streams = new Set<Stream>();
-  /** Of streams that were dissolved. */
+  /** What is to end before the source has: streams that were dissolved, connections that nobody needs. */
   private readonly ending = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
 
@@ -212,7 +212,7 @@ export class Source {
     const placed = subscribers.map((subscriber) => ({ subscriber, at }));
     const stream = [...this.streams].find((stream) => stream.at !== undefined && stream.suits(at));
     if (stream || !brought || placed.length === 0) {
-      brought?.connection.end({ type: "closed", by: "join" });
+      if (brought) this.close(brought);
       if (stream) stream.join(placed);
       else this.place(placed);
       return;
@@ -220,6 +220,17 @@ export class Source {
     const begun = new Stream(this.streamParts, placed);
     this.streams.add(begun);
     begun.adopt(at, brought);
+  }
+
+  private close({ connection }: Brought): void {
+    connection.end({ type: "closed", by: "join" });
+    this.await(connection.ended);
+  }
+
+  /** Something ends by itself, but not before the source has. */
+  private await(work: Promise<unknown>): void {
+    const ended: Promise<unknown> = work.finally(() => this.ending.delete(ended));
+    this.ending.add(ended);
   }
 
   private covers(at: ResourceVersion): boolean {
@@ -253,6 +264,7 @@ export class Source {
   }
 
   private join(stream: Stream, other: Stream): void {
+    stream.release();
     other.join(this.dissolve(stream));
   }
 
@@ -260,8 +272,7 @@ export class Source {
     if (!this.streams.delete(stream)) return [];
     const { placed, stopped } = stream.dissolve();
     for (const other of this.streams) if (other.target === stream) other.target = undefined;
-    const ended: Promise<unknown> = stopped.finally(() => this.ending.delete(ended));
-    this.ending.add(ended);
+    this.await(stopped);
     return placed;
   }
 

@@ -330,7 +330,7 @@ export class Stream implements Sink {
   }
 
   /** Those whose position is gone wait no longer. */
-  private release(): void {
+  release(): void {
     const { expired, setback } = this;
     if (expired.length === 0) return;
     this.expired = [];

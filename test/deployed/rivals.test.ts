@@ -24,6 +24,7 @@ class HurriedClock implements Clock {
   private passed = 0;
   now = () => this.passed;
   monotonic = () => this.passed;
+  sinceBoot = () => this.passed;
   after(delayMs: number, callback: () => void) {
     const turn = setImmediate(() => {
       if (!this.still) this.passed += delayMs;

@@ -220,6 +220,26 @@ describe("a Lease", () => {
     expect(other.elector.candidacy).toEqual({ holder: lease.holder, obstacle: undefined });
   });
 
+  test.each([7_000, 3_600_000, -7_000, -3_600_000])("stays held though wall time is set by %i ms", async (ms) => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    for (let times = 0; times < 5; times++) {
+      await clock.advance(3_100);
+      clock.step(ms);
+      expect(a.believes).toBe(true);
+      await clock.advance(1_000);
+      expect([a.believes, a.lostBecause]).toEqual([true, undefined]);
+    }
+    a.clock.stop(true);
+    clock.step(-ms);
+    await clock.advance(giveUpMs + 100);
+    let believed: boolean | undefined;
+    a.clock.go(() => {
+      believed = a.believes;
+    });
+    expect(believed).toBe(false);
+  });
+
   test("is given up by a process that wakes up too late, before it does anything else", async () => {
     for (const asleep of [false, true]) {
       const { clock, lease } = world();

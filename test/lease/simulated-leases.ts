@@ -102,6 +102,10 @@ export class ProcessClock implements Clock {
     return this.world.now();
   }
 
+  sinceBoot(): number {
+    return this.world.sinceBoot();
+  }
+
   monotonic(): number {
     return (this.asleepSince ?? this.world.monotonic()) - this.slept;
   }

@@ -12,6 +12,10 @@ export class ImpatientClock implements Clock {
     return systemClock.monotonic();
   }
 
+  sinceBoot(): number {
+    return systemClock.sinceBoot();
+  }
+
   after(delayMs: number, callback: () => void, options?: { unref?: boolean }): Timer {
     const end = () => {
       timer.cancel();
