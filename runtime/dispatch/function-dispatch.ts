@@ -51,6 +51,8 @@ export interface FunctionParts {
   readonly commits: Commits;
   readonly clock: Clock;
   readonly observer: Observer;
+  /** Bodies of a list that may wait for its end, in bytes. */
+  readonly listLimit: number;
   /** The last writes before the start may be missing. */
   readonly suspect: boolean;
   readonly letterStock: () => LetterStock;

@@ -35,6 +35,9 @@ export interface LoadParts {
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 }
 
+/** Of what a function may hold in memory, how much a list may that waits for its end. */
+const listShare = 0.5;
+
 /** Builds a function's dispatch from its manifest and what the store has of it. */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log, runner } = parts;
@@ -85,6 +88,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     commits,
     clock,
     observer,
+    listLimit: parts.memoryLimit.bytes * listShare,
     suspect,
     letterStock: () => store.deadLetterStock(manifest.name),
     limitLetters: (limit) => store.limitDeadLetters(manifest.name, limit),

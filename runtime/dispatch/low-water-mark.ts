@@ -8,10 +8,10 @@ export interface MarkEntry {
   outstanding: number;
   /** Nothing with the same resourceVersion can follow: a bookmark, or the end of a list. */
   readonly firm: boolean;
+  /** A restart came after it: it is no position any more. */
+  over?: true;
   /** Called when everything up to and including the entry is terminal, just after the mark has moved. */
   reached?: () => void;
-  /** The mark goes to this entry even if that is backwards: resourceVersions were rewound. */
-  readonly rewinds?: boolean;
 }
 
 /** From so many entries on, those that are done and have no say in where the mark may go are let go of. */
@@ -51,6 +51,15 @@ export class LowWaterMark {
     if (this.length > this.room) this.condense();
   }
 
+  /** What arrived before `entry` is no position any more, though it is still to be terminal before the mark moves. */
+  restart(entry: MarkEntry): void {
+    this.mark = this.held = undefined;
+    for (const before of this.entries.slice(this.head)) {
+      if (before === entry) return;
+      before.over = true;
+    }
+  }
+
   /** One event of the entry has become terminal. Gives whether the mark moved. */
   settle(entry: MarkEntry): boolean {
     entry.outstanding--;
@@ -76,7 +85,8 @@ export class LowWaterMark {
     const waiting = this.entries.slice(this.head);
     this.entries = waiting.filter((entry, index) => {
       const next = waiting[index + 1];
-      const silent = entry.outstanding === 0 && !entry.reached && !entry.rewinds;
+      if (entry.over && entry.outstanding === 0) return false;
+      const silent = entry.outstanding === 0 && !entry.reached;
       const said = next?.outstanding === 0 && next.resourceVersion !== undefined && (next.firm || !entry.firm);
       return !(silent && said);
     });
@@ -84,10 +94,10 @@ export class LowWaterMark {
     this.room = Math.max(this.room, 2 * this.entries.length);
   }
 
-  private pass({ resourceVersion, firm, rewinds, reached }: MarkEntry): void {
-    if (resourceVersion === undefined) return;
+  private pass({ resourceVersion, firm, reached, over }: MarkEntry): void {
+    if (resourceVersion === undefined || over) return;
     if (firm) {
-      this.mark = rewinds ? resourceVersion : newerOf(this.mark, resourceVersion);
+      this.mark = newerOf(this.mark, resourceVersion);
       this.held = undefined;
       reached?.();
       return;

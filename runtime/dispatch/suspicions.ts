@@ -1,7 +1,7 @@
 import type { KnownIdentity } from "../checkpoint/batch.ts";
 import type { ChangeType } from "../manifest/function.ts";
 import { isNewer, type ResourceVersion } from "../resource-version.ts";
-import type { KnownObject } from "../watch/diff.ts";
+import type { KnownObject } from "./gap-diff.ts";
 
 /** A resourceVersion, and the epoch in which it counts. */
 interface Version {

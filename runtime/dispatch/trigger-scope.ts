@@ -26,6 +26,8 @@ export interface ScopeParts {
   readonly commits: Commits;
   readonly clock: Clock;
   readonly observer: Observer;
+  /** Bodies of a list that may wait for its end, in bytes. */
+  readonly listLimit: number;
   /** The last writes before the start may be missing. */
   readonly suspect: boolean;
 }

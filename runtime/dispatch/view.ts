@@ -3,15 +3,11 @@ import type { Before, Filter, Verdict } from "../filter/filter.ts";
 import type { ChangeType, Trigger } from "../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "../watch/change.ts";
-import type { KnownObject } from "../watch/diff.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import type { Commits } from "./commits.ts";
+import type { KnownObject } from "./gap-diff.ts";
+import type { Standing } from "./standing.ts";
 import { type Begun, Suspicions } from "./suspicions.ts";
-
-/** Where an object will stand when all that waits for it is done. */
-export interface Standing extends KnownObject {
-  readonly deleted: boolean;
-}
 
 /** What a view needs of an event. */
 export interface ViewEvent {

@@ -167,6 +167,49 @@ describe("a list after a gap", () => {
   });
 });
 
+describe("a list after a gap of more than may wait in memory", () => {
+  const spec = "x".repeat(1 << 20);
+  const large = (rv: number) => Array.from({ length: 20 }, (_, n) => change("Modified", `n${n}`, rv + n, { spec }));
+
+  async function known(): Promise<Harness> {
+    const it = await Harness.open({ manifest: manifest({ concurrency: 1 }) });
+    await it.list(100, [...many(20, 5), change("Added", "gone", 50)], "initial");
+    await quiet(it.runner);
+    it.runner.deliveries.length = 0;
+    return it;
+  }
+
+  it("is told as it is read, what is gone at its end, and is a position then", async () => {
+    const it = await known();
+    const receiver = it.subscription.list("relist", resourceVersion("100"));
+    for (const item of large(200)) receiver.item(item);
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(large(200).map(({ meta }) => `Modified ${meta.name}@${meta.resourceVersion}`));
+    expect(it.runner.deliveries[3]?.flags).toEqual({
+      synthetic: true,
+      reason: "relist",
+      gap: { from: "100", to: "203" },
+    });
+    expect(it.subscription.lowWaterMark).toBe("100");
+    receiver.end(resourceVersion("300"));
+    await quiet(it.runner);
+    expect([it.runner.told.at(-1), it.subscription.lowWaterMark]).toEqual(["Deleted gone@50", "300"]);
+  });
+
+  it("is followed by a list alone where it breaks off, which tells of the rest", async () => {
+    const it = await known();
+    const half = it.subscription.list("relist", resourceVersion("100"));
+    for (const item of large(200).slice(0, 18)) half.item(item);
+    half.abort();
+    await quiet(it.runner);
+    expect([it.runner.told.length, it.subscription.resumeFrom]).toEqual([18, undefined]);
+    await it.list(300, large(200));
+    await quiet(it.runner);
+    expect(it.runner.told.slice(18)).toEqual(["Deleted gone@50", "Modified n18@218", "Modified n19@219"]);
+    expect(it.subscription.resumeFrom).toBe("300");
+  });
+});
+
 /** A clock on which each look takes a millisecond: work takes time. */
 class WorkingClock extends VirtualClock {
   private looks = 0;

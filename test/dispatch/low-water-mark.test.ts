@@ -112,11 +112,18 @@ describe("the low-water mark", () => {
     expect(mark.value).toBe("30");
   });
 
-  it("goes back only when resourceVersions did", () => {
+  it("goes back only by a restart, which waits for what came before and takes no position from it", () => {
     const mark = new LowWaterMark(resourceVersion("500"));
     mark.push(bookmark(400));
     expect(mark.value).toBe("500");
-    mark.push({ ...bookmark(300), rewinds: true });
+    const [before, list] = [event(600), { ...bookmark(300), outstanding: 1 }];
+    mark.push(before);
+    mark.push(list);
+    mark.restart(list);
+    expect(mark.value).toBeUndefined();
+    mark.settle(list);
+    expect(mark.value).toBeUndefined();
+    mark.settle(before);
     expect(mark.value).toBe("300");
   });
 });

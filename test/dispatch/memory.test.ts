@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { Budget } from "../../runtime/dispatch/budget.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import { change, done, Harness, manifest, quiet } from "./harness.ts";
 
@@ -23,6 +24,24 @@ test("an event that waits long does not keep the chunk alive that it came in", a
   const kept = new Set(it.runner.deliveries.map(({ body }) => body.buffer));
   const bytes = [...kept].reduce((sum, { byteLength }) => sum + byteLength, 0);
   expect(bytes).toBeLessThan(5 * 1024 * 1024);
+});
+
+test("functions that hold the same event keep one copy of it", async () => {
+  const it = await (await Harness.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+  const second = await it.dispatcher.function({ ...manifest(), name: "second" }, { usesOldObject: false });
+  const other = second.subscription("settings", { selection: "all", namespace: "" });
+  other.list("initial", undefined).end(resourceVersion("1"));
+  const stuck = (name: string) => (name === "copy" ? "n0" : "n1");
+  it.runner.answer = (each) => (each.object.name === stuck(each.function) ? undefined : done);
+  const changes = Array.from({ length: 200 }, (_, index) => inChunk(change("Added", `n${index}`, 11 + index)));
+  for (const each of changes) for (const subscription of [it.subscription, other]) subscription.change(each);
+  await quiet(it.runner);
+  for (const name of ["n0", "n1"]) await it.runner.end(name);
+  const bodies = (name: string) =>
+    it.runner.deliveries
+      .filter((each) => each.function === name && each.object.name === "n150")
+      .map(({ body }) => body);
+  expect(bodies("copy")[0]).toBe(bodies("second")[0]);
 });
 
 test("functions that hold more than their share go to disk first when the budget is spent, and come back", async () => {

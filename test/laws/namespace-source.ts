@@ -72,6 +72,7 @@ export class NamespaceSource {
     this.connected = !half;
     if (half) {
       receiver.abort();
+      if (subscriber.resumeFrom === undefined) this.received = undefined;
       return;
     }
     receiver.end(resourceVersion(String(history.now)));

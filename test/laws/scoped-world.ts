@@ -39,6 +39,7 @@ class ScopedWorld {
   private readonly conditional: boolean;
   private readonly concurrency: number;
   private readonly memoryEvents: number;
+  private readonly memoryBytes: number;
   private scope: Set<string>;
   private process!: Process;
   private incarnation = 0;
@@ -56,6 +57,7 @@ class ScopedWorld {
     this.conditional = dice.chance(0.4);
     this.concurrency = 1 + dice.below(4);
     this.memoryEvents = dice.pick([2, 4, 1000]);
+    this.memoryBytes = dice.pick([300, 1 << 20]);
     this.scope = new Set(namespaces.filter(() => dice.chance(0.7)));
   }
 
@@ -81,7 +83,7 @@ class ScopedWorld {
     const { clock, dice, disk } = this;
     const store = new CrashingStore(disk, dice, roomy, () => {});
     const runner = { run: (delivery: Delivery) => this.run(delivery) };
-    const memoryLimit = { events: this.memoryEvents, bytes: 1 << 20 };
+    const memoryLimit = { events: this.memoryEvents, bytes: this.memoryBytes };
     const parts = { store, runner, clock, random: dice.next, observer: {}, log: silent, memoryLimit };
     const dispatcher = await Dispatcher.open(parts);
     const matchConditions = this.conditional ? [even] : [];

@@ -82,6 +82,11 @@ export class SimulatedSource {
         receiver.item(changeOf({ ...item, type: "Added" }));
       receiver.abort();
       this.connected = false;
+      // It told of something that is newer than the history which a stream would go on with: only a list may follow.
+      if (lost && subscriber.resumeFrom === undefined) {
+        this.received = undefined;
+        this.gap();
+      }
       return;
     }
     for (const item of items) receiver.item(changeOf({ ...item, type: "Added" }));

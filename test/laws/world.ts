@@ -22,6 +22,7 @@ export interface Setting {
   /** A label selector is set: objects may come and go without being created or deleted. */
   readonly selective: boolean;
   readonly memoryEvents: number;
+  readonly memoryBytes: number;
   /** What may wait on disk, in bytes; and whether queues may, or only what holds a position up. */
   readonly spillLimit: number;
   readonly holdsQueues: boolean;
@@ -39,6 +40,7 @@ export const settingOf = (dice: Dice): Setting => ({
   compactions: dice.chance(0.5),
   crashes: dice.chance(0.8),
   selective: dice.chance(0.3),
+  memoryBytes: dice.pick([300, 1 << 20]),
   ...dice.pick([
     { spillLimit: Number.POSITIVE_INFINITY, holdsQueues: true },
     { spillLimit: 8_000, holdsQueues: true },
@@ -121,7 +123,7 @@ class World {
   private async start(): Promise<void> {
     const { clock, dice, setting, laws, disk } = this;
     const store = new CrashingStore(disk, dice, setting, () => laws.checkDisk());
-    const memoryLimit = { events: setting.memoryEvents, bytes: 1 << 20 };
+    const memoryLimit = { events: setting.memoryEvents, bytes: setting.memoryBytes };
     const random = dice.next;
     const dispatcher = await Dispatcher.open({
       store,

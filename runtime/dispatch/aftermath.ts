@@ -1,0 +1,44 @@
+import { isNewer, type ResourceVersion } from "../resource-version.ts";
+
+/**
+ * What a source brings after the machine went down: the last writes before may be missing, so that it may have been handled
+ * without a record. That lasts until all has come that the process before can have seen.
+ */
+export class Aftermath {
+  private current: boolean;
+  /** Nothing newer can have been handled by a process before this one; undefined where that is not known. */
+  private upTo: ResourceVersion | undefined;
+
+  /** @param lasts whether the last writes may be missing */
+  constructor(lasts: boolean) {
+    this.current = lasts;
+  }
+
+  /** Whether what comes next may have been handled. */
+  get lasts(): boolean {
+    return this.current;
+  }
+
+  /** The server's newest, as it was first said since this process began. */
+  serverIsAt(resourceVersion: ResourceVersion): void {
+    this.upTo ??= resourceVersion;
+  }
+
+  /** A change comes. */
+  sees(resourceVersion: ResourceVersion): void {
+    if (this.upTo !== undefined && isNewer(resourceVersion, this.upTo)) this.current = false;
+  }
+
+  /**
+   * All up to here has come. What comes next is news, unless the server that says so lags behind the one that the process
+   * before this one had listened to.
+   */
+  hasAllUpTo(resourceVersion: ResourceVersion): void {
+    if (this.upTo === undefined || !isNewer(this.upTo, resourceVersion)) this.current = false;
+  }
+
+  /** What comes next is of another time than all before. */
+  end(): void {
+    this.current = false;
+  }
+}
