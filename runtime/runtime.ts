@@ -11,7 +11,7 @@ import { Deployment, type Occasion } from "./deployment.ts";
 import { WatchfireError } from "./errors.ts";
 import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
-import { clusterUid } from "./kube/cluster-facts.ts";
+import { clusterIdentity } from "./kube/cluster-facts.ts";
 import { contactFault } from "./kube/contact-fault.ts";
 import type { Candidacy, Elector } from "./lease/elector.ts";
 import type { FunctionManifest } from "./manifest/function.ts";
@@ -26,6 +26,8 @@ import { unlessHeld } from "./while-held.ts";
 
 /** Waiting for a cluster that does not answer at the start: as often as a source would try at its slowest. */
 const clusterRetryMs = 5_000;
+/** An API server that has just started answers 403 until it has read its own roles: so long is it asked again, in milliseconds. */
+const refusedRetriesMs = [1_000, 2_000];
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
 const drainMs = 25_000;
@@ -271,12 +273,21 @@ export class Runtime {
     await first;
   }
 
-  /** Undefined where the cluster does not let its uid be read. */
+  /** Undefined where the cluster does not let its uid be read, which is said. */
   private async recogniseCluster(signal: AbortSignal): Promise<string | undefined> {
     const { transport, clock, log } = this.options;
-    for (;;) {
+    for (let refusals = 0; ; ) {
       try {
-        return await clusterUid(transport, signal);
+        const identity = await clusterIdentity(transport, signal);
+        if (identity.uid !== undefined) return identity.uid;
+        const waitMs = identity.status === 403 ? refusedRetriesMs[refusals++] : undefined;
+        if (waitMs !== undefined) await pause(clock, waitMs, signal);
+        else {
+          const hint =
+            "grant `get` on the namespace kube-system, or positions of another cluster are taken for this one's";
+          log.warn({ cluster: transport.description, error: identity.message, hint }, "cluster's identity unknown");
+          return undefined;
+        }
       } catch (error) {
         signal.throwIfAborted();
         const fault = contactFault(error, transport.description);

@@ -4,11 +4,14 @@ import { ApiError } from "./api-error.ts";
 import { readLegacy } from "./discovery-document.ts";
 import type { KubeTransport } from "./transport.ts";
 
-/**
- * The cluster's identity: the uid of the namespace kube-system, which lives as long as the cluster's data.
- * Undefined where the server has no such namespace or does not let us read it.
- */
-export async function clusterUid(transport: KubeTransport, signal?: AbortSignal): Promise<string | undefined> {
+/** The cluster's identity: the uid of the namespace kube-system, which lives as long as the cluster's data. */
+export type ClusterIdentity =
+  | { readonly uid: string }
+  /** The server has no such namespace (404), or does not let us read it (403). */
+  | { readonly uid: undefined; readonly status: number; readonly message: string };
+
+/** Reads the cluster's identity. Throws ApiError for every other answer, or what the transport throws. */
+export async function clusterIdentity(transport: KubeTransport, signal?: AbortSignal): Promise<ClusterIdentity> {
   try {
     const path = "/api/v1/namespaces/kube-system";
     const namespace = await transport.json<{ metadata?: { uid?: unknown } }>({
@@ -16,10 +19,11 @@ export async function clusterUid(transport: KubeTransport, signal?: AbortSignal)
       path,
       ...(signal && { signal }),
     });
-    return typeof namespace.metadata?.uid === "string" ? namespace.metadata.uid : undefined;
+    const uid = namespace.metadata?.uid;
+    return typeof uid === "string" ? { uid } : { uid: undefined, status: 200, message: "kube-system has no uid" };
   } catch (error) {
-    if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;
-    throw error;
+    if (!(error instanceof ApiError) || (error.status !== 403 && error.status !== 404)) throw error;
+    return { uid: undefined, status: error.status, message: error.message };
   }
 }
 

@@ -1,5 +1,8 @@
 import { startCluster } from "@watchfire/cluster";
 import { expect, onTestFinished, test } from "vitest";
+import { ApiError } from "../../runtime/kube/api-error.ts";
+import type { KubeRequest } from "../../runtime/kube/transport.ts";
+import type { Installation } from "../tools/installation.ts";
 import { cluster, createTeam, install } from "./cluster.ts";
 
 test("1,000 unchanged objects: a restart within the history runs no handler and sends no LIST; after it, one LIST per source", async () => {
@@ -175,6 +178,41 @@ test("another cluster's data folder is refused, not read as if everything had be
   const runtime = await install();
   await runtime.define("follower", { watch: team.watch() });
   await runtime.start();
+  await runtime.drain();
+  const other = await startCluster();
+  onTestFinished(() => other.close());
+  await runtime.moveTo({ server: other.url, ca: other.caCertificate, token: other.adminToken });
+  await expect(runtime.open()).rejects.toThrow(/WF_CHECKPOINT_OTHER_CLUSTER/);
+});
+
+/** A transport that may not read kube-system so many times. */
+function withhold(runtime: Installation, times: number): void {
+  const { transport } = runtime;
+  const json = transport.json.bind(transport);
+  transport.json = <T>(request: KubeRequest, limit?: number): Promise<T> => {
+    if (!request.path.endsWith("/kube-system") || times-- <= 0) return json(request, limit);
+    return Promise.reject(new ApiError({ status: 403, reason: "Forbidden", message: "kube-system is forbidden" }));
+  };
+}
+
+test("a cluster whose identity cannot be read is told of, and what it would be needed for", async () => {
+  const team = await createTeam();
+  const runtime = await install();
+  await runtime.define("follower", { watch: team.watch() });
+  withhold(runtime, 3);
+  await runtime.start();
+  expect(runtime.lines.filter(({ msg }) => msg === "cluster's identity unknown")).toMatchObject([
+    { level: "warn", error: "kube-system is forbidden", hint: expect.stringContaining("kube-system") },
+  ]);
+});
+
+test("an API server that refuses at its own start does not cost the positions their cluster", async () => {
+  const team = await createTeam();
+  const runtime = await install();
+  await runtime.define("follower", { watch: team.watch() });
+  withhold(runtime, 2);
+  await runtime.start();
+  expect(runtime.lines.filter(({ msg }) => msg === "cluster's identity unknown")).toEqual([]);
   await runtime.drain();
   const other = await startCluster();
   onTestFinished(() => other.close());
