@@ -1,19 +1,34 @@
-import { globSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { errorCodes } from "../../runtime/errors.ts";
-import { readme, refreshed } from "./sections.ts";
+import { pages, read, refreshed } from "./sections.ts";
 
 const root = resolve(import.meta.dirname, "../..");
+const documents = ["README.md", ...globSync("runtime/docs/*.md", { cwd: root })];
 
-describe("the README", () => {
-  it("tells the commands and the errors as the code has them; `npm run readme` makes it so", () => {
-    expect(readme()).toBe(refreshed(readme()));
+describe("the docs", () => {
+  it.each(Object.keys(pages) as (keyof typeof pages)[])(
+    "tell the %s as the code has them; `npm run docs` makes it so",
+    (name) => {
+      expect(read(pages[name])).toBe(refreshed(name));
+    },
+  );
+
+  it.each(documents)("link to files that are there: %s", (file) => {
+    const targets = [...read(file).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)|src="([^":]+)"/g)].map(
+      ([, a, b]) => a ?? b ?? "",
+    );
+    expect(targets.filter((target) => !existsSync(resolve(root, dirname(file), target)))).toEqual([]);
   });
 
-  it("links to files that are there", () => {
-    const targets = [...readme().matchAll(/\]\(([^)#:]+)\)/g)].map(([, target]) => target ?? "");
-    expect(targets.filter((target) => globSync(target.replace(/\/$/, ""), { cwd: root }).length === 0)).toEqual([]);
+  it("begin with a README that takes a minute", () => {
+    expect(read("README.md").split("\n").length).toBeLessThanOrEqual(200);
+  });
+
+  it("are all linked from the README", () => {
+    const pagesOf = documents.filter((file) => file !== "README.md");
+    expect(pagesOf.filter((file) => !read("README.md").includes(`(${file})`))).toEqual([]);
   });
 });
 

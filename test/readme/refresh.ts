@@ -1,4 +1,5 @@
+// npm run docs: makes anew what the docs say from code.
 import { writeFileSync } from "node:fs";
-import { readme, readmeFile, refreshed } from "./sections.ts";
+import { pages, refreshed } from "./sections.ts";
 
-writeFileSync(readmeFile, refreshed(readme()));
+for (const name of Object.keys(pages) as (keyof typeof pages)[]) writeFileSync(pages[name], refreshed(name));

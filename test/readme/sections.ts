@@ -12,10 +12,13 @@ import { start } from "../../runtime/cli/start.ts";
 import { validate } from "../../runtime/cli/validate.ts";
 import { errorCodes } from "../../runtime/errors.ts";
 
-export const readmeFile = resolve(import.meta.dirname, "../../README.md");
+const root = resolve(import.meta.dirname, "../..");
 
-/** The README's parts that are made from code, by the name in their markers. */
-const sections: Readonly<Record<string, () => string>> = {
+/** The page that each generated section is on. */
+export const pages = { commands: "runtime/docs/commands.md", errors: "runtime/docs/errors.md" } as const;
+
+/** What is made from code, by the name in its markers. */
+const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   commands: () =>
     `\`\`\`\n${[dev, start, executor, cluster, validate, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
   errors: () =>
@@ -32,15 +35,13 @@ const cell = (text: string): string => text.replaceAll("|", "\\|");
 
 const usage = (command: Command): string => help(command);
 
-/** The text with every marked section made anew. Throws for a section without its markers. */
-export function refreshed(text: string): string {
-  let result = text;
-  for (const [name, make] of Object.entries(sections)) {
-    const pattern = new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(\n<!-- /${name} -->)`);
-    if (!pattern.test(result)) throw new Error(`README.md has no section ${name}`);
-    result = result.replace(pattern, (_, before: string, after: string) => `${before}${make()}${after}`);
-  }
-  return result;
+/** The page with its marked section made anew. Throws where it has no markers. */
+export function refreshed(name: keyof typeof pages): string {
+  const pattern = new RegExp(`(<!-- ${name} -->\\n)[\\s\\S]*?(\\n<!-- /${name} -->)`);
+  const text = read(pages[name]);
+  if (!pattern.test(text)) throw new Error(`${pages[name]} has no section ${name}`);
+  return text.replace(pattern, (_, before: string, after: string) => `${before}${sections[name]()}${after}`);
 }
 
-export const readme = (): string => readFileSync(readmeFile, "utf8");
+/** A file of the project as text. */
+export const read = (file: string): string => readFileSync(resolve(root, file), "utf8");
