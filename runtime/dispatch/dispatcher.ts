@@ -45,6 +45,8 @@ export class Dispatcher implements Replayer {
   private draining = false;
   private readonly functions = new Map<string, FunctionDispatch>();
   private readonly held = new Set<string>();
+  /** Functions that were removed while the store took nothing, until what they left is saved. */
+  private readonly unsaved = new Map<string, Promise<void>>();
   private readonly offline: Replayer;
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
@@ -77,6 +79,13 @@ export class Dispatcher implements Replayer {
   async function(manifest: FunctionManifest, { usesOldObject }: { usesOldObject: boolean }): Promise<FunctionDispatch> {
     if (this.functions.has(manifest.name)) throw new TypeError(`function ${manifest.name} is loaded already`);
     await purge(this.options);
+    const unsaved = this.unsaved.get(manifest.name);
+    if (unsaved) {
+      // Until then nobody knows what its attempts came to.
+      await unsaved;
+      this.unsaved.delete(manifest.name);
+      await this.readStarted();
+    }
     const { commits, startedBefore } = this;
     const loaded = await loadFunction({
       memoryLimit: defaultMemoryLimit,
@@ -111,14 +120,12 @@ export class Dispatcher implements Replayer {
   async remove(name: string, { retire }: { retire: boolean }): Promise<void> {
     const found = this.functions.get(name);
     if (found) {
-      const ended = found.stop();
-      // Attempts that wait for a store that takes nothing do not end: it may take them only once this function is gone.
-      await (this.commits.trouble ? this.within(saveMs, ended) : ended);
-      await this.within(saveMs, this.commits.flush());
+      const saved = found.stop().then(() => this.commits.flush());
+      // A store that takes nothing may do so again only once this function is gone.
+      const inTime = retire && this.commits.trouble ? await this.within(saveMs, saved) : await saved.then(() => true);
+      if (!inTime) this.unsaved.set(name, saved);
       this.functions.delete(name);
-      // What it had begun and not ended comes again, flagged, if it is loaded again.
-      const { store } = this.options;
-      this.startedBefore = await StartedBefore.read(store, await store.journal());
+      if (inTime) await this.readStarted();
     }
     if (!retire) return;
     const views = await this.options.store.views(name);
@@ -126,6 +133,12 @@ export class Dispatcher implements Replayer {
       views.map(({ id }) => id),
       this.options.clock.now(),
     );
+  }
+
+  /** What was begun and has not ended comes again, flagged, where it is loaded again. */
+  private async readStarted(): Promise<void> {
+    const { store } = this.options;
+    this.startedBefore = await StartedBefore.read(store, await store.journal());
   }
 
   /** Retires every function of the store that is not among `names`; for the start, once it is known which are there. */
@@ -164,7 +177,7 @@ export class Dispatcher implements Replayer {
     const ended = await this.within(graceMs, Promise.all([...this.functions.values()].map((it) => it.stop())));
     const saved = await this.within(saveMs, this.commits.sync());
     this.commits.halt();
-    return ended && saved && !(await this.isSuspect());
+    return ended && saved && !(await this.isInDoubt());
   }
 
   /** Stops at once and writes nothing more, as a killed process does; for tests. */
@@ -177,10 +190,10 @@ export class Dispatcher implements Replayer {
    * Whether events that the runtime before this one had handled, without a record that survived, may still come: then
    * this end must not count as clean, or they would come without a flag.
    */
-  private async isSuspect(): Promise<boolean> {
+  private async isInDoubt(): Promise<boolean> {
     if (this.options.store.previousEnd !== "power-loss") return false;
     const names = new Set((await this.options.store.views()).map((view) => view.function));
-    return [...names].some((name) => this.functions.get(name)?.isSuspect ?? true);
+    return [...names].some((name) => this.functions.get(name)?.isInDoubt ?? true);
   }
 
   /** Whether the work ended in time. */

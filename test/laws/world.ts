@@ -137,7 +137,8 @@ class World {
     await this.load(dispatcher, store);
   }
 
-  private async load(dispatcher: Dispatcher, store: CrashingStore): Promise<void> {
+  /** @param begins called before anything is begun again */
+  private async load(dispatcher: Dispatcher, store: CrashingStore, begins = () => {}): Promise<void> {
     const { dice, laws, setting } = this;
     const { initialEvents, changedFields, mode, onFailure, concurrency, selective } = setting;
     const labelSelector = selective ? "sync=true" : "";
@@ -145,6 +146,7 @@ class World {
       manifest({ mode, onFailure, concurrency }, [trigger({ initialEvents, changedFields, labelSelector })]),
       { usesOldObject: dice.chance(0.3) },
     );
+    begins();
     const subscription = loaded.subscription("settings", { selection: "all", namespace: "" });
     const source = new SimulatedSource(this.history, subscription, dice, () => laws.gap());
     this.process = { dispatcher, store, source };
@@ -173,8 +175,7 @@ class World {
   private async reload(): Promise<void> {
     const { dispatcher, store } = this.process;
     await this.patiently(dispatcher.remove("copy", { retire: this.dice.chance(0.3) }));
-    this.laws.processEnded();
-    await this.load(dispatcher, store);
+    await this.patiently(this.load(dispatcher, store, () => this.laws.processEnded()));
   }
 
   /** Time passes until it is done: commits that fail are tried again, and handlers that run end. */
