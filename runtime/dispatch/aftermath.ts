@@ -1,4 +1,5 @@
 import { isNewer, type ResourceVersion } from "../resource-version.ts";
+import type { Doubt } from "./doubt.ts";
 
 /**
  * What a source brings after the machine went down: the last writes before may be missing, so that it may have been handled
@@ -9,14 +10,14 @@ export class Aftermath {
   /** Nothing newer can have been handled by a process before this one; undefined where that is not known. */
   private upTo: ResourceVersion | undefined;
 
-  /** @param lasts whether the last writes may be missing */
-  constructor(lasts: boolean) {
-    this.current = lasts;
+  /** @param lostWrites whether the last writes may be missing */
+  constructor(lostWrites: boolean) {
+    this.current = lostWrites;
   }
 
-  /** Whether what comes next may have been handled. */
-  get lasts(): boolean {
-    return this.current;
+  /** Of what comes next. */
+  get doubt(): Doubt {
+    return this.current ? "unnoted" : "none";
   }
 
   /** The server's newest, as it was first said since this process began. */

@@ -3,7 +3,7 @@ import { givenUid, type LaneEvent } from "./event.ts";
 
 /** One attempt at an event, as the runner takes it. */
 export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined, timeoutMs: number): Delivery {
-  const { view, meta, type, id, flags, attempts, redelivered } = event;
+  const { view, meta, type, id, flags, attempts, doubt } = event;
   return {
     function: view.functionName,
     trigger: view.trigger.name,
@@ -18,7 +18,7 @@ export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | und
     },
     resourceVersion: meta.resourceVersion,
     attempt: attempts,
-    redelivered: redelivered || attempts > 1,
+    redelivered: doubt !== "none" || attempts > 1,
     flags,
     body,
     ...(oldBody && { oldBody }),

@@ -90,7 +90,7 @@ export class Attempts {
     }
     if (event.journalRow !== undefined) commits.settle(event.journalRow);
     event.journalRow = row;
-    event.doubted = false;
+    if (event.doubt === "unnoted") event.doubt = "noted";
     event.attempts++;
     observer.attempt?.(view.functionName, view.trigger.name, clock.monotonic() - event.receivedAt);
     const delivery = deliveryOf(event, body, oldBody, timeoutMs);
@@ -101,7 +101,7 @@ export class Attempts {
     if (outcome.type !== "interrupted") return this.conclude(event, outcome, oldBody);
     event.attempts--;
     event.interruptions++;
-    event.redelivered = true;
+    event.doubt = "noted";
     return { type: "again", afterMs: interruptedDelay(event.interruptions), blocked: false };
   }
 

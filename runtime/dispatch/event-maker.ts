@@ -4,8 +4,8 @@ import type { ChangeType } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "../watch/change.ts";
 import type { EventFlags } from "./delivery.ts";
+import type { Doubt, Doubts } from "./doubt.ts";
 import { epochOf, eventId, type LaneEvent } from "./event.ts";
-import type { StartedBefore } from "./started-before.ts";
 import type { View } from "./view.ts";
 
 /** What an event is made from; what is absent is usual. */
@@ -22,9 +22,8 @@ export interface EventSource {
   readonly mark?: LaneEvent["mark"];
   readonly flags?: EventFlags;
   readonly deletedBy?: ResourceVersion;
-  readonly redelivered?: boolean;
-  /** The journal has what may be left of an earlier life of it. */
-  readonly mayRepeat?: boolean;
+  /** What its source says of it. */
+  readonly doubt?: Doubt;
 }
 
 const noFlags: EventFlags = {};
@@ -32,18 +31,16 @@ const noFlags: EventFlags = {};
 /** Makes a function's events, in order of arrival. */
 export class EventMaker {
   private readonly clock: Clock;
-  private readonly startedBefore: StartedBefore;
+  private readonly doubts: Doubts;
   /** The first that is given; lower ones are of a process before. */
   readonly firstSequence: number;
-  private readonly suspect: boolean;
   private sequence: number;
 
-  /** `sequence`: the highest that was used. `suspect`: the last writes before the start may be missing. */
-  constructor(clock: Clock, startedBefore: StartedBefore, sequence: number, suspect = false) {
-    this.suspect = suspect;
+  /** @param sequence the highest that was used */
+  constructor(clock: Clock, doubts: Doubts, sequence: number) {
     this.firstSequence = sequence + 1;
     this.clock = clock;
-    this.startedBefore = startedBefore;
+    this.doubts = doubts;
     this.sequence = sequence;
   }
 
@@ -57,8 +54,8 @@ export class EventMaker {
     const { uid, resourceVersion } = meta;
     const deletedBy = source.deletedBy ?? resourceVersion;
     const id = eventId({ type, uid, resourceVersion, lastKnown, selective, epoch });
-    const attempts = this.startedBefore.attemptsAt(view.id, id);
-    const passed = type !== "Modified" && this.startedBefore.passageBegan(view.id, uid, type);
+    const told = { view: view.id, key, uid, id, type, deletedBy };
+    const { attempts, doubt } = this.doubts.ofNew(told, source.doubt ?? "none");
     return {
       view,
       sequence: this.nextSequence(),
@@ -80,13 +77,7 @@ export class EventMaker {
       place: "memory",
       attempts,
       interruptions: 0,
-      redelivered:
-        attempts > 0 ||
-        source.redelivered === true ||
-        source.mayRepeat === true ||
-        this.startedBefore.isOvertaken(view.id, key, deletedBy) ||
-        passed,
-      doubted: source.redelivered === true,
+      doubt,
       verdict: undefined,
       journalRow: undefined,
     };
@@ -96,9 +87,8 @@ export class EventMaker {
   restore(stored: SpilledEvent, view: View): LaneEvent {
     const { type, namespace, name, uid, resourceVersion, flags, body, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
-    const attempts = replayed ? 0 : this.startedBefore.attemptsAt(view.id, stored.id);
-    // Its end may be what is missing.
-    const doubted = this.suspect && sequence < this.firstSequence && !stored.redelivered;
+    const noted = stored.redelivered ? "noted" : "none";
+    const { attempts, doubt } = this.doubts.ofStored({ ...stored, view: view.id, key }, noted);
     return {
       view,
       sequence,
@@ -120,9 +110,7 @@ export class EventMaker {
       place: "both",
       attempts,
       interruptions: 0,
-      redelivered:
-        stored.redelivered || attempts > 0 || doubted || this.startedBefore.isOvertaken(view.id, key, stored.deletedBy),
-      doubted,
+      doubt,
       verdict: undefined,
       journalRow: undefined,
     };

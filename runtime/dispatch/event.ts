@@ -5,6 +5,7 @@ import type { ChangeType } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
 import type { Change } from "../watch/change.ts";
 import type { EventFlags } from "./delivery.ts";
+import type { Doubt } from "./doubt.ts";
 import type { MarkEntry } from "./low-water-mark.ts";
 import type { View, ViewEvent } from "./view.ts";
 
@@ -45,9 +46,7 @@ export interface LaneEvent extends ViewEvent {
   /** Attempts that began. */
   attempts: number;
   interruptions: number;
-  redelivered: boolean;
-  /** A process before this one may have handled it without a record: only its flag here says so, nothing on disk. */
-  doubted: boolean;
+  doubt: Doubt;
   verdict: Verdict | undefined;
   /** The journal's row of the last attempt that began. */
   journalRow: number | undefined;
@@ -130,6 +129,6 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
 
 /** The event as the spill keeps it. */
 export function spilledEvent(event: LaneEvent): SpilledEvent {
-  const { sequence, replayed, redelivered } = event;
-  return { ...storedEvent(event, event.oldBody), sequence, replayed, redelivered };
+  const { sequence, replayed, doubt } = event;
+  return { ...storedEvent(event, event.oldBody), sequence, replayed, redelivered: doubt !== "none" };
 }

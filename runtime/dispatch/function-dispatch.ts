@@ -54,7 +54,7 @@ export interface FunctionParts {
   /** Bodies of a list that may wait for its end, in bytes. */
   readonly listLimit: number;
   /** The last writes before the start may be missing. */
-  readonly suspect: boolean;
+  readonly lostWrites: boolean;
   readonly letterStock: () => LetterStock;
   readonly limitLetters: (limit: LetterLimit) => Promise<void>;
   /** Takes a letter out of the store. */
@@ -120,11 +120,11 @@ export class FunctionDispatch {
   }
 
   /** Whether something that may have been handled without a record of it is still to come, or waits for its turn. */
-  get isSuspect(): boolean {
-    const { suspect, queue, maker } = this.parts;
-    if (!suspect) return false;
-    if (this.subscriptions.length === 0 || [...this.scopes.values()].some((scope) => scope.isSuspect)) return true;
-    return queue.holdsDoubted(maker.firstSequence);
+  get isInDoubt(): boolean {
+    const { lostWrites, queue, maker } = this.parts;
+    if (!lostWrites) return false;
+    if (this.subscriptions.length === 0 || [...this.scopes.values()].some((scope) => scope.isInDoubt)) return true;
+    return queue.holdsUnnoted(maker.firstSequence);
   }
 
   /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */

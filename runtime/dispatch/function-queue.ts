@@ -83,11 +83,11 @@ export class FunctionQueue {
    * Whether something waits that a process before this one may have handled, and nothing on disk says so; on disk itself
    * that is what is older than `firstSequence`.
    */
-  holdsDoubted(firstSequence: number): boolean {
+  holdsUnnoted(firstSequence: number): boolean {
     if (this.parts.spill.hasBefore(firstSequence)) return true;
     for (const lane of this.lanes.values()) {
       if (lane.firstShelved !== undefined && lane.firstShelved < firstSequence) return true;
-      for (const { doubted } of lane) if (doubted) return true;
+      for (const { doubt } of lane) if (doubt === "unnoted") return true;
     }
     return false;
   }

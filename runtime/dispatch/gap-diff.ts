@@ -10,7 +10,7 @@ export interface KnownObject {
    * An event of it that may have run and is not done. Of an Added nothing else is known: it is still to be told of, but
    * its deletion must not be missed either.
    */
-  readonly unfinished?: ChangeType;
+  readonly begun?: ChangeType;
 }
 
 /** A difference between what was known and a list. */
@@ -120,7 +120,7 @@ export class GapDiff {
     const added = { type: "Added", key, change, unknown: known === undefined } as const;
     if (!known) return [added];
     if (known.uid !== uid) return [{ type: "Deleted", key, known, before: resourceVersion }, added];
-    if (known.unfinished === "Added" || known.unfinished === "Deleted") return [added];
+    if (known.begun === "Added" || known.begun === "Deleted") return [added];
     return this.changed(known, resourceVersion) ? [{ type: "Modified", key, change }] : [];
   }
 
@@ -148,8 +148,8 @@ export class GapDiff {
    * A list older than what is known, as a lagging server gives, changes nothing; versions without order differ or not.
    * After a rewind what is known is told again where a later state may have run.
    */
-  private changed({ resourceVersion, unfinished }: KnownObject, listed: ResourceVersion): boolean {
-    if (this.parts.mode === "different") return listed !== resourceVersion || unfinished !== undefined;
+  private changed({ resourceVersion, begun }: KnownObject, listed: ResourceVersion): boolean {
+    if (this.parts.mode === "different") return listed !== resourceVersion || begun !== undefined;
     return !isUpTo(listed, resourceVersion);
   }
 }

@@ -10,6 +10,7 @@ import type { Budget } from "./budget.ts";
 import type { Commits } from "./commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
 import type { Runner } from "./delivery.ts";
+import { Doubts } from "./doubt.ts";
 import { epochOf, uidOf } from "./event.ts";
 import { EventMaker } from "./event-maker.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
@@ -59,11 +60,12 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   }
   await retireUnused(parts, byId);
   const { last, waiting } = expectSpilled(await store.spillHeaders(manifest.name), byId);
-  const suspect = store.previousEnd === "power-loss";
-  const maker = new EventMaker(clock, parts.startedBefore, last, suspect);
+  const lostWrites = store.previousEnd === "power-loss";
+  const doubts = new Doubts(parts.startedBefore, lostWrites ? last + 1 : undefined);
+  const maker = new EventMaker(clock, doubts, last);
   for (const event of parts.startedBefore) {
     if (parts.startedBefore.isReplay(event)) continue;
-    byId.get(event.view)?.suspect({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
+    byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
   const spill = new Spill(
     manifest.name,
@@ -89,7 +91,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     clock,
     observer,
     listLimit: parts.memoryLimit.bytes * listShare,
-    suspect,
+    lostWrites,
     letterStock: () => store.deadLetterStock(manifest.name),
     limitLetters: (limit) => store.limitDeadLetters(manifest.name, limit),
     drop: (letter) => new OfflineReplayer(store).drop(letter),

@@ -171,14 +171,14 @@ export class Reading implements ListReceiver {
    * A handler may have been told before that an object went of which only an Added is known that had begun. Of a namespace
    * that left nothing is kept; and no order may say whether a deletion on record came before that Added.
    */
-  private deletionOf(key: string, { uid, unfinished, resourceVersion }: KnownObject) {
+  private deletionOf(key: string, { uid, begun, resourceVersion }: KnownObject) {
     const { view, clock } = this.reader;
     const standing = view.standing(key);
     const mayRepeat =
-      unfinished === "Added" &&
+      begun === "Added" &&
       (view.trigger.namespaces.type !== "all" || (standing?.deleted === true && standing.uid === uid));
     const meta = { ...nameOf(key), uid, resourceVersion };
-    return { type: "Deleted", key, meta, receivedAt: clock.monotonic(), mayRepeat } as const;
+    return { type: "Deleted", key, meta, receivedAt: clock.monotonic(), doubt: mayRepeat ? "noted" : "none" } as const;
   }
 }
 

@@ -200,7 +200,7 @@ export class Spill {
     this.keep(event.size + rowBytes);
     this.commits.putSpilled(spilledEvent(event));
     event.place = "both";
-    event.doubted = false;
+    if (event.doubt === "unnoted") event.doubt = "noted";
     event.mark?.owner.settle(event.mark.entry);
     event.mark = undefined;
   }

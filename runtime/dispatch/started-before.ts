@@ -1,6 +1,7 @@
 import type { Cursor, JournalRow, KnownIdentity, StartedEvent } from "../checkpoint/batch.ts";
 import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
 import { isNewer, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
+import type { BegunBefore } from "./doubt.ts";
 import { epochOf, uidOf } from "./event.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */
@@ -9,7 +10,7 @@ export interface RecordedStart extends StartedEvent {
 }
 
 /** Attempts that had begun when the last process ended, by what they were at; how a redelivery is known. */
-export class StartedBefore {
+export class StartedBefore implements BegunBefore {
   private readonly events = new Map<string, RecordedStart>();
   /** By object: the newest resourceVersion that a handler may have seen. */
   private readonly newest = new Map<string, ResourceVersion>();

@@ -8,6 +8,7 @@ import type { ListReason, ListReceiver, Place, Subscriber } from "../watch/subsc
 import { Aftermath } from "./aftermath.ts";
 import { nameOf } from "./by-namespace.ts";
 import type { Commits } from "./commits.ts";
+import { graver } from "./doubt.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "./event.ts";
 import type { EventMaker, EventSource } from "./event-maker.ts";
 import { LowWaterMark, type MarkEntry } from "./low-water-mark.ts";
@@ -23,7 +24,7 @@ export interface SubscriptionParts {
   /** Stands for the source's selectors now. */
   readonly selection: string;
   /** The last writes before the start may be missing. */
-  readonly suspect: boolean;
+  readonly lostWrites: boolean;
   readonly maker: EventMaker;
   readonly commits: Commits;
   readonly clock: Clock;
@@ -100,7 +101,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     this.namespace = cursor.namespace;
     this.turns = new Turns(clock);
     this.mark = new LowWaterMark(cursor.lowWaterMark);
-    this.aftermath = new Aftermath(parts.suspect);
+    this.aftermath = new Aftermath(parts.lostWrites);
     this.selection = cursor.selection;
     this.epoch = cursor.epoch;
     this.initial = cursor.initial && cursor.lowWaterMark === undefined;
@@ -110,8 +111,8 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   }
 
   /** Whether what comes next may have been handled without a record of it. */
-  get isSuspect(): boolean {
-    return this.aftermath.lasts;
+  get isInDoubt(): boolean {
+    return this.aftermath.doubt !== "none";
   }
 
   get resumeFrom(): ResourceVersion | undefined {
@@ -354,7 +355,8 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     const { queue, maker } = this.parts;
     const { view, epoch } = this;
     const selective = source.selective || isSelective(view.trigger);
-    queue.accept(maker.make({ view, epoch, redelivered: this.aftermath.lasts, ...source, selective }));
+    const doubt = graver(this.aftermath.doubt, source.doubt ?? "none");
+    queue.accept(maker.make({ ...source, view, epoch, doubt, selective }));
   }
 
   /** The mark has moved: the cursor is to be saved, and no replay reaches behind it any more. */

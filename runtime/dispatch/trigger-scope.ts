@@ -29,7 +29,7 @@ export interface ScopeParts {
   /** Bodies of a list that may wait for its end, in bytes. */
   readonly listLimit: number;
   /** The last writes before the start may be missing. */
-  readonly suspect: boolean;
+  readonly lostWrites: boolean;
 }
 
 /** Where the record is kept that a scope of chosen namespaces has begun: no source of it is of all namespaces. */
@@ -61,10 +61,10 @@ export class TriggerScope {
   }
 
   /** Whether something that may have been handled without a record of it is still to come. */
-  get isSuspect(): boolean {
+  get isInDoubt(): boolean {
     // Of a choice of namespaces that is not known yet, nothing has come.
     if (this.parts.view.trigger.namespaces.type === "labels" && !this.retained) return true;
-    for (const { isSuspect } of this.open.values()) if (isSuspect) return true;
+    for (const { isInDoubt } of this.open.values()) if (isInDoubt) return true;
     return false;
   }
 
@@ -100,10 +100,10 @@ export class TriggerScope {
    * Deleted, `unselected`. For namespaces chosen by labels, called whenever the choice changes.
    */
   retain(namespaces: readonly string[]): void {
-    const { view, maker, clock, queue, suspect } = this.parts;
+    const { view, maker, clock, queue, lostWrites } = this.parts;
     const kept = new Set(namespaces);
     // What the runtime before told last may not be on record.
-    const doubted = suspect && !this.retained;
+    const doubt = lostWrites && !this.retained ? "unnoted" : "none";
     // What was outside before has been told of.
     const read = this.retained ? this.open.keys() : view.namespaces;
     this.retained = true;
@@ -122,7 +122,7 @@ export class TriggerScope {
         epoch: epochs.get(name.namespace) ?? epochs.get(wholeScope) ?? 0,
         selective: true,
         flags: { synthetic: true, reason: "unselected", finalStateUnknown: true },
-        redelivered: doubted,
+        doubt,
       });
       queue.accept(event);
     }

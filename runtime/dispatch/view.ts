@@ -5,9 +5,9 @@ import { isNewer, isUpTo, type ResourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "../watch/change.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import type { Commits } from "./commits.ts";
+import { type Begun, DoubtedObjects } from "./doubted-objects.ts";
 import type { KnownObject } from "./gap-diff.ts";
 import type { Standing } from "./standing.ts";
-import { type Begun, Suspicions } from "./suspicions.ts";
 
 /** What a view needs of an event. */
 export interface ViewEvent {
@@ -52,7 +52,7 @@ export class View {
   readonly trigger: Trigger;
   readonly resource: string;
   private readonly known: ByNamespace<KnownIdentity>;
-  private readonly suspicions: Suspicions;
+  private readonly doubted: DoubtedObjects;
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
   private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: ResourceVersion }[]>();
   private readonly waiting: ByNamespace<Standing & { count: number; readonly epoch: number }>;
@@ -76,7 +76,7 @@ export class View {
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
     this.waiting = new ByNamespace(groupOf);
-    this.suspicions = new Suspicions((row) => commits.settle(row));
+    this.doubted = new DoubtedObjects((row) => commits.settle(row));
   }
 
   /** Takes what the store has. */
@@ -86,15 +86,15 @@ export class View {
   }
 
   /** An attempt at this event had begun when the last process ended: a handler may know of it. */
-  suspect(begun: Begun): void {
-    this.suspicions.add(begun, this.known.get(begun.key), this.waiting.has(begun.key));
+  doubt(begun: Begun): void {
+    this.doubted.add(begun, this.known.get(begun.key), this.waiting.has(begun.key));
   }
 
   /** The object as a list is compared with: where it will stand, unless it will be gone. */
   alive(key: string): KnownObject | undefined {
     const waiting = this.waiting.get(key);
     if (waiting) return waiting.deleted ? undefined : waiting;
-    return this.suspicions.alive(key, this.known.get(key));
+    return this.doubted.alive(key, this.known.get(key));
   }
 
   /** Where the object will stand; undefined also of one that will be gone, in an epoch that is over. */
@@ -110,19 +110,19 @@ export class View {
     for (const [key, object] of this.known.in(namespace)) {
       if (!object.deleted && !this.waiting.has(key)) yield [key, object];
     }
-    for (const [key, object] of this.suspectedIn(namespace)) if (this.alive(key) === object) yield [key, object];
+    for (const [key, object] of this.doubtedIn(namespace)) if (this.alive(key) === object) yield [key, object];
   }
 
   /** The namespaces in which objects are known, wait or had begun. */
   get namespaces(): ReadonlySet<string> {
-    const suspected = [...this.suspicions].map(([key]) => namespaceOf(key));
-    return new Set([...this.known.namespaces, ...this.waiting.namespaces, ...suspected]);
+    const doubted = [...this.doubted].map(([key]) => namespaceOf(key));
+    return new Set([...this.known.namespaces, ...this.waiting.namespaces, ...doubted]);
   }
 
   /** The newest resourceVersion of all that is known, waits or had begun, deletions included, of one namespace or ("") of all. */
   newest(namespace: string): ResourceVersion | undefined {
     let newest: ResourceVersion | undefined;
-    for (const objects of [this.known.in(namespace), this.waiting.in(namespace), this.suspectedIn(namespace)]) {
+    for (const objects of [this.known.in(namespace), this.waiting.in(namespace), this.doubtedIn(namespace)]) {
       for (const [, { resourceVersion }] of objects) {
         if (newest === undefined || isNewer(resourceVersion, newest)) newest = resourceVersion;
       }
@@ -130,8 +130,8 @@ export class View {
     return newest;
   }
 
-  private *suspectedIn(namespace: string): Iterable<readonly [string, KnownObject]> {
-    for (const each of this.suspicions) if (namespace === "" || namespaceOf(each[0]) === namespace) yield each;
+  private *doubtedIn(namespace: string): Iterable<readonly [string, KnownObject]> {
+    for (const each of this.doubted) if (namespace === "" || namespaceOf(each[0]) === namespace) yield each;
   }
 
   isIdle(key: string): boolean {
@@ -181,7 +181,7 @@ export class View {
   private before(key: string): Before {
     const known = this.known.get(key);
     // What may have been told last is not what is known.
-    const doubted = this.suspicions.has(key);
+    const doubted = this.doubted.has(key);
     const { hash, matched } = known && !known.deleted && !doubted ? known : unknown;
     return { hash, matched, doubted };
   }
@@ -197,7 +197,7 @@ export class View {
 
   /** The event is terminal: what it says is known from the next commit on. */
   apply(event: ViewEvent, body: Buffer, { hash, matched }: Verdict): void {
-    this.suspicions.end(event.type, event.key, event.meta.uid, {
+    this.doubted.end(event.type, event.key, event.meta.uid, {
       epoch: event.epoch,
       resourceVersion: event.meta.resourceVersion,
     });

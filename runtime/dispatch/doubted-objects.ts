@@ -19,8 +19,8 @@ export interface Begun extends Version {
 }
 
 /** What a handler may have been told of an object, without a record that it is done. */
-interface Suspicion extends KnownObject {
-  readonly unfinished: ChangeType;
+interface DoubtedObject extends KnownObject {
+  readonly begun: ChangeType;
   /** The newest that had begun; a deletion that was found may bear more than the object's resourceVersion. */
   readonly through: Version;
   readonly rows: readonly number[];
@@ -30,8 +30,8 @@ interface Suspicion extends KnownObject {
  * What handlers may know beyond what is on record, by object. It ends, and its rows leave the journal, with the next
  * event of the object that is terminal.
  */
-export class Suspicions {
-  private readonly byKey = new Map<string, Suspicion>();
+export class DoubtedObjects {
+  private readonly byKey = new Map<string, DoubtedObject>();
   /** Takes a row out of the journal. */
   private readonly settle: (row: number) => void;
 
@@ -50,8 +50,8 @@ export class Suspicions {
       this.byKey.set(key, { ...before, through, rows });
     } else if (type === "Deleted" && !isKnown && !waits) this.settle(row);
     else {
-      const unfinished = type === "Deleted" ? type : isKnown ? "Modified" : "Added";
-      this.byKey.set(key, { uid, resourceVersion, unfinished, through, rows });
+      const begun = type === "Deleted" ? type : isKnown ? "Modified" : "Added";
+      this.byKey.set(key, { uid, resourceVersion, begun, through, rows });
     }
   }
 
@@ -61,17 +61,17 @@ export class Suspicions {
 
   /** The object as a list is compared with, given what is known of it. */
   alive(key: string, known: KnownIdentity | undefined): KnownObject | undefined {
-    const suspicion = this.byKey.get(key);
-    if (!known || known.deleted) return suspicion?.unfinished === "Deleted" ? undefined : suspicion;
-    return suspicion?.uid === known.uid ? { ...known, unfinished: suspicion.unfinished } : known;
+    const doubted = this.byKey.get(key);
+    if (!known || known.deleted) return doubted?.begun === "Deleted" ? undefined : doubted;
+    return doubted?.uid === known.uid ? { ...known, begun: doubted.begun } : known;
   }
 
   /** An event of the object is terminal; an older one, which had been left out before, settles nothing. */
   end(type: ChangeType, key: string, uid: string, at: Version): void {
-    const suspicion = this.byKey.get(key);
-    if (suspicion?.uid !== uid || (type !== "Deleted" && isBefore(at, suspicion.through))) return;
+    const doubted = this.byKey.get(key);
+    if (doubted?.uid !== uid || (type !== "Deleted" && isBefore(at, doubted.through))) return;
     this.byKey.delete(key);
-    for (const row of suspicion.rows) this.settle(row);
+    for (const row of doubted.rows) this.settle(row);
   }
 
   [Symbol.iterator](): Iterator<readonly [string, KnownObject]> {

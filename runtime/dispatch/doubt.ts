@@ -1,0 +1,69 @@
+import type { ChangeType } from "../manifest/function.ts";
+import type { ResourceVersion } from "../resource-version.ts";
+
+/**
+ * Whether a handler may have been told of an event before: not at all; as the store says, so that the next process knows it
+ * too; or as only this process knows, because the record of it may be what the machine lost when it went down.
+ */
+export type Doubt = "none" | "noted" | "unnoted";
+
+/** What is asked about an event that is made. */
+export interface Told {
+  readonly view: number;
+  readonly key: string;
+  readonly uid: string;
+  readonly id: string;
+  readonly type: ChangeType;
+  /** The newest resourceVersion that it may have. */
+  readonly deletedBy: ResourceVersion;
+}
+
+/** Attempts at an event that began before, and whether it may have been told. */
+export interface Past {
+  readonly attempts: number;
+  readonly doubt: Doubt;
+}
+
+/** What had begun when the last process ended. */
+export interface BegunBefore {
+  attemptsAt(view: number, id: string): number;
+  isOvertaken(view: number, key: string, resourceVersion: ResourceVersion): boolean;
+  passageBegan(view: number, uid: string, type: "Added" | "Deleted"): boolean;
+}
+
+/** Says of each event of a function whether a handler may have been told of it by a process before this one. */
+export class Doubts {
+  private readonly begun: BegunBefore;
+  private readonly lostBefore: number | undefined;
+
+  /** @param lostBefore of events on disk with a lower sequence the end may be missing, because the machine went down */
+  constructor(begun: BegunBefore, lostBefore: number | undefined) {
+    this.begun = begun;
+    this.lostBefore = lostBefore;
+  }
+
+  /** The past of an event that is made. `doubt`: what its source says of it. Asked once for each event. */
+  ofNew({ view, key, uid, id, type, deletedBy }: Told, doubt: Doubt): Past {
+    const { begun } = this;
+    const attempts = begun.attemptsAt(view, id);
+    const passed = type !== "Modified" && begun.passageBegan(view, uid, type);
+    const noted = attempts > 0 || passed || begun.isOvertaken(view, key, deletedBy);
+    return { attempts, doubt: noted ? graver(doubt, "noted") : doubt };
+  }
+
+  /** The past of an event that comes back from disk, where `doubt` was noted of it. */
+  ofStored(event: Told & { readonly sequence: number; readonly replayed: boolean }, doubt: Doubt): Past {
+    const { view, key, id, deletedBy, sequence, replayed } = event;
+    const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
+    if (doubt === "none" && this.lostBefore !== undefined && sequence < this.lostBefore) {
+      return { attempts, doubt: "unnoted" };
+    }
+    const noted = attempts > 0 || this.begun.isOvertaken(view, key, deletedBy);
+    return { attempts, doubt: noted ? graver(doubt, "noted") : doubt };
+  }
+}
+
+const gravity = { none: 0, noted: 1, unnoted: 2 } as const;
+
+/** The one of the two that says more. */
+export const graver = (a: Doubt, b: Doubt): Doubt => (gravity[a] > gravity[b] ? a : b);
