@@ -87,6 +87,17 @@ describe("the house's layers", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("no folder of dispatch imports one downstream of it", () => {
+    const folders = ["commit", "doubt", "position", "queue", "intake"];
+    const folderOf = (file: string) => folders.indexOf(/^runtime\/dispatch\/([^/]+)\//.exec(file)?.[1] ?? "");
+    const wrong = [...graph].flatMap(([file, imports]) =>
+      imports
+        .filter((target) => folderOf(file) >= 0 && folderOf(target) > folderOf(file))
+        .map((target) => `${file} imports ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
   it("every room has its place in the order", () => {
     const rooms = new Set(files.filter((file) => file.startsWith("runtime/")).map(roomOf));
     expect([...rooms].filter((room) => !order.includes(room))).toEqual([]);

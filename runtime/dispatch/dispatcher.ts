@@ -4,14 +4,14 @@ import { type CheckpointStore, retirementMs } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { Budget, heapQuarter } from "./budget.ts";
-import { Commits } from "./commits.ts";
+import { Commits } from "./commit/commits.ts";
 import type { Runner } from "./delivery.ts";
+import { StartedBefore } from "./doubt/started-before.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
 import type { Log, Observer } from "./observer.ts";
-import { defaultMemoryLimit, type MemoryLimit } from "./spill.ts";
-import { StartedBefore } from "./started-before.ts";
+import { Budget, heapQuarter } from "./queue/budget.ts";
+import { defaultMemoryLimit, type MemoryLimit } from "./queue/spill.ts";
 
 /** How long a drain, and a removal, wait for the last commit, in milliseconds. */
 const saveMs = 3_000;

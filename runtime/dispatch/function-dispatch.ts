@@ -4,14 +4,14 @@ import type { LetterLimit, LetterStock } from "../checkpoint/letter-ledger.ts";
 import type { Clock } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
-import type { EventMaker } from "./event-maker.ts";
-import type { FunctionQueue } from "./function-queue.ts";
+import type { Subscription } from "./intake/subscription.ts";
+import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
 import type { Observer } from "./observer.ts";
-import type { Subscription } from "./subscription.ts";
-import { type SourceRef, TriggerScope } from "./trigger-scope.ts";
-import type { View } from "./view.ts";
+import type { View } from "./position/view.ts";
+import type { EventMaker } from "./queue/event-maker.ts";
+import type { FunctionQueue } from "./queue/function-queue.ts";
 
 /** How a function does; times are epoch milliseconds. */
 export interface FunctionStatus {

@@ -4,21 +4,21 @@ import { type CheckpointStore, resourceOf, type StoredView } from "../checkpoint
 import type { Clock, Random } from "../clock.ts";
 import { Filter } from "../filter/filter.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
-import { Attempts } from "./attempts.ts";
-import { Backpressure } from "./backpressure.ts";
-import type { Budget } from "./budget.ts";
-import type { Commits } from "./commits.ts";
+import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
 import type { Runner } from "./delivery.ts";
-import { Doubts } from "./doubt.ts";
-import { epochOf, uidOf } from "./event.ts";
-import { EventMaker } from "./event-maker.ts";
+import { Doubts } from "./doubt/doubt.ts";
+import type { StartedBefore } from "./doubt/started-before.ts";
+import { epochOf, uidOf } from "./event-id.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
-import { FunctionQueue } from "./function-queue.ts";
 import type { Log, Observer } from "./observer.ts";
-import { type MemoryLimit, Spill } from "./spill.ts";
-import type { StartedBefore } from "./started-before.ts";
-import { type KeptBody, View } from "./view.ts";
+import { type KeptBody, View } from "./position/view.ts";
+import { Attempts } from "./queue/attempts.ts";
+import { Backpressure } from "./queue/backpressure.ts";
+import type { Budget } from "./queue/budget.ts";
+import { EventMaker } from "./queue/event-maker.ts";
+import { FunctionQueue } from "./queue/function-queue.ts";
+import { type MemoryLimit, Spill } from "./queue/spill.ts";
 
 export interface LoadParts {
   readonly manifest: FunctionManifest;

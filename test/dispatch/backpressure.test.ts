@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Subscription } from "../../runtime/dispatch/subscription.ts";
+import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, Harness, manifest, quiet } from "./harness.ts";
 

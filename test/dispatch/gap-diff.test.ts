@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Difference, GapDiff, type KnownObject } from "../../runtime/dispatch/gap-diff.ts";
+import type { KnownObject } from "../../runtime/dispatch/doubt/doubted-objects.ts";
+import { type Difference, GapDiff } from "../../runtime/dispatch/position/gap-diff.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change } from "./harness.ts";
 

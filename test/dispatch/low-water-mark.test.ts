@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LowWaterMark, type MarkEntry } from "../../runtime/dispatch/low-water-mark.ts";
+import { LowWaterMark, type MarkEntry } from "../../runtime/dispatch/position/low-water-mark.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 
 const event = (rv: number): MarkEntry => ({

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
-import { ByNamespace } from "../../runtime/dispatch/by-namespace.ts";
+import { ByNamespace } from "../../runtime/dispatch/position/by-namespace.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { Harness, manifest, quiet, trigger } from "./harness.ts";
 

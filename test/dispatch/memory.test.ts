@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Budget } from "../../runtime/dispatch/budget.ts";
+import { Budget } from "../../runtime/dispatch/queue/budget.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import { change, done, Harness, manifest, quiet } from "./harness.ts";

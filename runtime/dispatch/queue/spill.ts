@@ -1,8 +1,8 @@
-import type { SpilledEvent } from "../checkpoint/batch.ts";
-import type { CheckpointStore } from "../checkpoint/store.ts";
-import { apart } from "../watch/change.ts";
+import type { SpilledEvent } from "../../checkpoint/batch.ts";
+import type { CheckpointStore } from "../../checkpoint/store.ts";
+import { apart } from "../../watch/change.ts";
+import type { Commits } from "../commit/commits.ts";
 import type { Budget } from "./budget.ts";
-import type { Commits } from "./commits.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */

@@ -1,17 +1,6 @@
-import type { ChangeType } from "../manifest/function.ts";
-import { byAge, isUpTo, type ResourceVersion } from "../resource-version.ts";
-import { apart, type Change, objectKey } from "../watch/change.ts";
-
-/** An object as its last event left it. */
-export interface KnownObject {
-  readonly uid: string;
-  readonly resourceVersion: ResourceVersion;
-  /**
-   * An event of it that may have run and is not done. Of an Added nothing else is known: it is still to be told of, but
-   * its deletion must not be missed either.
-   */
-  readonly begun?: ChangeType;
-}
+import { byAge, isUpTo, type ResourceVersion } from "../../resource-version.ts";
+import { apart, type Change, objectKey } from "../../watch/change.ts";
+import type { KnownObject } from "../doubt/doubted-objects.ts";
 
 /** A difference between what was known and a list. */
 export type Difference =

@@ -1,11 +1,11 @@
-import type { NewDeadLetter } from "../checkpoint/batch.ts";
-import type { Clock, Random } from "../clock.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
+import type { NewDeadLetter } from "../../checkpoint/batch.ts";
+import type { Clock, Random } from "../../clock.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { HandlerError, Outcome, Runner } from "../delivery.ts";
+import type { EventOutcome, Log, Observer } from "../observer.ts";
 import { crashLoopError, deliveryOf } from "./attempt.ts";
-import type { Commits } from "./commits.ts";
-import type { HandlerError, Outcome, Runner } from "./delivery.ts";
 import { type LaneEvent, storedEvent } from "./event.ts";
-import type { EventOutcome, Log, Observer } from "./observer.ts";
 import { interruptedDelay, isCrashLoop, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 

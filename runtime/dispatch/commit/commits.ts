@@ -1,8 +1,8 @@
-import type { Cursor, NewDeadLetter, SpilledEvent, StartedEvent } from "../checkpoint/batch.ts";
-import type { CheckpointStore } from "../checkpoint/store.ts";
-import { type Clock, pause, type Timer } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import type { Log, Observer } from "./observer.ts";
+import type { Cursor, NewDeadLetter, SpilledEvent, StartedEvent } from "../../checkpoint/batch.ts";
+import type { CheckpointStore } from "../../checkpoint/store.ts";
+import { type Clock, pause, type Timer } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
+import type { Log, Observer } from "../observer.ts";
 import { type KnownState, PendingBatch } from "./pending-batch.ts";
 
 /** Where a cursor is read from when a commit is put together. */

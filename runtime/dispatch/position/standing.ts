@@ -1,6 +1,6 @@
-import { isUpTo } from "../resource-version.ts";
-import type { Change } from "../watch/change.ts";
-import type { KnownObject } from "./gap-diff.ts";
+import { isUpTo } from "../../resource-version.ts";
+import type { Change } from "../../watch/change.ts";
+import type { KnownObject } from "../doubt/doubted-objects.ts";
 
 /** Where an object will stand when all that waits for it is done. */
 export interface Standing extends KnownObject {

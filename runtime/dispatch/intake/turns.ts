@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../clock.ts";
 
 /** Other work waits no longer than this, in milliseconds. */
 const turnMs = 10;

@@ -1,15 +1,16 @@
-import type { Clock } from "../clock.ts";
-import { predecessor, type ResourceVersion } from "../resource-version.ts";
-import type { Change } from "../watch/change.ts";
-import { guardedSize } from "../watch/diff.ts";
-import type { ListReason, ListReceiver } from "../watch/subscriber.ts";
-import { nameOf } from "./by-namespace.ts";
-import type { EventFlags } from "./delivery.ts";
-import { withUid } from "./event.ts";
-import type { EventSource } from "./event-maker.ts";
-import { type Difference, GapDiff, type KnownObject, type Rest } from "./gap-diff.ts";
-import type { MarkEntry } from "./low-water-mark.ts";
-import type { View } from "./view.ts";
+import type { Clock } from "../../clock.ts";
+import { predecessor, type ResourceVersion } from "../../resource-version.ts";
+import type { Change } from "../../watch/change.ts";
+import { guardedSize } from "../../watch/diff.ts";
+import type { ListReason, ListReceiver } from "../../watch/subscriber.ts";
+import type { EventFlags } from "../delivery.ts";
+import type { KnownObject } from "../doubt/doubted-objects.ts";
+import { nameOf } from "../position/by-namespace.ts";
+import { type Difference, GapDiff, type Rest } from "../position/gap-diff.ts";
+import type { MarkEntry } from "../position/low-water-mark.ts";
+import type { View } from "../position/view.ts";
+import { withUid } from "../queue/event.ts";
+import type { EventSource } from "../queue/event-maker.ts";
 
 /** What an event of a list is made from; whose it is, its subscription adds. */
 export type ListedSource = Omit<EventSource, "view" | "epoch" | "selective" | "mark"> & Partial<EventSource>;

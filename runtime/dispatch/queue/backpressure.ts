@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer } from "../../clock.ts";
 import type { MemoryLimit, Spill } from "./spill.ts";
 
 /** How full a function's memory is when its sources begin to wait, and when they go on. */

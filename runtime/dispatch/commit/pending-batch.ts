@@ -7,7 +7,7 @@ import type {
   NewDeadLetter,
   SpilledEvent,
   StartedEvent,
-} from "../checkpoint/batch.ts";
+} from "../../checkpoint/batch.ts";
 
 export type KnownState = KnownIdentity & { readonly body: Buffer | undefined };
 

@@ -1,15 +1,15 @@
-import type { SpilledEvent } from "../checkpoint/batch.ts";
-import type { Clock, Timer } from "../clock.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
+import type { SpilledEvent } from "../../checkpoint/batch.ts";
+import type { Clock, Timer } from "../../clock.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { EventOutcome, Log, Observer } from "../observer.ts";
+import type { View } from "../position/view.ts";
 import type { Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
-import type { Commits } from "./commits.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
 import { Lane } from "./lane.ts";
-import type { EventOutcome, Log, Observer } from "./observer.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
-import type { View } from "./view.ts";
 
 export interface QueueParts {
   readonly attempts: Attempts;

@@ -1,5 +1,5 @@
-import type { Random } from "../clock.ts";
-import type { Delivery } from "../manifest/function.ts";
+import type { Random } from "../../clock.ts";
+import type { Delivery } from "../../manifest/function.ts";
 
 /** A handler may ask for at most a day; a timer of Node holds 24.8 days. */
 const maxAskedMs = 24 * 60 * 60 * 1000;

@@ -1,5 +1,5 @@
-import type { ChangeType } from "../manifest/function.ts";
-import type { ResourceVersion } from "../resource-version.ts";
+import type { ChangeType } from "../../manifest/function.ts";
+import type { ResourceVersion } from "../../resource-version.ts";
 
 /**
  * Whether a handler may have been told of an event before: not at all; as the store says, so that the next process knows it

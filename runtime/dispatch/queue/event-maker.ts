@@ -1,12 +1,13 @@
-import type { SpilledEvent } from "../checkpoint/batch.ts";
-import type { Clock } from "../clock.ts";
-import type { ChangeType } from "../manifest/function.ts";
-import type { ResourceVersion } from "../resource-version.ts";
-import type { ObjectMeta } from "../watch/change.ts";
-import type { EventFlags } from "./delivery.ts";
-import type { Doubt, Doubts } from "./doubt.ts";
-import { epochOf, eventId, type LaneEvent } from "./event.ts";
-import type { View } from "./view.ts";
+import type { SpilledEvent } from "../../checkpoint/batch.ts";
+import type { Clock } from "../../clock.ts";
+import type { ChangeType } from "../../manifest/function.ts";
+import type { ResourceVersion } from "../../resource-version.ts";
+import type { ObjectMeta } from "../../watch/change.ts";
+import type { EventFlags } from "../delivery.ts";
+import type { Doubt, Doubts } from "../doubt/doubt.ts";
+import { epochOf, eventId } from "../event-id.ts";
+import type { View } from "../position/view.ts";
+import type { LaneEvent } from "./event.ts";
 
 /** What an event is made from; what is absent is usual. */
 export interface EventSource {

@@ -1,4 +1,4 @@
-import { isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
+import { isUpTo, newerOf, type ResourceVersion } from "../../resource-version.ts";
 
 /** Something received, in its place in the order of arrival. */
 export interface MarkEntry {

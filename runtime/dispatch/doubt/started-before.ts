@@ -1,8 +1,8 @@
-import type { Cursor, JournalRow, KnownIdentity, StartedEvent } from "../checkpoint/batch.ts";
-import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
-import { isNewer, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
+import type { Cursor, JournalRow, KnownIdentity, StartedEvent } from "../../checkpoint/batch.ts";
+import type { CheckpointStore, StoredView } from "../../checkpoint/store.ts";
+import { isNewer, isUpTo, newerOf, type ResourceVersion } from "../../resource-version.ts";
+import { epochOf, uidOf } from "../event-id.ts";
 import type { BegunBefore } from "./doubt.ts";
-import { epochOf, uidOf } from "./event.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */
 export interface RecordedStart extends StartedEvent {

@@ -1,7 +1,17 @@
-import type { KnownIdentity } from "../checkpoint/batch.ts";
-import type { ChangeType } from "../manifest/function.ts";
-import { isNewer, type ResourceVersion } from "../resource-version.ts";
-import type { KnownObject } from "./gap-diff.ts";
+import type { KnownIdentity } from "../../checkpoint/batch.ts";
+import type { ChangeType } from "../../manifest/function.ts";
+import { isNewer, type ResourceVersion } from "../../resource-version.ts";
+
+/** An object as its last event left it. */
+export interface KnownObject {
+  readonly uid: string;
+  readonly resourceVersion: ResourceVersion;
+  /**
+   * An event of it that may have run and is not done. Of an Added nothing else is known: it is still to be told of, but
+   * its deletion must not be missed either.
+   */
+  readonly begun?: ChangeType;
+}
 
 /** A resourceVersion, and the epoch in which it counts. */
 interface Version {

@@ -1,13 +1,13 @@
-import type { Cursor } from "../checkpoint/batch.ts";
-import type { Clock } from "../clock.ts";
-import { MassDeletionGuard } from "../watch/diff.ts";
-import { nameOf, namespaceOf } from "./by-namespace.ts";
-import type { Commits } from "./commits.ts";
-import type { EventMaker } from "./event-maker.ts";
-import type { FunctionQueue } from "./function-queue.ts";
-import type { Observer } from "./observer.ts";
+import type { Cursor } from "../../checkpoint/batch.ts";
+import type { Clock } from "../../clock.ts";
+import { MassDeletionGuard } from "../../watch/diff.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { Observer } from "../observer.ts";
+import { nameOf, namespaceOf } from "../position/by-namespace.ts";
+import type { View } from "../position/view.ts";
+import type { EventMaker } from "../queue/event-maker.ts";
+import type { FunctionQueue } from "../queue/function-queue.ts";
 import { Subscription } from "./subscription.ts";
-import type { View } from "./view.ts";
 
 /** What a source is to a subscription. */
 export interface SourceRef {

@@ -1,4 +1,4 @@
-import type { Timer } from "../clock.ts";
+import type { Timer } from "../../clock.ts";
 import type { LaneEvent } from "./event.ts";
 import type { MemoryLimit } from "./spill.ts";
 

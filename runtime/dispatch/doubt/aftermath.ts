@@ -1,4 +1,4 @@
-import { isNewer, type ResourceVersion } from "../resource-version.ts";
+import { isNewer, type ResourceVersion } from "../../resource-version.ts";
 import type { Doubt } from "./doubt.ts";
 
 /**

@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
-import type { SpilledEvent, StoredEvent } from "../checkpoint/batch.ts";
-import type { Verdict } from "../filter/filter.ts";
-import type { ChangeType } from "../manifest/function.ts";
-import type { ResourceVersion } from "../resource-version.ts";
-import type { Change } from "../watch/change.ts";
-import type { EventFlags } from "./delivery.ts";
-import type { Doubt } from "./doubt.ts";
-import type { MarkEntry } from "./low-water-mark.ts";
-import type { View, ViewEvent } from "./view.ts";
+import type { SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
+import type { Verdict } from "../../filter/filter.ts";
+import type { Change } from "../../watch/change.ts";
+import type { EventFlags } from "../delivery.ts";
+import type { Doubt } from "../doubt/doubt.ts";
+import type { MarkEntry } from "../position/low-water-mark.ts";
+import type { View, ViewEvent } from "../position/view.ts";
 
 /** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
 export interface MarkOwner {
@@ -51,38 +49,6 @@ export interface LaneEvent extends ViewEvent {
   /** The journal's row of the last attempt that began. */
   journalRow: number | undefined;
 }
-
-/** What an event's id is made of. */
-export interface Identity {
-  readonly type: ChangeType;
-  readonly uid: string;
-  readonly resourceVersion: ResourceVersion;
-  /** Made by a diff: its resourceVersion is only the last one known. */
-  readonly lastKnown: boolean;
-  /** Objects can come and go without being created or deleted, because of a selector or a scope. */
-  readonly selective: boolean;
-  readonly epoch: number;
-}
-
-/**
- * The handler's idempotency key, unique within a trigger: `uid/resourceVersion/type`. A deletion happens once, so it
- * is `uid/Deleted` whether it was watched or found; where selectors make objects come and go it names the
- * resourceVersion, with a `~` where only the last one is known. After the first epoch, `@epoch` follows.
- */
-export function eventId({ type, uid, resourceVersion, lastKnown, selective, epoch }: Identity): string {
-  const suffix = epoch === 0 ? "" : `@${epoch}`;
-  if (type !== "Deleted") return `${uid}/${resourceVersion}/${type}${suffix}`;
-  return selective ? `${uid}/${resourceVersion}${lastKnown ? "~" : ""}/Deleted${suffix}` : `${uid}/Deleted${suffix}`;
-}
-
-/** The uid that an event id begins with. */
-export const uidOf = (id: string): string => id.slice(0, id.indexOf("/"));
-
-/** The epoch that an event id ends with. */
-export const epochOf = (id: string): number => {
-  const at = id.lastIndexOf("@");
-  return at < 0 ? 0 : Number(id.slice(at + 1));
-};
 
 /** Begins what stands in for a missing uid. */
 const surrogate = "~";
