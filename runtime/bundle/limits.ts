@@ -19,7 +19,7 @@ export const mapLimit = inputLimit + scriptLimit;
 export const faultLimit = 100;
 
 /** Milliseconds of one build. A function with a hundred modules takes 50, one with 2,000 a second. */
-export const buildMs = 10_000;
+export const buildMs = 15_000;
 
 /** Milliseconds until a builder that was started is heard of; on an idle machine it takes 100. */
 export const startMs = 30_000;

@@ -1,6 +1,7 @@
 // Positions on their way from a data folder into Secrets and back, and processes that end on the way.
+import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
-import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
@@ -9,6 +10,7 @@ import { Elector } from "../../runtime/lease/elector.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { eligibleFor, openPositions } from "../../runtime/positions.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { letter } from "../checkpoint/store-contract.ts";
 import { folderOf } from "../tools/folder.ts";
 import { ImpatientClock } from "../tools/impatient-clock.ts";
@@ -71,10 +73,10 @@ class Pod {
   }
 
   /** The data folder of a runtime that ran without an election. */
-  async fill(over: Partial<Parameters<CheckpointStore["commit"]>[0]> = {}): Promise<void> {
+  async fill(more: (view: number) => Partial<Batch> = () => ({})): Promise<void> {
     const store = new SqliteStore({ folder: this.data });
-    await store.openView("copy", "settings", "/ConfigMap");
-    await store.commit({ ...emptyBatch, deadLetters: [letter(1)], ...over });
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await store.commit({ ...emptyBatch, deadLetters: [letter(1)], ...more(id) });
     await store.close(true);
   }
 }
@@ -113,12 +115,36 @@ test("a folder that another process still holds is waited for, and its positions
 
 test("positions that the Secrets cannot hold are refused with what to do, and stay in the folder", async () => {
   const one = await Pod.make();
-  const random = () => Buffer.from(Array.from({ length: 200_000 }, () => 32 + Math.floor(Math.random() * 90)));
-  await one.fill({ deadLetters: Array.from({ length: 20 }, () => ({ ...letter(1), body: random() })) });
+  const unlike = (): string => randomBytes(1_000).toString("base64");
+  const state = () => ({
+    uid: unlike(),
+    resourceVersion: resourceVersion("5"),
+    hash: "",
+    deleted: false,
+    matched: true,
+    body: undefined,
+  });
+  const known = (view: number) =>
+    Array.from({ length: 5_000 }, (_, at) => ({ view, key: `team/${at}`, state: state() }));
+  await one.fill((view) => ({ known: known(view) }));
   await expect(one.open("kubernetes")).rejects.toMatchObject({ code: "WF_CHECKPOINT_FULL" });
   const back = await one.open("sqlite");
-  expect([await letters(back), await one.place]).toEqual([20, `sqlite/${pod}`]);
+  let kept = 0;
+  for (const { id } of await back.views()) await back.known(id, () => kept++);
+  expect([kept, await one.place]).toEqual([5_000, `sqlite/${pod}`]);
   await back.close(false);
+}, 40_000);
+
+test("of dead letters the Secrets keep as many bodies as are their share; all of them stay in the folder", async () => {
+  const one = await Pod.make();
+  const deadLetters = Array.from({ length: 20 }, () => ({ ...letter(1), body: randomBytes(100_000) }));
+  await one.fill(() => ({ deadLetters }));
+  const moved = await one.open("kubernetes");
+  const dropped = (await moved.deadLetters()).map(({ bodyDropped }) => bodyDropped);
+  expect(dropped).toHaveLength(20);
+  // The newest keep theirs.
+  expect([dropped[0], dropped.at(-1)]).toEqual([true, false]);
+  await moved.close(true);
 }, 40_000);
 
 test("positions that moved back before the Lease could say so are found on the volume", async () => {
