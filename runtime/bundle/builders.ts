@@ -26,7 +26,9 @@ export interface BuildersOptions {
 export class Builders {
   private readonly options: BuildersOptions;
   private readonly idle = new Map<BuilderProcess, Timer>();
-  private readonly waiting: (() => void)[] = [];
+  private readonly busy = new Set<BuilderProcess>();
+  /** Wakes one build that waits for its turn. Who is woken, or waits no more, is not here. */
+  private readonly waiting = new Set<() => void>();
   private running = 0;
   private slow = 0;
   private closed = false;
@@ -65,24 +67,29 @@ export class Builders {
     }
   }
 
-  /** Ends all builders, and the builds that are under way. */
+  /** Ends all builders, the builds that are under way, and those that wait. */
   close(): void {
     this.closed = true;
-    for (const builder of this.idle.keys()) builder.close();
+    for (const builder of [...this.idle.keys(), ...this.busy]) builder.close();
     this.idle.clear();
   }
 
   private async attempts(handler: string, signal?: AbortSignal): Promise<Bundle> {
+    const brokenOff = (what: string, cause?: Error) =>
+      new WatchfireError("WF_BUNDLE_BROKEN_OFF", { what, place: { file: handler }, cause });
     for (let left = rebuilds; ; left--) {
+      if (this.closed) throw brokenOff("nothing is built any more: the runtime ends");
       const builder = this.take() ?? this.start();
+      this.busy.add(builder);
       try {
         return await builder.bundle(handler, signal);
       } catch (error) {
         if (!(error instanceof BuilderEnded)) throw error;
-        if (left > 0 && !this.closed) continue;
+        if (left > 0) continue;
         const what = `the process that builds ended during this build, ${rebuilds + 1} times: ${error.message}`;
-        throw new WatchfireError("WF_BUNDLE_BROKEN_OFF", { what, place: { file: handler }, cause: error });
+        throw brokenOff(what, error);
       } finally {
+        this.busy.delete(builder);
         this.rest(builder);
       }
     }
@@ -117,17 +124,21 @@ export class Builders {
   private async turn(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     while (this.running - this.slow >= buildLimit || this.running >= buildLimit + slowLimit) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.waiting.push(resolve);
-      signal?.addEventListener("abort", () => resolve(), { once: true });
+      const { promise, resolve: wake } = Promise.withResolvers<void>();
+      this.waiting.add(wake);
+      signal?.addEventListener("abort", () => wake(), { once: true });
       await promise;
-      if (signal?.aborted) this.next();
+      // Whoever was woken, and leaves, passes its turn on.
+      if (signal?.aborted && !this.waiting.delete(wake)) this.next();
       signal?.throwIfAborted();
     }
     this.running++;
   }
 
   private next(): void {
-    this.waiting.shift()?.();
+    const [wake] = this.waiting;
+    if (!wake) return;
+    this.waiting.delete(wake);
+    wake();
   }
 }

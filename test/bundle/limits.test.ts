@@ -128,6 +128,34 @@ test("a build that nobody wants any more is ended at once, be it under way or wa
   await until("its process is gone", 10_000, async () => !builderPids().includes(only));
 });
 
+test("builds that are given up while they wait take no other's turn along", async () => {
+  const folder = folderOf({ "good.ts": "export default () => 1;" });
+  const builders = buildersOf(folder);
+  const removed = new AbortController();
+  const build = (signal?: AbortSignal) => builders.bundle({ handler: join(folder, "good.ts") }, signal);
+  // More than there may be at a time, each kind of them.
+  const wanted = Array.from({ length: 9 }, () => build());
+  const unwanted = Array.from({ length: 5 }, () => build(removed.signal));
+  await settle();
+  removed.abort();
+  for (const { status } of await Promise.allSettled(unwanted)) expect(status).toBe("rejected");
+  for (const { script } of await Promise.all(wanted)) expect(script).toContain("=> 1");
+});
+
+test("builders that are closed end the builds that are under way, and begin none that waits", async () => {
+  const folder = folderOf({ "good.ts": "export default () => 1;" });
+  const builders = buildersOf(folder);
+  const before = builderPids();
+  const builds = Array.from({ length: 9 }, () => builders.bundle({ handler: join(folder, "good.ts") }));
+  await settle();
+  const own = builderPids().filter((pid) => !before.includes(pid));
+  expect(own).not.toEqual([]);
+  for (const pid of own) process.kill(pid, "SIGSTOP");
+  builders.close();
+  for (const build of builds) await expect(build).rejects.toMatchObject({ code: "WF_BUNDLE_BROKEN_OFF" });
+  await until("their processes are gone", 10_000, async () => !builderPids().some((pid) => !before.includes(pid)));
+});
+
 test("builders end with the process that started them, however that ends", async () => {
   const folder = folderOf({ "handler.ts": "export default () => 0;" });
   const program = join(folder, "starter.ts");
