@@ -111,3 +111,32 @@ describe("however a handler writes its values,", () => {
     expect(shown).not.toContain(value);
   });
 });
+
+describe("what a handler writes so that it is slow to tell from its values", () => {
+  const values = Array.from({ length: 100 }, (_, index) => "a".repeat(200 + index));
+  const leastMs = (run: () => void): number =>
+    Math.min(
+      ...Array.from({ length: 3 }, () => {
+        const before = process.cpuUsage();
+        run();
+        const { user, system } = process.cpuUsage(before);
+        return (user + system) / 1000;
+      }),
+    );
+
+  it.each<[string, (redactor: Redactor) => unknown]>([
+    ["one long text", (redactor) => redactor.redact("f", "a".repeat(20_000))],
+    ["fields of a line", (redactor) => redactor.redactData("f", { list: Array(130).fill("a".repeat(150)) })],
+    ["many short lines", (redactor) => Array.from({ length: 130 }, () => redactor.redact("f", "a".repeat(150)))],
+  ])("holds the parent up for less than 100 ms, and shows no value: %s", (_, write) => {
+    const redactor = redactorOf(...values);
+    expect(JSON.stringify(write(redactor))).not.toContain("a".repeat(200));
+    expect(leastMs(() => write(redactor))).toBeLessThan(100);
+  });
+
+  it("takes no ordinary text along, though a hundred values begin alike", () => {
+    const keys = Array.from({ length: 100 }, (_, index) => `sk_live_${"x".repeat(20)}${index}.`);
+    const text = `${keys.slice(0, 10).join(" and ")} and the rest`;
+    expect(redactorOf(...keys).redact("f", text)).toBe(`${Array(10).fill("[redacted]").join(" and ")} and the rest`);
+  });
+});

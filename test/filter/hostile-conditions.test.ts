@@ -20,6 +20,8 @@ function hostileObject(): object {
     same: many((index) => `item-${index}`),
     map: Object.fromEntries(many((index) => [`key-${index}`, `value-${index}`])),
     patterns: many((index) => `(a|b){${index % 900}}x`),
+    classes: many((index) => `${"[".repeat(900)}${index}`).slice(0, 300),
+    refused: many((index) => `${"[".repeat(900)}]a{9}{1000}{9}${index}`).slice(0, 300),
     zones: many((index) => `Etc/GMT+${index % 12}`),
     addresses: many((index) => `2001:db8::${index.toString(16)}`),
     deep,
@@ -32,6 +34,8 @@ const expensive = [
   "object.ab.matches('[ab]*a[ab]{20}c')",
   "object.ab.findAll('a.*c|b').size() > 0",
   "object.patterns.all(p, object.ab.matches(p) || true)",
+  "object.classes.all(p, 'a'.matches(p) || true)",
+  "object.refused.all(p, 'a'.matches(p) || true)",
   "object.numbers.all(a, object.numbers.all(b, object.numbers.all(c, a + b + c > -1)))",
   "object.numbers.map(a, object.numbers.map(b, a * b)).size() > 0",
   "object.numbers.filter(a, object.numbers.exists(b, b == -a - 1)).size() == 0",
@@ -159,6 +163,7 @@ describe("hostile expressions", () => {
     ["a long chain", filled("object.a", " && ")],
     ["fields of fields", `object${".a".repeat(2_000)} == 1`],
     ["large patterns", filled("'a'.matches('(a|b){400}')", " && ")],
+    ["classes without an end", filled(`'a'.matches('${"[".repeat(950)}')`, " && ")],
     ["too many characters", `true${" ".repeat(4_093)}`],
   ])("%s are refused before they hold the parent up", (_, expression) => {
     const ms = leastMs(() => expect(() => new Expression(expression)).toThrow(Error));
