@@ -59,7 +59,7 @@ export class SocketLink implements Link {
     if (this.memoryCap !== undefined) this.warden.cap(this.id, this.memoryCap);
   }
 
-  /** Its process has connected. */
+  /** Its process has connected; the stream is paused, and flows unless the link is. */
   joined(stream: Socket): void {
     if (this.over || this.stream) {
       stream.destroy();
@@ -68,7 +68,7 @@ export class SocketLink implements Link {
     this.stream = stream;
     stream.on("data", (chunk: Buffer) => this.listener.data(chunk));
     stream.on("close", () => this.kill());
-    if (this.paused) stream.pause();
+    if (!this.paused) stream.resume();
     for (const { bytes, taken } of this.early.splice(0)) stream.write(bytes, taken);
     this.listener.opened();
   }

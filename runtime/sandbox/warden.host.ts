@@ -146,16 +146,13 @@ export class Warden {
       socket.off("close", forget);
       forget();
       const wrong = this.admit(socket, frame);
-      if (wrong === undefined) {
-        socket.resume();
-        return;
-      }
+      if (wrong === undefined) return;
       socket.destroy();
       if (this.wire) this.expose(wrong);
     });
   }
 
-  /** Gives what is wrong with a connection's first frame. */
+  /** Gives what is wrong with a connection's first frame. Whoever takes the connection over lets it flow. */
   private admit(socket: Socket, frame: Frame | undefined): string | undefined {
     const value = frame && parse(frame.header);
     if (frame?.type === wardenFrame.join) {
@@ -190,6 +187,7 @@ export class Warden {
       if (!frames?.every((frame) => this.hear(frame))) socket.destroy();
     });
     socket.once("close", () => this.left());
+    socket.resume();
     for (const link of this.links.values()) this.start(link);
   }
 

@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, test } from "vitest";
 import { ExecutorWarden } from "../../runtime/sandbox/executor-warden.ts";
 import { Warden } from "../../runtime/sandbox/warden.host.ts";
-import { wardenFrame } from "../../runtime/sandbox/warden-frames.ts";
-import { encodeFrame } from "../../runtime/sandbox/wire.ts";
+import { maxWardenFrame, start, wardenFrame } from "../../runtime/sandbox/warden-frames.ts";
+import { encodeFrame, FrameReader } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { stageForTest } from "./stage.ts";
 
@@ -224,6 +224,29 @@ async function attached(path: string, over: object = {}) {
   await expect.poll(() => existsSync(`${path}.key`)).toBe(false);
   return { ...warden, greet };
 }
+
+test("a link that was paused before its executor joined tells nothing until it is resumed", async () => {
+  const { path, parent } = await socketForTest();
+  const { socket: warden } = await attached(path);
+  const reader = new FrameReader(maxWardenFrame);
+  const { promise: asked, resolve: ask } = Promise.withResolvers<unknown>();
+  warden.on("data", (chunk: Buffer) => {
+    for (const each of reader.push(chunk)) if (each.type === wardenFrame.start) ask(JSON.parse(each.header));
+  });
+  let heard = "";
+  const link = parent.launch({ opened: () => {}, data: (chunk) => (heard += chunk), ended: () => {} });
+  link.pause();
+  const { id, token } = start.parse(await asked);
+  const words = Buffer.concat([frame(wardenFrame.join, { id, token }), Buffer.from("words")]);
+  const { socket: executor } = speak(path, words);
+  // The parent has had a turn for the words, which came with the greeting, once its answer is here.
+  const answered = new Promise((resolve) => executor.once("data", resolve));
+  link.write(Buffer.from("answer"));
+  await answered;
+  expect(heard).toBe("");
+  link.resume();
+  await expect.poll(() => heard).toBe("words");
+});
 
 describe("the parent hangs up on", () => {
   it.each([
