@@ -19,6 +19,7 @@ import type { FunctionManifest } from "./manifest/function.ts";
 import { guestOutput } from "./observe/guest-output.ts";
 import type { Logger } from "./observe/log.ts";
 import { LogLimit } from "./observe/log-limit.ts";
+import type { LogWriter } from "./observe/log-writer.ts";
 import { Metrics } from "./observe/metrics.ts";
 import { loggedRunner } from "./observe/run-log.ts";
 import { sourceLog } from "./observe/source-log.ts";
@@ -74,6 +75,8 @@ export interface RuntimeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** Where `log` goes, if it may drop lines: they are counted. */
+  readonly logWriter?: Pick<LogWriter, "heardBy">;
   /** Somebody sits before it: credentials that are refused at the start end it. Default: they may be renewed, and are tried again. */
   readonly interactive?: boolean;
   /** The log level of attempts that succeed. Default `debug`: a busy runtime has thousands a second. */
@@ -130,6 +133,7 @@ export interface ActiveRooms extends Rooms {
 export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
   const { transport, clock, random, log } = options;
   const metrics = new Metrics();
+  if (options.logWriter) options.logWriter.heardBy = metrics.lineDropped;
   const redactor = new Redactor();
   const manifests = new Map<string, FunctionManifest>();
   const discovery = new Discovery(transport, clock);

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
-import { destination } from "pino";
 import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../clock.ts";
 import { type Environment, readEnvironment } from "../config.ts";
@@ -12,6 +11,8 @@ import { connectKubeconfig } from "../kube/kubeconfig.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { createLog } from "../observe/log.ts";
+import { standardOutput } from "../observe/log-output.ts";
+import { LogWriter } from "../observe/log-writer.ts";
 import type { Candidate } from "../rooms.ts";
 import { command } from "./command.ts";
 import { readFolder, readListen } from "./operand.ts";
@@ -84,7 +85,9 @@ export const start = command({
         what: "--store kubernetes needs --leader-elect: every runtime that can reach the Secrets may write them",
       });
     }
-    const log = createLog(environment.logLevel, destination({ fd: 1, sync: true }));
+    const logWriter = new LogWriter(standardOutput(), systemClock);
+    process.on("exit", () => logWriter.flush(flushMs));
+    const log = createLog(environment.logLevel, logWriter);
     const stop = stopSignal();
     const { transport, defaultNamespace } = await connectKubeconfig({
       file: options.kubeconfig,
@@ -111,6 +114,7 @@ export const start = command({
           jitless: given.has("jitless"),
           ...(options["executor-socket"] && { executorSocket: options["executor-socket"] }),
           log,
+          logWriter,
         },
         stop,
         async (runtime) => {
@@ -127,6 +131,9 @@ export const start = command({
     return 0;
   },
 });
+
+/** How long the end waits for the log's reader, in milliseconds, however it came: a drain leaves 5 s of a pod's grace. */
+const flushMs = 2_000;
 
 /** Where a pod finds the token of its account. */
 const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token";

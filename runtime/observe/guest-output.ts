@@ -3,10 +3,8 @@ import type { GuestOutput } from "../sandbox/host-calls.ts";
 import { cut } from "../wording.ts";
 import type { Logger } from "./log.ts";
 import type { LogLimit } from "./log-limit.ts";
+import type { LineDropped } from "./log-writer.ts";
 import type { UserMetrics } from "./user-metrics.ts";
-
-/** Told of each line of a handler's that was not written. */
-export type LineDropped = (functionName: string) => void;
 
 /**
  * Where handlers' lines and figures go. A line carries the function and the event beside the handler's fields, which are
@@ -27,7 +25,7 @@ export function guestOutput(
       const lines = limit?.untold(name) ?? 0;
       if (lines > 0) log.warn({ function: name, lines }, "lines of a handler's log were dropped");
       if (!isAdmitted) {
-        dropped?.(name);
+        dropped?.(name, "rate");
         return;
       }
       log[level](

@@ -5,7 +5,7 @@ import type { Observer as DispatchObserver } from "../dispatch/observer.ts";
 import type { SandboxObserver } from "../sandbox/sandbox.host.ts";
 import type { WatchObserver } from "../watch/observer.ts";
 import type { SourceSpec } from "../watch/source-spec.ts";
-import type { LineDropped } from "./guest-output.ts";
+import type { LineDropped } from "./log-writer.ts";
 import { Tally } from "./tally.ts";
 import { UserMetrics } from "./user-metrics.ts";
 
@@ -88,9 +88,12 @@ export class Metrics {
     perSource,
   );
 
-  private readonly linesDropped = this.tally("log_lines_dropped_total", "Lines of handlers' logs over their rate.", [
-    "function",
-  ]);
+  /** `function`: empty for the runtime's own lines; `reason` rate|reader. */
+  private readonly linesDropped = this.tally(
+    "log_lines_dropped_total",
+    "Lines over their function's rate, or more than the log's reader takes.",
+    ["function", "reason"],
+  );
 
   /** `operation` such as kube.get; `result` ok, refused, or the error's class. */
   private readonly calls = this.histogram("client_call_duration_seconds", "Calls that handlers made.", [
@@ -193,7 +196,7 @@ export class Metrics {
     poisoned: (spec) => this.poisoned.inc(sourceLabels(spec)),
   };
 
-  readonly lineDropped: LineDropped = (fn) => this.linesDropped.add(1, fn);
+  readonly lineDropped: LineDropped = (fn, reason) => this.linesDropped.add(1, fn, reason);
 
   readonly access: AccessObserver = {
     called: ({ function: fn, operation, result, durationMs }) =>

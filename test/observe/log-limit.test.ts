@@ -53,5 +53,5 @@ test("what is dropped is counted, and said once in ten seconds", async () => {
   await clock.advance(10_000);
   write("flood", 1);
   expect(told()).toEqual([1, 499]);
-  expect(await metrics.text()).toContain('watchfire_log_lines_dropped_total{function="flood"} 500');
+  expect(await metrics.text()).toContain('watchfire_log_lines_dropped_total{function="flood",reason="rate"} 500');
 });
