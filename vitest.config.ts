@@ -65,7 +65,16 @@ export default defineConfig({
     projects: [
       { test: { ...common, name: "layers", include: ["test/layers.test.ts"] } },
       // Installs packages from the registry: a command of its own.
-      { test: { ...common, name: "packages", include: packageFiles, testTimeout: 60_000 } },
+      {
+        test: {
+          ...common,
+          name: "packages",
+          include: packageFiles,
+          globalSetup: ["test/npm/tarballs.setup.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
+        },
+      },
       // In the order of the projects' names, so that the short files of the next one fill up the end.
       { test: { ...common, name: "processes", include: processFiles } },
       {

@@ -23,6 +23,8 @@ const schema = z.object({
     .int({ error: descriptor })
     .min(3, { error: descriptor })
     .optional(),
+  /** Set by npm, for the commands of `npm run` and `npx`. */
+  npm_lifecycle_event: z.string().optional(),
 });
 
 /** What the runtime takes from its environment. Everything else comes by flag or file. */
@@ -35,6 +37,8 @@ export interface Environment {
   readonly dataFolder: string | undefined;
   readonly logLevel: LogLevel;
   readonly launcherFd: number | undefined;
+  /** By `npm start`, say, or by `npx`. */
+  readonly isStartedByNpm: boolean;
 }
 
 /**
@@ -53,6 +57,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Env
     dataFolder: env.WATCHFIRE_DATA,
     logLevel: env.WATCHFIRE_LOG_LEVEL,
     launcherFd: env.WATCHFIRE_LAUNCHER_FD,
+    isStartedByNpm: env.npm_lifecycle_event !== undefined,
   });
 }
 

@@ -12,8 +12,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { bundleRuntime } from "./bundle.ts";
-import { copyPackages, licencesOf } from "./packages.ts";
+import { licencesOf } from "../bundle/licences.ts";
+import { bundleImage } from "./bundle.ts";
+import { copyPackages } from "./packages.ts";
 
 const context = join(import.meta.dirname, "../.image");
 const app = join(context, "app");
@@ -22,7 +23,7 @@ if (process.platform !== "linux") throw new Error(`an image is made on Linux; th
 rmSync(context, { recursive: true, force: true });
 mkdirSync(app, { recursive: true });
 
-const inputs = await bundleRuntime(app);
+const inputs = await bundleImage(app);
 copyPackages(join(app, "node_modules"));
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../runtime/package.json"), "utf8"));
 writeFileSync(join(app, "package.json"), JSON.stringify({ name: "watchfire", version, type: "module" }));

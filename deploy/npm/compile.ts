@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import type { Package } from "./packages.ts";
+import type { CompiledPackage } from "./packages.ts";
 
 const require = createRequire(import.meta.url);
 const tsc = join(dirname(require.resolve("typescript/package.json")), "bin/tsc");
@@ -12,7 +12,7 @@ const tsc = join(dirname(require.resolve("typescript/package.json")), "bin/tsc")
  * the maps find them.
  * @throws what tsc says
  */
-export function compile({ folder, without, assets }: Package, to: string): void {
+export function compile({ folder, without, assets }: CompiledPackage, to: string): void {
   const sources = globSync("**/*.ts", { cwd: folder, exclude: ["**/node_modules"] }).filter(
     (file) => !without.includes(file),
   );

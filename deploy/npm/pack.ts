@@ -1,10 +1,12 @@
 // npm run pack: makes the packages that are published, as tarballs in deploy/.packages/.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { licencesOf } from "../bundle/licences.ts";
+import { bundlePackage, external } from "./bundle.ts";
 import { compile, copy } from "./compile.ts";
-import { publishedManifest } from "./package-json.ts";
-import { licence, output, type Package, packages } from "./packages.ts";
+import { bundledManifest, compiledManifest } from "./package-json.ts";
+import { compiled, licence, output, type Package, runtime } from "./packages.ts";
 
 /** What `npm pack --json` says of a tarball. */
 interface Packed {
@@ -17,30 +19,43 @@ interface Packed {
  * Makes every package, and its tarball in `folder`; gives the tarballs' paths. The packages themselves are made within the
  * checkout, where the compiler finds what they import.
  */
-export function packAll(folder: string): string[] {
+export async function packAll(folder: string): Promise<string[]> {
   rmSync(output, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  return packages.map((each) => pack(each, folder));
+  for (const each of compiled) {
+    const to = begin(each, compiledManifest(each.folder));
+    compile(each, to);
+    rmSync(join(to, "tsconfig.json"));
+  }
+  const to = begin(runtime, bundledManifest(runtime.folder, external));
+  writeFileSync(join(to, "THIRD-PARTY-LICENSES"), licencesOf(await bundlePackage(to)));
+  copy(join(runtime.folder, "manifest/function.schema.json"), join(to, "function.schema.json"));
+  return [...compiled, runtime].map((each) => tarball(each, folder));
 }
 
-function pack(each: Package, folder: string): string {
-  const to = join(output, each.name.replace("@watchfire/", ""));
+const folderOf = ({ name }: Package): string => join(output, name.replace("@watchfire/", ""));
+
+/** The package's folder with what every package has. */
+function begin(each: Package, manifest: object): string {
+  const to = folderOf(each);
   mkdirSync(to, { recursive: true });
-  writeFileSync(join(to, "package.json"), `${JSON.stringify(publishedManifest(each.folder), null, 2)}\n`);
-  compile(each, to);
-  rmSync(join(to, "tsconfig.json"));
+  writeFileSync(join(to, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   copy(licence, join(to, "LICENSE"));
-  if (existsSync(join(each.folder, "README.md"))) copy(join(each.folder, "README.md"), join(to, "README.md"));
+  copy(join(each.folder, "README.md"), join(to, "README.md"));
+  return to;
+}
+
+function tarball(each: Package, folder: string): string {
   const said = execFileSync("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder], {
-    cwd: to,
+    cwd: folderOf(each),
     encoding: "utf8",
   });
   const [packed] = JSON.parse(said) as Packed[];
   if (!packed) throw new Error(`npm packed nothing of ${each.name}`);
   const kilobytes = (bytes: number) => `${Math.round(bytes / 1024)} KB`;
-  const tarball = join(folder, packed.filename);
-  process.stdout.write(`${tarball}  ${kilobytes(packed.size)} packed, ${kilobytes(packed.unpackedSize)} unpacked\n`);
-  return tarball;
+  const file = join(folder, packed.filename);
+  process.stdout.write(`${file}  ${kilobytes(packed.size)} packed, ${kilobytes(packed.unpackedSize)} unpacked\n`);
+  return file;
 }
 
-if (import.meta.main) packAll(process.argv[2] ?? output);
+if (import.meta.main) await packAll(process.argv[2] ?? output);

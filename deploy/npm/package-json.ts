@@ -5,26 +5,43 @@ interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly exports?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
 }
 
-/** The workspace's package.json as it is published: what names a source names what is made of it. */
-export function publishedManifest(folder: string): Manifest {
-  const {
-    exports = {},
-    private: _,
-    ...manifest
-  } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+/** The package.json of a compiled package: where the workspace's names a source, it names what is made of it. */
+export function compiledManifest(folder: string): object {
+  const { exports = {}, ...manifest } = readManifest(folder);
   const doors = Object.entries(exports).map(([door, file]) => [door, compiled(file)]);
   return {
     ...manifest,
     exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
     files: ["dist", "src"],
     engines: { node: ">=20", ...(manifest.engines as object | undefined) },
-  } as Manifest;
+  };
 }
 
 function compiled(file: string): object {
   const base = file.replace(/^\.\//, "./dist/").replace(/\.ts$/, "");
   return { types: `${base}.d.ts`, default: `${base}.js` };
+}
+
+/** The package.json of the bundled runtime: it depends on what is not in the bundle, and exports data alone. */
+export function bundledManifest(folder: string, external: readonly string[]): object {
+  const { exports: _, dependencies = {}, ...manifest } = readManifest(folder);
+  const kept = Object.entries(dependencies).filter(([name]) => external.includes(name));
+  return {
+    ...manifest,
+    dependencies: Object.fromEntries(kept),
+    exports: { "./function.schema.json": "./function.schema.json", "./package.json": "./package.json" },
+    scripts: { preinstall: "node bin/preinstall.js" },
+    files: ["bin", "sandbox", "function.schema.json", "THIRD-PARTY-LICENSES"],
+    // What its binaries are for; the launcher tells an older one what is needed.
+    engines: { node: "^24 || ^26" },
+  };
+}
+
+function readManifest(folder: string): Manifest {
+  const { private: _, ...manifest } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+  return manifest;
 }

@@ -7,6 +7,10 @@ export interface Package {
   readonly name: string;
   /** Its sources, absolute. */
   readonly folder: string;
+}
+
+/** A package that is compiled file by file, for programs that import it. */
+export interface CompiledPackage extends Package {
   /** Folders and files below it that are no part of the package. */
   readonly without: readonly string[];
   /** Files that its modules read from beside them. */
@@ -14,7 +18,7 @@ export interface Package {
 }
 
 /** The packages that are compiled file by file, each after those that it depends on. */
-export const packages: readonly Package[] = [
+export const compiled: readonly CompiledPackage[] = [
   { name: "@watchfire/sdk", folder: join(root, "sdk"), without: [], assets: [] },
   {
     name: "@watchfire/cluster",
@@ -23,6 +27,9 @@ export const packages: readonly Package[] = [
     assets: ["openapi/kubernetes.json", "protobuf/messages.json"],
   },
 ];
+
+/** The command line, which nobody imports: bundled, as in the image. */
+export const runtime: Package = { name: "@watchfire/runtime", folder: join(root, "runtime") };
 
 /** Where packages and tarballs are made. */
 export const output = join(root, "deploy/.packages");

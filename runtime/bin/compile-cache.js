@@ -6,6 +6,6 @@ import { dirname, join } from "node:path";
  * is a folder that every user of the machine shares. Without write access nothing is kept, and nothing fails.
  */
 export function keepCompiledCode() {
-  const installed = dirname(dirname(createRequire(import.meta.url).resolve("zod/package.json")));
+  const installed = dirname(dirname(createRequire(import.meta.url).resolve("esbuild/package.json")));
   enableCompileCache(join(installed, ".cache", "watchfire", "compile"));
 }

@@ -2,10 +2,9 @@
 // Runs the command on Node 24 or newer, wherever it was started from. The runtime is TypeScript that Node 24 runs
 // as it is; an older `node` on the PATH hands over to the one that npm installed beside this package.
 import { spawn } from "node:child_process";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
+import { installedNode, isNewEnough, needed } from "./required-node.js";
 
 // With memory to spare V8 lets garbage grow to three times what is in use, and to 64 MB of young objects alone. With these
 // 20 sources of 10,000 objects take 290 MB instead of 390, and 350 instead of 700 where all are delivered at once, which
@@ -13,10 +12,7 @@ import { setFlagsFromString } from "node:v8";
 const youngMegabytes = "--max-semi-space-size=8"; // as in the first line: it counts only when Node starts
 setTimeout(() => setFlagsFromString("--heap-growing-percent=50"), 1000).unref(); // a start's objects stay: 60 ms of looking for garbage
 
-const oldest = 24; // isolated-vm 7 and the SQLite module ask for it
-const major = Number(process.versions.node.split(".")[0]);
-
-if (major >= oldest) {
+if (isNewEnough) {
   const { keepCompiledCode } = await import("./compile-cache.js");
   keepCompiledCode();
   process.title = "watchfire";
@@ -27,11 +23,9 @@ if (major >= oldest) {
 }
 
 function handOver() {
-  let node;
-  try {
-    node = join(dirname(createRequire(import.meta.url).resolve("node/package.json")), "bin", "node");
-  } catch {
-    process.stderr.write(`WF_CLI_NODE: Node ${oldest} or newer is needed, got ${process.versions.node}; install it\n`);
+  const node = installedNode();
+  if (!node) {
+    process.stderr.write(needed);
     process.exit(1);
   }
   // The fourth descriptor is a pipe that closes when this process dies, even by SIGKILL, and the command with it.
@@ -40,6 +34,10 @@ function handOver() {
     env: { ...process.env, WATCHFIRE_LAUNCHER_FD: "3" },
   });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  // npm's shell dies of the signals that npm passes on, and tells nobody.
+  const parent = process.ppid;
+  const look = () => process.ppid === parent || child.kill("SIGTERM");
+  if (process.env.npm_lifecycle_event) setInterval(look, 250);
   child.on("exit", (code, signal) => {
     if (signal) process.kill(process.pid, signal);
     else process.exit(code ?? 2);

@@ -1,6 +1,6 @@
-import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
 import { buildInService } from "./build-service.ts";
+import { placed } from "./program-place.ts";
 
 /**
  * A program of the runtime's own, whose file is `main`, as one script in JavaScript for the standard input of a Node. To strip
@@ -8,6 +8,11 @@ import { buildInService } from "./build-service.ts";
  * process without write access.
  */
 export async function programScript(main: string, plugins: Plugin[] = []): Promise<string> {
+  return placed(await programBody(main, plugins), main);
+}
+
+/** The script without its place: for a package, which makes it when it is packed. */
+export async function programBody(main: string, plugins: Plugin[] = []): Promise<string> {
   const result = await buildInService({
     entryPoints: [main],
     bundle: true,
@@ -19,12 +24,7 @@ export async function programScript(main: string, plugins: Plugin[] = []): Promi
     legalComments: "none",
     logLevel: "silent",
     plugins,
-    // A script has no place of its own to look for packages from.
     define: { "import.meta.url": "programUrl" },
-    banner: {
-      js: `import { createRequire as requireFrom } from "node:module";
-const programUrl = ${JSON.stringify(pathToFileURL(main).href)}, require = requireFrom(programUrl);`,
-    },
   });
   return result.outputFiles[0]?.text ?? "";
 }

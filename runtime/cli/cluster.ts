@@ -1,3 +1,4 @@
+import { readEnvironment } from "../config.ts";
 import { command } from "./command.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readPort } from "./operand.ts";
@@ -17,7 +18,7 @@ export const cluster = command({
   },
   async run({ options }) {
     const { kubeconfig, state } = options;
-    const stop = stopSignal();
+    const stop = stopSignal(readEnvironment());
     const running = await startEmbeddedCluster({
       port: readPort("--port", options.port),
       kubeconfig,

@@ -54,7 +54,7 @@ export const dev = command({
         process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`);
       },
     });
-    const stop = stopSignal();
+    const stop = stopSignal(environment);
     // Other processes' work, while the cluster starts in this one.
     guestScript().catch(() => undefined); // whoever needs it hears of a failure
     const launch = launchAhead(executorsAhead);

@@ -88,7 +88,7 @@ export const start = command({
     const logWriter = new LogWriter(standardOutput(), systemClock);
     process.on("exit", () => logWriter.flush(flushMs));
     const log = createLog(environment.logLevel, logWriter);
-    const stop = stopSignal();
+    const stop = stopSignal(environment);
     const { transport, defaultNamespace } = await connectKubeconfig({
       file: options.kubeconfig,
       context: options.context,

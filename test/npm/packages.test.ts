@@ -1,37 +1,24 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { packAll } from "../../deploy/npm/pack.ts";
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { Project } from "./project.ts";
 
-let tarballs: string[];
-const folder = mkdtempSync(join(tmpdir(), "watchfire-packages-"));
-const project = join(folder, "project");
+const tarballs = inject("tarballs");
+let project: Project;
 
 const nameOf = (tarball: string): string => tarball.split("/").at(-1)?.replace(/-\d.*/, "") ?? "";
 
-/** Runs a command in the project; fails with all that it said. */
-function run(command: string, ...words: string[]): string {
-  try {
-    return execFileSync(command, words, { cwd: project, encoding: "utf8", stdio: "pipe" });
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout: string; stderr: string };
-    throw new Error(`${command} ${words.join(" ")}\n${stdout}${stderr}`);
-  }
-}
+/** Those that a program imports. */
+const libraries = tarballs.filter((tarball) => nameOf(tarball) !== "watchfire-runtime");
 
 beforeAll(() => {
-  tarballs = packAll(join(folder, "tarballs"));
-  mkdirSync(project);
-  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "project", type: "module", private: true }));
-  run("npm", "install", "--prefer-offline", "--ignore-scripts", ...tarballs);
-}, 240_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  project = Project.empty();
+  project.run("npm", "install", "--prefer-offline", "--ignore-scripts", ...libraries);
+});
 
 describe("the packages, from their tarballs", () => {
   it("are as npm wants them", async () => {
@@ -42,7 +29,7 @@ describe("the packages, from their tarballs", () => {
   });
 
   it("have types that each way of resolving modules finds", async () => {
-    for (const tarball of tarballs) {
+    for (const tarball of libraries) {
       const analysis = await checkPackage(createPackageFromTarballData(readFileSync(tarball)));
       const problems = "problems" in analysis ? analysis.problems : [{ kind: "no types" }];
       // ECMAScript modules alone, which `require` reaches by import() and the oldest way of resolving does not know.
@@ -68,14 +55,14 @@ describe("the packages, from their tarballs", () => {
         ctx.log.info(event.object.metadata.name, { replicas: web.spec?.replicas });
       });
       await runHandler(handler, { object: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } } });`;
-    writeFileSync(join(project, "handler.ts"), text);
+    writeFileSync(join(project.folder, "handler.ts"), text);
     const tsc = join(import.meta.dirname, "../../node_modules/typescript/bin/tsc");
     for (const [module, resolution] of [
       ["nodenext", "nodenext"],
       ["esnext", "bundler"],
     ]) {
       const settings = ["--strict", "--noEmit", "--target", "esnext", "--types", "", "--skipLibCheck", "false"];
-      run(
+      project.run(
         process.execPath,
         tsc,
         ...settings,
@@ -99,7 +86,7 @@ describe("the packages, from their tarballs", () => {
       const { items } = JSON.parse(await text(answer));
       console.log(items.map(({ metadata }) => metadata.name).sort().join(), cluster.kubeconfig.includes(cluster.url));
       await cluster.close();`;
-    expect(run(process.execPath, "--no-warnings", "--input-type=module", "-e", program).trim()).toBe(
+    expect(project.run(process.execPath, "--no-warnings", "--input-type=module", "-e", program).trim()).toBe(
       "default,kube-node-lease,kube-public,kube-system true",
     );
   });

@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
+import type { Plugin } from "esbuild";
+import { guestScript, guestScriptName } from "../../runtime/sandbox/guest-script.host.ts";
+
+/** The guest's script is made here, instead of at each start. */
+export const guestScriptMade: Plugin = {
+  name: "guest-script",
+  setup({ onLoad }) {
+    onLoad({ filter: /guest-script\.host\.ts$/ }, async () => ({
+      contents: [
+        `const script = ${JSON.stringify(await guestScript())};`,
+        `export const guestScriptName = ${JSON.stringify(guestScriptName)};`,
+        "export const guestScript = async () => script;",
+      ].join("\n"),
+    }));
+  },
+};
+
+/** Of the client the runtime takes the kubeconfig alone: its hundreds of generated classes stay out. */
+export const kubeconfigAlone: Plugin = {
+  name: "kubeconfig",
+  setup({ onResolve }) {
+    const client = dirname(
+      createRequire(join(import.meta.dirname, "../../runtime/")).resolve("@kubernetes/client-node"),
+    );
+    onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({ path: join(client, "config.js") }));
+  },
+};
+
+/** A file that a module names beside it without reading it there: it is only written. */
+const outside = ["function.schema.json"];
+
+/** Files that a module reads from beside it are put into it. */
+export const filesInside: Plugin = {
+  name: "files",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/runtime\/.*\.ts$/ }, ({ path: file }) => {
+      const text = readFileSync(file, "utf8");
+      if (!text.includes("import.meta.url")) return undefined;
+      const contents = text.replace(
+        /readFileSync\(new URL\("([^"]+)", import\.meta\.url\), "utf8"\)/g,
+        (_, beside: string) => JSON.stringify(readFileSync(resolve(dirname(file), beside), "utf8")),
+      );
+      const left = contents.match(/new URL\("([^"]+)", import\.meta\.url\)/);
+      if (left && !outside.includes(left[1] ?? "")) throw new Error(`${file}: ${left[0]} leads nowhere in a bundle`);
+      return { contents, loader: "ts" };
+    });
+  },
+};

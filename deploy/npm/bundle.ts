@@ -1,0 +1,35 @@
+import { join } from "node:path";
+import type { Plugin } from "esbuild";
+import { programBody } from "../../runtime/bundle/program-script.ts";
+import { bundleRuntime, runtimeSources } from "../bundle/bundle.ts";
+
+/** What is no part of the bundle: native code, and packages that are published by themselves. */
+export const external = ["esbuild", "isolated-vm", "@watchfire/cluster", "@watchfire/sdk"];
+
+const programs = {
+  watchfire: join(runtimeSources, "bin/watchfire.js"),
+  preinstall: join(runtimeSources, "bin/preinstall.js"),
+};
+
+/** Bundles the runtime as its package has it: with every command. Gives the files that went in. */
+export const bundlePackage = (folder: string): Promise<string[]> =>
+  bundleRuntime(folder, {
+    programs,
+    plugins: [builderProgramMade],
+    // It reads files beside it at run time, and the bundle would not have them.
+    external: ["@watchfire/cluster"],
+  });
+
+/** The builder's program is made here, instead of at each start. */
+const builderProgramMade: Plugin = {
+  name: "builder-program",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/bundle\/program-script\.ts$/ }, async () => ({
+      resolveDir: join(runtimeSources, "bundle"),
+      contents: `
+        import { placed } from "./program-place.ts";
+        const body = ${JSON.stringify(await programBody(join(runtimeSources, "bundle/builder/main.ts")))};
+        export const programScript = async (main) => placed(body, main);`,
+    }));
+  },
+};

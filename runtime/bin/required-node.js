@@ -1,0 +1,20 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+/** isolated-vm 7 and the SQLite module ask for it. */
+const oldest = 24;
+
+/** Whether this Node can run the runtime. */
+export const isNewEnough = Number(process.versions.node.split(".")[0]) >= oldest;
+
+/** In one line, what is to be done where neither this Node nor one of npm's can. */
+export const needed = `WF_CLI_NODE: Node ${oldest} or newer is needed, got ${process.versions.node}; install it, or add it to the project with \`npm install --save-dev node@${oldest}\`\n`;
+
+/** The Node that npm installed beside this package; undefined where there is none. */
+export function installedNode() {
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve("node/package.json")), "bin", "node");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,47 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { TalkingProcess } from "../tools/talking-process.ts";
+
+/** As a user's shell has it: nothing of this checkout, of npm's script or of vitest; first of all a Node, then the machine's npm. */
+function environment(node: string): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => !/^(npm_|vite|test$|node_env$|node_options$)/i.test(name));
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((each) => !each.includes("node_modules"));
+  return { ...Object.fromEntries(own), PATH: [dirname(node), ...folders].join(delimiter) };
+}
+
+/** A user's project in a folder of its own, outside of the checkout. */
+export class Project {
+  readonly folder: string;
+  private readonly env: NodeJS.ProcessEnv;
+
+  /** @param node the Node of its machine. */
+  constructor(folder: string, node = process.execPath) {
+    this.folder = folder;
+    this.env = environment(node);
+  }
+
+  /** With a package.json alone; removed when the process ends. */
+  static empty(node?: string): Project {
+    const folder = mkdtempSync(join(tmpdir(), "watchfire-project-"));
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "project", type: "module", private: true }));
+    return new Project(folder, node);
+  }
+
+  /** Runs a command to its end, and gives what it prints; fails with all that it said. */
+  run(command: string, ...words: string[]): string {
+    try {
+      return execFileSync(command, words, { cwd: this.folder, env: this.env, encoding: "utf8", stdio: "pipe" });
+    } catch (error) {
+      const { stdout, stderr } = error as { stdout: string; stderr: string };
+      throw new Error(`${command} ${words.join(" ")}\n${stdout}${stderr}`);
+    }
+  }
+
+  /** Starts a command that goes on. */
+  start(command: string, ...words: string[]): TalkingProcess {
+    return new TalkingProcess(command, words, { cwd: this.folder, env: this.env, patienceMs: 60_000 });
+  }
+}

@@ -1,0 +1,90 @@
+import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, inject, it } from "vitest";
+import { until } from "../tools/until.ts";
+import { Project } from "./project.ts";
+
+const example = join(import.meta.dirname, "../../functions/hello");
+let project: Project;
+
+beforeAll(() => {
+  project = Project.empty();
+  project.run("npm", "install", "--prefer-offline", "--ignore-scripts", ...inject("tarballs"));
+  cpSync(example, join(project.folder, "functions/hello"), { recursive: true });
+});
+
+/** The processes that a process started, and theirs: `pid name`. */
+function startedBy(pid: number): string[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return children === "" ? [] : children.split(" ").flatMap((child) => [child, ...startedBy(Number(child))]);
+}
+
+const nameOf = (pid: string): string => readFileSync(`/proc/${pid}/cmdline`, "utf8");
+
+describe("the runtime's package, installed in an empty folder", () => {
+  it("validates and builds a function that imports the SDK from that folder's node_modules", () => {
+    expect(project.run("npx", "watchfire", "validate")).toBe("1 valid, 0 faults\n");
+    expect(project.run("npx", "watchfire", "build")).toMatch(/^hello {2}[0-9a-f]{16} {2}\d KiB\n$/);
+    expect(readdirSync(join(project.folder, "build")).sort()).toEqual(["hello", "watchfire.lock.json"]);
+  });
+
+  it("runs a function on the cluster that it brings along; SIGTERM to npx alone ends all of it", async () => {
+    const dev = project.start("npx", "watchfire", "dev", "--port", "0");
+    await dev.says(/hello {2}Added v1\/ConfigMap demo\/app-settings {2}ok/);
+    const processes = startedBy(dev.pid);
+    expect(processes.map(nameOf).filter((name) => name.startsWith("watchfire executor"))).not.toEqual([]);
+    dev.signalAlone("SIGTERM");
+    await dev.end();
+    await until("all its processes are gone", 20_000, async () => !processes.some((pid) => existsSync(`/proc/${pid}`)));
+    expect(dev.output).toContain("drained");
+  });
+
+  it("starts what was built on a cluster of a kubeconfig", async () => {
+    project.run("npx", "watchfire", "build");
+    const cluster = project.start("npx", "watchfire", "cluster", "--kubeconfig", "kubeconfig");
+    await cluster.says(/cluster ready/);
+    const words = ["--functions", "build", "--data", "data", "--kubeconfig", "kubeconfig", "--listen", "127.0.0.1:0"];
+    const runtime = project.start("npx", "watchfire", "start", ...words);
+    await runtime.says(/"msg":"ready"/);
+    runtime.signal("SIGINT");
+    await runtime.says(/"clean":true/);
+  });
+
+  it("has the manifest's schema for editors, every command, and no source", () => {
+    const folder = join(project.folder, "node_modules/@watchfire/runtime");
+    const schema = JSON.parse(readFileSync(join(folder, "function.schema.json"), "utf8"));
+    expect(schema.title).toBe("Watchfire Function");
+    expect(existsSync(join(folder, "THIRD-PARTY-LICENSES"))).toBe(true);
+    const names = [...project.run("npx", "watchfire", "--help").matchAll(/^ {2}([\w-]+)/gm)].map(([, name]) => name);
+    expect(names).toEqual(expect.arrayContaining(["dev", "start", "build", "deploy", "cluster", "rbac", "doctor"]));
+    for (const name of names)
+      expect(project.run("npx", "watchfire", name ?? "", "--help")).toContain(`watchfire ${name}`);
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
+    expect(files.filter((file) => file.endsWith(".ts"))).toEqual([]);
+  });
+
+  describe("on a machine whose Node is older", () => {
+    let older: string;
+
+    beforeAll(() => {
+      const words = ["--yes", "--package=node@22", "--", "node", "--print", "process.execPath"];
+      older = project.run("npx", ...words).trim();
+    });
+
+    it("says in one line what is needed, before it is installed and when it is called", () => {
+      const { folder } = project;
+      for (const program of ["preinstall.js", "watchfire.js"]) {
+        const call = () => new Project(folder, older).run("node", `node_modules/@watchfire/runtime/bin/${program}`);
+        expect(call).toThrow(
+          /^WF_CLI_NODE: Node 24 or newer is needed, got 22\.[\d.]+; .*install --save-dev node@24`$/m,
+        );
+      }
+    });
+
+    it("runs on the Node that the project depends on", () => {
+      const own = Project.empty(older);
+      own.run("npm", "install", "--prefer-offline", "--save-dev", "node@24", ...inject("tarballs"));
+      expect(own.run("npx", "watchfire", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
+    });
+  });
+});

@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { stripVTControlCharacters } from "node:util";
+import { onTestFinished } from "vitest";
+import { Hopeless, until } from "./until.ts";
+
+/** What a person would wait for, in milliseconds, on a busy machine. */
+const patienceMs = 15_000;
+
+export interface TalkingProcessOptions {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** How long `says` waits, in milliseconds. */
+  readonly patienceMs?: number;
+}
+
+/** A program as a process of its own, with what it prints and how it ends; it does not outlive the test. */
+export class TalkingProcess {
+  /** Both streams, as a terminal would show them. */
+  output = "";
+  private readonly name: string;
+  private readonly child: ChildProcess;
+  private readonly over: Promise<unknown[]>;
+  private readonly patienceMs: number;
+  private read = 0;
+
+  constructor(program: string, args: readonly string[], options: TalkingProcessOptions = {}) {
+    this.name = [program, ...args].join(" ");
+    this.patienceMs = options.patienceMs ?? patienceMs;
+    this.child = spawn(program, args, {
+      ...(options.cwd !== undefined && { cwd: options.cwd }),
+      env: { PATH: process.env.PATH, ...options.env },
+      detached: true,
+    });
+    this.over = once(this.child, "exit");
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.output += stripVTControlCharacters(text);
+      });
+    }
+    onTestFinished(async () => {
+      this.killAll();
+      await this.over;
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** Waits until `pattern` is in what came since the last call; gives what came up to the end of its line. */
+  async says(pattern: RegExp): Promise<string> {
+    return until(`${this.name} says ${pattern}`, this.patienceMs, async () => {
+      const news = this.output.slice(this.read);
+      const match = pattern.exec(news);
+      const end = match ? news.indexOf("\n", match.index + match[0].length) : -1;
+      if (end < 0) {
+        if (this.child.exitCode !== null) throw new Hopeless(`it ended with ${this.child.exitCode}:\n${this.output}`);
+        throw new Error(`so far:\n${news}`);
+      }
+      this.read += end + 1;
+      return news.slice(0, end + 1);
+    });
+  }
+
+  /** To all its processes, as a terminal does. */
+  signal(name: NodeJS.Signals): void {
+    if (!this.hasEnded) process.kill(-this.pid, name);
+  }
+
+  /** To the one process that was started, as a supervisor does. */
+  signalAlone(name: NodeJS.Signals): void {
+    this.child.kill(name);
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** Resolves with the exit status; null where a signal ended it. */
+  async end(): Promise<number | null> {
+    await this.over;
+    return this.child.exitCode;
+  }
+
+  private killAll(): void {
+    try {
+      process.kill(-this.pid, "SIGKILL");
+    } catch {
+      // All of them are gone.
+    }
+  }
+}
