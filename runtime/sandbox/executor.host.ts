@@ -260,12 +260,13 @@ export class Executor {
 
   /** It said itself who cannot be stopped. Everybody leaves now; what runs may finish until it ends itself. */
   private doom(id: number): void {
-    if (this.doomers.size === 0) {
-      const end = () => this.process.kill("stuck", "it did not end itself");
-      this.clock.after(doomedMs, end, { unref: true });
-    }
+    const isFirst = this.doomers.size === 0;
     this.doomers.add(id);
     this.tellLost(id, this.tenants.size === 1 ? "proven" : "culprit", "stuck");
+    // The others know already, and finish.
+    if (!isFirst) return;
+    const end = () => this.process.kill("stuck", "it did not end itself");
+    this.clock.after(doomedMs, end, { unref: true });
     for (const other of [...this.tenants.keys()]) if (other !== id) this.tellLost(other, "bystander", "stuck");
   }
 

@@ -57,7 +57,7 @@ export function limitError(
     .map(clean(said?.stack ?? ""))
     .split("\n")
     .filter((line) => /^\s+at /.test(line));
-  const entry = mapper.entry();
+  const entry = frames.length > 0 ? undefined : mapper.entry();
   const places =
     frames.length > 0 ? frames : entry ? [`    its place is not known; the handler begins at ${placeText(entry)}`] : [];
   return { name: "LimitError", message, stack: [`${code}: ${message}`, ...places].join("\n"), code };

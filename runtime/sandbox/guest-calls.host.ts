@@ -19,6 +19,15 @@ const mostUnderWay = 16 * 2 ** 20;
 const firstGuess = 256 * 1024;
 const leastGuess = 16 * 1024;
 
+/** Characters of the arguments of calls that wait; what comes beyond is refused, as the access room refuses it. */
+const mostWaiting = 16 * 2 ** 20;
+
+interface Waiting {
+  /** Characters of its arguments. */
+  readonly length: number;
+  readonly begin: () => void;
+}
+
 interface Reply {
   readonly item: readonly [realm: number, call: number, ok: 0 | 1, length: number];
   readonly text: Buffer;
@@ -44,7 +53,8 @@ export interface CallParts {
  */
 export class GuestCalls {
   private readonly parts: CallParts;
-  private readonly waiting: (() => void)[] = [];
+  private readonly waiting: Waiting[] = [];
+  private waitingLength = 0;
   private replies: Reply[] = [];
   private underWay = 0;
   private guess = firstGuess;
@@ -60,14 +70,24 @@ export class GuestCalls {
   make(realm: number, call: GuestCall, attempt: Attempt): boolean {
     if (++attempt.calls > mostOfAttempt) return false;
     const begin = () => void this.begin(realm, call, attempt).catch((fault) => this.parts.unreadable(call.no, fault));
-    if (this.waiting.length > 0 || this.isFull) this.waiting.push(begin);
-    else begin();
+    const { length } = call.args;
+    if (this.waiting.length === 0 && !this.isFull) begin();
+    else if (this.waitingLength + length > mostWaiting) this.answer(realm, call.call, tooMany, attempt);
+    else {
+      this.waitingLength += length;
+      this.waiting.push({ length, begin });
+    }
     return true;
   }
 
   /** There may be room again: begins what waits for it. */
   proceed(): void {
-    while (this.waiting.length > 0 && !this.isFull) this.waiting.shift()?.();
+    while (!this.isFull) {
+      const next = this.waiting.shift();
+      if (!next) return;
+      this.waitingLength -= next.length;
+      next.begin();
+    }
   }
 
   private get isFull(): boolean {
@@ -90,7 +110,9 @@ export class GuestCalls {
     const reserved = this.guess;
     this.underWay += reserved;
     try {
-      return await this.parts.hostCalls.call(attempt.caller, operation, args, attempt.signal);
+      const reply = await this.parts.hostCalls.call(attempt.caller, operation, args, attempt.signal);
+      this.guess = Math.max(leastGuess, reply.ok ? reply.json.length : 0);
+      return reply;
     } finally {
       this.underWay -= reserved;
     }
@@ -99,7 +121,6 @@ export class GuestCalls {
   private answer(realm: number, call: number, reply: HostReply, attempt: Attempt): void {
     const text = Buffer.from(reply.ok ? reply.json : JSON.stringify(reply.error));
     this.underWay += text.length;
-    this.guess = Math.max(leastGuess, text.length);
     if (this.replies.length === 0) setImmediate(() => this.send());
     this.replies.push({ item: [realm, call, reply.ok ? 1 : 0, text.length], text, attempt });
   }
@@ -126,3 +147,13 @@ export class GuestCalls {
     );
   }
 }
+
+const tooMany: HostReply = {
+  ok: false,
+  error: {
+    type: "TooManyRequestsError",
+    message: `the function's calls that wait for the answers of others have more than ${mostWaiting} characters of arguments`,
+    status: 429,
+    reason: "TooManyRequests",
+  },
+};

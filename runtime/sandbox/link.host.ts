@@ -1,6 +1,6 @@
 /** What a link tells: in this order, `opened` once, then `data`, then `ended` once. Never during `launch` itself. */
 export interface LinkListener {
-  /** The process runs and can be spoken to. */
+  /** The process has been asked for. From now on it should say something, however it was started. */
   opened(): void;
   data(chunk: Buffer): void;
   /** The process is gone, and all it had said was heard. `memory`: over its cap. `detail` is for a person. */
@@ -13,7 +13,7 @@ export interface Link {
   readonly pid: number | undefined;
   /** The highest resident memory seen, in bytes. */
   readonly peakMemory: number;
-  /** Before the link is open, what is written waits. `taken` is called once the bytes have left this process, or never will. */
+  /** What is written before the process can be spoken to waits. `taken` is called once the bytes have left this process, or never will. */
   write(bytes: Buffer, taken?: () => void): void;
   /** Until `resume` no `data` is told, and what the process says stays outside this one. */
   pause(): void;

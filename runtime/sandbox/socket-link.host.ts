@@ -32,6 +32,7 @@ export class SocketLink implements Link {
   write(bytes: Buffer, taken?: () => void): void {
     if (this.stream) this.stream.write(bytes, taken);
     else if (!this.over) this.early.push({ bytes, taken });
+    else taken?.();
   }
 
   pause(): void {
@@ -54,9 +55,12 @@ export class SocketLink implements Link {
     setTimeout(() => this.end("exited", "killed"), goneMs).unref();
   }
 
-  /** The warden has been asked for it: what it should know. */
+  /** The warden has been asked for it: what it should know. From now on the process has so long to speak. */
   started(): void {
     if (this.memoryCap !== undefined) this.warden.cap(this.id, this.memoryCap);
+    process.nextTick(() => {
+      if (!this.over) this.listener.opened();
+    });
   }
 
   /** Its process has connected; the stream is paused, and flows unless the link is. */
@@ -70,13 +74,13 @@ export class SocketLink implements Link {
     stream.on("close", () => this.kill());
     if (!this.paused) stream.resume();
     for (const { bytes, taken } of this.early.splice(0)) stream.write(bytes, taken);
-    this.listener.opened();
   }
 
   /** It is gone. What it had said before may still be on its way; a moment for that. */
   end(reason: "memory" | "exited", detail: string): void {
     if (this.over) return;
     this.over = true;
+    for (const { taken } of this.early.splice(0)) taken?.();
     this.resume();
     const { stream } = this;
     const bury = () => this.listener.ended(reason, detail);

@@ -25,6 +25,8 @@ const read = new Set<StackMapper>();
 export class StackMapper {
   private readonly bundle: Pick<Bundle, "sourceMap">;
   private parsed: TraceMap | undefined;
+  /** Kept, since whoever fails at a limit is told of it: looking through 5 MB of sources takes 70 ms. */
+  private begins: { readonly place: Place | undefined } | undefined;
 
   constructor(bundle: Pick<Bundle, "sourceMap">) {
     this.bundle = bundle;
@@ -89,6 +91,11 @@ export class StackMapper {
 
   /** Where the handler begins: the line of its file that has the default export, else the file's first. */
   entry(): Place | undefined {
+    this.begins ??= { place: this.findEntry() };
+    return this.begins.place;
+  }
+
+  private findEntry(): Place | undefined {
     const { sources, sourcesContent } = this.trace;
     // The handler is the last of the sources but the generated entry.
     const handler = sources.findLast((source) => source !== null && !source.endsWith(entrySource));

@@ -7,11 +7,26 @@ import { VirtualClock } from "../virtual-clock.ts";
 describe("an executor whose heart beats is killed where it promises", () => {
   let clock: VirtualClock;
   let link: LinkListener;
+  let executor: Executor;
   let death: string | undefined;
+  let losses: string[];
   let loadingSince: number | undefined;
 
   const say = (type: number, header: unknown, body = "") =>
     link.data(Buffer.concat(encodeFrame(type, header, [Buffer.from(body)])));
+  const tenantOf = (name: string): TenantListener => ({
+    function: name,
+    memoryBytes: 1,
+    isolates: 1,
+    size: 0,
+    get loadingSince() {
+      return loadingSince;
+    },
+    frame: () => {},
+    room: () => {},
+    isOverdue: () => false,
+    lost: (verdict) => losses.push(`${name}: ${verdict}`),
+  });
   const beatFor = async (ms: number) => {
     for (let at = 0; at < ms && death === undefined; at += 200) {
       say(frameType.beat, {});
@@ -22,6 +37,7 @@ describe("an executor whose heart beats is killed where it promises", () => {
   beforeEach(() => {
     clock = new VirtualClock();
     death = undefined;
+    losses = [];
     loadingSince = undefined;
     const launch = (listener: LinkListener) => {
       link = listener;
@@ -35,24 +51,11 @@ describe("an executor whose heart beats is killed where it promises", () => {
         kill: () => listener.ended("exited", "killed"),
       };
     };
-    const executor = new Executor({ guest: "", clock, launch, idleMs: 1, recycleEvents: 1 }, 1, {
+    executor = new Executor({ guest: "", clock, launch, idleMs: 1, recycleEvents: 1 }, 1, {
       died: (reason, detail) => (death = `${reason}: ${detail}`),
       deserted: () => {},
     });
-    const tenant: TenantListener = {
-      function: "f",
-      memoryBytes: 1,
-      isolates: 1,
-      size: 0,
-      get loadingSince() {
-        return loadingSince;
-      },
-      frame: () => {},
-      room: () => {},
-      isOverdue: () => false,
-      lost: () => {},
-    };
-    executor.add(tenant);
+    executor.add(tenantOf("f"));
     link.opened();
     say(frameType.ready, {});
   });
@@ -62,6 +65,16 @@ describe("an executor whose heart beats is killed where it promises", () => {
     await beatFor(4800);
     expect(death).toBeUndefined();
     await beatFor(400);
+    expect(death).toBe("stuck: it did not end itself");
+  });
+
+  it("its own end, and the others finish meanwhile, though it says of a second isolate that it cannot be stopped", async () => {
+    executor.add(tenantOf("g"));
+    executor.add(tenantOf("innocent"));
+    say(frameType.doomed, { tenant: 1, reason: "poisoned" });
+    say(frameType.doomed, { tenant: 2, reason: "poisoned" });
+    expect(losses.filter((loss) => loss.startsWith("innocent"))).toEqual(["innocent: bystander"]);
+    await beatFor(5200);
     expect(death).toBe("stuck: it did not end itself");
   });
 

@@ -37,3 +37,41 @@ describe("what goes to an executor is cut into frames that it can take:", () => 
     expect(stage.deaths).toEqual([]);
   }, 60_000);
 });
+
+it("calls that wait for another's answer hold no more than 16 MiB of arguments; the others are told that they are too many", async () => {
+  const stage = stageForTest();
+  const answered = Promise.withResolvers<void>();
+  const large = JSON.stringify("x".repeat(12 * 2 ** 20));
+  stage.answer = async ({ args }) => {
+    const asked = JSON.stringify(args);
+    if (asked.includes("slow")) await answered.promise;
+    return { ok: true, json: asked.includes("large") ? large : "{}" };
+  };
+  await stage.load(
+    "f",
+    `const of = (name) => ({ apiVersion: "v1", kind: "ConfigMap", namespace: "team-a", name });
+     export default async (event, ctx) => {
+       await ctx.kube.get(of("large"));
+       const slow = ctx.kube.get(of("slow"));
+       const data = { text: "x".repeat(2 ** 20) };
+       let refused = 0;
+       const calls = [];
+       for (let count = 0; count < 40; count++) {
+         calls.push(ctx.kube.patch(of("more"), { data }).catch(({ name }) => { if (name === "TooManyRequestsError") refused++; }));
+         await new Promise((resolve) => setTimeout(resolve));
+       }
+       ctx.log.info("made");
+       await Promise.all([slow, ...calls]);
+       ctx.log.info("answered", { refused });
+     };`,
+    { memoryMb: 256, cpuMs: 10_000 },
+  );
+  const running = stage.run("f", { timeoutMs: 20_000 });
+  await expect.poll(() => stage.logs, { timeout: 20_000 }).toHaveLength(1);
+  expect(stage.calls).toHaveLength(2);
+  answered.resolve();
+  expect((await running).type).toBe("ok");
+  // One call of 1 MiB with its name is a little more: 15 waited.
+  expect(stage.calls).toHaveLength(2 + 15);
+  expect(stage.logs.at(-1)?.fields).toEqual({ refused: 25 });
+}, 60_000);

@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
+import { ExecutorProcess } from "../../runtime/sandbox/executor-process.host.ts";
 import { ExecutorWarden } from "../../runtime/sandbox/executor-warden.ts";
 import { Warden } from "../../runtime/sandbox/warden.host.ts";
 import { maxWardenFrame, start, wardenFrame } from "../../runtime/sandbox/warden-frames.ts";
@@ -284,6 +285,18 @@ describe("the parent hangs up on", () => {
     await warden.closed;
     expect(errors).toMatchObject([{ code: "WF_SANDBOX_IMPOSTOR" }]);
     expect(parent.trouble?.code).toBe("WF_SANDBOX_NO_WARDEN");
+  });
+
+  it("an executor that a warden was asked for, and that never comes", async () => {
+    const { path, parent } = await socketForTest();
+    await attached(path);
+    const clock = new VirtualClock();
+    const deaths: string[] = [];
+    const settings = { guest: "", clock, launch: parent.launch, idleMs: 1, recycleEvents: 1 };
+    const listener = { frame: () => {}, room: () => {}, died: (reason: string) => void deaths.push(reason) };
+    new ExecutorProcess({ ...settings, listener });
+    await clock.advance(60_000);
+    await expect.poll(() => deaths, { timeout: 3000 }).toEqual(["silent"]);
   });
 
   it.each([

@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { entrySource } from "../../runtime/bundle/source-path.ts";
+import { limitError } from "../../runtime/sandbox/failure.host.ts";
+import { StackMapper } from "../../runtime/sandbox/stack.host.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { stageForTest } from "./stage.ts";
 
@@ -9,6 +12,20 @@ const handler = (body: string) => `export default (event, ctx) => {\n${body}\n};
 /** Reads like a frame, of a place that no file has. */
 const nowhere = ["app:///a:0:0", "app:///a:1:0", "app:///a:0:1", `app:///a:${"9".repeat(400)}:1`];
 const limits = { memoryBytes: 32 * 2 ** 20, cpuPerEventMs: 500 };
+
+it("a handler's beginning is looked for once, however often it breaks a limit and however long its sources are", () => {
+  const sourcesContent = [`${"const a = 1;\n".repeat(400_000)}export default () => {};`, ""];
+  const sources = ["handler.ts", entrySource];
+  const sourceMap = JSON.stringify({ version: 3, sources, sourcesContent, names: [], mappings: "AAAA" });
+  const mapper = new StackMapper({ sourceMap });
+  const said = { name: "", message: "", stack: "" };
+  const fail = () => limitError("cpu", said, mapper, limits, 1000).stack;
+  expect(fail()).toContain("begins at handler.ts:400001:1");
+  const before = process.cpuUsage();
+  for (let count = 0; count < 64; count++) fail();
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(100);
+});
 
 describe("whatever a handler says, its attempt ends once and its executor lives on:", () => {
   it.each([
