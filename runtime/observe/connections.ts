@@ -17,11 +17,14 @@ const idleMs = 15_000;
 
 /**
  * Lets no server have more than 128 connections: one more ends that which has been silent longest. So a probe is answered
- * though others hold every connection open.
+ * though others hold every connection open. Each connection serves one request: of requests that are sent in one piece, Node
+ * would begin all before the first answer is taken, and `/metrics` costs a hundred times what asking for it costs.
  */
 export function limitConnections(server: Server): void {
   const open = new Set<Socket>();
   server.setTimeout(idleMs);
+  server.maxRequestsPerSocket = 1;
+  server.on("dropRequest", (_, socket) => socket.destroy());
   server.on("connection", (socket: Socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));

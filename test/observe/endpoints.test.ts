@@ -202,6 +202,21 @@ describe("the endpoints", () => {
     for (const socket of sockets) socket.destroy();
   });
 
+  it("a client that sends many requests in one piece is answered once", async () => {
+    let rendered = 0;
+    endpoints = await serveEndpoints(
+      "127.0.0.1",
+      0,
+      inspection({ metrics: async () => `watchfire_up ${++rendered}\n` }),
+    );
+    const socket = connect(endpoints.port, "127.0.0.1");
+    socket.on("error", () => undefined).resume();
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.write("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20_000));
+    await closed;
+    expect(rendered).toBe(1);
+  });
+
   it("a head that is too long is refused, and a request that is not sent whole ends with its connection", async () => {
     endpoints = await serveEndpoints("127.0.0.1", 0, inspection());
     const response = await fetch(`${endpoints.url}/livez`, { headers: { "x-long": "x".repeat(9000) } });
