@@ -1,5 +1,5 @@
-import { type Dirent, readdirSync, readFileSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join, relative, resolve, sep } from "node:path";
 import { WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
 import { isBuilt } from "./built.ts";
@@ -50,7 +50,7 @@ export async function loadFunctions(folder: string, options: LoadOptions = {}): 
   const rejected: RejectedFunction[] = [];
   const folderFaults: WatchfireError[] = [];
   for (const { file, base } of manifestFiles(folder, folderFaults)) {
-    const text = readText(file);
+    const text = readText(file, folder);
     if (text instanceof WatchfireError) rejected.push({ name: undefined, file, faults: [text] });
     else
       for (const result of readManifests(text, file, built ? undefined : base, options.checkExpression))
@@ -123,11 +123,15 @@ function list(folder: string): Dirent[] | undefined {
   }
 }
 
-function readText(file: string): string | WatchfireError {
+function readText(file: string, folder: string): string | WatchfireError {
   const unreadable = (what: string, actual: unknown, cause?: unknown) =>
     new WatchfireError("WF_MANIFEST_UNREADABLE", { what, place: { file }, actual, cause });
   try {
     const stats = statSync(file);
+    // A message shows the beginning of a file that is no manifest: it may not be a token's, or a kubeconfig's.
+    if (relative(realpathSync(folder), realpathSync(file)).split(sep)[0] === "..") {
+      return unreadable("it leads outside of the functions folder", undefined);
+    }
     // Reading a pipe may never end.
     if (!stats.isFile() && !stats.isDirectory()) return unreadable("it is no regular file", undefined);
     const { size } = stats;

@@ -1,3 +1,5 @@
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
 import { folderOf } from "../tools/folder.ts";
@@ -64,6 +66,28 @@ describe("loading a functions folder", () => {
       ["WF_MANIFEST_UNREADABLE", "1048578 bytes"],
     ]);
     expect((await loadFunctions(`${folder}/none`)).faults.map(({ code }) => code)).toEqual(["WF_MANIFEST_FOLDER"]);
+  });
+
+  it("shows nothing of a file outside of the folder that a link passes off as a manifest", async () => {
+    const folder = folderOf({
+      token: "eyJhbGciOi",
+      "functions/good/function.yaml": manifest("good"),
+      "functions/good/handler.ts": "",
+      "functions/.data/function.yaml": manifest("linked"),
+      "functions/linked/handler.ts": "",
+      "functions/far/handler.ts": "",
+    });
+    const functions = join(folder, "functions");
+    symlinkSync("../.data/function.yaml", join(functions, "linked/function.yaml"));
+    symlinkSync("../../token", join(functions, "far/function.yaml"));
+    symlinkSync(join(folder, "token"), join(functions, "near.yaml"));
+    const loaded = await loadFunctions(functions);
+    expect(loaded.functions.map(({ name }) => name)).toEqual(["good", "linked"]);
+    expect(loaded.faults.map(({ code, message }) => [code, /outside of the functions folder/.test(message)])).toEqual([
+      ["WF_MANIFEST_UNREADABLE", true],
+      ["WF_MANIFEST_UNREADABLE", true],
+    ]);
+    expect(loaded.faults.map(({ message }) => message).join()).not.toContain("eyJ");
   });
 
   it("fills in the defaults that the documentation names", async () => {
