@@ -99,6 +99,8 @@ describe("a build is refused, with the place and what to do,", () => {
   const cases: [why: string, files: Record<string, string>, code: string, place: string, hint: RegExp][] = [
     ["for node:fs", inHandler(`import "node:fs";`), "NODE_BUILTIN", "handler.ts:2:10", /no file system/],
     ["for fs", inHandler(`import fs from "fs"; fs.x();`), "NODE_BUILTIN", "handler.ts:2:18", /no file system/],
+    ["for a built-in by a name of Object.prototype", inHandler(`import "node:__proto__";`), "NODE_BUILTIN", "handler.ts:2:10", /ctx/],
+    ["for an import attribute by a name of Object.prototype", { ...inHandler(`import "./a.txt" with { type: "constructor" };`), "a.txt": "" }, "UNRESOLVED", "handler.ts:2:10", /JSON/],
     ["for a native addon", inHandler(`import "./x.node";`), "NATIVE_ADDON", "handler.ts:2:10", /JavaScript alone/],
     ["for an import by a computed name", inHandler(`import(String(Math.random()));`), "DYNAMIC_IMPORT", "handler.ts:2:3", /literal/],
     ["for a require by a computed name", inHandler(`require(String(Math.random()));`), "DYNAMIC_IMPORT", "handler.ts:2:3", /literal/],

@@ -39,6 +39,10 @@ const loaders: Readonly<Record<string, Loader>> = {
 /** `with { type: … }` of an import. */
 const attributeLoaders: Readonly<Record<string, Loader>> = { json: "json", text: "text", bytes: "binary" };
 
+/** Of a table's own entries: a handler names the key, and may say `constructor`. */
+const entryOf = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(table, key) ? table[key] : undefined;
+
 /** esbuild knows a file by its name here, and has neither a path nor a folder to look into. */
 export const sourceNamespace = "functions";
 
@@ -162,7 +166,7 @@ export class Imports {
   private load({ path: name, with: attributes }: OnLoadArgs): OnLoadResult {
     const path = this.files.get(name) ?? "";
     const { type } = attributes;
-    const loader = type === undefined ? loaders[extname(path)] : attributeLoaders[type];
+    const loader = type === undefined ? entryOf(loaders, extname(path)) : entryOf(attributeLoaders, type);
     if (!loader) {
       const what = type === undefined ? `a "${extname(path)}" file` : `a file with the attribute type "${type}"`;
       const hint = "import TypeScript, JavaScript, JSON or .txt, and put other data into one of them";
@@ -190,7 +194,7 @@ function withoutMapComments(contents: Buffer): Buffer | string {
 }
 
 function builtinFault(specifier: string): PartialMessage {
-  const hint = substitutes[specifier.replace(/^node:/, "")];
+  const hint = entryOf(substitutes, specifier.replace(/^node:/, ""));
   return fault(`"${specifier}" is part of Node, and a handler runs without it`, {
     code: "WF_BUNDLE_NODE_BUILTIN",
     ...(hint === undefined ? {} : { hint }),
