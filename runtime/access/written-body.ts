@@ -10,17 +10,10 @@ export interface OwnNames {
 
 /** Fields by which a pod, or what makes one, runs under an account; and the annotation that fills a Secret with its token. */
 const accountFields = new Set(["serviceAccountName", "serviceAccount", "kubernetes.io/service-account.name"]);
-/** Fields that name a Secret or a claim, and those whose `name` does. */
-const objectFields = new Set(["secretName", "claimName", "persistentVolumeClaimName"]);
-const referenceFields = new Set([
-  "secretRef",
-  "secretKeyRef",
-  "secret",
-  "scaleTargetRef",
-  "targetRef",
-  "dataSource",
-  "dataSourceRef",
-]);
+/** Fields that name a Secret or a claim, such as `secretName`; and those whose `name` does, such as `nodePublishSecretRef`. */
+const objectField = /(?:^s|S)ecretName$|^(?:claimName|persistentVolumeClaimName)$/;
+const referenceField =
+  /(?:^s|S)ecret(?:Key)?Ref$|^(?:secret|imagePullSecrets|scaleTargetRef|targetRef|dataSource|dataSourceRef)$/;
 
 /** One operation of a JSON patch, as far as it is looked at. */
 interface Operation {
@@ -70,7 +63,7 @@ function touches(body: object, field: string, concerns: (key: string) => boolean
  */
 export function usesOwn(body: object, names: OwnNames): string | undefined {
   const isNaming = (field: string, within: string) =>
-    accountFields.has(field) || objectFields.has(field) || (field === "name" && referenceFields.has(within));
+    accountFields.has(field) || objectField.test(field) || (field === "name" && referenceField.test(within));
   const isUsed = (field: string, within: string, value: string) =>
     isNaming(field, within) && (accountFields.has(field) ? names.isAccount(value) : names.isOwn(value));
   /** Without recursion: a body may be nested deeper than the stack. Each container has the field in which it lies. */

@@ -265,6 +265,8 @@ describe("a function that is granted everything", () => {
       job({ volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data-events-0" } }] }),
       job({ containers: [{ env: [{ valueFrom: { secretKeyRef: { name: "watchfire-checkpoint-0", key: "x" } } }] }] }),
       job({ containers: [{ envFrom: [{ secretRef: { name: "watchfire-checkpoint-0" } }] }] }),
+      job({ volumes: [{ name: "v", csi: { driver: "d", nodePublishSecretRef: { name: "watchfire-checkpoint-0" } } }] }),
+      job({ imagePullSecrets: [{ name: "mounted" }] }),
       create("v1", "PersistentVolumeClaim", {
         spec: { dataSource: { kind: "PersistentVolumeClaim", name: "data-events-0" } },
       }),
