@@ -1,4 +1,4 @@
-import { shorten } from "./wording.ts";
+import { clean, shorten } from "./wording.ts";
 
 /** Whose mistake a failure is: `user` ends a command with status 1, `system` with status 2. */
 export type Blame = "user" | "system";
@@ -437,5 +437,6 @@ export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   const value = actual === undefined ? "" : `, got ${shorten(actual)}`;
   const rest = detail.more?.length ? ` (and ${detail.more.length} more, which \`watchfire validate\` tells)` : "";
   const line = `${code}${at}${inside}: ${detail.what}${value}; ${detail.hint ?? errorCodes[code].hint}${rest}`;
-  return line.replace(/\s*[\r\n\u2028\u2029]\s*/g, " ");
+  // A handler's author chooses names that stand in it, and a terminal would act on some.
+  return clean(line.replace(/\s*[\r\n\u2028\u2029]\s*/g, " "));
 }

@@ -15,6 +15,14 @@ export function cut(text: string, limit: number): string {
   return text.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, "") + cutMark;
 }
 
+/** Control characters, line breaks that are none in JSON, and what turns a text's direction around. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+export const controlCharacters = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Text that a person's terminal may show: control characters other than tab and newline are written out. */
+export const clean = (text: string): string =>
+  text.replace(controlCharacters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** At most this many characters of an actual value are shown, the mark among them: enough to recognise it on one terminal line. */
 const actualLimit = 81;
 

@@ -27,6 +27,12 @@ describe("a failure's line", () => {
     expect(error.message).toContain("one two three");
   });
 
+  it("holds nothing that a terminal would act on, be it in a file's name", () => {
+    const place = { file: "a\u001b[31m.ts" };
+    const { message } = new WatchfireError("WF_BUNDLE_SYNTAX", { what: "x\u0007\u009b2J\u202e", place });
+    expect(message).toMatch(/^WF_BUNDLE_SYNTAX a\\u001b\[31m\.ts: x\\u0007\\u009b2J\\u202e; /);
+  });
+
   it("shows at most 80 characters of a value", () => {
     const { message } = new WatchfireError("WF_CLI_USAGE", { what: "w", actual: "x".repeat(10_000) });
     expect(message.length).toBeLessThan(150);

@@ -1,5 +1,4 @@
-import { clean } from "../sandbox/outbox.host.ts";
-import { cutMark } from "../wording.ts";
+import { clean, cutMark } from "../wording.ts";
 import type { ResolvedEnv } from "./env.ts";
 
 /** Shorter secrets cannot be told from ordinary text: to blot out every "on" hides nothing and spoils everything. */

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { z } from "zod";
-import { clean } from "../sandbox/outbox.host.ts";
+import { clean } from "../wording.ts";
 import { codeFrame } from "./code-frame.ts";
 
 const record = z.looseObject({

@@ -1,7 +1,8 @@
 import type { HandlerError, Outcome } from "../dispatch/delivery.ts";
 import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../errors.ts";
+import { clean } from "../wording.ts";
 import type { EndReason, Loaded } from "./messages.ts";
-import { clean, type Done, type GuestError } from "./outbox.host.ts";
+import type { Done, GuestError } from "./outbox.host.ts";
 import type { StackMapper } from "./stack.host.ts";
 
 /** A function's limits, as its errors name them. */

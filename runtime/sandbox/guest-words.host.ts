@@ -1,7 +1,8 @@
+import { clean } from "../wording.ts";
 import type { Attempt } from "./attempt.host.ts";
 import { handlerError } from "./failure.host.ts";
 import type { Caller, GuestOutput } from "./host-calls.ts";
-import { clean, cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./outbox.host.ts";
+import { cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./outbox.host.ts";
 import type { StackMapper } from "./stack.host.ts";
 
 /** Characters that one attempt may log, and metrics that it may send: twice the guest's own limits. */

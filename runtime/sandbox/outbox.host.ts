@@ -1,3 +1,4 @@
+import { clean, controlCharacters } from "../wording.ts";
 import { shapeFault } from "./json-shape.host.ts";
 
 /** How the guest says that an event ended. */
@@ -189,14 +190,6 @@ function readFields(length: unknown, texts: Texts): string {
   return fields;
 }
 
-/** Control characters, line breaks that are none in JSON, and what turns a text's direction around. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-const control = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
-/** Text that a person's terminal may show: control characters other than tab and newline are written out. */
-export const clean = (text: string): string =>
-  text.replace(control, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
-
 /** A JSON object's text as an object, cleaned; empty for anything else. */
 export function cleanObject(text: string): Record<string, unknown> {
   if (text === "") return {};
@@ -217,7 +210,7 @@ const escaped = /\\(?:u([0-9a-fA-F]{4})|.)/gs;
  * much as the parsing.
  */
 function cleanJson(text: string): string {
-  const visible = text.replace(control, (character) => `\\${clean(character)}`);
+  const visible = text.replace(controlCharacters, (character) => `\\${clean(character)}`);
   if (!/\\[bfru]/.test(visible)) return visible;
   return visible.replace(escaped, (found, hex: string | undefined) => {
     if (hex === undefined)

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readUpFrame } from "../../runtime/sandbox/frames.host.ts";
-import { clean, cleanObject, readOutbox } from "../../runtime/sandbox/outbox.host.ts";
+import { cleanObject, readOutbox } from "../../runtime/sandbox/outbox.host.ts";
 import { encodeFrame, type Frame, FrameError, FrameReader, frameType } from "../../runtime/sandbox/wire.ts";
+import { clean } from "../../runtime/wording.ts";
 
 const frames = fc.array(
   fc.record({
