@@ -104,6 +104,10 @@ export const errorCodes = {
     "a folder of built functions is not what was built; none of it runs",
     "run `watchfire build` again, and bring all that it writes",
   ),
+  WF_BUILD_UNTRUSTED: user(
+    "no key that the runtime trusts signed the functions folder; none of it runs",
+    "run `watchfire build --sign KEY` with a trusted key, and bring all that it writes",
+  ),
   WF_BUILD_SOURCES: user(
     "functions come as sources where nothing is built",
     "bring what `watchfire build` writes, in an image, or run `watchfire deploy`",

@@ -55,7 +55,7 @@ export interface RuntimeOptions {
   readonly reserved?: readonly string[] | undefined;
   /** Take up, beside the folder's, what `watchfire deploy` wrote into the runtime's namespace. Default false. */
   readonly deployed?: boolean;
-  /** Take up only what one of these keys signed. Default: whatever was deployed. */
+  /** Take up only what one of these keys signed, of the folder and of what was deployed. Default: whatever is there. */
   readonly trust?: TrustedKeys | undefined;
   /** Run for the Lease that `account` names, and do nothing before it is held. Default: nobody else is there. */
   readonly election?: Candidate | undefined;

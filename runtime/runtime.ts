@@ -318,7 +318,7 @@ export class Runtime {
   }
 
   private codeOf(folder: string): FunctionCode {
-    this.code = this.options.code ?? openCode(folder, this.options.clock);
+    this.code = this.options.code ?? openCode(folder, this.options.clock, this.options.trust);
     return this.code;
   }
 

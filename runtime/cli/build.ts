@@ -3,6 +3,7 @@ import { isBelow } from "../bundle/builder/sources.ts";
 import { writeBuilt } from "../deployed/built-folder.ts";
 import { hashOf, mapLimit, portableMap } from "../deployed/function-parts.ts";
 import { manifestText } from "../deployed/manifest-text.ts";
+import { SigningKey } from "../deployed/signature.ts";
 import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { buildFunctions } from "./built-functions.ts";
@@ -17,9 +18,11 @@ export const build = command({
   options: {
     functions: functionsFolder,
     out: { value: "DIR", summary: "where to write them; what an earlier build wrote there goes", default: "build" },
+    sign: { value: "KEY", summary: "signs what is built with this ed25519 private key, a PEM file" },
   },
   async run({ options }) {
     const folder = readFolder(options.functions);
+    const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
     const [root, out] = [resolve(folder), resolve(options.out)];
     if (isBelow(root, out) || isBelow(out, root)) {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--out lies in the functions folder, or around it" });
@@ -41,7 +44,7 @@ export const build = command({
       const kept = Buffer.byteLength(sourceMap) <= mapLimit ? sourceMap : "";
       return [{ name: manifest.name, manifest: manifestText(manifest), script: bundle.script, sourceMap: kept }];
     });
-    writeBuilt(out, parts);
+    writeBuilt(out, parts, key);
     for (const { name, ...rest } of parts) {
       const size = Math.ceil((rest.script.length + rest.sourceMap.length) / 1024);
       process.stdout.write(`${name}  ${hashOf(rest).slice(0, 16)}  ${size} KiB\n`);

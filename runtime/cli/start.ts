@@ -48,7 +48,7 @@ export const start = command({
     deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
     trust: {
       value: "KEY",
-      summary: "takes up only what this ed25519 public key signed, a PEM file; needs --deployed",
+      summary: "takes up only what this ed25519 public key signed, a PEM file: built functions, and deployed ones",
       many: true,
     },
     reserve: {
@@ -63,13 +63,8 @@ export const start = command({
     const deployed = given.has("deployed");
     // What is deployed needs no folder beside it.
     const folder = deployed && !given.has("functions") ? undefined : readFolder(options.functions);
-    if (given.has("trust") && !deployed) {
-      throw new WatchfireError("WF_CLI_USAGE", {
-        what: "--trust is about what is deployed, and --deployed is missing",
-      });
-    }
-    const code = folder === undefined ? undefined : await codeOf(folder, environment);
     const trust = given.has("trust") ? TrustedKeys.read(options.trust) : undefined;
+    const code = folder === undefined ? undefined : await codeOf(folder, environment, trust);
     const address = readListen("--listen", options.listen);
     const { identity, "service-account": account } = options;
     if (identity !== "runtime" && identity !== "function") {
@@ -139,18 +134,24 @@ const flushMs = 2_000;
 const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /**
- * The functions' code. Sources are not built beside a pod's credentials.
- * @throws WatchfireError WF_BUILD_SOURCES, WF_BUILD_DAMAGED
+ * The functions' code. Sources are not built beside a pod's credentials, and nobody signs them.
+ * @throws WatchfireError WF_BUILD_SOURCES, WF_BUILD_UNTRUSTED, WF_BUILD_DAMAGED
  */
-async function codeOf(folder: string, { podNamespace }: Environment): Promise<FunctionCode> {
+async function codeOf(
+  folder: string,
+  { podNamespace }: Environment,
+  trust: TrustedKeys | undefined,
+): Promise<FunctionCode> {
   const isPod = podNamespace !== undefined || existsSync(tokenFile);
-  if (isPod && !isBuilt(folder)) {
+  if ((isPod || trust) && !isBuilt(folder)) {
     const { functions, rejected } = await loadFunctions(folder);
     if (functions.length + rejected.length > 0) {
-      throw new WatchfireError("WF_BUILD_SOURCES", { what: "in a pod nothing is built", place: { file: folder } });
+      const place = { file: folder };
+      if (trust) throw new WatchfireError("WF_BUILD_UNTRUSTED", { what: "it holds sources", place });
+      throw new WatchfireError("WF_BUILD_SOURCES", { what: "in a pod nothing is built", place });
     }
   }
-  return openCode(folder, systemClock);
+  return openCode(folder, systemClock, trust);
 }
 
 /** A container that restarts has the same identity as before, another pod has not. */

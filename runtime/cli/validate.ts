@@ -1,5 +1,8 @@
+import { readBuilt } from "../deployed/built-folder.ts";
+import { TrustedKeys } from "../deployed/signature.ts";
 import { WatchfireError } from "../errors.ts";
 import { checkExpression } from "../filter/check-expression.ts";
+import { isBuilt } from "../manifest/built.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
@@ -17,9 +20,15 @@ export const validate = command({
       summary: "the runtime's namespace, to warn of permissions that reach it; without it: of those for all",
     },
     "service-account": serviceAccount,
+    trust: {
+      value: "KEY",
+      summary: "the folder must be what `watchfire build` wrote, signed with this ed25519 public key, a PEM file",
+      many: true,
+    },
   },
-  async run({ options }) {
+  async run({ options, given }) {
     const folder = readFolder(options.functions);
+    if (given.has("trust")) readSigned(folder, TrustedKeys.read(options.trust));
     const loaded = await loadFunctions(folder, { checkExpression });
     const { functions, rejected, faults } = loaded;
     // A folder that is not the one that was meant must not pass for a good one.
@@ -35,11 +44,20 @@ export const validate = command({
     const counts = [
       `${good} valid`,
       counted(all.length, "fault"),
+      ...(given.has("trust") ? ["signed"] : []),
       ...(warnings > 0 ? [counted(warnings, "warning")] : []),
     ];
     process.stdout.write(`${counts.join(", ")}\n`);
     return all.length === 0 ? 0 : 1;
   },
 });
+
+/** @throws WatchfireError WF_BUILD_UNTRUSTED, WF_BUILD_DAMAGED */
+function readSigned(folder: string, trust: TrustedKeys): void {
+  if (!isBuilt(folder)) {
+    throw new WatchfireError("WF_BUILD_UNTRUSTED", { what: "it holds sources", place: { file: folder } });
+  }
+  readBuilt(folder, trust);
+}
 
 const counted = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`;

@@ -5,10 +5,11 @@ import type { Bundle } from "../bundle/bundle.ts";
 import { scriptLimit } from "../bundle/limits.ts";
 import { bundleOf } from "../bundle/script-bundle.ts";
 import { WatchfireError } from "../errors.ts";
-import { isBuilt, lockName } from "../manifest/built.ts";
+import { isBuilt, lockName, lockSignatureName } from "../manifest/built.ts";
 import { dnsLabel } from "../manifest/names.ts";
 import { systemReason } from "../wording.ts";
 import { type FunctionParts, hashOf, mapLimit } from "./function-parts.ts";
+import type { SigningKey, TrustedKeys } from "./signature.ts";
 
 const files = { manifest: "function.yaml", script: "handler.js", sourceMap: "handler.js.map" } as const;
 
@@ -17,6 +18,13 @@ const limits = { manifest: 1024 * 1024, script: scriptLimit, sourceMap: mapLimit
 
 /** Bytes of the lock: as many functions as a deployment's index names. */
 const lockLimit = 1024 * 1024;
+const signatureLimit = 4096;
+
+/**
+ * What the signature of a lock says. It is for every runtime that trusts the key, and of no time: the same sources give the same
+ * bytes, and an image that is rolled back runs.
+ */
+const statementOf = (lock: string) => ({ purpose: "built-functions", audience: "", serial: 0, content: lock }) as const;
 
 const lockSchema = z.strictObject({
   version: z.literal(1),
@@ -32,14 +40,21 @@ export interface BuiltFunction {
   readonly name: string;
   /** Of the three parts; the same as of the deployed function. */
   readonly sha256: string;
+  /** Its manifest's file, and that file's text. */
+  readonly file: string;
+  readonly manifest: string;
   readonly bundle: Bundle;
 }
 
 /**
- * Writes functions into a folder, in the place of those that an earlier build wrote there. The same parts give the same bytes.
+ * Writes functions into a folder, in the place of those that an earlier build wrote there. The same parts and key give the same bytes.
  * @throws WatchfireError WF_BUILD_FOLDER where the folder holds anything else, or cannot be written
  */
-export function writeBuilt(folder: string, functions: readonly (FunctionParts & { readonly name: string })[]): void {
+export function writeBuilt(
+  folder: string,
+  functions: readonly (FunctionParts & { readonly name: string })[],
+  key?: SigningKey,
+): void {
   const out = resolve(folder);
   const fault = (what: string, cause?: unknown) =>
     new WatchfireError("WF_BUILD_FOLDER", { what, place: { file: folder }, cause });
@@ -55,7 +70,9 @@ export function writeBuilt(folder: string, functions: readonly (FunctionParts & 
         writeFileSync(join(half, name, files[part]), parts[part]);
       }
     }
-    writeFileSync(join(half, lockName), lockText(functions));
+    const lock = lockText(functions);
+    writeFileSync(join(half, lockName), lock);
+    if (key) writeFileSync(join(half, lockSignatureName), key.sign(statementOf(lock)));
     // What was there goes when all is written.
     rmSync(out, { recursive: true, force: true });
     mkdirSync(dirname(out), { recursive: true });
@@ -76,24 +93,32 @@ function lockText(functions: readonly (FunctionParts & { readonly name: string }
 }
 
 /**
- * Reads what a build wrote, by name, and checks it against the lock: nothing may differ, lack or be added.
- * @throws WatchfireError WF_BUILD_DAMAGED with all that differs
+ * Reads what a build wrote, by name, and checks it against the lock: nothing may differ, lack or be added. With `trust`, one of
+ * these keys must have signed the lock.
+ * @throws WatchfireError WF_BUILD_UNTRUSTED; WF_BUILD_DAMAGED with all that differs
  */
-export function readBuilt(folder: string): ReadonlyMap<string, BuiltFunction> {
-  const lock = readLock(folder);
+export function readBuilt(folder: string, trust?: TrustedKeys): ReadonlyMap<string, BuiltFunction> {
+  const lock = readLock(folder, trust);
   const faults: WatchfireError[] = [];
   const built = new Map<string, BuiltFunction>();
   for (const { name, sha256 } of lock) {
     try {
       const parts = readParts(join(folder, name));
       if (hashOf(parts) !== sha256) throw damaged(join(folder, name), "is not what was built");
-      built.set(name, { name, sha256, bundle: bundleOf(parts.script, parts.sourceMap) });
+      const { manifest } = parts;
+      built.set(name, {
+        name,
+        sha256,
+        file: join(folder, name, files.manifest),
+        manifest,
+        bundle: bundleOf(parts.script, parts.sourceMap),
+      });
     } catch (error) {
       if (!(error instanceof WatchfireError)) throw error;
       faults.push(error);
     }
   }
-  const known = new Set([lockName, ...lock.map(({ name }) => name)]);
+  const known = new Set([lockName, lockSignatureName, ...lock.map(({ name }) => name)]);
   for (const name of readdirSync(folder)) {
     // A mounted volume's own links have dots.
     if (!known.has(name) && !name.startsWith(".")) faults.push(damaged(join(folder, name), "was not built"));
@@ -103,9 +128,13 @@ export function readBuilt(folder: string): ReadonlyMap<string, BuiltFunction> {
   return built;
 }
 
-function readLock(folder: string): readonly { readonly name: string; readonly sha256: string }[] {
+function readLock(
+  folder: string,
+  trust: TrustedKeys | undefined,
+): readonly { readonly name: string; readonly sha256: string }[] {
   const file = join(folder, lockName);
   const text = readPart(file, lockLimit);
+  if (trust) assertSigned(folder, text, trust);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -115,6 +144,13 @@ function readLock(folder: string): readonly { readonly name: string; readonly sh
   const { data, error } = lockSchema.safeParse(value);
   if (!data) throw damaged(file, z.prettifyError(error).replaceAll("\n", " "));
   return data.functions;
+}
+
+function assertSigned(folder: string, lock: string, trust: TrustedKeys): void {
+  const file = join(folder, lockSignatureName);
+  const signature = existsSync(file) ? readPart(file, signatureLimit) : undefined;
+  const found = trust.verify(signature, statementOf(lock));
+  if (typeof found !== "number") throw new WatchfireError("WF_BUILD_UNTRUSTED", { what: found.why, place: { file } });
 }
 
 function readParts(folder: string): FunctionParts {

@@ -16,7 +16,14 @@ export class FolderSource implements FunctionSource {
   }
 
   async read(): Promise<FunctionSet> {
-    const { functions, rejected, faults: all } = await loadFunctions(this.folder, { checkExpression });
+    const {
+      functions,
+      rejected,
+      faults: all,
+    } = await loadFunctions(this.folder, {
+      checkExpression,
+      texts: this.code.manifests,
+    });
     const ofManifests = new Set(rejected.flatMap(({ faults }) => faults));
     const faults = all.filter((fault) => !ofManifests.has(fault));
     return {

@@ -5,9 +5,12 @@ import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readBuilt } from "./built-folder.ts";
+import type { TrustedKeys } from "./signature.ts";
 
 /** The code of a folder's functions. */
 export interface FunctionCode {
+  /** The manifests' texts by file, as they were checked with the code; undefined: the folder's own count, as they are. */
+  readonly manifests?: ReadonlyMap<string, string>;
   /** @throws WatchfireError of the bundle section */
   bundle(manifest: Pick<FunctionManifest, "name" | "handler">, signal?: AbortSignal): Promise<Bundle>;
   /** Ends what builds. */
@@ -15,21 +18,32 @@ export interface FunctionCode {
 }
 
 /**
- * The code of a folder: as it was built, where `watchfire build` wrote that folder, else built from its sources.
- * @throws WatchfireError WF_BUILD_DAMAGED where what was built is not whole
+ * The code of a folder: as it was built, where `watchfire build` wrote that folder, else built from its sources. With `trust`,
+ * only what one of these keys signed: never sources.
+ * @throws WatchfireError WF_BUILD_DAMAGED where what was built is not whole, WF_BUILD_UNTRUSTED
  */
-export function openCode(folder: string, clock: Clock): FunctionCode {
-  return isBuilt(folder) ? new BuiltCode(folder) : new Builders({ folder, clock });
+export function openCode(folder: string, clock: Clock, trust?: TrustedKeys): FunctionCode {
+  if (isBuilt(folder)) return new BuiltCode(folder, trust);
+  return trust ? noCode : new Builders({ folder, clock });
 }
+
+/** Of a folder that holds nothing that is signed. Whatever comes to lie there later has no part in it. */
+const noCode: FunctionCode = {
+  manifests: new Map(),
+  bundle: () => Promise.reject(new WatchfireError("WF_BUILD_UNTRUSTED", { what: "there is no signature" })),
+  close: () => {},
+};
 
 /** Code that was built before, checked and read once. */
 class BuiltCode implements FunctionCode {
+  readonly manifests: ReadonlyMap<string, string>;
   private readonly folder: string;
   private readonly built: ReturnType<typeof readBuilt>;
 
-  constructor(folder: string) {
+  constructor(folder: string, trust: TrustedKeys | undefined) {
     this.folder = folder;
-    this.built = readBuilt(folder);
+    this.built = readBuilt(folder, trust);
+    this.manifests = new Map([...this.built.values()].map(({ file, manifest }) => [file, manifest]));
   }
 
   async bundle({ name }: Pick<FunctionManifest, "name">): Promise<Bundle> {

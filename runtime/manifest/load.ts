@@ -36,6 +36,8 @@ export interface LoadedFunctions {
 export interface LoadOptions {
   /** Compiles CEL expressions; without it they are taken as they are. */
   readonly checkExpression?: ExpressionChecker;
+  /** The manifests' texts by file, where they were read before: the folder is not looked at. */
+  readonly texts?: ReadonlyMap<string, string> | undefined;
 }
 
 /**
@@ -45,12 +47,14 @@ export interface LoadOptions {
  */
 export async function loadFunctions(folder: string, options: LoadOptions = {}): Promise<LoadedFunctions> {
   // The handlers are in other files then.
-  const built = isBuilt(folder);
+  const built = options.texts !== undefined || isBuilt(folder);
   const read: { file: string; result: ReadManifest }[] = [];
   const rejected: RejectedFunction[] = [];
   const folderFaults: WatchfireError[] = [];
-  for (const { file, base } of manifestFiles(folder, folderFaults)) {
-    const text = readText(file, folder);
+  const files = options.texts
+    ? [...options.texts].map(([file, text]) => ({ file, base: undefined, text }))
+    : manifestFiles(folder, folderFaults).map((found) => ({ ...found, text: readText(found.file, folder) }));
+  for (const { file, base, text } of files) {
     if (text instanceof WatchfireError) rejected.push({ name: undefined, file, faults: [text] });
     else
       for (const result of readManifests(text, file, built ? undefined : base, options.checkExpression))

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readdir, rename, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { watchfire } from "../cli/run.ts";
 import type { Body } from "../cluster/client.ts";
 import type { WatchEvent } from "../cluster/watch-reader.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
@@ -51,6 +52,32 @@ test("deploying the same again writes nothing, from another machine's folder of 
   const { stdout } = await elsewhere.tryDeploy(...of);
   expect(stdout).toMatch(/^greet +unchanged/);
   expect(await versions()).toEqual(before);
+});
+
+test("what was built deploys as its sources do, by the hashes of its lock, and nothing of it where a byte differs", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  for (const name of ["greet", "wave"]) await site.define(name, { watch: team.watch(), spec: grant(team.name, "get") });
+  const out = join(site.folder, "build");
+  const built = await watchfire(["build", "--functions", site.functions, "--out", out]);
+  expect([built.status, built.stderr]).toEqual([0, ""]);
+
+  const handler = join(out, "wave", "handler.js");
+  const script = await readFile(handler, "utf8");
+  await writeFile(handler, `${script} `);
+  const { status, stderr } = await site.tryDeploy("--functions", out);
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^WF_BUILD_DAMAGED /)]);
+  expect(await site.objects()).toEqual([]);
+
+  await writeFile(handler, script);
+  expect(await site.deploy("--functions", out)).toMatchObject({ greet: "created", wave: "created" });
+  const lock = JSON.parse(await readFile(join(out, "watchfire.lock.json"), "utf8"));
+  const hashes = lock.functions.map(
+    ({ name, sha256 }: { name: string; sha256: string }) => `${site.account}-${name}-${sha256.slice(0, 16)}`,
+  );
+  const names = (await site.configMaps()).filter(({ immutable }) => immutable).map(({ metadata }) => metadata.name);
+  expect(names.sort()).toEqual(hashes);
+  expect(await site.deploy()).toMatchObject({ greet: "unchanged", wave: "unchanged" });
 });
 
 test("a fault in one function leaves all of them undone, and says where it is", async () => {

@@ -15,7 +15,7 @@ const root = resolve(import.meta.dirname, "../..");
 const guide = readFileSync(join(root, "runtime/docs/signing.md"), "utf8");
 const commands = [...guide.matchAll(/^\$ (.+)$/gm)].map(([, command]) => command ?? "");
 
-test("the guide's commands make keys, deploy with them, and start a runtime that takes it up", {
+test("the guide's commands make keys, deploy and build with them, and start runtimes that take it up", {
   timeout: 90_000,
 }, async () => {
   const place = mkdtempSync(join(tmpdir(), "watchfire-guide-"));
@@ -58,20 +58,24 @@ test("the guide's commands make keys, deploy with them, and start a runtime that
     "node -e 'const",
     "npx watchfire deploy",
     "helm upgrade watchfire",
+    "npx watchfire build",
+    "npx watchfire validate",
   ]);
 
-  const [start = ""] = commands.filter((each) => each.includes("watchfire start"));
-  const process_ = spawn("sh", ["-ec", `exec ${start} --listen 127.0.0.1:0`], { cwd: place, env });
-  onTestFinished(() => void process_.kill("SIGKILL"));
-  let log = "";
-  process_.stdout.on("data", (text) => (log += text));
-  process_.stderr.on("data", (text) => (log += text));
-  await until(
-    "the signed deployment is taken up",
-    30_000,
-    async () => log.includes('"deployed functions taken up"') && log.includes('"ready"'),
-  ).catch((cause) => {
-    throw new Error(log, { cause });
-  });
-  expect(log).not.toContain("WF_DEPLOYED");
+  const starts = commands.filter((each) => each.includes("watchfire start"));
+  expect(starts).toHaveLength(2);
+  for (const [no, start] of starts.entries()) {
+    const more = `--listen 127.0.0.1:0 --data data-${no}`;
+    const process_ = spawn("sh", ["-ec", `exec ${start} ${more}`], { cwd: place, env });
+    onTestFinished(() => void process_.kill("SIGKILL"));
+    let log = "";
+    process_.stdout.on("data", (text) => (log += text));
+    process_.stderr.on("data", (text) => (log += text));
+    const signs = ['"ready"', ...(start.includes("--deployed") ? ['"deployed functions taken up"'] : [])];
+    await until(`${start} is ready`, 30_000, async () => signs.every((sign) => log.includes(sign))).catch((cause) => {
+      throw new Error(log, { cause });
+    });
+    expect(log).not.toMatch(/WF_DEPLOYED|WF_BUILD|no functions yet/);
+    process_.kill("SIGKILL");
+  }
 });
