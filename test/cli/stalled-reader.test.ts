@@ -106,8 +106,8 @@ test("a reader that stands still holds nothing up, and once awake finds whole li
   timeout: 120_000,
 }, async () => {
   const { waits, dropped, awake, told, written, text } = await flooded();
-  // On a machine at rest none is above 100 ms.
-  expect(waits.toSorted((a, b) => a - b)[waits.length >> 1]).toBeLessThan(100);
+  // Beside eight functions at full speed on two cores; one that waits for the reader never answers.
+  expect(waits.toSorted((a, b) => a - b)[waits.length >> 1]).toBeLessThan(300);
   expect(Math.max(...waits)).toBeLessThan(2000);
   awake();
   await until("it says what was dropped", 20_000, async () => told() > 0);
