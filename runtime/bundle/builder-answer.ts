@@ -4,8 +4,8 @@ import { faultLimit, fileCountLimit, mapLimit, scriptLimit } from "./limits.ts";
 
 /** Of a path, and of what is said of a fault. */
 const textLimit = 8192;
-/** Of an answer's head. */
-const headLimit = fileCountLimit * textLimit;
+/** Of an answer's head: as many paths as there may be, of 400 bytes each. Whatever it holds, to parse it takes 0.3 s. */
+const headLimit = 4 * 1024 * 1024;
 
 /** The most that the frames of an answer may have, in bytes. */
 export const answerLimits: readonly number[] = [headLimit, scriptLimit, mapLimit];

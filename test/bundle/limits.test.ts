@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { answerLimits, readHead } from "../../runtime/bundle/builder-answer.ts";
 import { Builders } from "../../runtime/bundle/builders.ts";
 import { buildMs, fileLimit, slowMs } from "../../runtime/bundle/limits.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
@@ -126,6 +127,14 @@ test("a build that nobody wants any more is ended at once, be it under way or wa
     removed.signal.reason,
   );
   await until("its process is gone", 10_000, async () => !builderPids().includes(only));
+});
+
+test("the longest head of an answer that a builder could say holds the runtime up for less than a second", () => {
+  const head = Buffer.alloc(answerLimits[0] ?? 0, "[");
+  const before = process.cpuUsage();
+  expect(() => readHead(head)).toThrow(SyntaxError);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1000).toBeLessThan(1000);
 });
 
 test("builds that are given up while they wait take no other's turn along", async () => {

@@ -61,6 +61,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     ["an outbox as deep as its head may be", "breach"],
     ["fields of a log line as deep as a frame", "breach"],
     ["as many log lines as there may be", "breach"],
+    ["more metrics than a guest sends", "breach"],
     ["a call nested as deep as a frame", "breach"],
     ["an event that it was not sent", "breach"],
     ["an entry with fields that none has", "breach"],

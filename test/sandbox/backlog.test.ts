@@ -122,4 +122,21 @@ describe("an executor that is behind", () => {
     expect(spentMs).toBeGreaterThan(4000);
     expect(death).toBeUndefined();
   });
+
+  it("has no more than 256 MiB read of it in a second, and 32 MiB at once, however little that costs", async () => {
+    const text = "x".repeat(2_000_000);
+    const outbox = Buffer.from(`[[],[[1,1,"kube.get",${text.length}]],[],[],-1,[]]\n${text}`);
+    const frame = Buffer.concat(encodeFrame(frameType.drained, { tenant: 1, realm: 1 }, [outbox]));
+    const startedAt = clock.monotonic();
+    let bytes = 0;
+    while (clock.monotonic() - startedAt < 1000 && bytes < 2 ** 30) {
+      if (isReading) {
+        link.data(frame);
+        bytes += frame.length;
+      } else await clock.advance(1);
+    }
+    expect(bytes).toBeLessThan((256 + 32) * 2 ** 20);
+    expect(bytes).toBeGreaterThan(200 * 2 ** 20);
+    expect(death).toBeUndefined();
+  });
 });

@@ -287,6 +287,14 @@ describe("the parent hangs up on", () => {
     expect(parent.trouble?.code).toBe("WF_SANDBOX_NO_WARDEN");
   });
 
+  it("a connection that says nothing for five seconds, and nobody else for its sake", async () => {
+    const { path, parent } = await socketForTest();
+    const warden = await attached(path);
+    await speak(path, Buffer.alloc(0)).closed;
+    expect(warden.socket.destroyed).toBe(false);
+    expect(parent.trouble).toBeUndefined();
+  }, 20_000);
+
   it("an executor that a warden was asked for, and that never comes", async () => {
     const { path, parent } = await socketForTest();
     await attached(path);

@@ -97,6 +97,21 @@ describe("what an executor says", () => {
     expect(readOutbox(Buffer.from("[[],[],[],[],-1,[]]"))).toBeUndefined();
   });
 
+  it("is refused where texts are longer than a guest's own limits leave them", () => {
+    const outbox = (heads: readonly unknown[], length: number) =>
+      readOutbox(Buffer.from(`${JSON.stringify(heads)}\n${"x".repeat(length)}`));
+    const calls = (length: number) => [[], [[1, 1, "kube.get", length]], [], [], -1, []];
+    const lines = (count: number) => [[], [], Array(count).fill([1, "info", 4000, 0]), [], -1, []];
+    const samples = (length: number) => [[], [], [], [[1, "increment", length, 1, 0]], -1, []];
+    expect(outbox(calls(2_000_000), 2_000_000)).toBeDefined();
+    expect(outbox(calls(2_300_000), 2_300_000)).toBeUndefined();
+    expect(outbox(lines(70), 280_000)).toBeDefined();
+    expect(outbox(lines(80), 320_000)).toBeUndefined();
+    expect(outbox(samples(100), 100)).toBeDefined();
+    expect(outbox(samples(300), 300)).toBeUndefined();
+    expect(outbox([[[1, "failed", 0, 9000, 0, -1]], [], [], [], -1, []], 9000)).toBeUndefined();
+  });
+
   it("has its control characters written out", () => {
     expect(clean("a\u001b[2J\u009b\u2028\tb")).toBe("a\\u001b[2J\\u009b\\u2028\tb");
     const anyText = fc.string({

@@ -50,6 +50,10 @@ const logs = (count: number, message: string, fields: string) => {
   const lines = Array.from({ length: count }, () => [1, "info", message.length, fields.length]);
   return `${JSON.stringify([[], [], lines, [], -1, []])}\n${(message + fields).repeat(count)}`;
 };
+const metrics = (count: number, name: string) => {
+  const samples = Array.from({ length: count }, () => [1, "increment", name.length, 1, 0]);
+  return `${JSON.stringify([[], [], [], samples, -1, []])}\n${name.repeat(count)}`;
+};
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 /** Leaves the isolate with this outbox, and enters it again, twenty times. */
 const sayAll = (outbox: string) => {
@@ -100,6 +104,7 @@ const misdeeds: Record<string, () => void> = {
   "an outbox as deep as its head may be": () => sayAll(`${nested(100_000)}\n`),
   "fields of a log line as deep as a frame": () => sayAll(logs(1, "m", `{"a":${nested(2_000_000)}}`)),
   "as many log lines as there may be": () => sayAll(logs(30, "\u0001".repeat(2000), `{"a":[${"1,".repeat(2000)}1]}`)),
+  "more metrics than a guest sends": () => sayAll(metrics(1000, "m")),
   "a call nested as deep as a frame": () => {
     sayAll(call(1, 1, nested(1_000_000)));
     say(frameType.unload, {});
