@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 import { guestScript, guestScriptName } from "../../runtime/sandbox/guest-script.host.ts";
+import { readMaterial } from "../create/templates.ts";
 
 /** The guest's script is made here, instead of at each start. */
 export const guestScriptMade: Plugin = {
@@ -14,6 +15,16 @@ export const guestScriptMade: Plugin = {
         `export const guestScriptName = ${JSON.stringify(guestScriptName)};`,
         "export const guestScript = async () => script;",
       ].join("\n"),
+    }));
+  },
+};
+
+/** The templates are read here, and put inside. */
+export const templatesInside: Plugin = {
+  name: "templates",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/create\/material\.ts$/ }, () => ({
+      contents: `export const material = ${JSON.stringify(readMaterial())};`,
     }));
   },
 };

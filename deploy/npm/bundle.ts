@@ -1,7 +1,8 @@
 import { join } from "node:path";
-import type { Plugin } from "esbuild";
+import { build, type Plugin } from "esbuild";
 import { programBody } from "../../runtime/bundle/program-script.ts";
 import { bundleRuntime, runtimeSources } from "../bundle/bundle.ts";
+import { templatesInside } from "../bundle/plugins.ts";
 
 /** What is no part of the bundle: native code, and packages that are published by themselves. */
 export const external = ["esbuild", "isolated-vm", "@watchfire/cluster", "@watchfire/sdk"];
@@ -15,10 +16,27 @@ const programs = {
 export const bundlePackage = (folder: string): Promise<string[]> =>
   bundleRuntime(folder, {
     programs,
-    plugins: [builderProgramMade],
+    plugins: [builderProgramMade, templatesInside],
     // It reads files beside it at run time, and the bundle would not have them.
     external: ["@watchfire/cluster"],
   });
+
+/** Bundles `create-watchfire` into one program, templates and all. Gives the files that went in. */
+export async function bundleCreate(folder: string, sources: string): Promise<string[]> {
+  const { metafile } = await build({
+    entryPoints: { "create-watchfire": join(sources, "main.js") },
+    outdir: folder,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    // It says what an older Node needs, so that it runs on one.
+    target: "node20",
+    legalComments: "none",
+    metafile: true,
+    plugins: [templatesInside],
+  });
+  return Object.keys(metafile.inputs);
+}
 
 /** The builder's program is made here, instead of at each start. */
 const builderProgramMade: Plugin = {

@@ -3,10 +3,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { licencesOf } from "../bundle/licences.ts";
-import { bundlePackage, external } from "./bundle.ts";
+import { bundleCreate, bundlePackage, external } from "./bundle.ts";
 import { compile, copy } from "./compile.ts";
-import { bundledManifest, compiledManifest } from "./package-json.ts";
-import { compiled, licence, output, type Package, runtime } from "./packages.ts";
+import { bundledManifest, compiledManifest, createManifest } from "./package-json.ts";
+import { compiled, create, licence, output, type Package, runtime } from "./packages.ts";
 
 /** What `npm pack --json` says of a tarball. */
 interface Packed {
@@ -30,7 +30,9 @@ export async function packAll(folder: string): Promise<string[]> {
   const to = begin(runtime, bundledManifest(runtime.folder, external));
   writeFileSync(join(to, "THIRD-PARTY-LICENSES"), licencesOf(await bundlePackage(to)));
   copy(join(runtime.folder, "manifest/function.schema.json"), join(to, "function.schema.json"));
-  return [...compiled, runtime].map((each) => tarball(each, folder));
+  const begins = begin(create, createManifest(create.folder));
+  writeFileSync(join(begins, "THIRD-PARTY-LICENSES"), licencesOf(await bundleCreate(begins, create.folder)));
+  return [...compiled, runtime, create].map((each) => tarball(each, folder));
 }
 
 const folderOf = ({ name }: Package): string => join(output, name.replace("@watchfire/", ""));

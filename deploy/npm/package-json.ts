@@ -41,6 +41,17 @@ export function bundledManifest(folder: string, external: readonly string[]): ob
   };
 }
 
+/** The package.json of the program that begins a project: it depends on nothing. */
+export function createManifest(folder: string): object {
+  const { exports: _, dependencies: __, ...manifest } = readManifest(folder);
+  return {
+    ...manifest,
+    bin: { "create-watchfire": "create-watchfire.js" },
+    files: ["create-watchfire.js", "THIRD-PARTY-LICENSES"],
+    engines: { node: ">=20" },
+  };
+}
+
 function readManifest(folder: string): Manifest {
   const { private: _, ...manifest } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
   return manifest;

@@ -31,6 +31,9 @@ export const compiled: readonly CompiledPackage[] = [
 /** The command line, which nobody imports: bundled, as in the image. */
 export const runtime: Package = { name: "@watchfire/runtime", folder: join(root, "runtime") };
 
+/** What begins a project: one bundled program. */
+export const create: Package = { name: "create-watchfire", folder: join(root, "deploy/create") };
+
 /** Where packages and tarballs are made. */
 export const output = join(root, "deploy/.packages");
 

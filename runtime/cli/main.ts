@@ -7,6 +7,7 @@ import { type Command, help, parse } from "./command.ts";
 
 /** Each command is imported when it is asked for, so that none pays for another's libraries. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  init: async () => (await import("./init.ts")).init,
   dev: async () => (await import("./dev.ts")).dev,
   start: async () => (await import("./start.ts")).start,
   executor: async () => (await import("./executor.ts")).executor,

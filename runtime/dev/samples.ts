@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
@@ -25,8 +25,11 @@ const sampleSchema = z.looseObject({
   }),
 });
 
+/** Of a CustomResourceDefinition, its name is enough here; the API server checks the rest. */
+const definitionKind = "CustomResourceDefinition";
+
 /**
- * Applies the samples that lie beside the manifests, in the order of their documents, so that a newcomer sees a function
+ * Applies the samples that lie beside the manifests, in the order of their documents and after the definitions beside them, so that a newcomer sees a function
  * run without typing anything. Only for a cluster that is ours: the embedded one.
  * @returns how many objects were applied
  * @throws WatchfireError WF_DEV_SAMPLE for a document that is no object or whose kind is not served
@@ -39,7 +42,7 @@ export async function applySamples(
 ): Promise<number> {
   const files = [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
   let applied = 0;
-  for (const file of files) {
+  for (const file of files.flatMap((sample) => [...definitionsBeside(sample), sample])) {
     for (const document of parseAllDocuments(readFileSync(file, "utf8"))) {
       const sample = sampleSchema.safeParse(document.toJS());
       if (!sample.success) {
@@ -53,6 +56,18 @@ export async function applySamples(
     }
   }
   return applied;
+}
+
+/** The other files of a sample's folder whose documents are all CustomResourceDefinitions. */
+function definitionsBeside(sample: string): string[] {
+  const folder = dirname(sample);
+  return readdirSync(folder)
+    .filter((name) => /\.ya?ml$/.test(name) && name !== sampleFile)
+    .map((name) => join(folder, name))
+    .filter((file) => {
+      const kinds = parseAllDocuments(readFileSync(file, "utf8")).map((document) => document.get?.("kind"));
+      return kinds.length > 0 && kinds.every((kind) => kind === definitionKind);
+    });
 }
 
 async function apply(

@@ -13,7 +13,7 @@ let project: Project;
 const nameOf = (tarball: string): string => tarball.split("/").at(-1)?.replace(/-\d.*/, "") ?? "";
 
 /** Those that a program imports. */
-const libraries = tarballs.filter((tarball) => nameOf(tarball) !== "watchfire-runtime");
+const libraries = tarballs.filter((tarball) => ["watchfire-sdk", "watchfire-cluster"].includes(nameOf(tarball)));
 
 beforeAll(() => {
   project = Project.empty();

@@ -14,11 +14,13 @@ function environment(node: string): NodeJS.ProcessEnv {
 /** A user's project in a folder of its own, outside of the checkout. */
 export class Project {
   readonly folder: string;
+  private readonly node: string;
   private readonly env: NodeJS.ProcessEnv;
 
   /** @param node the Node of its machine. */
   constructor(folder: string, node = process.execPath) {
     this.folder = folder;
+    this.node = node;
     this.env = environment(node);
   }
 
@@ -28,6 +30,11 @@ export class Project {
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
     writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "project", type: "module", private: true }));
     return new Project(folder, node);
+  }
+
+  /** The project in a folder below it, on the same machine. */
+  below(name: string): Project {
+    return new Project(join(this.folder, name), this.node);
   }
 
   /** Runs a command to its end, and gives what it prints; fails with all that it said. */

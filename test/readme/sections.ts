@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { build } from "../../runtime/cli/build.ts";
 import { cluster } from "../../runtime/cli/cluster.ts";
 import { type Command, help } from "../../runtime/cli/command.ts";
 import { deadLetters } from "../../runtime/cli/dead-letters.ts";
@@ -7,6 +8,7 @@ import { deploy } from "../../runtime/cli/deploy.ts";
 import { dev } from "../../runtime/cli/dev.ts";
 import { doctor } from "../../runtime/cli/doctor.ts";
 import { executor } from "../../runtime/cli/executor.ts";
+import { init } from "../../runtime/cli/init.ts";
 import { rbac } from "../../runtime/cli/rbac.ts";
 import { start } from "../../runtime/cli/start.ts";
 import { validate } from "../../runtime/cli/validate.ts";
@@ -20,7 +22,7 @@ export const pages = { commands: "runtime/docs/commands.md", errors: "runtime/do
 /** What is made from code, by the name in its markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   commands: () =>
-    `\`\`\`\n${[dev, start, executor, cluster, validate, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
+    `\`\`\`\n${[init, dev, start, executor, cluster, validate, build, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
   errors: () =>
     [
       "| code | meaning | what to do |",

@@ -1,0 +1,73 @@
+import { parseArgs } from "node:util";
+import { addedNode, ProjectError, writeProject } from "./project.ts";
+import { type Template, templates } from "./templates.ts";
+
+export { ProjectError } from "./project.ts";
+export { templates } from "./templates.ts";
+
+/** What is asked for; what is left out is asked in a terminal. */
+export interface Wishes {
+  readonly name?: string | undefined;
+  readonly template?: string | undefined;
+  readonly packages?: string | undefined;
+  /** Asks nothing: what is left out has its default. */
+  readonly yes: boolean;
+}
+
+/** Reads `create-watchfire`'s own command line. @throws ProjectError */
+export function readWishes(args: readonly string[]): Wishes {
+  const options = {
+    name: { type: "string" },
+    template: { type: "string" },
+    packages: { type: "string" },
+    yes: { type: "boolean", default: false },
+  } as const;
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    return { ...values, name: values.name ?? positionals[0] };
+  } catch (error) {
+    throw new ProjectError((error as Error).message);
+  }
+}
+
+/** Makes a project, and says what to do next. @throws ProjectError */
+export async function createProject(wishes: Wishes): Promise<void> {
+  const asks = !wishes.yes && process.stdin.isTTY === true;
+  const { name, template, packages } = asks ? await ask(wishes) : { ...defaults, ...given(wishes) };
+  if (!isTemplate(template)) {
+    throw new ProjectError(`there is no template ${template}; there are ${Object.keys(templates).join(", ")}`);
+  }
+  // A name that nobody has registered could be anybody's.
+  if (!packages) throw new ProjectError("name the folder of the packages' tarballs with --packages DIR");
+  const nodeMajor = Number(process.versions.node.split(".")[0]);
+  const files = writeProject({ folder: name, template, packages, nodeMajor });
+  const note = addedNode(nodeMajor);
+  process.stdout.write(
+    [
+      ...files.filter((file) => !file.startsWith("packages/")).map((file) => `  ${name}/${file}`),
+      ...(note ? [note] : []),
+      `next: cd ${name} && npm install && npm run dev\n`,
+    ].join("\n"),
+  );
+}
+
+const defaults = { name: "my-functions", template: "hello", packages: "" };
+
+const isTemplate = (name: string): name is Template => Object.hasOwn(templates, name);
+
+const given = (wishes: Wishes) => Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined));
+
+async function ask({ name, template, packages }: Wishes): Promise<typeof defaults> {
+  const { isCancel, select, text } = await import("@clack/prompts");
+  const answer = async (question: Promise<string | symbol>): Promise<string> => {
+    const said = await question;
+    if (isCancel(said)) throw new ProjectError("nothing was written");
+    return String(said);
+  };
+  const options = Object.entries(templates).map(([value, hint]) => ({ value, label: value, hint }));
+  return {
+    name: name ?? (await answer(text({ message: "Name of the project, and its folder", initialValue: defaults.name }))),
+    template: template ?? (await answer(select({ message: "Template", options }))),
+    packages: packages ?? (await answer(text({ message: "Folder of Watchfire's tarballs (npm run pack)" }))),
+  };
+}

@@ -1,0 +1,99 @@
+import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { material } from "./material.ts";
+import type { Template } from "./templates.ts";
+
+export interface ProjectOptions {
+  /** The project's folder: a new one, or one that is empty. */
+  readonly folder: string;
+  readonly template: Template;
+  /** A folder of the packages' tarballs, which are copied into the project. */
+  readonly packages: string;
+  /** The major version of the machine's Node. */
+  readonly nodeMajor: number;
+}
+
+/** A mistake of whoever asks for a project, in one sentence. */
+export class ProjectError extends Error {}
+
+/** The oldest Node that runs the runtime. */
+const oldestNode = 24;
+
+const packageNames = ["runtime", "sdk", "cluster"] as const;
+
+/**
+ * Writes a project into a folder; gives the files' paths below it.
+ * @throws ProjectError with nothing written, where the folder holds something, its name is no package's, or a tarball is missing
+ */
+export function writeProject({ folder, template, packages, nodeMajor }: ProjectOptions): string[] {
+  const name = basename(resolve(folder));
+  if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name)) {
+    throw new ProjectError(`${name} is no name for a package: use small letters, digits and dashes`);
+  }
+  if (listed(folder).some((each) => each !== ".git"))
+    throw new ProjectError(`${folder} is not empty; name another folder`);
+  const tarballs = packageNames.map((each) => tarballOf(each, packages));
+  const files = {
+    ...material.folders.common,
+    ...material.folders[template],
+    "package.json": `${JSON.stringify(packageJson(name, tarballs, nodeMajor), null, 2)}\n`,
+  };
+  const written = Object.entries(files).map(([path, text]) => {
+    // npm takes no .gitignore into a package.
+    const to = path.replace(/^_/, ".");
+    mkdirSync(dirname(join(folder, to)), { recursive: true });
+    writeFileSync(join(folder, to), text.replaceAll("{{name}}", name));
+    return to;
+  });
+  mkdirSync(join(folder, "packages"), { recursive: true });
+  for (const tarball of tarballs) copyFileSync(join(packages, tarball), join(folder, "packages", tarball));
+  return [...written, ...tarballs.map((tarball) => `packages/${tarball}`)].sort();
+}
+
+/** What a newer Node costs beside an older one; undefined where none is added. */
+export const addedNode = (nodeMajor: number): string | undefined =>
+  nodeMajor >= oldestNode
+    ? undefined
+    : `this Node is ${nodeMajor}, and the runtime needs ${oldestNode}: the project brings node@${material.tools.node} along, 190 MB`;
+
+function packageJson(name: string, tarballs: readonly string[], nodeMajor: number): object {
+  const { node, typescript, vitest } = material.tools;
+  const own = packageNames.map((each, index) => [`@watchfire/${each}`, `file:packages/${tarballs[index]}`]);
+  return {
+    name,
+    version: "0.0.0",
+    private: true,
+    type: "module",
+    engines: { node: nodeMajor >= oldestNode ? "^24 || ^26" : ">=20" },
+    scripts: {
+      dev: "watchfire dev",
+      validate: "watchfire validate",
+      check: "tsc --noEmit",
+      test: "vitest run",
+      build: "watchfire build",
+    },
+    devDependencies: {
+      ...Object.fromEntries(own),
+      ...(nodeMajor < oldestNode && { node }),
+      typescript,
+      vitest,
+    },
+    allowScripts: { "@watchfire/runtime": true, esbuild: true, "isolated-vm": true, node: true },
+  };
+}
+
+function tarballOf(name: string, folder: string): string {
+  const tarball = `watchfire-${name}-${material.version}.tgz`;
+  if (listed(folder).includes(tarball)) return tarball;
+  throw new ProjectError(`${folder} has no ${tarball}; in a checkout of Watchfire, \`npm run pack -- DIR\` makes it`);
+}
+
+/** Empty where there is no such folder. */
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw new ProjectError(`${folder} cannot be read: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,14 @@
+import { defineHandler } from "@watchfire/sdk";
+import type { CoreV1Event } from "@watchfire/sdk/kubernetes";
+
+export default defineHandler<CoreV1Event>(async (event, ctx) => {
+  const { involvedObject, reason, message } = event.object;
+  const { kind, namespace, name } = involvedObject;
+  const text = `${reason}: ${kind} ${namespace}/${name}: ${message}`;
+  const url = ctx.env.WEBHOOK_URL;
+  if (!url) return ctx.log.warn(text);
+  const headers = { "content-type": "application/json" };
+  const response = await ctx.fetch(url, { method: "POST", headers, body: JSON.stringify({ text }) });
+  // Thrown, so that it is tried again, with backoff.
+  if (!response.ok) throw new Error(`the webhook answers ${response.status}`);
+});

@@ -1,0 +1,23 @@
+import { defineHandler, NotFoundError } from "@watchfire/sdk";
+import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
+
+const target = "team-b";
+
+export default defineHandler<V1ConfigMap>(async (event, ctx) => {
+  const { metadata, data = {} } = event.object;
+  const copy = { apiVersion: "v1", kind: "ConfigMap", name: metadata.name, namespace: target } as const;
+  if (event.type === "Deleted") {
+    await ctx.kube.delete(copy).catch((error: unknown) => {
+      if (!(error instanceof NotFoundError)) throw error;
+    });
+    ctx.log.info("copy removed", { name: metadata.name });
+    return;
+  }
+  await ctx.kube.apply({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: metadata.name, namespace: target },
+    data,
+  });
+  ctx.log.info("copied", { name: metadata.name, into: target });
+});

@@ -1,0 +1,23 @@
+import { WatchfireError } from "../errors.ts";
+import { command } from "./command.ts";
+
+export const init = command({
+  name: "init",
+  summary: "begins a project of your own in a new folder: a function, its test, package.json, CI, Dockerfile",
+  options: {
+    name: { value: "NAME", summary: "the project's name, and its folder (my-functions)" },
+    template: { value: "NAME", summary: "hello, controller, sync or notifier (hello)" },
+    packages: { value: "DIR", summary: "the folder of Watchfire's tarballs, as `npm run pack` writes it" },
+    yes: { summary: "asks nothing; what is not given has its default" },
+  },
+  async run({ options, given }) {
+    const { createProject, ProjectError } = await import("create-watchfire");
+    try {
+      await createProject({ ...options, yes: given.has("yes") });
+      return 0;
+    } catch (error) {
+      if (error instanceof ProjectError) throw new WatchfireError("WF_CLI_USAGE", { what: error.message });
+      throw error;
+    }
+  },
+});
