@@ -6,24 +6,29 @@ import { isDouble, isInt, isMap, mapGet, mapKeys, numberOf, TypeValue, typeName,
 export function formatText(meter: Meter, template: string, values: readonly Value[]): string {
   let next = 0;
   meter.payText(template.length, 4);
-  return template.replace(
-    /%(?:\.(\d+))?([\s\S])|%$/g,
-    (clause: string, precision: string | undefined, verb: string | undefined) => {
-      if (clause === "%%") return "%";
+  let written = "";
+  let end = 0;
+  // One after the other: `replace` would look for all of them before the first is paid.
+  for (const { 0: clause, 1: precision = "6", 2: verb = "", index } of template.matchAll(clauses)) {
+    meter.pay(clauseCost);
+    written += template.slice(end, index);
+    end = index + clause.length;
+    if (clause === "%%") written += "%";
+    else {
       meter.pay(100);
       if (next >= values.length) throw new EvaluationError(`format() has no value number ${next + 1}`);
-      const text = formatted(
-        meter,
-        verb ?? "",
-        values[next++],
-        precision === undefined ? 6 : Number(precision),
-        clause,
-      );
+      const text = formatted(meter, verb, values[next++], Number(precision), clause);
       meter.payText(text.length, 2);
-      return text;
-    },
-  );
+      written += text;
+    }
+  }
+  return written + template.slice(end);
 }
+
+const clauses = /%(?:\.(\d+))?([\s\S])|%$/g;
+
+/** Cost of finding a clause: 250 ns. */
+const clauseCost = 25;
 
 function formatted(meter: Meter, verb: string, value: Value, precision: number, clause: string): string {
   const number = numberOf(value);

@@ -26,6 +26,9 @@ const formats = new Map<string, Intl.DateTimeFormat>();
 /** Names of zones may come from objects: no more of them are kept. */
 const mostFormats = 50;
 
+/** Characters of a zone's name; the longest of the tz database has 32. */
+const longestZone = 64;
+
 /** The moment's date in a zone, such as `Europe/Berlin` or `-02:30`, as one of UTC. */
 function inZone(meter: Meter, { milliseconds }: Timestamp, zone: string): Date {
   const [, sign, hours, minutes] = /^([+-]?)(\d\d):(\d\d)$/.exec(zone) ?? [];
@@ -33,6 +36,7 @@ function inZone(meter: Meter, { milliseconds }: Timestamp, zone: string): Date {
     return new Date(milliseconds + (sign === "-" ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000);
   }
   // An unknown one takes 10 to 100 us.
+  if (zone.length > longestZone) throw new EvaluationError("unknown time zone");
   meter.pay(formats.has(zone) ? 500 : 10_000);
   let format = formats.get(zone);
   try {
