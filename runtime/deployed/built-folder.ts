@@ -12,6 +12,7 @@ import { type FunctionParts, hashOf, mapLimit } from "./function-parts.ts";
 import type { SigningKey, TrustedKeys } from "./signature.ts";
 
 const files = { manifest: "function.yaml", script: "handler.js", sourceMap: "handler.js.map" } as const;
+const fileNames: ReadonlySet<string> = new Set(Object.values(files));
 
 /** Bytes of each part: a manifest is a page of text. */
 const limits = { manifest: 1024 * 1024, script: scriptLimit, sourceMap: mapLimit } as const;
@@ -118,14 +119,21 @@ export function readBuilt(folder: string, trust?: TrustedKeys): ReadonlyMap<stri
       faults.push(error);
     }
   }
-  const known = new Set([lockName, lockSignatureName, ...lock.map(({ name }) => name)]);
-  for (const name of readdirSync(folder)) {
-    // A mounted volume's own links have dots.
-    if (!known.has(name) && !name.startsWith(".")) faults.push(damaged(join(folder, name), "was not built"));
-  }
+  faults.push(...added(folder, new Set([lockName, lockSignatureName, ...lock.map(({ name }) => name)])));
+  for (const name of built.keys()) faults.push(...added(join(folder, name), fileNames));
   const [first, ...more] = faults;
   if (first) throw new WatchfireError(first.code, { ...first.detail, more });
   return built;
+}
+
+/** What is in a folder beside what a build writes. */
+function added(folder: string, known: ReadonlySet<string>): WatchfireError[] {
+  return (
+    readdirSync(folder)
+      // A mounted volume's own links have dots.
+      .filter((name) => !known.has(name) && !name.startsWith("."))
+      .map((name) => damaged(join(folder, name), "was not built"))
+  );
 }
 
 function readLock(

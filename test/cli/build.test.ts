@@ -81,6 +81,8 @@ describe("watchfire build", () => {
       ["one", (copy) => appendFileSync(join(copy, "one/function.yaml"), "\n")],
       ["one/handler.js.map", (copy) => rmSync(join(copy, "one/handler.js.map"))],
       ["added", (copy) => define(copy, "added")],
+      ["one/handler.mjs", (copy) => writeFileSync(join(copy, "one/handler.mjs"), "")],
+      ["one/function.yml", (copy) => cpSync(join(copy, "other/function.yaml"), join(copy, "one/function.yml"))],
       ["watchfire.lock.json", (copy) => appendFileSync(join(copy, "watchfire.lock.json"), "x")],
     ];
     for (const [no, [place, change]] of changes.entries()) {
