@@ -63,7 +63,8 @@ export interface RuntimeOptions {
   readonly store?: "sqlite" | "kubernetes";
   /** Keep a Function object of each function in the runtime's namespace. Default false. */
   readonly functionStatus?: boolean;
-  readonly listen: { readonly host: string; readonly port: number };
+  /** `spare`: how many ports after `port` may serve in its place where it is taken. Default 0. */
+  readonly listen: { readonly host: string; readonly port: number; readonly spare?: number };
   /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
   readonly executorSocket?: string;
   /** Of the functions folder. Default: as it was built, or built when it is needed. */

@@ -219,7 +219,7 @@ export class Runtime {
   private async begin(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { listen } = this.options;
-    this.endpoints = await serveEndpoints(listen.host, listen.port, {
+    const inspection = {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
       ready: () => (this.ready || this.canTakeOver) && !this.frozen,
@@ -234,7 +234,8 @@ export class Runtime {
           what: `the dead letters are with ${holder || "the active one"}`,
         });
       },
-    });
+    };
+    this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.rooms.endpoints.port = this.endpoints.port;
     leaveAddress(this.options.data, this.endpoints.url);
     const { elector } = this.rooms;

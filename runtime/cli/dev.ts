@@ -5,6 +5,7 @@ import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
 import { openCode } from "../deployed/function-code.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
+import { makeDataFolder } from "../dev/data-folder.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
 import { applySamples } from "../dev/samples.ts";
 import { WatchfireError } from "../errors.ts";
@@ -32,6 +33,9 @@ const executorsAhead = 2;
 /** One core is the cluster's meanwhile. */
 const buildersAhead = 1;
 
+/** Several projects may be at work at once; nobody has this many. */
+const sparePorts = 20;
+
 export const dev = command({
   name: "dev",
   summary: "runs the functions on an embedded cluster, or on one that is named, and takes up changes as they are saved",
@@ -42,10 +46,12 @@ export const dev = command({
     kubeconfig: { value: "FILE", summary: "use this kubeconfig instead of the embedded cluster" },
     port: endpointsPort,
   },
-  async run({ options }) {
+  async run({ options, given }) {
     const environment = readEnvironment();
     const folder = readFolder(options.functions);
-    const listen = { host: loopback, port: readPort("--port", options.port) };
+    const spare = given.has("port") ? 0 : sparePorts;
+    const listen = { host: loopback, port: readPort("--port", options.port), spare };
+    makeDataFolder(options.data);
     let isUp = false;
     const log = createLog(environment.logLevel, {
       write: (line) => {

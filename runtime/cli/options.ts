@@ -28,7 +28,7 @@ export const loopback = "127.0.0.1";
 
 export const endpointsPort = {
   value: "N",
-  summary: `the port of /status and its like on ${loopback}`,
+  summary: `the port of /status and its like on ${loopback}; where it is not named and taken, one of the next 20`,
   default: port,
 } as const satisfies Option;
 

@@ -54,10 +54,16 @@ export interface Endpoints {
  * there to who bears the token: their bodies may hold secrets, and replaying runs code. The containers of a pod share its
  * loopback. A request with an Origin, or for a Host that is no loopback name, is a web page's and is refused there. `/metrics`
  * and `/status` are refused to a request for a Host that could be a web page's (`isOwnHost`); probes may name any.
+ * @param spare how many ports after `port` may serve in its place where somebody else has it
  * @throws WatchfireError WF_OBSERVE_LISTEN when the address cannot be bound
  */
-export async function serveEndpoints(host: string, port: number, inspection: Inspection): Promise<Endpoints> {
-  const server = await listen(routes(inspection, [host, hostname()]), host, port);
+export async function serveEndpoints(
+  host: string,
+  port: number,
+  inspection: Inspection,
+  spare = 0,
+): Promise<Endpoints> {
+  const server = await listenFrom(routes(inspection, [host, hostname()]), host, port, spare);
   const { address, port: bound, family } = server.address() as AddressInfo;
   return {
     url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`,
@@ -136,6 +142,16 @@ export function routes(inspection: Inspection, own: readonly string[] = []): Hon
   });
   app.notFound((c) => c.json({ error: "there are /livez, /readyz, /metrics, /status and /dead-letters" }, 404));
   return app;
+}
+
+async function listenFrom(app: Hono, host: string, port: number, spare: number): Promise<ServerType> {
+  try {
+    return await listen(app, host, port);
+  } catch (error) {
+    const isTaken = error instanceof WatchfireError && (error.cause as NodeJS.ErrnoException).code === "EADDRINUSE";
+    if (!isTaken || spare === 0) throw error;
+    return listenFrom(app, host, port + 1, spare - 1);
+  }
 }
 
 function listen(app: Hono, host: string, port: number): Promise<ServerType> {

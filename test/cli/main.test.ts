@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { manifest } from "../manifest/manifest.ts";
 import { folderOf } from "../tools/folder.ts";
 import { watchfire } from "./run.ts";
+import { Session } from "./session.ts";
 
 const packageFile = resolve(import.meta.dirname, "../../runtime/package.json");
 const { version: packageVersion } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
@@ -105,5 +106,20 @@ describe("the command line", () => {
     const { status, stderr } = await watchfire(["dev", "--functions", folder, "--data", data, "--port", port]);
     expect(stderr).toMatch(/^WF_OBSERVE_LISTEN/m);
     expect(status).toBe(1);
+  });
+
+  it("dev steps over the usual port where it is taken, and its data folder ignores itself", async () => {
+    const server = createServer();
+    // Somebody has it: this test, or another program of this machine.
+    await new Promise<void>((done) => server.once("error", () => done()).listen(9464, "127.0.0.1", () => done()));
+    onTestFinished(() => void server.close());
+    const folder = folderOf({});
+    const data = join(folder, "data");
+    const dev = new Session(["dev", "--functions", folder, "--data", data]);
+    const status = /http:\/\/127\.0\.0\.1:(\d+)\/status/.exec(await dev.says(/Ctrl-C/));
+    expect(Number(status?.[1])).toBeGreaterThan(9464);
+    expect(readFileSync(join(data, ".gitignore"), "utf8")).toBe("*\n");
+    dev.signal("SIGINT");
+    expect(await dev.end()).toBe(0);
   });
 });
