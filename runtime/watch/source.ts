@@ -53,6 +53,8 @@ export class Source {
   private readonly rewind: RewindCheck;
   private readonly streamParts: StreamParts;
   private readonly streams = new Set<Stream>();
+  /** The server's newest resourceVersion, as it was last asked. */
+  private serverAt: ResourceVersion | undefined;
   /** What is to end before the source has: streams that were dissolved, connections that nobody needs. */
   private readonly ending = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
@@ -111,6 +113,7 @@ export class Source {
 
   /** Adds a listener: to a stream at its position, or without one to the next list. */
   subscribe(subscriber: Subscriber): void {
+    if (this.serverAt !== undefined) subscriber.serverIsAt?.(this.serverAt);
     const at = subscriber.resumeFrom;
     if (at === undefined) {
       this.lister.ask([this.applicant(subscriber, undefined, "initial")]);
@@ -303,8 +306,9 @@ export class Source {
     this.lister.explain(cause);
     this.giveUpStreams("rv-rewind");
     this.lister.rewind();
-    // What was received is of a time that is no more.
+    // What was received, and said, is of a time that is no more.
     this.standing.received = undefined;
+    this.serverAt = undefined;
   }
 
   private doubtful(resource: Resource, why: Doubt): void {
@@ -313,6 +317,7 @@ export class Source {
   }
 
   private answered(version: ResourceVersion): void {
+    this.serverAt = version;
     for (const subscriber of [...this.subscribers()]) subscriber.serverIsAt?.(version);
   }
 }

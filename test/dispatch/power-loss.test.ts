@@ -134,11 +134,15 @@ describe("after a power loss", () => {
     const first = await (await Harness.open(both)).listed();
     first.function.retain("chosen", []);
     const second = await powerLoss(first, both);
-    second.subscription.bookmark(resourceVersion("20"));
+    const caughtUp = ({ subscription }: Harness) => {
+      subscription.serverIsAt(resourceVersion("20"));
+      subscription.bookmark(resourceVersion("20"));
+    };
+    caughtUp(second);
     expect(await second.drain()).toBe(false);
     const third = await powerLoss(second, both);
     third.function.retain("chosen", []);
-    third.subscription.bookmark(resourceVersion("20"));
+    caughtUp(third);
     expect(await third.drain()).toBe(true);
   });
 });

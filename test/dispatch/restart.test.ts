@@ -128,16 +128,19 @@ describe("a restart", () => {
     expect((await it.store.deadLetters())[0]?.error.code).toBe("WF_DISPATCH_CRASH_LOOP");
   });
 
-  it("after a power loss flags what comes until the first bookmark, and no more", async () => {
+  it("after a power loss flags what comes until the server's newest has come, and no more", async () => {
     const first = await (await Harness.open()).listed();
     await first.drain();
     first.disk.end = "power-loss";
     const second = await Harness.open({ clock: first.clock, runner: first.runner, disk: first.disk });
     second.subscription.change(change("Added", "a", 11));
-    second.subscription.bookmark(resourceVersion("12"));
-    second.subscription.change(change("Added", "b", 13));
+    second.subscription.bookmark(resourceVersion("11"));
+    second.subscription.change(change("Added", "b", 12));
+    second.subscription.serverIsAt(resourceVersion("13"));
+    second.subscription.bookmark(resourceVersion("13"));
+    second.subscription.change(change("Added", "c", 14));
     await quiet(second.runner);
-    expect(second.runner.told).toEqual(["Added a@11 !", "Added b@13"]);
+    expect(second.runner.told).toEqual(["Added a@11 !", "Added b@12 !", "Added c@14"]);
   });
 
   it("with other selectors tells of what came and went, and of nothing else", async () => {

@@ -31,10 +31,15 @@ export class Aftermath {
   }
 
   /**
-   * All up to here has come. What comes next is news, unless the server that says so lags behind the one that the process
-   * before this one had listened to.
+   * A stream has brought all up to here. It may lag behind the server that the process before this one had listened to: so it
+   * proves nothing while the server's newest is not known.
    */
   hasAllUpTo(resourceVersion: ResourceVersion): void {
+    if (this.upTo !== undefined && !isNewer(this.upTo, resourceVersion)) this.current = false;
+  }
+
+  /** A list has shown all up to here. What comes next is news, unless the server lags behind its own newest. */
+  isListedUpTo(resourceVersion: ResourceVersion): void {
     if (this.upTo === undefined || !isNewer(this.upTo, resourceVersion)) this.current = false;
   }
 

@@ -86,6 +86,8 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   private recorded: boolean;
   /** What was received up to here had happened before the source connected, perhaps long before. */
   private backlogUpTo: ResourceVersion | undefined;
+  /** Up to here this process has taken everything. */
+  private received: ResourceVersion | undefined;
   /** The last complete list. */
   private listedAt: ResourceVersion | undefined;
   /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
@@ -115,8 +117,9 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     return this.aftermath.doubt !== "none";
   }
 
+  /** Where this process has come to, or the one before it. What was received up to there waits in the queue, if not on disk. */
   get resumeFrom(): ResourceVersion | undefined {
-    return this.state.type === "resumed" ? this.mark.value : undefined;
+    return this.state.type === "resumed" ? (this.received ?? this.mark.value) : undefined;
   }
 
   get lowWaterMark(): ResourceVersion | undefined {
@@ -160,6 +163,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   private take(given: Change): void {
     if (!this.takes()) return;
     this.aftermath.sees(given.meta.resourceVersion);
+    this.received = given.meta.resourceVersion;
     const { view } = this;
     const change = withUid(given, view.resource);
     const { meta } = change;
@@ -196,6 +200,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   private pass(resourceVersion: ResourceVersion): void {
     if (this.intake !== "open") return;
     this.aftermath.hasAllUpTo(resourceVersion);
+    this.received = resourceVersion;
     this.mark.push({ resourceVersion, outstanding: 0, firm: true });
     this.moved();
   }
@@ -220,6 +225,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     const entry: MarkEntry = { resourceVersion: undefined, outstanding: 1, firm: true };
     this.mark.push(entry);
     const rewinds = reason === "rv-rewind";
+    this.received = undefined;
     const resumed = state.type === "resumed";
     const due = state.type === "rebasing" ? state.because : undefined;
     return new Reading(this, entry, {
@@ -332,7 +338,8 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
       yield;
     }
     if (reason === "rv-rewind" || rebases === "rewind") this.aftermath.end();
-    else this.aftermath.hasAllUpTo(to);
+    else this.aftermath.isListedUpTo(to);
+    this.received = to;
     this.settle(entry);
     queue.keepBacklog();
     if (this.recorded) return;
