@@ -19,7 +19,8 @@ export class VirtualClock implements Clock {
   }
 
   now(): number {
-    return this.epoch + this.time;
+    // Whole milliseconds, as Date gives them.
+    return Math.floor(this.epoch + this.time);
   }
 
   monotonic(): number {

@@ -1,0 +1,117 @@
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { KubernetesStore } from "../../../runtime/checkpoint/kubernetes.ts";
+import { SqliteStore } from "../../../runtime/checkpoint/sqlite.ts";
+import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
+import type { Clock } from "../../../runtime/clock.ts";
+import type { KubeTransport } from "../../../runtime/kube/transport.ts";
+import type { Dice } from "../random.ts";
+
+/** What outlives a process of the fleet's runtime. */
+export interface Disk {
+  open(transport: KubeTransport, clock: Clock): Promise<CheckpointStore>;
+  /** The process was killed: what it had written is there. */
+  killed(): void;
+  /** The machine lost power: what was not synced may be gone. */
+  lostPower(dice: Dice): void;
+  remove(): void;
+}
+
+/** A frame of the write-ahead log: its header and a page (sqlite.org/fileformat2, 4.1). */
+const frameBytes = 24 + 2048;
+const headerBytes = 32;
+
+/** A data folder. Each process works in a copy of its own, as no process can be killed alone within this one. */
+export class DataFolder implements Disk {
+  private readonly root = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "watchfire-fleet-"));
+  private generation = 0;
+  private boot = 1;
+  /** The length of the write-ahead log when the store was open: it syncs what its opening wrote. */
+  private synced = 0;
+
+  async open(): Promise<CheckpointStore> {
+    const store = new SqliteStore({ folder: this.folder, bootId: `boot-${this.boot}` });
+    this.synced = this.logLength;
+    return store;
+  }
+
+  killed(): void {
+    const before = this.folder;
+    this.generation++;
+    mkdirSync(this.folder);
+    for (const name of ["checkpoint.db", "checkpoint.db-wal"]) {
+      if (existsSync(join(before, name))) copyFileSync(join(before, name), join(this.folder, name));
+    }
+  }
+
+  /** SQLite syncs the log when it copies it back, and when it is closed: in between any end of it may be missing. */
+  lostPower(dice: Dice): void {
+    this.killed();
+    this.boot++;
+    const written = this.logLength;
+    if (written <= this.synced) return;
+    const frames = Math.floor((written - Math.max(this.synced, headerBytes)) / frameBytes);
+    const log = openSync(`${this.file}-wal`, "r+");
+    ftruncateSync(log, written - dice.below(frames + 1) * frameBytes);
+    closeSync(log);
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  private get folder(): string {
+    return join(this.root, String(this.generation));
+  }
+
+  private get file(): string {
+    return join(this.folder, "checkpoint.db");
+  }
+
+  private get logLength(): number {
+    return statSync(`${this.file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  }
+}
+
+/** The Secrets of the simulated cluster, each opening under the next fence. */
+export class InSecrets implements Disk {
+  private fence = 0;
+
+  open(transport: KubeTransport, clock: Clock): Promise<CheckpointStore> {
+    const fence = { lease: "lease-uid", number: ++this.fence };
+    const log = { warn: () => {} };
+    const place = { namespace: "watchfire", account: "watchfire" };
+    return KubernetesStore.open({ transport, clock, fence, log, onLost: () => {}, ...place });
+  }
+
+  killed(): void {}
+  lostPower(): void {}
+  remove(): void {}
+}
+
+/** A store whose process can end between any two of its steps: from then on it does nothing, and no call returns. */
+export function mortal(store: CheckpointStore, isDead: () => boolean): CheckpointStore {
+  return new Proxy(store, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== "function") return value;
+      return (...values: unknown[]) => {
+        if (isDead()) return new Promise(() => {});
+        const result: unknown = Reflect.apply(value, target, values);
+        if (!(result instanceof Promise)) return result;
+        return result.then((it) => (isDead() ? new Promise(() => {}) : it));
+      };
+    },
+  });
+}

@@ -1,0 +1,50 @@
+import type { Subscriber } from "../../../runtime/watch/subscriber.ts";
+import type { Watch, Watches } from "../../../runtime/watch/watches.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Past } from "./laws.ts";
+
+interface HistoryWitness {
+  readonly watches: Watches;
+  readonly functionName: string;
+  readonly cluster: Cluster;
+  readonly past: Past;
+  /** Where a broken law is written down. */
+  readonly broken: string[];
+}
+
+/**
+ * The watches as one function has them, with a law: nobody is made to list whose position the server still has. A list
+ * tells net changes alone.
+ */
+export function historyLaw({
+  watches,
+  functionName,
+  cluster,
+  past,
+  broken,
+}: HistoryWitness): Pick<Watches, "subscribe"> {
+  return {
+    subscribe(spec, subscriber): Watch {
+      // Who follows namespaces keeps no position.
+      if (spec.kind !== "ConfigMap") return watches.subscribe(spec, subscriber);
+      const observed: Partial<Subscriber> = {
+        list(reason, gapFrom) {
+          const at = subscriber.resumeFrom;
+          if (!past.restored && !past.draining && at !== undefined && Number(at) >= cluster.compacted) {
+            broken.push(
+              `${functionName}: made to list (${reason}) at ${at}, the server has all since ${cluster.compacted}`,
+            );
+          }
+          return subscriber.list(reason, gapFrom);
+        },
+      };
+      const place = new Proxy(subscriber, {
+        get: (target, property) => {
+          const value: unknown = Reflect.get(observed, property) ?? Reflect.get(target, property, target);
+          return typeof value === "function" && !Object.hasOwn(observed, property) ? value.bind(target) : value;
+        },
+      });
+      return watches.subscribe(spec, place);
+    },
+  };
+}

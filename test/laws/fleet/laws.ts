@@ -1,0 +1,208 @@
+import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery.ts";
+import { type Cluster, keyOf, objectOf, type Revision } from "./cluster.ts";
+import { Collection } from "./collection.ts";
+import type { Plan } from "./plan.ts";
+
+/** What may be known of a world's past, and so which laws hold in it. */
+export interface Past {
+  /** History was compacted: only net changes can be known. */
+  readonly compacted: boolean;
+  /** The cluster was restored: its resourceVersions name other states than before. */
+  readonly restored: boolean;
+  /** The process ends in good order: its functions take nothing any more. */
+  readonly draining: boolean;
+}
+
+/** Watches what one function's handler is told, and notes every law that is broken. */
+export class FunctionLaws {
+  readonly broken: string[] = [];
+  deliveries = 0;
+  /** The server's newest resourceVersion when the function was seen to be ready for the first time. */
+  private readyAt: number | undefined;
+  private readonly plan: Plan;
+  private readonly cluster: Cluster;
+  private readonly past: Past;
+  private readonly running = new Set<string>();
+  private readonly begun = new Set<string>();
+  /** By key: each state that a handler was told of, as `type@resourceVersion`. */
+  private readonly told = new Map<string, Set<string>>();
+  private readonly last = new Map<string, Delivery>();
+  /** By key: the field that `changedFields` looks at, as it was told last. */
+  private readonly newestA = new Map<string, number | undefined>();
+  /** By key: the newest resourceVersion that was told unflagged. */
+  private readonly newest = new Map<string, number>();
+  /** Uids of what may have been there, in scope, before it was ready. */
+  private readonly initial = new Set<string>();
+  private replays = false;
+
+  constructor(plan: Plan, cluster: Cluster, past: Past) {
+    this.plan = plan;
+    this.cluster = cluster;
+    this.past = past;
+  }
+
+  /** Called at each step until the function is ready: objects that are there may count as having been there before it. */
+  starting(): void {
+    for (const { uid } of this.inScope().values()) this.initial.add(uid);
+  }
+
+  ready(): void {
+    this.readyAt ??= this.cluster.now;
+  }
+
+  /**
+   * A machine that lost power may have lost positions with it: there the function begins anew, and knows nothing of what it
+   * was told. `isLost` says of which namespaces.
+   */
+  begunAnew(isLost: (namespace: string) => boolean): void {
+    this.readyAt = undefined;
+    for (const [key, { object }] of this.last) if (isLost(object.namespace)) this.last.delete(key);
+  }
+
+  /**
+   * The record of an object that was told last may be lost with the power. Where its history is gone, too, or its namespace
+   * is no longer chosen, nothing says that it was ever there: its deletion is not told.
+   */
+  recordIs(knows: (uid: string) => boolean): void {
+    for (const [key, { object }] of this.last) if (!knows(object.uid)) this.last.delete(key);
+  }
+
+  get isReady(): boolean {
+    return this.readyAt !== undefined;
+  }
+
+  replayed(): void {
+    this.replays = true;
+  }
+
+  processEnded(): void {
+    this.running.clear();
+  }
+
+  begins(delivery: Delivery): void {
+    this.deliveries++;
+    const { id, attempt, redelivered, object, type, resourceVersion, flags } = delivery;
+    const key = keyOf(object);
+    this.expect(!this.running.has(key), `two events of ${key} run at once`);
+    this.expect(this.running.size < this.plan.manifest.delivery.concurrency, "more lanes run than the manifest allows");
+    this.running.add(key);
+    const flagged = redelivered || attempt > 1;
+    this.expect(flagged || !this.begun.has(id), `${id} began again, unflagged`);
+    this.begun.add(id);
+    if (!this.past.restored) {
+      this.isTrue(delivery);
+      const news = !flagged && !(type === "Deleted" && flags.synthetic);
+      const rv = Number(resourceVersion);
+      const newest = this.newest.get(key) ?? 0;
+      this.expect(
+        !news || this.plan.trigger.namespaces.type === "labels" || rv > newest,
+        `${id} came after ${key}@${newest}`,
+      );
+      if (news) this.newest.set(key, Math.max(rv, newest));
+    }
+    const told = this.told.get(key) ?? new Set();
+    this.told.set(key, told.add(`${type}@${resourceVersion}`));
+    this.last.set(key, delivery);
+    this.newestA.set(key, aOf(delivery));
+  }
+
+  ends({ object }: Delivery, _outcome: Outcome): void {
+    this.running.delete(keyOf(object));
+  }
+
+  /** When all is quiet: every net change was told, and every change where no history was lost. */
+  checkEnd(): void {
+    const here = this.inScope();
+    for (const [key, state] of here) this.checkPresent(key, state);
+    for (const [key, last] of this.last) if (!here.has(key)) this.checkAbsent(key, last);
+    const { compacted, restored } = this.past;
+    const all = this.plan.manifest.delivery.mode === "All" && this.plan.trigger.namespaces.type !== "labels";
+    if (!compacted && !restored && all) this.checkEveryChange();
+  }
+
+  private checkPresent(key: string, state: Revision): void {
+    const { trigger, condition } = this.plan;
+    if (condition?.comparesOld || (condition && !condition.holds(state, undefined))) return;
+    if (trigger.initialEvents === "Skip" && this.initial.has(state.uid)) return;
+    const told = [...(this.told.get(key) ?? [])];
+    const last = this.last.get(key);
+    const isTold = told.some((each) => each !== `Deleted@${state.rv}` && each.endsWith(`@${state.rv}`));
+    const same = trigger.changedFields.length > 0 && this.newestA.get(key) === state.a;
+    this.expect(isTold || same, `${key}@${state.rv} is there and was not told; told: ${told.slice(-4)}`);
+    if (this.replays || same) return;
+    this.expect(last?.type !== "Deleted", `${key}@${state.rv} is there, last told: ${last?.id}`);
+  }
+
+  private checkAbsent(key: string, last: Delivery): void {
+    const { trigger, condition } = this.plan;
+    if (condition || this.replays || !trigger.events.includes("Deleted")) return;
+    this.expect(last.type === "Deleted", `${key} is gone, last told: ${last.id}`);
+  }
+
+  /** Without a gap each single change of what is watched is told. */
+  private checkEveryChange(): void {
+    const { trigger, condition } = this.plan;
+    for (const { type, revision } of this.watched()) {
+      if (this.readyAt === undefined || revision.rv <= this.readyAt) continue;
+      const before = this.cluster.before(revision);
+      if (!trigger.events.includes(type)) continue;
+      if (type === "Modified" && trigger.changedFields.length > 0 && before?.a === revision.a) continue;
+      if (condition && (type === "Deleted" || !condition.holds(revision, type === "Added" ? undefined : before)))
+        continue;
+      const key = keyOf(revision);
+      const told = this.told.get(key)?.has(`${type}@${revision.rv}`);
+      this.expect(told === true, `${type} ${key}@${revision.rv} was not told, and no history was lost`);
+    }
+  }
+
+  /** All that the function's watches showed. */
+  private *watched(): Generator<{ readonly type: Delivery["type"]; readonly revision: Revision }> {
+    for (const collection of this.collections()) {
+      for (const line of collection.changes(0, Number.POSITIVE_INFINITY).lines) {
+        const { type, object } = line as { type: string; object: { metadata: { resourceVersion: string } } };
+        const revision = this.cluster.find(object.metadata.resourceVersion);
+        if (revision) yield { type: types[type] ?? "Modified", revision };
+      }
+    }
+  }
+
+  private collections(): Collection[] {
+    const { namespaces, labelSelector } = this.plan.trigger;
+    const paths =
+      namespaces.type === "names"
+        ? namespaces.names.map((name) => `/api/v1/namespaces/${name}/configmaps`)
+        : ["/api/v1/configmaps"];
+    return paths.map((path) => new Collection(this.cluster, path, labelSelector === "" ? {} : { labelSelector }));
+  }
+
+  /** What the trigger chooses now, by key. */
+  private inScope(): Map<string, Revision> {
+    const { namespaces, labelSelector } = this.plan.trigger;
+    const chosen = this.cluster.here("Namespace");
+    return new Map(
+      [...this.cluster.here("ConfigMap")].filter(([, it]) => {
+        if (labelSelector !== "" && !it.on) return false;
+        if (namespaces.type === "names") return namespaces.names.includes(it.namespace);
+        return namespaces.type === "all" || chosen.get(keyOf({ namespace: "", name: it.namespace }))?.on === true;
+      }),
+    );
+  }
+
+  /** The delivery says what happened. */
+  private isTrue({ type, object, resourceVersion, body, id }: Delivery): void {
+    if (type === "Deleted") return;
+    const state = this.cluster.find(resourceVersion);
+    this.expect(state?.uid === object.uid && state.name === object.name, `${id} is no state of ${object.name}`);
+    const isBody = state === undefined || JSON.stringify(objectOf(state)) === body.toString();
+    this.expect(isBody, `${id} has another state's body`);
+  }
+
+  private expect(holds: boolean, law: string): void {
+    if (!holds) this.broken.push(`${this.plan.manifest.name}: ${law}`);
+  }
+}
+
+const types: Readonly<Record<string, Delivery["type"]>> = { ADDED: "Added", MODIFIED: "Modified", DELETED: "Deleted" };
+
+const aOf = ({ body }: Delivery): number | undefined =>
+  (JSON.parse(body.toString()) as { spec?: { a?: number } }).spec?.a;

@@ -1,0 +1,62 @@
+import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
+import { manifest, trigger } from "../../dispatch/harness.ts";
+import type { Dice } from "../random.ts";
+import { namespaces, type Revision } from "./cluster.ts";
+
+/** What a trigger's conditions say, in CEL and in our own words. */
+interface Condition {
+  readonly expression: string;
+  readonly comparesOld: boolean;
+  holds(now: Revision, before: Revision | undefined): boolean;
+}
+
+const even: Condition = {
+  expression: "object.spec.a % 2 == 0",
+  comparesOld: false,
+  holds: ({ a }) => a % 2 === 0,
+};
+
+const rises: Condition = {
+  expression: "oldObject == null || object.spec.a > oldObject.spec.a",
+  comparesOld: true,
+  holds: ({ a }, before) => before === undefined || a > before.a,
+};
+
+/** One function of a fleet. */
+export interface Plan {
+  readonly manifest: FunctionManifest;
+  readonly trigger: Trigger;
+  readonly condition: Condition | undefined;
+  readonly usesOldObject: boolean;
+}
+
+/** A function with settings of the seed's own. Few kinds of sources, so that functions share them. */
+export function planOf(name: string, dice: Dice): Plan {
+  const condition = dice.chance(0.3) ? dice.pick([even, rises]) : undefined;
+  const watched = trigger({
+    name: "settings",
+    namespaces: dice.pick([
+      { type: "all" },
+      { type: "all" },
+      { type: "names", names: namespaces.slice(0, 2) },
+      { type: "labels", labelSelector: "on=true" },
+    ] as const),
+    labelSelector: dice.chance(0.25) ? "on=true" : "",
+    initialEvents: dice.chance(0.3) ? "Skip" : "Deliver",
+    changedFields: dice.chance(0.15) ? [["spec", "a"]] : [],
+    matchConditions: condition ? [{ name: "chosen", expression: condition.expression }] : [],
+    events: dice.chance(0.15) ? ["Added", "Modified"] : ["Added", "Modified", "Deleted"],
+    lastBody: !condition?.comparesOld && dice.chance(0.2) ? "Metadata" : "Full",
+  });
+  const policy = {
+    mode: dice.chance(0.25) ? ("Latest" as const) : ("All" as const),
+    onFailure: dice.pick(["DeadLetter", "DeadLetter", "Block", "Drop"] as const),
+    concurrency: 1 + dice.below(4),
+  };
+  return {
+    manifest: { ...manifest(policy, [watched]), name, file: `functions/${name}/function.yaml` },
+    trigger: watched,
+    condition,
+    usesOldObject: dice.chance(0.3),
+  };
+}

@@ -1,0 +1,361 @@
+import { Redactor } from "../../../runtime/access/redactor.ts";
+import { DeadLetters } from "../../../runtime/checkpoint/dead-letters.ts";
+import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
+import { Deployment } from "../../../runtime/deployment.ts";
+import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery.ts";
+import { Dispatcher } from "../../../runtime/dispatch/dispatcher.ts";
+import { Discovery } from "../../../runtime/kube/discovery.ts";
+import type { Logger } from "../../../runtime/observe/log.ts";
+import { silentObserver } from "../../../runtime/watch/observer.ts";
+import { Watches } from "../../../runtime/watch/watches.ts";
+import { settle, VirtualClock } from "../../virtual-clock.ts";
+import { Dice } from "../random.ts";
+import { ApiServer, type Manners } from "./api-server.ts";
+import { namespaces as allNamespaces, Cluster } from "./cluster.ts";
+import { DataFolder, type Disk, InSecrets, mortal } from "./disk.ts";
+import { historyLaw } from "./history-law.ts";
+import { FunctionLaws } from "./laws.ts";
+import { type Plan, planOf } from "./plan.ts";
+
+const silent = { info: () => {}, warn: () => {}, error: () => {}, debug: () => {} };
+
+interface Member {
+  readonly plan: Plan;
+  readonly laws: FunctionLaws;
+}
+
+interface Process {
+  readonly server: ApiServer;
+  readonly store: CheckpointStore;
+  readonly dispatcher: Dispatcher;
+  readonly watches: Watches;
+  readonly deadLetters: DeadLetters;
+  readonly deployments: Map<string, Deployment>;
+}
+
+/** Runs a seed's fleet from its first change to the last quiet moment. Gives the laws that were broken. */
+export async function runFleet(seed: number): Promise<{ broken: readonly string[]; deliveries: number }> {
+  const fleet = new Fleet(new Dice(seed));
+  try {
+    await fleet.live();
+    return { broken: fleet.broken, deliveries: fleet.deliveries };
+  } finally {
+    fleet.remove();
+  }
+}
+
+/**
+ * Several functions on shared sources, end to end: the real watch room, dispatch and store on a simulated API server and
+ * a virtual clock. Only handlers are played.
+ */
+class Fleet {
+  private readonly dice: Dice;
+  private readonly clock = new VirtualClock();
+  private readonly cluster: Cluster;
+  private readonly disk: Disk;
+  private readonly manners: Manners;
+  private readonly compacts: boolean;
+  private readonly restores: boolean;
+  private readonly losesPower: boolean;
+  private readonly memoryEvents: number;
+  private readonly members: Member[] = [];
+  private readonly past = { compacted: false, restored: false, draining: false };
+  private readonly brokenHistory: string[] = [];
+  private process!: Process;
+  private incarnation = 0;
+  private calm = false;
+
+  constructor(dice: Dice) {
+    this.dice = dice;
+    this.cluster = new Cluster(dice);
+    this.disk = dice.chance(0.3) ? new InSecrets() : new DataFolder();
+    this.manners = {
+      watchList: dice.chance(0.6),
+      pageSize: 1 + dice.below(4),
+      faults: dice.chance(0.7),
+      namesOldest: dice.chance(0.6),
+    };
+    this.compacts = dice.chance(0.5);
+    this.restores = dice.chance(0.15);
+    this.losesPower = dice.chance(0.4);
+    this.memoryEvents = dice.pick([2, 4, 1000]);
+    for (let count = 1 + dice.below(3); count > 0; count--) {
+      const plan = planOf(`f${count}`, dice);
+      this.members.push({ plan, laws: new FunctionLaws(plan, this.cluster, this.past) });
+    }
+  }
+
+  get broken(): readonly string[] {
+    return [...this.brokenHistory, ...this.members.flatMap(({ laws }) => laws.broken)];
+  }
+
+  get deliveries(): number {
+    return this.members.reduce((sum, { laws }) => sum + laws.deliveries, 0);
+  }
+
+  remove(): void {
+    this.disk.remove();
+  }
+
+  async live(): Promise<void> {
+    const { dice, cluster } = this;
+    for (let changes = dice.below(8); changes > 0; changes--) cluster.change();
+    await this.start();
+    for (let steps = 40 + dice.below(60); steps > 0; steps--) {
+      for (let changes = dice.below(3); changes > 0; changes--) cluster.change();
+      await this.event();
+      this.process.server.step();
+      if (dice.chance(0.6)) await settle();
+      if (dice.chance(0.4)) await this.clock.advance(dice.pick([0, 1, 300, 1_000, 5_000, 40_000]));
+      this.observe();
+    }
+    await this.settleDown();
+    for (const { laws } of this.members) laws.checkEnd();
+    await this.end();
+  }
+
+  /** Something that happens to the cluster, or to the runtime. */
+  private async event(): Promise<void> {
+    const { dice } = this;
+    const roll = dice.next();
+    if (this.compacts && roll < 0.05) this.compact();
+    else if (roll < 0.08) await this.kill(this.losesPower && dice.chance(0.5));
+    else if (roll < 0.1) await this.restart();
+    else if (roll < 0.14) await this.removeOrBring();
+    else if (roll < 0.16) await this.replay();
+    else if (roll < 0.17) this.process.server.disconnect();
+    else if (this.restores && roll < 0.19) await this.restore();
+  }
+
+  /** What streams carry was sent before; whoever is away then has lost history. */
+  private compact(): void {
+    this.process.server.flush();
+    this.cluster.compact();
+    this.past.compacted = true;
+  }
+
+  /** Nothing is written before every source has noticed: once the cluster is past what is on record, nobody could tell. */
+  private async restore(): Promise<void> {
+    this.past.restored = true;
+    this.cluster.restore();
+    this.process.server.disconnect();
+    await this.quiet();
+  }
+
+  private async start(): Promise<void> {
+    const { clock, dice } = this;
+    const incarnation = this.incarnation;
+    const isDead = () => incarnation !== this.incarnation;
+    const server = new ApiServer(this.cluster, this.manners, dice, clock);
+    server.calm = this.calm;
+    const store = mortal(await this.disk.open(server, clock), isDead);
+    const dispatcher = await Dispatcher.open({
+      store,
+      runner: { run: (delivery) => this.run(delivery) },
+      clock,
+      random: dice.next,
+      observer: {},
+      log: silent,
+      memoryLimit: { events: this.memoryEvents, bytes: 1 << 20 },
+    });
+    await this.forgetLostPositions(store);
+    const discovery = new Discovery(server, clock);
+    const random = dice.next;
+    const watches = new Watches({ transport: server, discovery, clock, random, observer: silentObserver });
+    const deadLetters = new DeadLetters(store, dispatcher);
+    this.process = { server, store, dispatcher, watches, deadLetters, deployments: new Map() };
+    for (const { plan } of this.members) if (incarnation === 0 ? dice.chance(0.7) : true) await this.bring(plan);
+  }
+
+  private async forgetLostPositions(store: CheckpointStore): Promise<void> {
+    for (const { plan, laws } of this.members) {
+      const { name } = plan.manifest;
+      const cursors = (await store.views(name)).flatMap((view) => view.cursors);
+      const { namespaces } = plan.trigger;
+      const has = (place: string) => cursors.some((it) => it.namespace === place && it.lowWaterMark !== undefined);
+      const isLost = (namespace: string) => !has(namespaces.type === "all" ? "" : namespace);
+      const places = namespaces.type === "names" ? namespaces.names : allNamespaces;
+      if (places.some(isLost)) laws.begunAnew(isLost);
+      if (store.previousEnd !== "power-loss") continue;
+      const uids = new Set<string>();
+      for (const { id } of await store.views(name)) await store.known(id, (_, { uid }) => void uids.add(uid));
+      laws.recordIs((uid) => uids.has(uid));
+    }
+  }
+
+  private async bring(plan: Plan): Promise<void> {
+    const { process, clock } = this;
+    const { manifest } = plan;
+    const offer = {
+      manifest,
+      origin: { type: "folder", manifest: manifest.file } as const,
+      bundle: async () => ({
+        script: "",
+        sourceMap: "",
+        hash: "1".repeat(64),
+        inputs: [],
+        usesOldObject: plan.usesOldObject,
+      }),
+    };
+    const { cluster, past, brokenHistory: broken } = this;
+    const watches = historyLaw({ watches: process.watches, functionName: manifest.name, cluster, past, broken });
+    const deployment = new Deployment(offer, {
+      dispatcher: process.dispatcher,
+      watches: watches as Watches,
+      redactor: new Redactor(),
+      manifests: new Map(),
+      grants: undefined,
+      sandbox: { load: async () => {}, unload: async () => {} },
+      metrics: { user: { forget: () => {} } },
+      transport: process.server,
+      namespace: "watchfire",
+      clock,
+      log: silent as unknown as Logger,
+    });
+    process.deployments.set(manifest.name, deployment);
+    await this.patiently(deployment.start("start"));
+  }
+
+  /** A function is removed, or comes back, or comes late. */
+  private async removeOrBring(): Promise<void> {
+    const { plan } = this.dice.pick(this.members);
+    const { deployments } = this.process;
+    const { name } = plan.manifest;
+    const here = deployments.get(name);
+    if (!here) return this.bring(plan);
+    await this.patiently(here.stop({ retire: this.dice.chance(0.5) }));
+    deployments.delete(name);
+    this.lawsOf(name)?.processEnded();
+  }
+
+  private async replay(): Promise<void> {
+    const { deadLetters, deployments } = this.process;
+    const letters = await deadLetters.list();
+    if (letters.length === 0) return;
+    const { letter, function: name } = this.dice.pick(letters);
+    if (!deployments.has(name)) return;
+    this.lawsOf(name)?.replayed();
+    await this.patiently(deadLetters.replay([letter]).catch(() => undefined));
+  }
+
+  /** The process ends without a word, alone or with its machine. */
+  private async kill(withPower: boolean): Promise<void> {
+    const { process, disk } = this;
+    this.incarnation++;
+    process.server.cut();
+    process.dispatcher.halt();
+    await settle();
+    if (withPower) disk.lostPower(this.dice);
+    else disk.killed();
+    await this.after(process);
+  }
+
+  /** The process is asked to end. */
+  private async restart(): Promise<void> {
+    const { process } = this;
+    this.past.draining = true;
+    const clean = await this.patiently(process.dispatcher.drain(10_000));
+    await this.patiently(process.watches.close());
+    await this.patiently(process.store.close(clean));
+    this.past.draining = false;
+    this.incarnation++;
+    process.server.cut();
+    await this.after(process);
+  }
+
+  private async after({ watches }: Process): Promise<void> {
+    for (const { laws } of this.members) laws.processEnded();
+    void watches.close();
+    await settle();
+    await this.start();
+  }
+
+  run(delivery: Delivery): Promise<Outcome> {
+    const { dice } = this;
+    const incarnation = this.incarnation;
+    const laws = this.lawsOf(delivery.function);
+    laws?.begins(delivery);
+    const outcome = this.calm ? ok : this.outcome();
+    return new Promise((resolve) => {
+      const end = () => {
+        if (incarnation !== this.incarnation) return;
+        laws?.ends(delivery, outcome);
+        resolve(outcome);
+      };
+      if (this.calm || dice.chance(0.5)) end();
+      else this.clock.after(dice.pick([1, 100, 6_000, 80_000]), end);
+    });
+  }
+
+  private outcome(): Outcome {
+    const { dice } = this;
+    const error = { name: "Error", message: "no", stack: "" };
+    if (dice.chance(0.7)) return ok;
+    if (dice.chance(0.5)) return { type: "failed", durationMs: 1, error };
+    if (dice.chance(0.4)) return { type: "permanent", durationMs: 1, error };
+    if (dice.chance(0.5)) return { type: "failed", durationMs: 1, error, retryAfterMs: dice.below(20_000) };
+    return { type: "interrupted" };
+  }
+
+  private observe(): void {
+    for (const { plan, laws } of this.members) {
+      const deployment = this.process.deployments.get(plan.manifest.name);
+      if (!deployment || laws.isReady) continue;
+      laws.starting();
+      if (deployment.state.type === "running" && deployment.behind.length === 0) laws.ready();
+    }
+  }
+
+  private lawsOf(name: string): FunctionLaws | undefined {
+    return this.members.find(({ plan }) => plan.manifest.name === name)?.laws;
+  }
+
+  /** Time passes until it is done: commits are tried again, handlers end, the server answers. */
+  private async patiently<T>(work: Promise<T>): Promise<T> {
+    let open = true;
+    const done = work.finally(() => {
+      open = false;
+    });
+    done.catch(() => undefined);
+    for (let round = 0; open; round++) {
+      if (round > 2_000) throw new Error("it does not end");
+      this.process?.server.step();
+      await this.clock.advance(1_000);
+    }
+    return done;
+  }
+
+  /** No more faults for a while: everything is received and handled. */
+  private async quiet(): Promise<void> {
+    this.process.server.calm = true;
+    for (let round = 0; round < 60; round++) {
+      this.process.server.flush();
+      await this.clock.advance(5_000);
+      this.observe();
+    }
+    this.process.server.calm = this.calm;
+  }
+
+  private async settleDown(): Promise<void> {
+    this.calm = true;
+    const { deployments } = this.process;
+    for (const { plan } of this.members) if (!deployments.has(plan.manifest.name)) await this.bring(plan);
+    for (let round = 0; round < 50; round++) {
+      await this.quiet();
+      const status = this.process.dispatcher.status();
+      const isIdle = status.every(({ queued, inFlight, spilled }) => queued + inFlight + spilled === 0);
+      if (isIdle && [...deployments.values()].every(({ behind }) => behind.length === 0)) return;
+    }
+  }
+
+  private async end(): Promise<void> {
+    const { process } = this;
+    this.incarnation++;
+    process.server.cut();
+    process.dispatcher.halt();
+    void process.watches.close();
+    await settle();
+  }
+}
+
+const ok: Outcome = { type: "ok", durationMs: 1 };
