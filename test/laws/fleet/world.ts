@@ -1,3 +1,4 @@
+import { OwnObjects } from "../../../runtime/access/own-objects.ts";
 import { Redactor } from "../../../runtime/access/redactor.ts";
 import { DeadLetters } from "../../../runtime/checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
@@ -209,6 +210,7 @@ class Fleet {
       metrics: { user: { forget: () => {} } },
       transport: process.server,
       namespace: "watchfire",
+      own: new OwnObjects({ namespace: "watchfire", account: "watchfire" }),
       clock,
       log: silent as unknown as Logger,
     });
