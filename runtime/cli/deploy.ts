@@ -14,7 +14,7 @@ import { absentNamespaces } from "../rbac/namespaces.ts";
 import { functionObjects } from "../rbac/objects.ts";
 import { type BuiltFunction, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
-import { functions } from "./options.ts";
+import { functions, kubeconfig } from "./options.ts";
 import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 import { warn, warnOfReach } from "./warning.ts";
 
@@ -26,7 +26,7 @@ export const deploy = command({
     namespace: { value: "NS", summary: "the runtime's namespace; without it: the context's" },
     "service-account": rulesOptions["service-account"],
     sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
-    kubeconfig: { value: "FILE", summary: "without it: KUBECONFIG, then ~/.kube/config" },
+    kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
   },
   async run({ options }) {

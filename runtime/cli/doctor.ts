@@ -5,14 +5,14 @@ import { absentNamespaces } from "../rbac/namespaces.ts";
 import { rbacObjects } from "../rbac/objects.ts";
 import type { Need } from "../rbac/scoped-rule.ts";
 import { command, type Invocation } from "./command.ts";
-import { functions } from "./options.ts";
+import { functions, kubeconfig } from "./options.ts";
 import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 
 const options = {
   functions,
   ...rulesOptions,
   namespace: { value: "NS", summary: "the runtime's namespace; without it, the context's" },
-  kubeconfig: { value: "FILE", summary: "without it: KUBECONFIG, then the pod's own account" },
+  kubeconfig,
   context: { value: "NAME", summary: "the kubeconfig's context" },
 } as const;
 

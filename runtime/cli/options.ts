@@ -15,6 +15,12 @@ export const data = {
   default: ".watchfire",
 } as const satisfies Option;
 
+/** One rule for all commands that need a cluster. */
+export const kubeconfig = {
+  value: "FILE",
+  summary: "without it: KUBECONFIG, then ~/.kube/config, then the pod's own account",
+} as const satisfies Option;
+
 export const serviceAccount = {
   value: "NAME",
   summary: "the runtime's ServiceAccount; a function's is NAME-<function>, in the same namespace",

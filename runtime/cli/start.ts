@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
+import { resolve } from "node:path";
 import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../clock.ts";
 import { type Environment, readEnvironment } from "../config.ts";
@@ -16,7 +17,7 @@ import { LogWriter } from "../observe/log-writer.ts";
 import type { Candidate } from "../rooms.ts";
 import { command } from "./command.ts";
 import { readFolder, readListen } from "./operand.ts";
-import { data, functions, listen, serviceAccount } from "./options.ts";
+import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 
@@ -26,8 +27,9 @@ export const start = command({
   options: {
     functions,
     data,
-    kubeconfig: { value: "FILE", summary: "without it: KUBECONFIG, then the pod's own account" },
+    kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
+    namespace: { value: "NS", summary: "the runtime's namespace; without it, the pod's, then the context's" },
     "executor-socket": { value: "PATH", summary: "handlers run in a `watchfire executor --socket PATH` beside it" },
     jitless: { summary: "executors compile no machine code: loops take five times as long, and V8 has less to attack" },
     listen,
@@ -89,7 +91,7 @@ export const start = command({
       context: options.context,
       environment: environment.variables,
     });
-    const namespace = environment.podNamespace ?? defaultNamespace;
+    const namespace = options.namespace ?? environment.podNamespace ?? defaultNamespace;
     const identified = { transport, namespace, account, clock: systemClock, random: Math.random };
     try {
       await serve(
@@ -115,7 +117,8 @@ export const start = command({
         async (runtime) => {
           log.info({ cluster: transport.description, url: runtime.url }, "started");
           if (elects) log.info({}, "running for the lease");
-          if (runtime.status().functions.length === 0) log.info({ folder }, "no functions yet");
+          if (runtime.status().functions.length === 0)
+            log.info({ folder: folder && resolve(folder), deployed }, "no functions yet");
           await runtime.untilReady(stop);
           log.info({}, "ready");
         },

@@ -20,9 +20,9 @@ import type { SharedTransport } from "./transport.ts";
 const accountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 export interface KubeconfigOptions {
-  /** A kubeconfig file. Without one: `environment.KUBECONFIG`, then the pod's own account. */
+  /** A kubeconfig file. Without one: `environment.KUBECONFIG`, then ~/.kube/config, then the pod's own account. */
   readonly file?: string | undefined;
-  /** The context to use; the file's current one where absent. With neither a file nor KUBECONFIG: of ~/.kube/config. */
+  /** The context to use; the file's current one where absent. A pod's own account has none. */
   readonly context?: string | undefined;
   /** KUBECONFIG, the proxies' variables, and what exec plugins are started with. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -140,11 +140,12 @@ async function kubeconfigFiles(options: KubeconfigOptions): Promise<string[]> {
       throw configFault({ what: "no file that KUBECONFIG names exists", actual: listed.join(", ") });
     return found;
   }
-  if (options.context !== undefined) return [join(options.environment.HOME ?? homedir(), ".kube", "config")];
+  const usual = join(options.environment.HOME ?? homedir(), ".kube", "config");
+  if (options.context !== undefined || (await exists(usual))) return [usual];
   if (await exists(accountTokenFile)) return [];
   throw configFault({
     what: "no cluster is named, and this is no pod with an account of its own",
-    hint: "pass --kubeconfig FILE, set KUBECONFIG, or name a context of ~/.kube/config with --context",
+    hint: "pass --kubeconfig FILE, set KUBECONFIG, or write ~/.kube/config",
   });
 }
 

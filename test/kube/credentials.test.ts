@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -206,8 +206,23 @@ test("a context that is not there is the user's mistake, and those that are ther
   });
 });
 
+test("with nothing named ~/.kube/config is taken, and KUBECONFIG before it", async () => {
+  const named = file("named", kubeconfig("http://127.0.0.1:1", {}));
+  const home = join(folder, "home");
+  mkdirSync(join(home, ".kube"), { recursive: true });
+  copyFileSync(file("usual", kubeconfig("http://127.0.0.1:2", {})), join(home, ".kube/config"));
+  for (const [environment, server] of [
+    [{ HOME: home }, "http://127.0.0.1:2"],
+    [{ HOME: home, KUBECONFIG: named }, "http://127.0.0.1:1"],
+  ] as const) {
+    const { transport } = await connectKubeconfig({ environment });
+    expect(transport.description).toContain(server);
+    await transport.close();
+  }
+});
+
 test("without a cluster to connect to, the ways to name one are said", async () => {
-  await expect(connectKubeconfig({ environment: {} })).rejects.toMatchObject({
+  await expect(connectKubeconfig({ environment: { HOME: join(folder, "nowhere") } })).rejects.toMatchObject({
     code: "WF_KUBE_CONFIG",
     message: expect.stringContaining("--kubeconfig FILE"),
   });
