@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import { inject } from "vitest";
 import { TalkingProcess } from "../tools/talking-process.ts";
 
 /** As a user's shell has it: nothing of this checkout, of npm's script or of vitest; first of all a Node, then the machine's npm. */
@@ -24,10 +24,9 @@ export class Project {
     this.env = environment(node);
   }
 
-  /** With a package.json alone; removed when the process ends. */
+  /** With a package.json alone. */
   static empty(node?: string): Project {
-    const folder = mkdtempSync(join(tmpdir(), "watchfire-project-"));
-    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+    const folder = mkdtempSync(join(inject("projects"), "project-"));
     writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "project", type: "module", private: true }));
     return new Project(folder, node);
   }

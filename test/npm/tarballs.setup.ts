@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
@@ -8,12 +8,17 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The paths of all packages' tarballs. */
     tarballs: string[];
+    /** Where users' projects are begun. */
+    projects: string;
   }
 }
 
-/** Packs once for all files. */
+/** Packs once for all files; removes at the end what they have made. */
 export default async function setup({ provide }: TestProject): Promise<() => void> {
-  const folder = mkdtempSync(join(tmpdir(), "watchfire-tarballs-"));
-  provide("tarballs", await packAll(folder));
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-packages-"));
+  const projects = join(folder, "projects");
+  mkdirSync(projects);
+  provide("projects", projects);
+  provide("tarballs", await packAll(join(folder, "tarballs")));
   return () => rmSync(folder, { recursive: true, force: true });
 }
