@@ -32,12 +32,15 @@ const spelled = (signature: string): string =>
 export const environment: Environment = makeEnvironment();
 
 function makeEnvironment(): Environment {
-  const made = new Environment({
+  const options = {
     enableOptionalTypes: true,
     homogeneousAggregateLiterals: false,
     limits: { maxDepth: deepestExpression },
-  });
-  const { functions, variables } = made.getDefinitions();
+  } as const;
+  // One environment is asked and another is extended: what is registered on one that was asked is every environment's
+  // (cel-js 8.0.0), also of those that the embedded cluster makes in this process.
+  const { functions, variables } = new Environment(options).getDefinitions();
+  const made = new Environment(options);
   const known = new Set(functions.map(({ signature }) => signature));
   const named = new Set(variables.map(({ name }) => name));
   for (const { types = [], namespaces = [] } of libraries) {
