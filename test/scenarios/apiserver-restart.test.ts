@@ -19,7 +19,7 @@ test("an apiserver that restarts with empty history costs one list: unchanged ob
   // It is back, and remembers nothing of before.
   (await scripted.following(4)).stream().lines(expired());
   const again = [item("n0", 101, 2), ...objects.slice(1, 49), item("n49", 150, 2), item("new", 151)];
-  await scripted.backedOff(4, 4);
+  await scripted.backedOff();
   const back = await scripted.initial(200, again, 2);
   await runtime.hears("follower", 53);
   back.lines(event("MODIFIED", item("n1", 201, 3)));
