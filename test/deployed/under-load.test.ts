@@ -82,8 +82,8 @@ async function newestVersion(logFile: string): Promise<number | undefined> {
   }
 }
 
-// Its ledger is the handler's log, of which 200 lines a second are written now: it is to count by another way.
-process.stdout.write("deployed/under-load is skipped: the log's rate is below the 500 events/s that it counts by\n");
+// It waited in vain for all events in the handler's log. Of that log 200 lines a second are written now, which may be why: not proven.
+process.stdout.write("deployed/under-load is skipped: it fails since functions' logs are held to a rate, and the cause is not proven\n");
 test.skip("new code that is deployed at 500 events/s loses none, repeats none unflagged, and takes over within seconds", {
   timeout: 180_000,
 }, async () => {
