@@ -83,7 +83,9 @@ async function newestVersion(logFile: string): Promise<number | undefined> {
 }
 
 // It waited in vain for all events in the handler's log. Of that log 200 lines a second are written now, which may be why: not proven.
-process.stdout.write("deployed/under-load is skipped: it fails since functions' logs are held to a rate, and the cause is not proven\n");
+process.stdout.write(
+  "deployed/under-load is skipped: it fails since functions' logs are held to a rate, and the cause is not proven\n",
+);
 test.skip("new code that is deployed at 500 events/s loses none, repeats none unflagged, and takes over within seconds", {
   timeout: 180_000,
 }, async () => {
