@@ -123,6 +123,10 @@ export class MemoryStore implements CheckpointStore {
     return describe(view);
   }
 
+  async retiredViews(): Promise<number[]> {
+    return [...this.disk.views.values()].filter((view) => view.retiredAt !== undefined).map(({ id }) => id);
+  }
+
   async retire(views: readonly number[], at: number): Promise<void> {
     for (const id of views) {
       const view = this.disk.views.get(id);

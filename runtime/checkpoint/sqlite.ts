@@ -162,6 +162,10 @@ export class SqliteStore implements CheckpointStore {
     return this.view(row ?? {});
   }
 
+  async retiredViews(): Promise<number[]> {
+    return this.all("SELECT id FROM view WHERE retired_at IS NOT NULL").map(({ id }) => Number(id));
+  }
+
   async retire(views: readonly number[], at: number): Promise<void> {
     for (const id of views) this.change("UPDATE view SET retired_at = coalesce(retired_at, ?) WHERE id = ?", at, id);
   }

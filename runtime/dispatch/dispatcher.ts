@@ -47,6 +47,8 @@ export class Dispatcher implements Replayer {
   private readonly held = new Set<string>();
   /** Functions that were removed while the store took nothing, until what they left is saved. */
   private readonly unsaved = new Map<string, Promise<void>>();
+  /** Views of functions that were unloaded when nothing of theirs was in doubt any more. */
+  private readonly settled = new Set<number>();
   private readonly offline: Replayer;
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
@@ -127,8 +129,9 @@ export class Dispatcher implements Replayer {
       this.functions.delete(name);
       if (inTime) await this.readStarted();
     }
-    if (!retire) return;
     const views = await this.options.store.views(name);
+    if (found && !found.isInDoubt) for (const { id } of views) this.settled.add(id);
+    if (!retire) return;
     await this.options.store.retire(
       views.map(({ id }) => id),
       this.options.clock.now(),
@@ -188,12 +191,14 @@ export class Dispatcher implements Replayer {
 
   /**
    * Whether events that the runtime before this one had handled, without a record that survived, may still come: then
-   * this end must not count as clean, or they would come without a flag.
+   * this end must not count as clean, or they would come without a flag. A function that was removed may be put back.
    */
   private async isInDoubt(): Promise<boolean> {
-    if (this.options.store.previousEnd !== "power-loss") return false;
-    const names = new Set((await this.options.store.views()).map((view) => view.function));
-    return [...names].some((name) => this.functions.get(name)?.isInDoubt ?? true);
+    const { store } = this.options;
+    if (store.previousEnd !== "power-loss") return false;
+    const isOpen = (id: number) => !this.settled.has(id);
+    if ((await store.retiredViews()).some(isOpen)) return true;
+    return (await store.views()).some((view) => this.functions.get(view.function)?.isInDoubt ?? isOpen(view.id));
   }
 
   /** Whether the work ended in time. */

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, Harness, type HarnessOptions, manifest, quiet, trigger } from "./harness.ts";
 
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const three = [change("Added", "a", 11), change("Added", "b", 12), change("Added", "c", 13)];
 
 /** The machine goes down, and another process goes on from what the disk has. */
@@ -126,6 +129,35 @@ describe("after a power loss", () => {
     await quiet(third.runner);
     const farewells = third.runner.told.filter((each) => each.startsWith("Deleted"));
     expect(farewells).toEqual(["Deleted b@6 !", "Deleted c@6 !"]);
+  });
+
+  it("a function that is removed in doubt comes back in doubt, over ends in good order", async () => {
+    const it = await restored();
+    await it.dispatcher.remove("copy", { retire: true });
+    await it.store.close(await it.drain());
+    const between = await Dispatcher.open({
+      store: new MemoryStore(it.disk),
+      runner: it.runner,
+      clock: it.clock,
+      random: () => 0,
+      observer: {},
+      log: silent,
+    });
+    expect(await between.drain(1_000)).toBe(false);
+    const next = await it.restart();
+    next.runner.answer = () => done;
+    next.subscription.serverIsAt(resourceVersion("11"));
+    for (const each of three) next.subscription.change(each);
+    await quiet(next.runner);
+    expect(next.runner.told).toEqual(["Added a@11 !", "Added b@12", "Added c@13"]);
+  });
+
+  it("a function that is removed once nothing of it is in doubt keeps no end from being clean", async () => {
+    const it = await restored();
+    it.subscription.serverIsAt(resourceVersion("10"));
+    it.subscription.bookmark(resourceVersion("10"));
+    await it.dispatcher.remove("copy", { retire: true });
+    expect(await it.drain()).toBe(true);
   });
 
   it("an end before the namespaces of a trigger are known is no clean one", async () => {
