@@ -6,7 +6,7 @@ import { realClusterConfigured } from "./test/tools/assets.ts";
 const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 3, sequence: { hooks: "stack" } } as const;
 
 /** Rooms whose files run whole processes, or share a cluster within the file: each file in a process of its own. */
-const processes = ["audit", "cli", "deployed", "function-status", "functions", "hostile", "sandbox", "scenarios"];
+const processes = ["audit", "cli", "catalog", "app/function-status", "functions", "hostile", "sandbox", "scenarios"];
 const processFiles = processes.map((room) => `test/${room}/**/*.test.ts`);
 const packageFiles = ["test/npm/**/*.test.ts"];
 const clusterFiles = ["test/cluster/**/*.test.ts", "test/gap/**/*.test.ts"];
@@ -17,17 +17,17 @@ const longest = [
   "gap/history",
   "hostile/programs",
   "hostile/executors",
-  "deployed/deploy",
-  "deployed/deployed",
+  "catalog/deploy",
+  "catalog/deployed",
   "audit/audit",
   "cluster/least-privilege",
-  "deployed/under-load",
+  "catalog/under-load",
   "cluster/source",
   "cluster/history",
   "cluster/deployed",
   "cluster/rbac",
   "cli/mistakes",
-  "deployed/ownership",
+  "catalog/ownership",
   "chart/odd-values",
   "chart/chart",
   "functions/myapp",

@@ -9,19 +9,20 @@ const root = resolve(import.meta.dirname, "..");
 const order = [
   "version.ts",
   "wording.ts",
+  "suggest.ts",
   "errors.ts",
   "clock.ts",
   "folder.ts",
   "resource-version.ts",
   "config.ts",
   "resident-memory.ts",
+  "document",
+  "kube",
   "manifest",
   "bundle",
-  "kube",
   "lease",
   "checkpoint",
   "watch",
-  "filter",
   "dispatch",
   "sandbox",
   "access",
@@ -29,15 +30,8 @@ const order = [
   "observe",
   "cluster",
   "dev",
-  "deployed",
-  "while-held.ts",
-  "positions.ts",
-  "rooms.ts",
-  "deployment.ts",
-  "reason.ts",
-  "status.ts",
-  "function-status",
-  "runtime.ts",
+  "catalog",
+  "app",
   "cli",
 ];
 
@@ -88,7 +82,7 @@ describe("the house's layers", () => {
   });
 
   it("no folder of dispatch imports one downstream of it", () => {
-    const folders = ["commit", "doubt", "position", "queue", "intake"];
+    const folders = ["filter", "delivery", "commit", "doubt", "position", "queue", "intake"];
     const folderOf = (file: string) => folders.indexOf(/^runtime\/dispatch\/([^/]+)\//.exec(file)?.[1] ?? "");
     const wrong = [...graph].flatMap(([file, imports]) =>
       imports

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { suggest } from "../manifest/suggest.ts";
+import { suggest } from "../suggest.ts";
 import { lowerFirst, shorten } from "../wording.ts";
 
 /** zod's names of types, as people who write JavaScript call them. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import * as names from "../manifest/names.ts";
+import * as names from "../kube/names.ts";
 
 /**
  * Names that are path segments: what the API server itself refuses in one (`.`, `..`, `/`, `%`; apimachinery

@@ -1,5 +1,5 @@
 import type { WatchfireError } from "../errors.ts";
-import type { Root } from "./builder/sources.ts";
+import type { Root } from "./sources.ts";
 
 // What the runtime and its builder say to each other: frames of a length (uint32, little endian) and as many bytes. A request
 // is one of JSON. The builder's first frame is empty; then an answer is three: a head of JSON, the script, its source map.

@@ -3,8 +3,8 @@ import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
-import { isBelow, type Root } from "./builder/sources.ts";
 import type { BuildRequest } from "./builder-wire.ts";
+import { isBelow, type Root } from "./sources.ts";
 
 /** What the functions of one folder are built from. */
 export type Project = Pick<BuildRequest, "folder" | "realFolder" | "roots" | "ownFolder">;

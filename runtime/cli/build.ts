@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { isBelow } from "../bundle/builder/sources.ts";
-import { writeBuilt } from "../deployed/built-folder.ts";
-import { hashOf, mapLimit, portableMap } from "../deployed/function-parts.ts";
-import { manifestText } from "../deployed/manifest-text.ts";
-import { SigningKey } from "../deployed/signature.ts";
+import { isBelow } from "../bundle/sources.ts";
+import { writeBuilt } from "../catalog/built-folder.ts";
+import { hashOf, mapLimit, portableMap } from "../catalog/function-parts.ts";
+import { manifestText } from "../catalog/manifest-text.ts";
+import { SigningKey } from "../catalog/signature.ts";
 import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { buildFunctions } from "./built-functions.ts";

@@ -1,6 +1,6 @@
 import type { Bundle } from "../bundle/bundle.ts";
+import { openCode } from "../catalog/function-code.ts";
 import { systemClock } from "../clock.ts";
-import { openCode } from "../deployed/function-code.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Trial } from "../sandbox/trial.host.ts";

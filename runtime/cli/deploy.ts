@@ -1,11 +1,11 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
+import { type DeployReport, deploy as deployAll } from "../catalog/deploy.ts";
+import { manifestText } from "../catalog/manifest-text.ts";
+import { deployedLabel } from "../catalog/names.ts";
+import { type PackedFunction, packFunction } from "../catalog/packed-function.ts";
+import { SigningKey } from "../catalog/signature.ts";
 import { systemClock } from "../clock.ts";
-import { type DeployReport, deploy as deployAll } from "../deployed/deploy.ts";
-import { manifestText } from "../deployed/manifest-text.ts";
-import { deployedLabel } from "../deployed/names.ts";
-import { type PackedFunction, packFunction } from "../deployed/packed-function.ts";
-import { SigningKey } from "../deployed/signature.ts";
 import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest } from "../manifest/function.ts";

@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
-import { suggest } from "../manifest/suggest.ts";
+import { suggest } from "../suggest.ts";
 import { version } from "../version.ts";
 import { type Command, help, parse } from "./command.ts";
 

@@ -1,15 +1,15 @@
 import { stringify } from "yaml";
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
+import { checkExpression } from "../dispatch/filter/check-expression.ts";
 import { WatchfireError } from "../errors.ts";
-import { checkExpression } from "../filter/check-expression.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { contactFault } from "../kube/contact-fault.ts";
 import { Discovery } from "../kube/discovery.ts";
+import * as names from "../kube/names.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
-import * as names from "../manifest/names.ts";
 import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";

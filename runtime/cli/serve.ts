@@ -1,6 +1,6 @@
+import type { RuntimeOptions } from "../app/components.ts";
+import { Runtime } from "../app/runtime.ts";
 import { pause } from "../clock.ts";
-import type { RuntimeOptions } from "../rooms.ts";
-import { Runtime } from "../runtime.ts";
 import { untilAborted } from "./signals.ts";
 
 /** How long closing may take when the Lease or the store went to another, in milliseconds. */

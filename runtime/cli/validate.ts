@@ -1,7 +1,7 @@
-import { readBuilt } from "../deployed/built-folder.ts";
-import { TrustedKeys } from "../deployed/signature.ts";
+import { readBuilt } from "../catalog/built-folder.ts";
+import { TrustedKeys } from "../catalog/signature.ts";
+import { checkExpression } from "../dispatch/filter/check-expression.ts";
 import { WatchfireError } from "../errors.ts";
-import { checkExpression } from "../filter/check-expression.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { buildFunctions } from "./built-functions.ts";

@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
+import { showPath } from "../document/path.ts";
 import { WatchfireError } from "../errors.ts";
 import type { Discovery } from "../kube/discovery.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { showPath } from "../manifest/path.ts";
 import { lowerFirst } from "../wording.ts";
 
 /** Beside a function's manifest: objects for it to react to. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
-import type { ConditionError } from "../filter/conditions.ts";
-import type { Log, Observer } from "./observer.ts";
+import type { Log, Observer } from "./delivery/observer.ts";
+import type { ConditionError } from "./filter/conditions.ts";
 
 /** One condition is logged so often at most, in milliseconds: each event may fail it. */
 const logEveryMs = 60_000;

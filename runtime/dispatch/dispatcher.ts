@@ -5,11 +5,11 @@ import type { Clock, Random } from "../clock.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
-import type { Runner } from "./delivery.ts";
+import type { Runner } from "./delivery/delivery.ts";
+import type { Log, Observer } from "./delivery/observer.ts";
 import { StartedBefore } from "./doubt/started-before.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
-import type { Log, Observer } from "./observer.ts";
 import { Budget, heapQuarter } from "./queue/budget.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./queue/spill.ts";
 

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { type ManifestDocument, readDocuments } from "../document/document.ts";
+import { showPath } from "../document/path.ts";
+import { decodeUtf8 } from "../document/utf8.ts";
 import { WatchfireError } from "../errors.ts";
-import { type ManifestDocument, readDocuments } from "../manifest/document.ts";
-import { showPath } from "../manifest/path.ts";
-import { decodeUtf8 } from "../manifest/utf8.ts";
 import { systemReason } from "../wording.ts";
 import { impersonationSchema } from "./impersonation.ts";
 

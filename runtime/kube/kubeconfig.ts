@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import type { Cluster, KubeConfig, User } from "@kubernetes/client-node";
 import { type Clock, systemClock } from "../clock.ts";
-import { showPath } from "../manifest/path.ts";
+import { showPath } from "../document/path.ts";
 import { version } from "../version.ts";
 import { lowerFirst } from "../wording.ts";
 import { importClient } from "./client-node.ts";

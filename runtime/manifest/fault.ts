@@ -1,12 +1,12 @@
 import type { z } from "zod";
+import type { ManifestDocument } from "../document/document.ts";
+import { type Path, showPath } from "../document/path.ts";
 import { type ErrorCode, type FaultDetail, WatchfireError } from "../errors.ts";
+import { suggest } from "../suggest.ts";
 import { lowerFirst } from "../wording.ts";
-import type { ManifestDocument } from "./document.ts";
 import { unitHint, valueHint } from "./hint.ts";
 import { jsonSchema } from "./json-schema.ts";
-import { type Path, showPath } from "./path.ts";
 import type { RuleFault } from "./rules.ts";
-import { suggest } from "./suggest.ts";
 
 /** What a rule between fields found, with its place. */
 export function faultOfRule({ code, path, what, hint }: RuleFault, document: ManifestDocument): WatchfireError {

@@ -1,4 +1,4 @@
-import type { Path } from "./path.ts";
+import type { Path } from "../document/path.ts";
 import { parseSize } from "./quantity.ts";
 
 /** What to do about a value of the right type that cannot be used: for the mistakes that people bring from other formats. */

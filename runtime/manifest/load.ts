@@ -1,13 +1,13 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
+import type { ManifestDocument } from "../document/document.ts";
+import { decodeUtf8 } from "../document/utf8.ts";
 import { WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
 import { isBuilt } from "./built.ts";
-import type { ManifestDocument } from "./document.ts";
 import type { FunctionManifest } from "./function.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
 import type { ExpressionChecker } from "./rules.ts";
-import { decodeUtf8 } from "./utf8.ts";
 
 /** A manifest is a page of text; a file above this is something else. */
 const fileLimit = 1024 * 1024;

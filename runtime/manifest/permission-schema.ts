@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dnsLabel, dnsSubdomain } from "./names.ts";
+import { dnsLabel, dnsSubdomain } from "../kube/names.ts";
 
 /** What the handler's client can do; `watch` is a trigger's work. */
 const verbs = ["get", "list", "create", "update", "patch", "delete", "*"] as const;

@@ -1,13 +1,13 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { type ManifestDocument, readDocuments } from "../document/document.ts";
 import { WatchfireError } from "../errors.ts";
-import { type ManifestDocument, readDocuments } from "./document.ts";
+import { suggest } from "../suggest.ts";
 import { faultOfRule, faultsOfIssues } from "./fault.ts";
 import type { FunctionManifest } from "./function.ts";
 import { normalise } from "./normalise.ts";
 import { type ExpressionChecker, ruleFaults } from "./rules.ts";
 import { apiVersion, manifestSchema } from "./schema.ts";
-import { suggest } from "./suggest.ts";
 
 /** One document of a file: a function, or what keeps it from being one. */
 export interface ReadManifest {

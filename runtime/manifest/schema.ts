@@ -1,8 +1,8 @@
 import { parseDuration } from "@watchfire/sdk";
 import { z } from "zod";
+import * as names from "../kube/names.ts";
 import { longestExpression, mostConditions } from "./condition-limits.ts";
 import { fieldPathPattern, parseFieldPath } from "./field-path.ts";
-import * as names from "./names.ts";
 import { permissionSchema } from "./permission-schema.ts";
 import { parseSize, sizePattern } from "./quantity.ts";
 import { fieldQuery } from "./selector.ts";

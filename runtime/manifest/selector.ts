@@ -1,4 +1,4 @@
-import { isLabelKey, isLabelValue } from "./names.ts";
+import { isLabelKey, isLabelValue } from "../kube/names.ts";
 
 /** metav1.LabelSelector. */
 export interface LabelSelector {

@@ -1,7 +1,7 @@
 // What a function gets beside the cluster: hosts and environment values.
 import { isIP } from "node:net";
 import { z } from "zod";
-import { dnsSubdomain } from "./names.ts";
+import { dnsSubdomain } from "../kube/names.ts";
 
 /** A DNS name or a literal IP address, without scheme, port or path. */
 export const egressSchema = z.strictObject({

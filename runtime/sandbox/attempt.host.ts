@@ -1,4 +1,4 @@
-import type { Delivery, Outcome } from "../dispatch/delivery.ts";
+import type { Delivery, Outcome } from "../dispatch/delivery/delivery.ts";
 import type { Caller } from "./host-calls.ts";
 
 /** One delivery on its way through the sandbox. */

@@ -5,8 +5,8 @@ import { dirname, extname, resolve } from "node:path";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Confinement } from "./confinement.ts";
-import { lifelineArgument, requiredFlags } from "./executor/requirements.ts";
 import { executorScript } from "./executor-script.host.ts";
+import { lifelineArgument, requiredFlags } from "./requirements.ts";
 import type { ExecutorRights } from "./rights.ts";
 
 /** A program for Node. */

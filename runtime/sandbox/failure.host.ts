@@ -1,4 +1,4 @@
-import type { HandlerError, Outcome } from "../dispatch/delivery.ts";
+import type { HandlerError, Outcome } from "../dispatch/delivery/delivery.ts";
 import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../errors.ts";
 import { clean } from "../wording.ts";
 import type { EndReason, Loaded } from "./messages.ts";

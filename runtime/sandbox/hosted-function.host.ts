@@ -1,5 +1,5 @@
 import { pause } from "../clock.ts";
-import type { Delivery, Outcome } from "../dispatch/delivery.ts";
+import type { Delivery, Outcome } from "../dispatch/delivery/delivery.ts";
 import { describeFault, WatchfireError } from "../errors.ts";
 import { Attempt } from "./attempt.host.ts";
 import type { Blame, Verdict } from "./blame.host.ts";

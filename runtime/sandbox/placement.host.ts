@@ -1,7 +1,7 @@
 import type { Bundle } from "../bundle/bundle.ts";
 import { scriptName } from "../bundle/script-bundle.ts";
 import type { Clock } from "../clock.ts";
-import type { Outcome } from "../dispatch/delivery.ts";
+import type { Outcome } from "../dispatch/delivery/delivery.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type Attempt, eventSegments } from "./attempt.host.ts";

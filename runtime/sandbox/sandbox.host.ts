@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Bundle } from "../bundle/bundle.ts";
 import { type Clock, pause } from "../clock.ts";
-import type { Delivery, Outcome, Runner } from "../dispatch/delivery.ts";
+import type { Delivery, Outcome, Runner } from "../dispatch/delivery/delivery.ts";
 import { describeFault } from "../errors.ts";
 import { Blame } from "./blame.host.ts";
 import { launchAhead } from "./child-link.host.ts";

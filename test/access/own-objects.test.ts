@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { functionAccount } from "../../runtime/access/account.ts";
 import { OwnObjects } from "../../runtime/access/own-objects.ts";
+import { configMapName, indexName, labelsOf } from "../../runtime/catalog/names.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
-import { configMapName, indexName, labelsOf } from "../../runtime/deployed/names.ts";
 import { accessTo, errorOf, everything } from "./api-server.ts";
 
 const home = "watchfire";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import type { Outcome } from "../../runtime/dispatch/delivery.ts";
+import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 

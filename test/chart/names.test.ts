@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { dnsLabel, dnsSubdomain, isLabelValue } from "../../runtime/manifest/names.ts";
+import { dnsLabel, dnsSubdomain, isLabelValue } from "../../runtime/kube/names.ts";
 import type { Body } from "../cluster/client.ts";
 import { chart, helm, renderAs } from "./helm.ts";
 

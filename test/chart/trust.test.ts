@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { TrustedKeys } from "../../runtime/catalog/signature.ts";
 import { parse } from "../../runtime/cli/command.ts";
 import { start } from "../../runtime/cli/start.ts";
-import { TrustedKeys } from "../../runtime/deployed/signature.ts";
 import type { Body } from "../cluster/client.ts";
 import { containers, only, render, valuesOf } from "./helm.ts";
 

@@ -1,6 +1,7 @@
 // Positions on their way from a data folder into Secrets and back, and processes that end on the way.
 import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
+import { eligibleFor, openPositions } from "../../runtime/app/open-store.ts";
 import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
@@ -9,7 +10,6 @@ import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Elector } from "../../runtime/lease/elector.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
 import { createLog } from "../../runtime/observe/log.ts";
-import { eligibleFor, openPositions } from "../../runtime/positions.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { letter } from "../checkpoint/store-contract.ts";
 import { folderOf } from "../tools/folder.ts";

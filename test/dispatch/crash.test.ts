@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../runtime/checkpoint/batch.ts";
 import { type MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
-import type { Outcome } from "../../runtime/dispatch/delivery.ts";
+import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, done, Harness, manifest, quiet } from "./harness.ts";
 

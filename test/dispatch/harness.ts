@@ -1,10 +1,10 @@
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
-import type { Delivery, Outcome, Runner } from "../../runtime/dispatch/delivery.ts";
+import type { Delivery, Outcome, Runner } from "../../runtime/dispatch/delivery/delivery.ts";
+import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/delivery/observer.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
-import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/observer.ts";
 import type { WatchfireError } from "../../runtime/errors.ts";
 import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";

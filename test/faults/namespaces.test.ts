@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
+import { Deployment } from "../../runtime/app/live-function.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
-import { Deployment } from "../../runtime/deployment.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { ownObjects } from "../access/api-server.ts";

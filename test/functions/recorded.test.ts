@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Access } from "../../runtime/access/access.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import type { Delivery } from "../../runtime/dispatch/delivery.ts";
+import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Outcome } from "../../runtime/dispatch/delivery.ts";
+import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
 import { Stage } from "../sandbox/stage.ts";
 import { until } from "../tools/until.ts";

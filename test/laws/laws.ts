@@ -1,6 +1,6 @@
 import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
 import type { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
-import type { Delivery, Outcome } from "../../runtime/dispatch/delivery.ts";
+import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { changeOf, type History, namespace, type Revision } from "./history.ts";
 import type { Setting } from "./world.ts";
 

@@ -1,5 +1,5 @@
 import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
-import type { Delivery, Outcome } from "../../runtime/dispatch/delivery.ts";
+import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import { manifest, trigger } from "../dispatch/harness.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { refusal, requiredFlags } from "../../runtime/sandbox/executor/requirements.ts";
+import { refusal, requiredFlags } from "../../runtime/sandbox/requirements.ts";
 
 describe("an executor", () => {
   it("starts on a supported Node with its flags and a safe isolated-vm", () => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
-import type { Delivery } from "../../runtime/dispatch/delivery.ts";
+import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { Sandbox, type SandboxOptions } from "../../runtime/sandbox/sandbox.host.ts";
 import { bundleFunction } from "../tools/bundle.ts";

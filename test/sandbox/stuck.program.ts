@@ -1,7 +1,7 @@
 // An executor whose main thread is stuck: it says a word on descriptor 3, and does nothing else any more.
 import { writeSync } from "node:fs";
 import { endWithStarter } from "../../runtime/sandbox/executor/lifeline.ts";
-import { lifelineArgument } from "../../runtime/sandbox/executor/requirements.ts";
+import { lifelineArgument } from "../../runtime/sandbox/requirements.ts";
 
 if (process.argv.includes(lifelineArgument)) await endWithStarter();
 writeSync(3, "stuck");

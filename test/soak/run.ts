@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import type { Outcome } from "../../runtime/dispatch/delivery.ts";
+import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
 import { bundleFunction } from "../tools/bundle.ts";

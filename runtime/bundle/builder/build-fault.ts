@@ -2,9 +2,9 @@ import type { Message } from "esbuild";
 import { type ErrorCode, type Place, WatchfireError } from "../../errors.ts";
 import { cut, lowerFirst } from "../../wording.ts";
 import { faultLimit } from "../limits.ts";
+import type { BuildFault } from "../source-fault.ts";
 import { entrySource, isInstalled } from "../source-path.ts";
 import type { Imports } from "./imports.ts";
-import type { BuildFault } from "./source-fault.ts";
 
 const unknownName: FaultText = {
   code: "WF_BUNDLE_DYNAMIC_IMPORT",

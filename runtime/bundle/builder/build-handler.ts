@@ -2,11 +2,11 @@ import type { BuildFailure, BuildOptions, BuildResult } from "esbuild";
 import type { WatchfireError } from "../../errors.ts";
 import { mapLimit, scriptLimit } from "../limits.ts";
 import { acceptHandler } from "../script-bundle.ts";
+import { SourceFault } from "../source-fault.ts";
 import { entrySource } from "../source-path.ts";
 import { buildFaults, type Subject } from "./build-fault.ts";
 import { build } from "./esbuild.ts";
 import type { Imports } from "./imports.ts";
-import { SourceFault } from "./source-fault.ts";
 
 /** What one build gives. */
 export interface Build {

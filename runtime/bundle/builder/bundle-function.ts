@@ -2,14 +2,14 @@ import { isAbsolute, join, relative } from "node:path";
 import { WatchfireError } from "../../errors.ts";
 import type { BuildRequest } from "../builder-wire.ts";
 import { faultLimit } from "../limits.ts";
+import { SourceFault } from "../source-fault.ts";
 import { displayPath } from "../source-path.ts";
+import { isBelow, Sources } from "../sources.ts";
 import { placeholders, usesOfAbsentNames } from "./absent-names.ts";
 import type { Subject } from "./build-fault.ts";
 import { type Build, buildHandler, type Output, type SourceMap } from "./build-handler.ts";
 import { Imports } from "./imports.ts";
 import { Resolver } from "./resolver.ts";
-import { SourceFault } from "./source-fault.ts";
-import { isBelow, Sources } from "./sources.ts";
 
 /** A function's code, or why there is none. */
 export type Bundled =

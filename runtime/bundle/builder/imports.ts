@@ -1,10 +1,10 @@
 import { isBuiltin } from "node:module";
 import { dirname, extname, isAbsolute, resolve } from "node:path";
 import type { Loader, OnLoadArgs, OnLoadResult, OnResolveArgs, OnResolveResult, PartialMessage, Plugin } from "esbuild";
+import { type BuildFault, SourceFault } from "../source-fault.ts";
 import { entrySource } from "../source-path.ts";
+import { outside, type Sources } from "../sources.ts";
 import type { Resolver } from "./resolver.ts";
-import { type BuildFault, SourceFault } from "./source-fault.ts";
-import { outside, type Sources } from "./sources.ts";
 
 /** What stands in for a built-in that handlers reach for often. */
 const substitutes: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 import { lstatSync, readlinkSync } from "node:fs";
 import { dirname, join, matchesGlob, relative, sep } from "node:path";
 import enhancedResolve, { type FileSystem, type Resolver as Lookup } from "enhanced-resolve";
-import { SourceFault } from "./source-fault.ts";
-import type { Sources } from "./sources.ts";
+import { SourceFault } from "../source-fault.ts";
+import type { Sources } from "../sources.ts";
 
 /** What an import leads to: a file by its real path, nothing on purpose (a package's `browser: false`), or no file. */
 export type Resolution =

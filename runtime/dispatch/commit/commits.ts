@@ -2,7 +2,7 @@ import type { Cursor, NewDeadLetter, SpilledEvent, StartedEvent } from "../../ch
 import type { CheckpointStore } from "../../checkpoint/store.ts";
 import { type Clock, pause, type Timer } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
-import type { Log, Observer } from "../observer.ts";
+import type { Log, Observer } from "../delivery/observer.ts";
 import { type KnownState, PendingBatch } from "./pending-batch.ts";
 
 /** Where a cursor is read from when a commit is put together. */

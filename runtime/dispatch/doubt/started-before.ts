@@ -1,7 +1,7 @@
 import type { Cursor, JournalRow, KnownIdentity, StartedEvent } from "../../checkpoint/batch.ts";
 import type { CheckpointStore, StoredView } from "../../checkpoint/store.ts";
 import { isNewer, isUpTo, newerOf, type ResourceVersion } from "../../resource-version.ts";
-import { epochOf, uidOf } from "../event-id.ts";
+import { epochOf, uidOf } from "../delivery/event-id.ts";
 import type { BegunBefore } from "./doubt.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */

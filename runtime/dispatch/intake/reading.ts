@@ -3,7 +3,7 @@ import { predecessor, type ResourceVersion } from "../../resource-version.ts";
 import type { Change } from "../../watch/change.ts";
 import { guardedSize } from "../../watch/diff.ts";
 import type { ListReason, ListReceiver } from "../../watch/subscriber.ts";
-import type { EventFlags } from "../delivery.ts";
+import type { EventFlags } from "../delivery/delivery.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import { type Difference, GapDiff, type Rest } from "../position/gap-diff.ts";

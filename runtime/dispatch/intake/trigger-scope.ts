@@ -2,7 +2,7 @@ import type { Cursor } from "../../checkpoint/batch.ts";
 import type { Clock } from "../../clock.ts";
 import { MassDeletionGuard } from "../../watch/diff.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { Observer } from "../observer.ts";
+import type { Observer } from "../delivery/observer.ts";
 import { nameOf, namespaceOf } from "../position/by-namespace.ts";
 import type { View } from "../position/view.ts";
 import type { EventMaker } from "../queue/event-maker.ts";

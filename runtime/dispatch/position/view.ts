@@ -1,11 +1,11 @@
 import type { KnownIdentity } from "../../checkpoint/batch.ts";
-import type { Before, Filter, Verdict } from "../../filter/filter.ts";
 import type { ChangeType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
+import type { Before, Filter, Verdict } from "../filter/filter.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import type { Standing } from "./standing.ts";
 

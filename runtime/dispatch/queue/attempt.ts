@@ -1,4 +1,4 @@
-import type { Delivery, HandlerError } from "../delivery.ts";
+import type { Delivery, HandlerError } from "../delivery/delivery.ts";
 import { givenUid, type LaneEvent } from "./event.ts";
 
 /** One attempt at an event, as the runner takes it. */

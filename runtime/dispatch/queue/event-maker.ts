@@ -3,9 +3,9 @@ import type { Clock } from "../../clock.ts";
 import type { ChangeType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
-import type { EventFlags } from "../delivery.ts";
+import type { EventFlags } from "../delivery/delivery.ts";
+import { epochOf, eventId } from "../delivery/event-id.ts";
 import type { Doubt, Doubts } from "../doubt/doubt.ts";
-import { epochOf, eventId } from "../event-id.ts";
 import type { View } from "../position/view.ts";
 import type { LaneEvent } from "./event.ts";
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
-import type { Verdict } from "../../filter/filter.ts";
 import type { Change } from "../../watch/change.ts";
-import type { EventFlags } from "../delivery.ts";
+import type { EventFlags } from "../delivery/delivery.ts";
 import type { Doubt } from "../doubt/doubt.ts";
+import type { Verdict } from "../filter/filter.ts";
 import type { MarkEntry } from "../position/low-water-mark.ts";
 import type { View, ViewEvent } from "../position/view.ts";
 

@@ -2,7 +2,7 @@ import type { SpilledEvent } from "../../checkpoint/batch.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { EventOutcome, Log, Observer } from "../observer.ts";
+import type { EventOutcome, Log, Observer } from "../delivery/observer.ts";
 import type { View } from "../position/view.ts";
 import type { Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";

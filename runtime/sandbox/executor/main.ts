@@ -1,9 +1,9 @@
 // The executor process: started by the parent with an empty environment, no file but descriptor 3, and no rights.
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
+import { installedIsolatedVm, lifelineArgument, refusal } from "../requirements.ts";
 import { encodeFrame, frameType } from "../wire.ts";
 import { endWithStarter } from "./lifeline.ts";
-import { installedIsolatedVm, lifelineArgument, refusal } from "./requirements.ts";
 
 /** The stream to the parent. */
 const descriptor = 3;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../../runtime/clock.ts";
-import type { Delivery } from "../../../runtime/dispatch/delivery.ts";
+import type { Delivery } from "../../../runtime/dispatch/delivery/delivery.ts";
 import { residentBytes } from "../../../runtime/resident-memory.ts";
 import { launchChild } from "../../../runtime/sandbox/child-link.host.ts";
 import type { Caller, HostReply } from "../../../runtime/sandbox/host-calls.ts";

@@ -1,9 +1,9 @@
 import { OwnObjects } from "../../../runtime/access/own-objects.ts";
 import { Redactor } from "../../../runtime/access/redactor.ts";
+import { Deployment } from "../../../runtime/app/live-function.ts";
 import { DeadLetters } from "../../../runtime/checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
-import { Deployment } from "../../../runtime/deployment.ts";
-import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery.ts";
+import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../../runtime/dispatch/dispatcher.ts";
 import { Discovery } from "../../../runtime/kube/discovery.ts";
 import type { Logger } from "../../../runtime/observe/log.ts";

@@ -1,0 +1,263 @@
+import { availableParallelism } from "node:os";
+import { Access } from "../access/access.ts";
+import { runtimeAccount } from "../access/account.ts";
+import type { FunctionAccounts } from "../access/function-accounts.ts";
+import { OwnObjects } from "../access/own-objects.ts";
+import { Redactor } from "../access/redactor.ts";
+import type { FunctionCode } from "../catalog/function-code.ts";
+import type { TrustedKeys } from "../catalog/signature.ts";
+import { DeadLetters } from "../checkpoint/dead-letters.ts";
+import type { CheckpointStore } from "../checkpoint/store.ts";
+import type { Clock, Random } from "../clock.ts";
+import { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { WatchfireError } from "../errors.ts";
+import { Discovery } from "../kube/discovery.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import { Elector } from "../lease/elector.ts";
+import { leaseApi } from "../lease/lease-api.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { guestOutput } from "../observe/guest-output.ts";
+import type { Logger } from "../observe/log.ts";
+import { LogLimit } from "../observe/log-limit.ts";
+import type { LogWriter } from "../observe/log-writer.ts";
+import { Metrics } from "../observe/metrics.ts";
+import { loggedRunner } from "../observe/run-log.ts";
+import { sourceLog } from "../observe/source-log.ts";
+import { GrantWatch } from "../rbac/grant-watch.ts";
+import { rememberedKinds } from "../rbac/kinds.ts";
+import { WatchGrants } from "../rbac/watch-grants.ts";
+import { launchAhead } from "../sandbox/child-link.host.ts";
+import { childRights, executorProgram } from "../sandbox/executor-program.ts";
+import type { Launch } from "../sandbox/link.host.ts";
+import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
+import { Sandbox } from "../sandbox/sandbox.host.ts";
+import { Warden } from "../sandbox/warden.host.ts";
+import { Watches } from "../watch/watches.ts";
+import { eligibleFor } from "./open-store.ts";
+import { runnerWhileHeld, withheldBy } from "./while-held.ts";
+
+/** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
+const executorLimit = 4;
+
+export interface RuntimeOptions {
+  /** The functions folder; without one, only deployed functions run. */
+  readonly functions?: string | undefined;
+  /** The data folder; made if it is not there. */
+  readonly data: string;
+  readonly transport: KubeTransport;
+  /** The runtime's own namespace: where `env` references are read. */
+  readonly namespace: string;
+  /** Functions act as accounts of their own. Default: all of them as the runtime's. */
+  readonly accounts?: FunctionAccounts;
+  /** The runtime's ServiceAccount. Default `watchfire`. */
+  readonly account?: string;
+  /** More objects of that namespace that no function may write, or read where they are Secrets. */
+  readonly reserved?: readonly string[] | undefined;
+  /** Take up, beside the folder's, what `watchfire deploy` wrote into the runtime's namespace. Default false. */
+  readonly deployed?: boolean;
+  /** Take up only what one of these keys signed, of the folder and of what was deployed. Default: whatever is there. */
+  readonly trust?: TrustedKeys | undefined;
+  /** Run for the Lease that `account` names, and do nothing before it is held. Default: nobody else is there. */
+  readonly election?: Candidate | undefined;
+  /** Where positions are kept: on a volume, or in Secrets that every replica reaches. Default `sqlite`. */
+  readonly store?: "sqlite" | "kubernetes";
+  /** Keep a Function object of each function in the runtime's namespace. Default false. */
+  readonly functionStatus?: boolean;
+  /** `spare`: how many ports after `port` may serve in its place where it is taken. Default 0. */
+  readonly listen: { readonly host: string; readonly port: number; readonly spare?: number };
+  /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
+  readonly executorSocket?: string;
+  /** Of the functions folder. Default: as it was built, or built when it is needed. */
+  readonly code?: FunctionCode;
+  /** How executors are started where no socket is given. Default: as children of this process. */
+  readonly launch?: Launch;
+  /** Executors compile no machine code. `launch`, where it is given, has seen to that. Default false. */
+  readonly jitless?: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Where `log` goes, if it may drop lines: they are counted. */
+  readonly logWriter?: Pick<LogWriter, "heardBy">;
+  /** Somebody sits before it: credentials that are refused at the start end it. Default: they may be renewed, and are tried again. */
+  readonly interactive?: boolean;
+  /** The log level of attempts that succeed. Default `debug`: a busy runtime has thousands a second. */
+  readonly successLevel?: "debug" | "info";
+}
+
+/** Who runs for the Lease. */
+export interface Candidate {
+  /** Another than this is waited for; whoever has the same is taken for dead. `<pod>_<its uid>` in a pod. */
+  readonly identity: string;
+  /** The pod's name, or the machine's: where positions on a volume are. */
+  readonly pod: string;
+}
+
+/** The rooms that a standby has, too, each made and handed what it needs. */
+export interface Rooms {
+  readonly metrics: Metrics;
+  readonly redactor: Redactor;
+  /** What the API server serves. */
+  readonly discovery: Discovery;
+  /** The manifests that calls are checked against; kept in step with the code that runs. */
+  readonly manifests: Map<string, FunctionManifest>;
+  readonly access: Access;
+  /** What is the runtime's own, and no function's. */
+  readonly own: OwnObjects;
+  /** Told when the API server refuses a function's call, once there is somebody to hear it. */
+  readonly refusals: { heardBy?: (functionName: string) => void };
+  /** Where the endpoints listen, once they do. */
+  readonly endpoints: { port?: number };
+  readonly watchGrants: WatchGrants;
+  readonly sandbox: Sandbox;
+  /** Where executors run in a container of their own. */
+  readonly warden: Warden | undefined;
+  /** What executors may do, once that is known, and why none can be started, while that is so. */
+  readonly executors: {
+    rights(): ExecutorRights | undefined;
+    trouble(): WatchfireError | undefined;
+  };
+  readonly watches: Watches;
+  /** Where other replicas may run. */
+  readonly elector: Elector | undefined;
+}
+
+/** With those that only one replica may have; what a function's deployment works with. */
+export interface ActiveRooms extends Rooms {
+  readonly store: CheckpointStore;
+  readonly dispatcher: Dispatcher;
+  readonly deadLetters: DeadLetters;
+  /** Where functions have accounts of their own: what these lack. */
+  readonly grants: GrantWatch | undefined;
+}
+
+/** Makes what a standby has. */
+export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
+  const { transport, clock, random, log } = options;
+  const metrics = new Metrics();
+  if (options.logWriter) options.logWriter.heardBy = metrics.lineDropped;
+  const redactor = new Redactor();
+  const manifests = new Map<string, FunctionManifest>();
+  const discovery = new Discovery(transport, clock);
+  const refusals: Rooms["refusals"] = {};
+  const endpoints: Rooms["endpoints"] = {};
+  const elector = options.election && makeElector(options, options.election);
+  const { namespace, account = runtimeAccount, election, reserved } = options;
+  const own = new OwnObjects({ namespace, account, pod: election?.pod, reserved });
+  const access = new Access({
+    transport,
+    discovery,
+    own,
+    functions: manifests,
+    clock,
+    random,
+    log,
+    observer: metrics.access,
+    accounts: options.accounts,
+    refused: (name) => refusals.heardBy?.(name),
+    withheld: elector && withheldBy(elector),
+    ownPort: () => endpoints.port,
+  });
+  const { executorSocket, jitless = false } = options;
+  const warden = executorSocket ? await Warden.listen(executorSocket, log, { jitless }) : undefined;
+  const launch = warden?.launch ?? options.launch ?? launchAhead(1, executorProgram({ jitless }));
+  const ownRights = warden ? undefined : childRights({ jitless });
+  const missing = ownRights && !options.interactive ? missingRights(ownRights) : [];
+  if (missing.length > 0) log.warn({ missing }, "executors have more rights than they need");
+  const sandbox = new Sandbox({
+    launch,
+    executors: Math.min(availableParallelism(), executorLimit),
+    hostCalls: access,
+    output: guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped),
+    observer: metrics.sandbox,
+    clock,
+    log,
+  });
+  sandbox.warm();
+  const watches = new Watches({
+    transport,
+    discovery,
+    clock,
+    random,
+    observer: { ...metrics.sources, stateChanged: sourceLog(log) },
+  });
+  return {
+    metrics,
+    redactor,
+    discovery,
+    manifests,
+    access,
+    own,
+    refusals,
+    endpoints,
+    watchGrants: new WatchGrants({ transport, watches, clock }),
+    sandbox,
+    warden,
+    executors: { rights: () => warden?.rights ?? ownRights, trouble: () => warden?.trouble },
+    watches,
+    elector,
+  };
+}
+
+/** Makes what only one replica may have, on the store that it has opened. `onLost`: another runtime has taken the store over. */
+export async function activate(
+  rooms: Rooms,
+  store: CheckpointStore,
+  options: RuntimeOptions,
+  onLost: (error: WatchfireError) => void,
+): Promise<ActiveRooms> {
+  const { clock, random, log } = options;
+  const { metrics, redactor, sandbox, watches, elector } = rooms;
+  const runner = loggedRunner(sandbox, log, redactor, options.successLevel ?? "debug");
+  const dispatcher = await Dispatcher.open({
+    store,
+    runner: elector ? runnerWhileHeld(runner, elector) : runner,
+    clock,
+    random,
+    log,
+    observer: metrics.dispatch,
+    onLost,
+    ...(elector && { permitted: () => elector.holds }),
+  });
+  const grants = options.accounts && watchGrants(options.accounts, rooms, dispatcher, options);
+  if (grants) rooms.refusals.heardBy = (name) => grants.suspect(name);
+  metrics.watch({
+    functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
+    parked: () => sandbox.parked(),
+    sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
+    deadLetters: async () => new Map(dispatcher.status().map((each) => [each.function, each.letterStock])),
+  });
+  return { ...rooms, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), grants };
+}
+
+function makeElector(
+  { transport, namespace, account = runtimeAccount, clock, random, log }: RuntimeOptions,
+  { identity, pod }: Candidate,
+): Elector {
+  const api = leaseApi(transport, namespace, account);
+  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod) });
+}
+
+/** Holds a function's events while its account lacks what it must have: every attempt would fail. */
+function watchGrants(
+  accounts: FunctionAccounts,
+  { manifests: functions, discovery }: Pick<Rooms, "manifests" | "discovery">,
+  dispatcher: Dispatcher,
+  { clock, log }: Pick<RuntimeOptions, "clock" | "log">,
+): GrantWatch {
+  const changed = (name: string, fault: WatchfireError | undefined) => {
+    if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
+    else log.info({ function: name }, "function is no longer forbidden");
+    dispatcher[fault ? "hold" : "release"](name);
+  };
+  return new GrantWatch({ accounts, functions, kinds: rememberedKinds(discovery), clock, changed });
+}
+
+/** Closes every room; `clean`: nothing was in flight and everything known is in the store. */
+export async function closeRooms(rooms: Rooms & Partial<ActiveRooms>, clean: boolean): Promise<void> {
+  await Promise.all([rooms.grants?.close(), rooms.watchGrants.close()]);
+  await rooms.watches.close();
+  await rooms.sandbox.close(0);
+  rooms.warden?.close();
+  await rooms.access.close();
+  await rooms.store?.close(clean);
+}

@@ -1,0 +1,107 @@
+import { z } from "zod";
+import { accountLabel, runtimeLabel, selectorOf } from "../../catalog/names.ts";
+import { ApiError } from "../../kube/api-error.ts";
+import type { LastLook } from "../../kube/last-look.ts";
+import type { KubeRequest, KubeTransport } from "../../kube/transport.ts";
+import type { Condition, FunctionObjectStatus, FunctionSpec } from "./function-object.ts";
+
+const apiVersion = "watchfire.dev/v1alpha1";
+
+/** Objects of one answer. */
+const pageSize = 500;
+
+const condition = z.looseObject({ type: z.string(), status: z.string(), lastTransitionTime: z.string() });
+
+const pageSchema = z.looseObject({
+  metadata: z.looseObject({ continue: z.string().optional() }),
+  items: z.array(
+    z.looseObject({
+      metadata: z.looseObject({ name: z.string() }),
+      spec: z.unknown(),
+      status: z.looseObject({ conditions: z.array(condition).default([]) }).optional(),
+    }),
+  ),
+});
+
+/** One Function object as it is there. */
+export interface FoundFunction {
+  readonly name: string;
+  readonly conditions: readonly Condition[];
+}
+
+/** The Function objects of one runtime in its namespace. */
+export class FunctionObjects {
+  private readonly transport: KubeTransport;
+  private readonly account: string;
+  private readonly path: string;
+  private readonly lastLook: LastLook | undefined;
+
+  /** `lastLook` is asked as each write leaves. Default: nothing keeps it from being made. */
+  constructor(transport: KubeTransport, namespace: string, account: string, lastLook?: LastLook) {
+    this.transport = transport;
+    this.account = account;
+    this.lastLook = lastLook;
+    this.path = `/apis/${apiVersion}/namespaces/${namespace}/functions`;
+  }
+
+  /** Those with this runtime's label. */
+  async list(signal: AbortSignal): Promise<FoundFunction[]> {
+    const found: FoundFunction[] = [];
+    let next: string | undefined;
+    do {
+      const query = { labelSelector: selectorOf(this.account), limit: String(pageSize), continue: next };
+      const page = pageSchema.parse(
+        await this.transport.json<unknown>({ method: "GET", path: this.path, query, signal }),
+      );
+      found.push(
+        ...page.items.map(({ metadata: { name }, status }) => ({
+          name,
+          conditions: (status?.conditions ?? []) as unknown as Condition[],
+        })),
+      );
+      next = page.metadata.continue || undefined;
+    } while (next);
+    return found;
+  }
+
+  /** False: there is one of this name that is not ours. */
+  async create(name: string, spec: FunctionSpec, signal: AbortSignal): Promise<boolean> {
+    const labels = { [runtimeLabel]: accountLabel(this.account) };
+    const body = JSON.stringify({ apiVersion, kind: "Function", metadata: { name, labels }, spec: withoutNulls(spec) });
+    return this.unless(409, { method: "POST", path: this.path, body, signal });
+  }
+
+  /** False: it is gone. */
+  setSpec(name: string, spec: FunctionSpec, signal: AbortSignal): Promise<boolean> {
+    return this.merge(`${this.path}/${name}`, { spec }, signal);
+  }
+
+  /** False: it is gone. */
+  setStatus(name: string, status: FunctionObjectStatus, signal: AbortSignal): Promise<boolean> {
+    return this.merge(`${this.path}/${name}/status`, { status }, signal);
+  }
+
+  async delete(name: string, signal: AbortSignal): Promise<void> {
+    await this.unless(404, { method: "DELETE", path: `${this.path}/${name}`, signal });
+  }
+
+  private merge(path: string, patch: object, signal: AbortSignal): Promise<boolean> {
+    const headers = { "content-type": "application/merge-patch+json" };
+    return this.unless(404, { method: "PATCH", path, headers, body: JSON.stringify(patch), signal });
+  }
+
+  /** Makes a write. False where the answer has this status. */
+  private async unless(status: number, request: KubeRequest): Promise<boolean> {
+    try {
+      await this.transport.json({ ...request, lastLook: this.lastLook });
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && error.status === status) return false;
+      throw error;
+    }
+  }
+}
+
+/** A create has nothing to take away. */
+const withoutNulls = (value: FunctionSpec): unknown =>
+  JSON.parse(JSON.stringify(value), (_, inner: unknown) => (inner === null ? undefined : inner));

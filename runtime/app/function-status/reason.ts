@@ -1,0 +1,60 @@
+import type { ErrorCode } from "../../errors.ts";
+import type { SourceState } from "../../watch/observer.ts";
+
+/** Why something does not run as it should, in one word, as Kubernetes' conditions have it; the same wherever it is said. */
+export type Reason =
+  /** It is being built and loaded; its first lists are being read; another replica is the active one. */
+  | "Starting"
+  | "CatchingUp"
+  | "Standby"
+  /** A source's state. */
+  | "KindMissing"
+  | "Forbidden"
+  | "Degraded"
+  | "Unreachable"
+  /** What its code and manifest lack. */
+  | "BuildFailed"
+  | "LoadFailed"
+  | "ManifestRefused"
+  | "DeploymentDamaged"
+  | "EnvironmentMissing"
+  /** Positions cannot be saved: no handler starts. */
+  | "CheckpointFailing"
+  /** Its share of the room for waiting events is used up: it takes no more until its handler has caught up. */
+  | "Backlogged"
+  /** No executor can be started: no handler runs. */
+  | "ExecutorMissing"
+  /** A change cannot be taken up, and the version before runs on. */
+  | "ChangeRefused"
+  /** It runs alone, because it brought executors down. */
+  | "Quarantined"
+  /** It stands still for some time, because it brought executors down again and again. */
+  | "Parked"
+  | "InternalError";
+
+/** Why a source is not read; of any other state there is none. */
+const ofStates: { readonly [state in SourceState]?: Reason } = {
+  missing: "KindMissing",
+  forbidden: "Forbidden",
+  degraded: "Degraded",
+  backoff: "Unreachable",
+};
+
+/** The first that fits. */
+const ofCodes: readonly (readonly [RegExp, Reason])[] = [
+  [/^WF_KUBE_FORBIDDEN$/, "Forbidden"],
+  [/^WF_KUBE_/, "Unreachable"],
+  [/^WF_BUNDLE_/, "BuildFailed"],
+  [/^WF_SANDBOX_LOAD/, "LoadFailed"],
+  [/^WF_MANIFEST_|^WF_FILTER_/, "ManifestRefused"],
+  [/^WF_DEPLOYED_/, "DeploymentDamaged"],
+  [/^WF_ACCESS_(?:ENV|OWN_OBJECT)$/, "EnvironmentMissing"],
+  [/^WF_CHECKPOINT_/, "CheckpointFailing"],
+  [/^WF_SANDBOX_NO_WARDEN$|^WF_SANDBOX_WARDEN_LOST$/, "ExecutorMissing"],
+];
+
+/** Undefined where nothing is wrong. `state`: a source's, or a trigger's as the status page has it. */
+export const reasonOfState = (state: string): Reason | undefined => ofStates[state as SourceState];
+
+export const reasonOfCode = (code: ErrorCode): Reason =>
+  ofCodes.find(([pattern]) => pattern.test(code))?.[1] ?? "InternalError";

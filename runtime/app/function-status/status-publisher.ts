@@ -1,0 +1,146 @@
+import type { Origin } from "../../catalog/function-source.ts";
+import { type Clock, pause } from "../../clock.ts";
+import { ApiError } from "../../kube/api-error.ts";
+import { dnsLabel } from "../../kube/names.ts";
+import type { Logger } from "../../observe/log.ts";
+import type { FunctionReport } from "../status.ts";
+import { type Condition, type FunctionSpec, specOf, statusOf } from "./function-object.ts";
+import type { FunctionObjects } from "./function-objects.ts";
+
+/** At most one write of a status in this time, in milliseconds. */
+const roundMs = 5_000;
+
+/** Between two tries while the definition is missing or writing is not allowed, in milliseconds: ever longer. */
+const retryMs = { from: 5_000, to: 60_000 };
+
+/** What there is to publish at one moment. */
+export interface Publication {
+  readonly functions: readonly { readonly report: FunctionReport; readonly origin: Origin }[];
+  /** Whether these are all: objects of others are then removed. */
+  readonly complete: boolean;
+}
+
+export interface StatusPublisherOptions {
+  readonly objects: FunctionObjects;
+  readonly account: string;
+  readonly read: () => Publication;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "info" | "warn">;
+}
+
+/** What was last written of a function; undefined where that is not known. */
+interface Published {
+  spec?: string;
+  status?: string;
+  conditions: readonly Condition[];
+}
+
+/**
+ * Keeps one Function object per function. It is a picture and nothing else: the runtime never reads it, and goes on
+ * without it where the definition is missing or writing is refused.
+ */
+export class StatusPublisher {
+  private readonly options: StatusPublisherOptions;
+  private readonly stopping = new AbortController();
+  private running: Promise<void> | undefined;
+  private published: Map<string, Published> | undefined;
+  /** Names of objects that are somebody else's. */
+  private readonly foreign = new Set<string>();
+  private warned = false;
+
+  constructor(options: StatusPublisherOptions) {
+    this.options = options;
+  }
+
+  start(): void {
+    this.running ??= this.run();
+  }
+
+  /** Writes nothing more; the objects stay as they are. */
+  async close(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { clock, log } = this.options;
+    const { signal } = this.stopping;
+    for (let failures = 0; !signal.aborted; ) {
+      let waitMs = roundMs;
+      try {
+        await this.round(signal);
+        if (this.warned) log.info({}, "function status kept again");
+        this.warned = false;
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.published = undefined;
+        waitMs = Math.min(retryMs.from * 2 ** failures++, retryMs.to);
+        if (!this.warned) log.warn({ error: wordsFor(error) }, "function status not kept");
+        this.warned = true;
+      }
+      await pause(clock, waitMs, signal).catch(() => undefined);
+    }
+  }
+
+  private async round(signal: AbortSignal): Promise<void> {
+    const publication = this.options.read();
+    const { objects } = this.options;
+    this.published ??= new Map(
+      (await objects.list(signal)).map(({ name, conditions }) => [name, { conditions }] as const),
+    );
+    const present = new Set(publication.functions.map(({ report }) => report.name));
+    for (const { report, origin } of publication.functions) {
+      if (dnsLabel.test(report.name)) await this.publish(report, origin, signal);
+    }
+    if (!publication.complete) return;
+    for (const name of this.published.keys()) {
+      if (present.has(name)) continue;
+      await objects.delete(name, signal);
+      this.published.delete(name);
+    }
+  }
+
+  private async publish(report: FunctionReport, origin: Origin, signal: AbortSignal): Promise<void> {
+    const { objects, account, clock } = this.options;
+    const { name } = report;
+    const spec = specOf(account, origin);
+    const known = this.published?.get(name) ?? (await this.create(name, spec, signal));
+    if (!known) return;
+    if (known.spec !== JSON.stringify(spec)) {
+      if (!(await objects.setSpec(name, spec, signal))) return this.forget(name);
+      known.spec = JSON.stringify(spec);
+    }
+    const status = statusOf(report, known.conditions, clock.now());
+    if (known.status === JSON.stringify(status)) return;
+    if (!(await objects.setStatus(name, status, signal))) return this.forget(name);
+    known.status = JSON.stringify(status);
+    known.conditions = status.conditions;
+  }
+
+  /** Undefined where the name is another's. */
+  private async create(name: string, spec: FunctionSpec, signal: AbortSignal): Promise<Published | undefined> {
+    const { objects, log } = this.options;
+    if (!(await objects.create(name, spec, signal))) {
+      if (!this.foreign.has(name)) log.warn({ function: name }, "function status belongs to another runtime");
+      this.foreign.add(name);
+      return undefined;
+    }
+    this.foreign.delete(name);
+    const made: Published = { spec: JSON.stringify(spec), conditions: [] };
+    this.published?.set(name, made);
+    return made;
+  }
+
+  /** Somebody deleted it: it is made again in the next round. */
+  private forget(name: string): void {
+    this.published?.delete(name);
+  }
+}
+
+/** A server that knows no such kind says so in words that name nothing. */
+function wordsFor(error: unknown): string {
+  const missing = error instanceof ApiError && error.status === 404;
+  if (missing) return "the CustomResourceDefinition functions.watchfire.dev is not installed";
+  return error instanceof Error ? error.message : String(error);
+}

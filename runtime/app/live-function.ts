@@ -1,0 +1,352 @@
+import { type ResolvedEnv, resolveEnv } from "../access/env.ts";
+import type { FunctionAccounts } from "../access/function-accounts.ts";
+import type { Bundle } from "../bundle/bundle.ts";
+import type { FunctionOffer, Origin } from "../catalog/function-source.ts";
+import { type Clock, pause } from "../clock.ts";
+import type { FunctionDispatch } from "../dispatch/function-dispatch.ts";
+import { type ErrorCode, WatchfireError } from "../errors.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import type { Logger } from "../observe/log.ts";
+import type { UserMetrics } from "../observe/user-metrics.ts";
+import { NamespaceScope } from "../watch/namespace-scope.ts";
+import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
+import type { Watch } from "../watch/watches.ts";
+import type { ActiveRooms } from "./components.ts";
+
+/** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
+const envRetryMs = 10_000;
+
+export interface DeploymentParts
+  extends Pick<ActiveRooms, "dispatcher" | "watches" | "redactor" | "manifests" | "grants" | "own"> {
+  readonly sandbox: Pick<ActiveRooms["sandbox"], "load" | "unload">;
+  readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
+  readonly transport: KubeTransport;
+  readonly accounts?: FunctionAccounts | undefined;
+  /** Where `env` references are read. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What is wrong, by its code and in words. */
+export type Trouble = Pick<WatchfireError, "code" | "message">;
+
+/** Why a function comes to run: with the runtime, or with a change in the folder. */
+export type Occasion = "start" | "added" | "mended";
+
+/** How a function stands. */
+export type DeploymentState =
+  | { readonly type: "starting" }
+  | { readonly type: "running" }
+  /** Something outside is missing, such as a Secret; tried again by itself. */
+  | { readonly type: "waiting"; readonly fault: Trouble }
+  /** It cannot run until its files change. */
+  | { readonly type: "disabled"; readonly fault: Trouble };
+
+/** A source that one trigger reads. */
+interface Place {
+  readonly trigger: string;
+  /** As `sourceKey` names it. */
+  readonly key: string;
+  readonly watch: Watch;
+  /** Whether its first list, or the position it resumed from, is there. */
+  caughtUp(): boolean;
+}
+
+/** One function, from its manifest to its sources. */
+export class Deployment {
+  readonly name: string;
+  private readonly parts: DeploymentParts;
+  private offered: FunctionOffer;
+  private current: FunctionManifest;
+  private bundled: Bundle | undefined;
+  private env: ResolvedEnv | undefined;
+  private dispatch: FunctionDispatch | undefined;
+  private places: Place[] = [];
+  /** Namespace scopes that have not listed yet. */
+  private unlisted = new Set<NamespaceScope>();
+  /** Aborts when something newer is asked for: what waits for a Secret must not keep that waiting. */
+  private latest = new AbortController();
+  private now: DeploymentState = { type: "starting" };
+  private refused: Trouble | undefined;
+  /** The files change faster than a build at times: one step after the other. */
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(offer: FunctionOffer, parts: DeploymentParts) {
+    this.name = offer.manifest.name;
+    this.offered = offer;
+    this.current = offer.manifest;
+    this.parts = parts;
+  }
+
+  get state(): DeploymentState {
+    return this.now;
+  }
+
+  get manifest(): FunctionManifest {
+    return this.current;
+  }
+
+  /** Where the code that was offered last lies, be it what runs or not. */
+  get origin(): Origin {
+    return this.offered.origin;
+  }
+
+  /** Why its newest files are not what runs; undefined where they are. */
+  get refusal(): Trouble | undefined {
+    return this.refused;
+  }
+
+  /** The trigger's sources, as `sourceKey` names them. */
+  sources(trigger: string): string[] {
+    return this.places.filter((place) => place.trigger === trigger).map(({ key }) => key);
+  }
+
+  /** The sources that have not given a first list yet, as `sourceKey` names them. */
+  get behind(): string[] {
+    return this.places.filter((place) => !place.caughtUp()).map(({ key }) => key);
+  }
+
+  /** The files whose change means new code; absolute. */
+  get inputs(): readonly string[] {
+    return this.bundled?.inputs ?? [this.current.handler];
+  }
+
+  /** Builds, loads and subscribes. A failure is a state, said in the log and in the status, and never thrown. */
+  start(occasion: Occasion): Promise<void> {
+    return this.ask(this.offered, occasion);
+  }
+
+  /**
+   * Takes new code or a new manifest up, whole or not at all: what fails to build or to load leaves what runs as it is.
+   * An update that still waits gives way to a newer one.
+   */
+  update(offer: FunctionOffer): Promise<void> {
+    return this.ask(offer, "mended");
+  }
+
+  /** Its manifest cannot be used any more: what runs goes on as it is. */
+  refuse(faults: readonly WatchfireError[]): void {
+    const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
+    this.disable({ code, message: faults.map(({ message }) => message).join("\n") });
+  }
+
+  /** Begins nothing any more; what runs is the dispatcher's to end. */
+  freeze(): void {
+    this.latest.abort();
+  }
+
+  /** Leaves its sources and its isolate. `retire`: the function was removed; its positions are kept for seven days. */
+  stop({ retire }: { readonly retire: boolean }): Promise<void> {
+    this.latest.abort();
+    return this.next(async () => {
+      await this.leaveAll({ retire });
+      await this.parts.sandbox.unload(this.name);
+      this.parts.manifests.delete(this.name);
+      this.parts.redactor.forget(this.name);
+      this.parts.metrics.user.forget(this.name);
+      this.parts.grants?.forget(this.name);
+      this.parts.accounts?.forget(this.name);
+    });
+  }
+
+  private ask(offer: FunctionOffer, occasion: Occasion): Promise<void> {
+    this.offered = offer;
+    this.latest.abort();
+    this.latest = new AbortController();
+    const { signal } = this.latest;
+    return this.next(() => this.bring(offer, occasion, signal));
+  }
+
+  private next(step: () => Promise<void>): Promise<void> {
+    this.last = this.last.then(step, step);
+    return this.last;
+  }
+
+  private async bring(offer: FunctionOffer, occasion: Occasion, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { manifest } = offer;
+    const ran = this.dispatch !== undefined;
+    try {
+      const bundle = await offer.bundle(signal);
+      if (signal.aborted) return;
+      if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
+        if (this.refused) this.tell("mended", bundle);
+        return;
+      }
+      const env = await this.environment(manifest, signal);
+      if (!env) return;
+      const { dispatch } = this;
+      if (dispatch) await this.swap(dispatch, manifest, bundle, env);
+      else await this.load(manifest, bundle, env);
+      // It runs from here on, also where something newer is asked for by now: what ran before may come back.
+      this.current = manifest;
+      this.bundled = bundle;
+      if (signal.aborted) return;
+      if (!this.dispatch) await this.begin(manifest, bundle);
+      this.now = { type: "running" };
+      this.tell(ran ? "changed" : occasion, bundle);
+    } catch (error) {
+      if (signal.aborted && error === signal.reason) return;
+      this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest), offer.isGone?.());
+    }
+  }
+
+  /** It runs as its files say. One line: at the runtime's start of interest to few. */
+  private tell(occasion: Occasion | "changed", bundle: Bundle): void {
+    this.refused = undefined;
+    const level = occasion === "start" ? "debug" : "info";
+    this.parts.log[level]({ function: this.name, bundle: bundle.hash.slice(0, 12) }, occasions[occasion]);
+  }
+
+  /** Undefined: it was stopped, or something newer was asked for, while it waited. */
+  private async environment(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv | undefined> {
+    const { namespace, grants, accounts, own } = this.parts;
+    const transport = accounts?.transport(this.name) ?? this.parts.transport;
+    for (;;) {
+      try {
+        await grants?.assert(manifest, signal);
+        const env = await resolveEnv(manifest, { transport, namespace, own }, signal);
+        return signal.aborted ? undefined : env;
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        const fault = asFault(error, "WF_ACCESS_ENV", manifest);
+        const before = this.dispatch ? this.refused : this.now.type === "waiting" ? this.now.fault : undefined;
+        if (this.dispatch) this.refused = fault;
+        else this.now = { type: "waiting", fault };
+        // Said once, however often it is tried.
+        if (before?.message !== fault.message) {
+          this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
+        }
+      }
+      await pause(this.parts.clock, envRetryMs, signal).catch(() => undefined);
+      if (signal.aborted) return undefined;
+    }
+  }
+
+  /** Code and permissions change together, while no attempt runs. Where the triggers change too, it is to begin anew. */
+  private async swap(
+    dispatch: FunctionDispatch,
+    manifest: FunctionManifest,
+    bundle: Bundle,
+    env: ResolvedEnv,
+  ): Promise<void> {
+    // What is kept of objects depends on both.
+    const rewired =
+      !same(manifest.triggers, this.current.triggers) || bundle.usesOldObject !== this.bundled?.usesOldObject;
+    await dispatch.replace(manifest, bundle.usesOldObject, async () => {
+      await this.load(manifest, bundle, env);
+      if (rewired) await this.leaveAll({ retire: false });
+    });
+  }
+
+  private async begin(manifest: FunctionManifest, bundle: Bundle): Promise<void> {
+    this.dispatch = await this.parts.dispatcher.function(manifest, bundle);
+    for (const trigger of manifest.triggers) this.subscribe(this.dispatch, trigger);
+  }
+
+  private async leaveAll({ retire }: { readonly retire: boolean }): Promise<void> {
+    await this.unsubscribe();
+    this.dispatch = undefined;
+    await this.parts.dispatcher.remove(this.name, { retire });
+  }
+
+  private async load(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
+    const { redactor, sandbox, manifests } = this.parts;
+    redactor.learn(this.name, env.sensitive);
+    try {
+      await sandbox.load(manifest, bundle, env.values);
+    } catch (error) {
+      if (this.env) redactor.learn(this.name, this.env.sensitive);
+      throw error;
+    }
+    this.env = env;
+    manifests.set(this.name, manifest);
+  }
+
+  private subscribe(dispatch: FunctionDispatch, trigger: Trigger): void {
+    const { namespaces } = trigger;
+    if (namespaces.type === "all") this.enter(dispatch, trigger, "");
+    else if (namespaces.type === "names") for (const name of namespaces.names) this.enter(dispatch, trigger, name);
+    else this.follow(dispatch, trigger, namespaces.labelSelector);
+  }
+
+  private follow(dispatch: FunctionDispatch, trigger: Trigger, labelSelector: string): void {
+    const scope = new NamespaceScope({
+      watches: this.parts.watches,
+      id: `${this.name}/${trigger.name}/namespaces`,
+      labelSelector,
+      believes: (namespaces) => dispatch.believes(trigger.name, namespaces),
+      enter: (namespace) => this.enter(dispatch, trigger, namespace),
+      leave: (namespace) => {
+        void this.leave(trigger, namespace);
+        if (!this.unlisted.has(scope)) dispatch.retain(trigger.name, scope.namespaces);
+      },
+      ready: () => {
+        this.unlisted.delete(scope);
+        dispatch.retain(trigger.name, scope.namespaces);
+      },
+    });
+    this.unlisted.add(scope);
+    const caughtUp = () => !this.unlisted.has(scope);
+    this.places.push({ trigger: trigger.name, key: sourceKey(scope.spec), watch: scope, caughtUp });
+  }
+
+  private enter(dispatch: FunctionDispatch, trigger: Trigger, namespace: string): void {
+    const { labelSelector, fieldSelector } = trigger;
+    const spec = this.specOf(trigger, namespace);
+    const selection = JSON.stringify([labelSelector, fieldSelector]);
+    const subscription = dispatch.subscription(trigger.name, { selection, namespace });
+    const watch = this.parts.watches.subscribe(spec, subscription);
+    const caughtUp = () => subscription.isReady;
+    this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch, caughtUp });
+  }
+
+  /** Of Secrets: without the runtime's own, which hold the last bodies of other functions' objects. */
+  private specOf({ apiVersion, kind, labelSelector, fieldSelector: selected }: Trigger, namespace: string): SourceSpec {
+    const place = namespace === "" ? {} : { namespace };
+    const isSecret = apiVersion === "v1" && kind === "Secret";
+    const hiding = isSecret && this.parts.own.hiding({ group: "", resource: "secrets", ...place });
+    return { apiVersion, kind, labelSelector, fieldSelector: [hiding, selected].filter(Boolean).join(","), ...place };
+  }
+
+  private async leave(trigger: Trigger, namespace: string): Promise<void> {
+    const key = sourceKey(this.specOf(trigger, namespace));
+    const left = this.places.filter((place) => place.trigger === trigger.name && place.key === key);
+    this.places = this.places.filter((place) => !left.includes(place));
+    await Promise.all(left.map(({ watch }) => watch.close()));
+  }
+
+  private async unsubscribe(): Promise<void> {
+    const left = this.places;
+    this.places = [];
+    this.unlisted.clear();
+    await Promise.all(left.map(({ watch }) => watch.close()));
+  }
+
+  /** Said once, however often the folder is read meanwhile. `isGone`: its removal is what will be said. */
+  private disable(fault: Trouble, isGone = false): void {
+    const before = this.dispatch ? this.refused : this.now.type === "disabled" ? this.now.fault : undefined;
+    if (this.dispatch) this.refused = fault;
+    else this.now = { type: "disabled", fault };
+    if (isGone || before?.message === fault.message) return;
+    const message = this.dispatch ? "change refused, the old version runs on" : "function disabled";
+    this.parts.log.error({ function: this.name, error: fault.message }, message);
+  }
+}
+
+const occasions: Readonly<Record<Occasion | "changed", string>> = {
+  start: "function loaded",
+  added: "function added",
+  changed: "change taken up",
+  mended: "function mended",
+};
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function asFault(error: unknown, code: ErrorCode, manifest: FunctionManifest): WatchfireError {
+  if (error instanceof WatchfireError) return error;
+  const what = error instanceof Error ? error.message : String(error);
+  return new WatchfireError(code, { what, place: { file: manifest.file }, cause: error });
+}

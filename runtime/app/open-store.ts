@@ -1,0 +1,225 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { runtimeAccount } from "../access/account.ts";
+import { carryOver } from "../checkpoint/carry-over.ts";
+import { KubernetesStore } from "../checkpoint/kubernetes.ts";
+import { SqliteStore } from "../checkpoint/sqlite.ts";
+import type { CheckpointStore } from "../checkpoint/store.ts";
+import { type Clock, pause } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import { ApiError } from "../kube/api-error.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { Elector, Eligible } from "../lease/elector.ts";
+import type { Logger } from "../observe/log.ts";
+
+/** On the Lease: where the positions are, `kubernetes` or `sqlite/<pod>`. Whoever has them elsewhere must not take it. */
+const positionsKey = "watchfire.dev/positions";
+
+export interface PositionsOptions {
+  /** The data folder. */
+  readonly data: string;
+  /** Where positions are to be kept. Default `sqlite`. */
+  readonly store?: "sqlite" | "kubernetes";
+  readonly transport: KubeTransport;
+  readonly namespace: string;
+  readonly account?: string | undefined;
+  /** The pod's name, where there is an election. */
+  readonly pod?: string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Told why it has to be waited for, where that is so, and of its end. */
+  readonly waiting?: (why: string | undefined) => void;
+  /** Called when another runtime has taken the store over. */
+  readonly onLost: (error: WatchfireError) => void;
+}
+
+/** How often a data folder that another process still holds, or an API server that does not answer, is tried; milliseconds. */
+const againMs = 1_000;
+
+/** Only the pod whose volume holds the positions may take the Lease; positions in Secrets are within everybody's reach. */
+export function eligibleFor(pod: string): Eligible {
+  return ({ [positionsKey]: place = "" }) =>
+    place === "" || place === "kubernetes" || place === `sqlite/${pod}`
+      ? undefined
+      : `the positions are with ${place.replace("sqlite/", "the volume of ")}`;
+}
+
+/**
+ * Opens the store where positions are to be kept, with the positions in it: where the Lease says that they are in the
+ * other kind of store, they are carried over first, whole. Never begins with nothing where there were any.
+ * @throws WatchfireError of the checkpoint section
+ */
+export async function openPositions(
+  options: PositionsOptions,
+  elector: Elector | undefined,
+  signal: AbortSignal,
+): Promise<CheckpointStore> {
+  if (!elector) return new Folder(options).open();
+  const { store = "sqlite" } = options;
+  const here = store === "kubernetes" ? store : volumeOf(options);
+  const opened = await untilReached(options, signal, () =>
+    store === "kubernetes" ? openSecrets(options, elector) : openFolder(options, elector),
+  );
+  if (placeIn(elector) !== here) await elector.annotate({ [positionsKey]: here });
+  if (store === "kubernetes") new Folder(options).setAside();
+  return opened;
+}
+
+async function openSecrets(options: PositionsOptions, elector: Elector): Promise<KubernetesStore> {
+  const folder = new Folder(options);
+  const opened = await secrets(options, elector);
+  const place = placeIn(elector);
+  const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
+  if (place === "kubernetes") {
+    if (opened.previousEnd === "new") throw fault("the Secrets hold no positions");
+    return opened;
+  }
+  if (place === "") {
+    if (opened.movedTo !== undefined) throw fault(`the positions were moved to ${opened.movedTo}`);
+    if (!folder.holdsPositions) return opened;
+    if (!opened.isBlank) throw fault("the Secrets and the data folder both hold positions");
+    // Should this process end on the way, the Secrets hold a part of them.
+    await elector.annotate({ [positionsKey]: volumeOf(options) });
+  }
+  if (!folder.holdsPositions) {
+    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
+    opened.clear("new");
+    return opened;
+  }
+  const from = new SqliteStore({ folder: options.data, maintenance: true });
+  try {
+    opened.clear(from.previousEnd);
+    await carryOver(from, opened);
+    await opened.syncWhole();
+    options.log.info({ from: "the data folder", to: "secrets" }, "positions carried over");
+    return opened;
+  } catch (error) {
+    await opened.close(false);
+    throw error;
+  } finally {
+    await from.close(false);
+  }
+}
+
+async function openFolder(options: PositionsOptions, elector: Elector): Promise<CheckpointStore> {
+  const folder = new Folder(options);
+  const here = volumeOf(options);
+  if (placeIn(elector) === "kubernetes") {
+    const from = await secrets(options, elector);
+    if (placeIn(elector) === "kubernetes") {
+      if (from.previousEnd === "new") throw elsewhere("the Secrets hold no positions, though the Lease says so");
+      await folder.fill(from);
+      await from.moveTo(here);
+      options.log.info({ from: "secrets", to: "the data folder" }, "positions carried over");
+    }
+    await from.close(false);
+  } else if (placeIn(elector) === here && !folder.holdsPositions) {
+    const place = here;
+    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
+  }
+  return folder.open();
+}
+
+/**
+ * The Secrets, under the fence that is held. Where a process ended after it had moved positions out of them and before the
+ * Lease said so, the Lease says it now.
+ */
+async function secrets(options: PositionsOptions, elector: Elector): Promise<KubernetesStore> {
+  const { fence } = elector;
+  if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
+  const opened = await KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence });
+  const { movedTo } = opened;
+  if (movedTo === undefined || placeIn(elector) !== "kubernetes") return opened;
+  await elector.annotate({ [positionsKey]: movedTo });
+  // The replica that has them takes the Lease.
+  if (movedTo !== volumeOf(options)) throw elsewhere(`the positions were moved to ${movedTo}`);
+  return opened;
+}
+
+const placeIn = (elector: Elector): string => elector.annotations[positionsKey] ?? "";
+
+const volumeOf = ({ pod = "" }: PositionsOptions): string => `sqlite/${pod}`;
+
+/** The data folder, with its file in use or set aside. */
+class Folder {
+  private readonly data: string;
+  private readonly file: string;
+  private readonly aside: string;
+  private readonly clock: Clock;
+
+  constructor({ data, clock }: Pick<PositionsOptions, "data" | "clock">) {
+    this.data = data;
+    this.clock = clock;
+    this.file = join(data, "checkpoint.db");
+    this.aside = join(data, "checkpoint.moved.db");
+  }
+
+  get holdsPositions(): boolean {
+    return existsSync(this.file);
+  }
+
+  /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE where its positions were carried away */
+  open(): SqliteStore {
+    if (!this.holdsPositions && existsSync(this.aside))
+      throw elsewhere("the folder's positions were moved into Secrets");
+    return new SqliteStore({ folder: this.data, clock: this.clock });
+  }
+
+  /** Its positions are in Secrets now: nobody is to go on from here. */
+  setAside(): void {
+    if (this.holdsPositions) renameSync(this.file, this.aside);
+  }
+
+  /** Puts another store's positions in the place of whatever is there, in one step. */
+  async fill(from: CheckpointStore): Promise<void> {
+    const incoming = join(this.data, "incoming");
+    rmSync(incoming, { recursive: true, force: true });
+    mkdirSync(incoming, { recursive: true, mode: 0o700 });
+    // A boot of its own: unless the other ended clean, the next to open takes it for a power loss.
+    const to = new SqliteStore({ folder: incoming, bootId: "carried over" });
+    await carryOver(from, to);
+    await to.close(from.previousEnd === "clean");
+    // Of the file before, which counts for nothing any more.
+    for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
+    renameSync(join(incoming, "checkpoint.db"), this.file);
+    syncFolder(this.data);
+    for (const left of [incoming, this.aside]) rmSync(left, { recursive: true, force: true });
+  }
+}
+
+/** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
+async function untilReached<T>(
+  { clock, log, waiting }: PositionsOptions,
+  signal: AbortSignal,
+  open: () => Promise<T>,
+): Promise<T> {
+  for (let told = ""; ; ) {
+    try {
+      const opened = await open();
+      waiting?.(undefined);
+      return opened;
+    } catch (error) {
+      // The process of a pod that was deleted by force may still end; the kernel then frees its lock.
+      const code = error instanceof WatchfireError ? error.code : undefined;
+      const passing = error instanceof ApiError && (error.status >= 500 || error.status === 429);
+      if (!passing && !["WF_CHECKPOINT_LOCKED", "WF_KUBE_UNREACHABLE"].includes(code ?? "")) throw error;
+      const message = error instanceof Error ? error.message : String(error);
+      if (message !== told) log.warn({ error: message }, "positions cannot be opened yet");
+      told = message;
+      waiting?.(message);
+    }
+    await pause(clock, againMs, signal);
+  }
+}
+
+/** What was renamed in it keeps its new name through a power loss: the other store is about to forget what is here. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+const elsewhere = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what });

@@ -1,0 +1,407 @@
+import { runtimeAccount } from "../access/account.ts";
+import { ClusterSource } from "../catalog/cluster-source.ts";
+import { FolderSource } from "../catalog/folder-source.ts";
+import { type FunctionCode, openCode } from "../catalog/function-code.ts";
+import type { FunctionOffer, FunctionSource, RejectedOffer } from "../catalog/function-source.ts";
+import { IndexTrust } from "../catalog/index-trust.ts";
+import { MergedSource } from "../catalog/merged-source.ts";
+import { claimCluster } from "../checkpoint/cluster.ts";
+import { pause } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import { clusterIdentity } from "../kube/cluster-facts.ts";
+import { contactFault } from "../kube/contact-fault.ts";
+import type { Candidacy, Elector } from "../lease/elector.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { leaveAddress } from "../observe/address-file.ts";
+import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
+import { RefusalLog, type Refused } from "../observe/refusal-log.ts";
+import { keepToken } from "../observe/token-file.ts";
+import { type ActiveRooms, activate, closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./components.ts";
+import { FunctionObjects } from "./function-status/function-objects.ts";
+import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
+import { Deployment, type Occasion } from "./live-function.ts";
+import { openPositions } from "./open-store.ts";
+import { describeStandby, describeStatus, isSettled, type Status } from "./status.ts";
+import { unlessHeld } from "./while-held.ts";
+
+/** Waiting for a cluster that does not answer at the start: as often as a source would try at its slowest. */
+const clusterRetryMs = 5_000;
+/** An API server that has just started answers 403 until it has read its own roles: so long is it asked again, in milliseconds. */
+const refusedRetriesMs = [1_000, 2_000];
+
+/** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
+const drainMs = 25_000;
+
+/** How long reading the functions waits for one to be brought, in milliseconds: four times what a busy machine takes. */
+const slowBringMs = 2_000;
+
+/** How often `untilReady` looks: at first often, since a start takes moments; then ever less, in case it never is. */
+const readyPollMs = { from: 5, to: 1_000 };
+
+/** Everything running: one functions folder on one cluster. Where there may be others it is a standby until it holds the Lease. */
+export class Runtime {
+  /** Resolves with the reason why it cannot go on: the Lease or the store went to another, or no store can be opened. */
+  readonly lost: Promise<WatchfireError>;
+  private readonly options: RuntimeOptions;
+  private readonly rooms: Rooms;
+  private readonly losing = Promise.withResolvers<WatchfireError>();
+  /** Why it holds the Lease and cannot begin yet. */
+  private delay: string | undefined;
+  /** Undefined while it is a standby. */
+  private active: ActiveRooms | undefined;
+  private campaigning: Promise<void> = Promise.resolve();
+  private endpoints: Endpoints | undefined;
+  private readonly deployments = new Map<string, Deployment>();
+  private readonly refusals: RefusalLog;
+  private code: FunctionCode | undefined;
+  private readonly source: FunctionSource;
+  /** Aborts when nothing more is to be brought: reading may wait for the cluster. */
+  private readonly stopping = new AbortController();
+  private readonly publisher: StatusPublisher | undefined;
+  private offers: readonly FunctionOffer[] = [];
+  private rejected: readonly RejectedOffer[] = [];
+  /** Whether the functions that were read last are all there are. */
+  private complete = false;
+  private loaded = false;
+  private frozen = false;
+  private caughtUp = false;
+  private reloading: Promise<void> = Promise.resolve();
+
+  private constructor(options: RuntimeOptions, rooms: Rooms) {
+    this.options = options;
+    this.rooms = rooms;
+    this.lost = this.losing.promise;
+    rooms.metrics.leader(() => this.isActive);
+    void rooms.elector?.lost.then(this.losing.resolve);
+    this.refusals = new RefusalLog(options.log);
+    this.source = this.functionSource();
+    this.publisher = options.functionStatus ? this.statusPublisher() : undefined;
+  }
+
+  /**
+   * Opens the store, loads every function that can run and subscribes it. A function that cannot run is disabled alone;
+   * a cluster that does not answer is waited for, with the endpoints up. Where there is an election it begins as a
+   * standby, and does all that once it holds the Lease.
+   * @throws WatchfireError when the data folder is another runtime's or another cluster's, or the address is taken
+   */
+  static async start(options: RuntimeOptions, signal: AbortSignal): Promise<Runtime> {
+    // A data folder that another uses is told of before anything else is done.
+    const store = options.election
+      ? undefined
+      : await openPositions({ ...options, onLost: () => {} }, undefined, signal);
+    const runtime = new Runtime(options, await openRooms(options));
+    try {
+      signal.throwIfAborted();
+      if (store) runtime.active = await activate(runtime.rooms, store, options, runtime.losing.resolve);
+      await runtime.begin(signal);
+      return runtime;
+    } catch (error) {
+      await runtime.endpoints?.close();
+      await closeRooms({ store, ...runtime.rooms, ...runtime.active }, false);
+      throw error;
+    }
+  }
+
+  /** Where the endpoints are. */
+  get url(): string {
+    return this.endpoints?.url ?? "";
+  }
+
+  /** Reads the functions again: starts what came, takes up what changed, stops what went. Never rejects. */
+  reload(): Promise<void> {
+    this.reloading = this.reloading
+      .then(() => this.readFunctions())
+      .catch((error: unknown) => {
+        if (!this.frozen) this.options.log.error({ error: String(error) }, "reload failed");
+      });
+    return this.reloading;
+  }
+
+  /** Whether it may dispatch: nobody else can be there, or it holds the Lease. */
+  get isActive(): boolean {
+    return this.active !== undefined && (this.rooms.elector?.holds ?? true);
+  }
+
+  /**
+   * True once every function that can run has caught up with its first list; it stays so while executors can be started.
+   * Never of a standby.
+   */
+  get ready(): boolean {
+    if (!this.caughtUp && this.loaded) this.caughtUp = isSettled(this.statusParts);
+    return this.caughtUp && !this.rooms.executors.trouble();
+  }
+
+  /** A standby that knows who holds the Lease, and has executors. */
+  private get canTakeOver(): boolean {
+    const { elector, executors } = this.rooms;
+    return !this.active && elector?.candidacy !== undefined && !executors.trouble();
+  }
+
+  /** Resolves when it is ready. */
+  async untilReady(signal: AbortSignal): Promise<void> {
+    for (let delayMs = readyPollMs.from; !this.ready; delayMs = Math.min(delayMs * 1.05, readyPollMs.to)) {
+      await pause(this.options.clock, delayMs, signal);
+    }
+  }
+
+  status(): Status {
+    const { active, offers, rejected } = this;
+    if (!active)
+      return describeStandby(
+        offers.map(({ manifest }) => manifest),
+        rejected,
+        this.standing,
+        this.source.trouble,
+        this.executorParts,
+      );
+    const { dispatcher } = active;
+    const role = this.isActive ? "active" : "standby";
+    return describeStatus({ ...this.statusParts, role, dispatch: dispatcher.status(), checkpoint: dispatcher.trouble });
+  }
+
+  /** The manifests of the functions that were accepted. */
+  get functions(): readonly FunctionManifest[] {
+    return [...this.deployments.values()].map(({ manifest }) => manifest);
+  }
+
+  /** Stops taking events, lets handlers finish for at most 25 s, saves, closes everything, and lets go of the Lease. */
+  async drain(): Promise<void> {
+    const { log } = this.options;
+    log.info({}, "draining");
+    this.freeze();
+    await this.campaigning;
+    await this.publisher?.close();
+    const clean = await this.active?.dispatcher.drain(drainMs);
+    await this.endpoints?.close();
+    await closeRooms(this.active ?? this.rooms, clean ?? false);
+    await this.rooms.elector?.release();
+    log.info({ clean }, "drained");
+  }
+
+  /** Stops at once, as a killed process does: what runs is interrupted, nothing more is saved, and all of it comes again. */
+  async halt(): Promise<void> {
+    this.freeze();
+    this.active?.dispatcher.halt();
+    await this.campaigning;
+    this.active?.dispatcher.halt();
+    await this.publisher?.close();
+    await this.endpoints?.close();
+    await closeRooms(this.active ?? this.rooms, false);
+    await this.rooms.elector?.release();
+  }
+
+  /** What a standby says of the Lease, and one that is about to be the active one of its positions. */
+  private get standing(): Candidacy | undefined {
+    const { elector } = this.rooms;
+    if (this.delay === undefined || !elector?.holds) return elector?.standing;
+    return { holder: this.options.election?.identity ?? "", obstacle: this.delay };
+  }
+
+  private get executorParts() {
+    const { executors } = this.rooms;
+    return { rights: executors.rights(), trouble: executors.trouble() };
+  }
+
+  private get statusParts() {
+    const { sandbox, watches, redactor } = this.rooms;
+    return {
+      deployments: [...this.deployments.values()],
+      rejected: this.rejected,
+      sandbox: (name: string) => sandbox.status(name),
+      executors: this.executorParts,
+      sources: watches.status(),
+      deployment: this.source.trouble,
+      redact: (name: string, text: string) => redactor.redact(name, text),
+      forbidden: (name: string) => this.active?.grants?.fault(name),
+    };
+  }
+
+  private async begin(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { listen } = this.options;
+    const inspection = {
+      live: () => true,
+      // A standby is ready to take over; a rollout waits for it.
+      ready: () => (this.ready || this.canTakeOver) && !this.frozen,
+      obstacle: () => this.rooms.executors.trouble()?.message,
+      status: () => this.status(),
+      metrics: () => this.rooms.metrics.text(),
+      token: keepToken(this.options.data),
+      deadLetters: () => {
+        if (this.active && this.isActive) return this.active.deadLetters;
+        const holder = this.rooms.elector?.candidacy?.holder;
+        throw new WatchfireError("WF_LEASE_STANDBY", {
+          what: `the dead letters are with ${holder || "the active one"}`,
+        });
+      },
+    };
+    this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
+    this.rooms.endpoints.port = this.endpoints.port;
+    leaveAddress(this.options.data, this.endpoints.url);
+    const { elector } = this.rooms;
+    if (!elector) return this.takeUp(signal);
+    this.reloading = this.readFunctions(AbortSignal.any([signal, this.stopping.signal])).catch(() => undefined);
+    this.campaigning = this.campaign(elector, AbortSignal.any([signal, this.stopping.signal]));
+  }
+
+  /** Waits for the Lease, and begins. A failure is the runtime's end. Never rejects. */
+  private async campaign(elector: Elector, signal: AbortSignal): Promise<void> {
+    const waiting = (why: string | undefined) => {
+      this.delay = why;
+    };
+    try {
+      await elector.campaign(signal);
+      const store = await openPositions(
+        { ...this.options, pod: this.options.election?.pod, waiting, onLost: this.losing.resolve },
+        elector,
+        signal,
+      );
+      await this.reloading;
+      this.active = await activate(this.rooms, store, this.options, this.losing.resolve);
+      this.options.log.info({ fence: elector.fence?.number }, "active");
+      await this.takeUp(signal);
+    } catch (error) {
+      if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
+    }
+  }
+
+  /** With the store open: makes sure that it is this cluster's, and brings every function. */
+  private async takeUp(signal: AbortSignal): Promise<void> {
+    const uid = await this.recogniseCluster(signal);
+    if (uid !== undefined && this.active) await claimCluster(this.active.store, uid);
+    const first = this.readFunctions(AbortSignal.any([signal, this.stopping.signal]));
+    this.reloading = first.catch(() => undefined);
+    await first;
+  }
+
+  /** Undefined where the cluster does not let its uid be read, which is said. */
+  private async recogniseCluster(signal: AbortSignal): Promise<string | undefined> {
+    const { transport, clock, log } = this.options;
+    for (let refusals = 0; ; ) {
+      try {
+        const identity = await clusterIdentity(transport, signal);
+        if (identity.uid !== undefined) return identity.uid;
+        const waitMs = identity.status === 403 ? refusedRetriesMs[refusals++] : undefined;
+        if (waitMs !== undefined) await pause(clock, waitMs, signal);
+        else {
+          const hint =
+            "grant `get` on the namespace kube-system, or positions of another cluster are taken for this one's";
+          log.warn({ cluster: transport.description, error: identity.message, hint }, "cluster's identity unknown");
+          return undefined;
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        const fault = contactFault(error, transport.description);
+        if (fault.blame === "user" && this.options.interactive) throw fault;
+        const message = fault.blame === "user" ? "cluster cannot be used as it is" : "cluster does not answer yet";
+        log.warn({ cluster: transport.description, error: fault.message }, message);
+        await pause(clock, clusterRetryMs, signal);
+      }
+    }
+  }
+
+  private freeze(): void {
+    this.frozen = true;
+    this.stopping.abort();
+    for (const deployment of this.deployments.values()) deployment.freeze();
+    this.code?.close();
+  }
+
+  private functionSource(): FunctionSource {
+    const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
+    const folder = functions === undefined ? undefined : new FolderSource(functions, this.codeOf(functions));
+    if (folder && !deployed) return folder;
+    const changed = () => void this.reload();
+    const trust = keys && new IndexTrust({ keys, namespace, account, data });
+    const { watches } = this.rooms;
+    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed });
+    return folder ? new MergedSource(folder, cluster, log) : cluster;
+  }
+
+  private codeOf(folder: string): FunctionCode {
+    this.code = this.options.code ?? openCode(folder, this.options.clock, this.options.trust);
+    return this.code;
+  }
+
+  private statusPublisher(): StatusPublisher {
+    const { transport, namespace, account = runtimeAccount, clock, log } = this.options;
+    const { elector } = this.rooms;
+    const objects = new FunctionObjects(transport, namespace, account, elector && unlessHeld(elector));
+    return new StatusPublisher({ objects, account, read: () => this.publication(), clock, log });
+  }
+
+  private publication(): Publication {
+    const origins = new Map([
+      ...this.rejected.map(({ name, origin }) => [name, origin] as const),
+      ...[...this.deployments.values()].map(({ name, origin }) => [name, origin] as const),
+    ]);
+    const functions = this.status().functions.flatMap((report) => {
+      const origin = origins.get(report.name);
+      return origin ? { report, origin } : [];
+    });
+    return { functions, complete: this.complete };
+  }
+
+  private async readFunctions(signal = this.stopping.signal): Promise<void> {
+    if (this.frozen) return;
+    const { functions, rejected, faults, complete } = await this.source.read(signal);
+    if (this.frozen) return;
+    this.offers = functions;
+    const { active } = this;
+    const mended = new Set(functions.filter(({ manifest: { name, file } }) => this.refusals.has(name, file)));
+    this.refuse(rejected, faults);
+    if (!active) return;
+    // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
+    const refused = rejected.map(({ name }) => name);
+    const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused]);
+    if (complete) {
+      const gone = [...this.deployments.keys()].filter((name) => !present.has(name));
+      await Promise.all(gone.map((name) => this.remove(name)));
+    }
+    await Promise.all(functions.map((offer) => this.bring(active, offer, mended.has(offer) ? "mended" : "added")));
+    if (complete) await active.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
+    this.complete = complete;
+    this.loaded = true;
+    this.publisher?.start();
+  }
+
+  /** A manifest with a fault in it leaves what runs of it as it is. */
+  private refuse(rejected: readonly RejectedOffer[], faults: readonly WatchfireError[]): void {
+    this.rejected = rejected;
+    const others: Refused[] = [];
+    for (const each of rejected) {
+      const deployment = each.name === undefined ? undefined : this.deployments.get(each.name);
+      if (deployment) deployment.refuse(each.faults);
+      else others.push(each);
+    }
+    if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults, isFolder: true });
+    this.refusals.tell(others);
+  }
+
+  private async bring(rooms: ActiveRooms, offer: FunctionOffer, occasion: Occasion): Promise<void> {
+    if (this.frozen) return;
+    const { manifest } = offer;
+    const existing = this.deployments.get(manifest.name);
+    const { transport, accounts, namespace, clock, log } = this.options;
+    const deployment = existing ?? new Deployment(offer, { ...rooms, transport, accounts, namespace, clock, log });
+    this.deployments.set(manifest.name, deployment);
+    const brought = existing ? deployment.update(offer) : deployment.start(this.loaded ? occasion : "start");
+    // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.
+    // Nor must one whose build takes long.
+    if (manifest.env.length === 0 && !accounts) await Promise.race([brought, pause(clock, slowBringMs)]);
+  }
+
+  private async remove(name: string): Promise<void> {
+    await this.deployments.get(name)?.stop({ retire: true });
+    this.deployments.delete(name);
+    this.options.log.info({ function: name }, "function removed");
+  }
+}
+
+const asWatchfireError = (error: unknown): WatchfireError =>
+  error instanceof WatchfireError
+    ? error
+    : new WatchfireError("WF_RUNTIME_INTERNAL", {
+        what: error instanceof Error ? error.message : String(error),
+        cause: error,
+      });

@@ -1,0 +1,339 @@
+import type { FunctionStatus } from "../dispatch/function-dispatch.ts";
+import { type ErrorCode, errorCodes } from "../errors.ts";
+import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import type { RejectedFunction } from "../manifest/load.ts";
+import type { FunctionState } from "../sandbox/hosted-function.host.ts";
+import type { ExecutorRights } from "../sandbox/rights.ts";
+import type { SourceStatus } from "../watch/observer.ts";
+import { sourceKey } from "../watch/source-spec.ts";
+import { type Reason, reasonOfCode, reasonOfState } from "./function-status/reason.ts";
+import type { Deployment, Trouble } from "./live-function.ts";
+
+/** One function on the status page. */
+export interface FunctionReport {
+  readonly name: string;
+  /** Those of one group share executors with nobody else; absent where the manifest names none. */
+  readonly trustGroup?: string;
+  /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
+  readonly ready: boolean;
+  /** What is wrong, in one word and in words; absent where nothing is. */
+  readonly reason?: Reason;
+  readonly message?: string;
+  /** The code of the failure that it comes from, where it comes from one. */
+  readonly code?: ErrorCode;
+  readonly deadLetters: number;
+  /** Those of them whose bodies had to go, so that the function keeps within its limit: they cannot be replayed. */
+  readonly deadLettersWithoutBody: number;
+  /** Age of the oldest event that is not done. */
+  readonly lagSeconds: number;
+  readonly queued: number;
+  readonly inFlight: number;
+  readonly spilled: number;
+  readonly blockedLanes: number;
+  readonly failures: number;
+  /** ISO 8601; when an attempt last ended. */
+  readonly lastEvent?: string;
+  readonly triggers: readonly {
+    readonly name: string;
+    readonly apiVersion: string;
+    readonly kind: string;
+    /** The worst of its sources' states. */
+    readonly state: string;
+    readonly message?: string;
+    /** Conditions that could not be evaluated since the start, with the last reason; absent where there are none. */
+    readonly conditionErrors?: readonly {
+      readonly condition: string;
+      readonly count: number;
+      readonly message: string;
+    }[];
+  }[];
+}
+
+/** What `/status` says. */
+export interface Status {
+  readonly role: "active" | "standby";
+  /** Of a standby: who holds the Lease ("" for nobody), and why this one does not take it, or has it and cannot begin. */
+  readonly lease?: { readonly holder: string; readonly obstacle?: string | undefined };
+  /** Why positions cannot be saved, while that is so; no handler starts meanwhile. */
+  readonly checkpoint?: { readonly reason: string; readonly message: string };
+  /** Why what is deployed in the cluster is not what runs, by its code and in words, while that is so. */
+  readonly deployment?: { readonly reason: string; readonly message: string };
+  /** What executors may do, once one could be started, and why none can be, while that is so. */
+  readonly sandbox: { readonly rights?: ExecutorRights; readonly reason?: string; readonly message?: string };
+  readonly functions: readonly FunctionReport[];
+  readonly sources: readonly (SourceReport | StandbySource)[];
+}
+
+/** One list and watch. */
+export interface SourceReport extends SourceStatus {
+  /** Why it is not read; absent where it is. */
+  readonly reason?: Reason;
+}
+
+/** What a standby would watch. */
+export interface StandbySource {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly state: "standby";
+}
+
+/** What readiness is judged by. */
+export interface StandingParts {
+  readonly deployments: readonly Pick<Deployment, "name" | "state" | "behind">[];
+  readonly sandbox: (functionName: string) => FunctionState | undefined;
+  readonly sources: readonly SourceStatus[];
+  /** Why the functions that are deployed are not the ones that were taken up. */
+  readonly deployment: Trouble | undefined;
+}
+
+/** The executors, as far as they are no function's. */
+export interface ExecutorParts {
+  readonly rights: ExecutorRights | undefined;
+  /** Why none can be started. */
+  readonly trouble: Trouble | undefined;
+}
+
+export interface StatusParts extends StandingParts {
+  readonly deployments: readonly Deployment[];
+  readonly role: Status["role"];
+  /** Why the last write to the checkpoint failed. */
+  readonly checkpoint: Trouble | undefined;
+  readonly executors: ExecutorParts;
+  readonly rejected: readonly RejectedFunction[];
+  readonly dispatch: readonly FunctionStatus[];
+  readonly redact: (functionName: string, text: string) => string;
+  /** What a running function's account lacks at the API server. */
+  readonly forbidden: (functionName: string) => Trouble | undefined;
+}
+
+/** From healthy to what needs a person most. */
+const severity = ["watching", "listing", "discovering", "backoff", "missing", "forbidden", "degraded"];
+
+/** A source that is not connected for so long holds its functions up, in milliseconds; until then it is a moment's trouble. */
+const awayLimitMs = 60_000;
+
+/** States in which a source has said why it cannot list: they do not hold up readiness. */
+const explained = new Set(["missing", "forbidden", "degraded"]);
+
+const nothingYet = {
+  deadLetters: 0,
+  deadLettersWithoutBody: 0,
+  lagSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  blockedLanes: 0,
+  failures: 0,
+};
+
+/** Puts together what the rooms say of every function and source. */
+export function describeStatus(parts: StatusParts): Status {
+  const sources = byKey(parts.sources);
+  const running = parts.deployments.map((deployment) => describeFunction(deployment, parts, sources));
+  const names = new Set(running.map(({ name }) => name));
+  const refused = parts.rejected.filter(({ name }) => name === undefined || !names.has(name)).map(describeRefused);
+  const { role, checkpoint, deployment } = parts;
+  return {
+    role,
+    ...(checkpoint && { checkpoint: describeTrouble(checkpoint) }),
+    ...(deployment && { deployment: describeTrouble(deployment) }),
+    sandbox: describeExecutors(parts.executors),
+    functions: [...running, ...refused],
+    sources: parts.sources.map((source) => {
+      const reason = reasonOfState(source.state);
+      return reason ? { ...source, reason } : source;
+    }),
+  };
+}
+
+const describeExecutors = ({ rights, trouble }: ExecutorParts): Status["sandbox"] => ({
+  ...(rights && { rights }),
+  ...(trouble && describeTrouble(trouble)),
+});
+
+const describeTrouble = ({ code, message }: Trouble) => ({ reason: code, message });
+
+/** What a standby says: which functions it would run, and whom it waits for. */
+export function describeStandby(
+  manifests: readonly FunctionManifest[],
+  rejected: readonly RejectedFunction[],
+  lease: Status["lease"],
+  deployment: Trouble | undefined,
+  executors: ExecutorParts,
+): Status {
+  const message = lease?.obstacle ?? (lease?.holder ? `${lease.holder} is the active one` : "it runs for the Lease");
+  const sources = manifests.flatMap(({ triggers }) => triggers).flatMap(standbySources);
+  return {
+    role: "standby",
+    ...(lease && { lease }),
+    ...(deployment && { deployment: describeTrouble(deployment) }),
+    sandbox: describeExecutors(executors),
+    functions: [
+      ...manifests.map(({ name, triggers }) => ({
+        name,
+        ready: false,
+        reason: "Standby" as const,
+        message,
+        ...nothingYet,
+        triggers: triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
+      })),
+      ...rejected.map(describeRefused),
+    ],
+    sources: [...new Map(sources.map((source) => [JSON.stringify(source), source])).values()],
+  };
+}
+
+function standbySources({ apiVersion, kind, namespaces }: Trigger): StandbySource[] {
+  const source = { apiVersion, kind, state: "standby" } as const;
+  return namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...source, namespace })) : [source];
+}
+
+function describeRefused({ name, file, faults }: RejectedFunction): FunctionReport {
+  const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
+  return {
+    name: name ?? file,
+    ready: false,
+    reason: reasonOfCode(code),
+    code,
+    message: faults.map((fault) => fault.message).join("\n"),
+    ...nothingYet,
+    triggers: [],
+  };
+}
+
+/**
+ * Whether every function that can run has a first list of each of its sources, or that source says why it cannot list.
+ * Where all were kept from running by no mistake of theirs, or none was found because the deployment is damaged, that is
+ * not so: whoever started it is to see it.
+ */
+export function isSettled({ deployments, sandbox, sources: all, deployment }: StandingParts): boolean {
+  if (deployments.length === 0 && deployment) return false;
+  if (deployments.length > 0 && deployments.every(({ state }) => isOurFault(state))) return false;
+  const sources = byKey(all);
+  return deployments.every(({ name, state, behind }) => {
+    if (state.type === "starting") return false;
+    if (state.type !== "running" || sandbox(name)?.state === "failed") return true;
+    return behind.every((key) => explained.has(sources.get(key)?.state ?? ""));
+  });
+}
+
+const isOurFault = (state: Deployment["state"]): boolean =>
+  state.type === "disabled" && errorCodes[state.fault.code].blame === "system";
+
+const byKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStatus> =>
+  new Map(sources.map((source) => [sourceKey(source), source]));
+
+function describeFunction(
+  deployment: Deployment,
+  { dispatch, sandbox, redact, forbidden, checkpoint, executors }: StatusParts,
+  sources: ReadonlyMap<string, SourceStatus>,
+): FunctionReport {
+  const { name, state, manifest, refusal } = deployment;
+  const counts = dispatch.find((each) => each.function === name);
+  const sourcesOf = (trigger: string) => deployment.sources(trigger).flatMap((key) => sources.get(key) ?? []);
+  const triggers = manifest.triggers.map((trigger) => {
+    const own = sourcesOf(trigger.name);
+    const worst = own.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
+    return {
+      name: trigger.name,
+      apiVersion: trigger.apiVersion,
+      kind: trigger.kind,
+      state: worst?.state ?? "idle",
+      ...(worst?.message === undefined ? {} : { message: worst.message }),
+      ...conditionErrorsOf(counts, trigger.name),
+    };
+  });
+  const lacking = forbidden(name);
+  const mayRun = state.type === "starting" || state.type === "running";
+  const trouble =
+    (mayRun ? saidOf(executors.trouble) : undefined) ??
+    stopOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), triggers) ??
+    saidOf(checkpoint) ??
+    (counts?.full ? backlogged : undefined) ??
+    awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
+    (deployment.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
+  const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers);
+  const { lastEvent } = counts ?? {};
+  return {
+    name,
+    ...(manifest.trustGroup !== undefined && { trustGroup: manifest.trustGroup }),
+    ready: trouble === undefined,
+    ...(said && { ...said, message: redact(name, said.message) }),
+    ...(counts ? pick(counts) : nothingYet),
+    ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
+    triggers,
+  };
+}
+
+function conditionErrorsOf(counts: FunctionStatus | undefined, trigger: string) {
+  const own = (counts?.conditionErrors ?? []).filter((trouble) => trouble.trigger === trigger);
+  if (own.length === 0) return {};
+  return { conditionErrors: own.map(({ condition, count, message }) => ({ condition, count, message })) };
+}
+
+const pick = ({ letterStock, lagSeconds, queued, inFlight, spilled, blockedLanes, failures }: FunctionStatus) => ({
+  deadLetters: letterStock.count,
+  deadLettersWithoutBody: letterStock.withoutBody,
+  lagSeconds,
+  queued,
+  inFlight,
+  spilled,
+  blockedLanes,
+  failures,
+});
+
+type Said = Required<Pick<FunctionReport, "reason" | "message">> & Pick<FunctionReport, "code">;
+
+const backlogged: Said = {
+  reason: "Backlogged",
+  message:
+    "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
+};
+
+const saidOf = (trouble: Trouble | undefined): Said | undefined =>
+  trouble && { reason: reasonOfCode(trouble.code), code: trouble.code, message: trouble.message };
+
+const catchingUp: Said = { reason: "CatchingUp", message: "its first lists are being read" };
+
+/** Why it takes no events, or not as it should. */
+function stopOf(
+  state: Deployment["state"],
+  sandbox: FunctionState | undefined,
+  triggers: FunctionReport["triggers"],
+): Said | undefined {
+  if (state.type === "starting") return { reason: "Starting", message: "it is being built and loaded" };
+  if (state.type !== "running") {
+    const { code, message } = state.fault;
+    return { reason: reasonOfCode(code), code, message };
+  }
+  if (sandbox?.state === "failed") return { reason: "LoadFailed", message: sandbox.detail };
+  if (sandbox?.state === "parked") return { reason: "Parked", message: sandbox.detail };
+  if (sandbox?.state === "loading" && sandbox.detail !== "") return { reason: "Starting", message: sandbox.detail };
+  if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
+  return triggerTrouble(triggers.find(({ state }) => explained.has(state)));
+}
+
+/** That its newest files are not what runs. */
+function refusalOf(refusal: Deployment["refusal"]): Said | undefined {
+  if (!refusal) return undefined;
+  const { code, message } = refusal;
+  return { reason: "ChangeRefused", code, message: `the change is refused, the old version runs on: ${message}` };
+}
+
+/** That one of its sources was connected, and is not for longer than a moment. */
+function awayOf(sources: readonly SourceStatus[]): Said | undefined {
+  const away = sources.find(({ awayMs = 0 }) => awayMs >= awayLimitMs);
+  if (!away) return undefined;
+  return { reason: "Unreachable", message: away.lastError?.message ?? `not connected for ${away.awayMs} ms` };
+}
+
+/** That the API server is away: for a function that had caught up a moment's trouble. */
+const backingOff = (triggers: FunctionReport["triggers"]): Said | undefined =>
+  triggerTrouble(triggers.find(({ state }) => state === "backoff"));
+
+function triggerTrouble(trigger: FunctionReport["triggers"][number] | undefined): Said | undefined {
+  const reason = trigger && reasonOfState(trigger.state);
+  if (!reason) return undefined;
+  return { reason, message: trigger.message ?? `the trigger ${trigger.name} is in state ${trigger.state}` };
+}

@@ -1,0 +1,19 @@
+import type { ErrorCode } from "../errors.ts";
+
+/** Why a file may not go into a build. No word of it comes from that file. */
+export class SourceFault extends Error {
+  readonly code: Extract<ErrorCode, `WF_BUNDLE_${string}`>;
+  readonly path: string | undefined;
+
+  constructor(code: SourceFault["code"], message: string, path?: string) {
+    super(message);
+    this.code = code;
+    this.path = path;
+  }
+}
+
+/** A fault of our own that travels through esbuild as a message's `detail`. */
+export interface BuildFault {
+  readonly code: ErrorCode;
+  readonly hint?: string;
+}

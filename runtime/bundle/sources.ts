@@ -1,0 +1,156 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { relative, sep } from "node:path";
+import { fileCountLimit, fileLimit, inputLimit } from "./limits.ts";
+import { SourceFault } from "./source-fault.ts";
+
+/** A folder that builds may read, with all that lies below it. */
+export interface Root {
+  /** Its real path. */
+  readonly path: string;
+  /** How the names of its files begin in scripts and maps, the same on any machine; "" for the functions folder. */
+  readonly label: string;
+  /** Names with a leading dot are settings and credentials rather than code, except in what npm has installed. */
+  readonly hidesDotNames: boolean;
+}
+
+/** A file that went in. */
+export interface Source {
+  /** Its real path. */
+  readonly file: string;
+  readonly contents: Buffer;
+}
+
+/** Neither waits for a pipe's writer nor takes a terminal. */
+const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
+
+/**
+ * The files that one build may read: regular ones whose real path lies below a root, as many and as large as the limits
+ * say. What is checked is the open file, so that none can be exchanged between the check and the reading.
+ */
+export class Sources {
+  private readonly roots: readonly Root[];
+  private readonly read = new Map<string, Source>();
+  private bytes = 0;
+
+  constructor(roots: readonly Root[]) {
+    this.roots = roots;
+  }
+
+  /** The files that were read, by their real paths. */
+  get files(): readonly string[] {
+    return [...new Set([...this.read.values()].map(({ file }) => file))];
+  }
+
+  /** The root that a path lies below, as it is written; undefined where it lies outside of all. */
+  rootOf(path: string): Root | undefined {
+    return this.roots.find(({ path: root }) => isBelow(root, path));
+  }
+
+  /** Whether a real path may be read. */
+  permits(real: string): boolean {
+    const root = this.rootOf(real);
+    return root !== undefined && !(root.hidesDotNames && hasHiddenPart(relative(root.path, real)));
+  }
+
+  /** The same name for the same file on any machine. */
+  nameOf(real: string): string {
+    const root = this.rootOf(real);
+    if (!root) return real;
+    const below = relative(root.path, real).split(sep).join("/");
+    return root.label === "" ? below : `${root.label}/${below}`;
+  }
+
+  /**
+   * What is at a path, links followed; undefined where nothing is, or it lies outside.
+   * @throws SourceFault for what is neither file nor folder
+   */
+  stat(path: string): Stats | undefined {
+    if (!this.rootOf(path)) return undefined;
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats && !stats.isFile() && !stats.isDirectory()) throw notAFile(path, stats);
+    return stats;
+  }
+
+  /** @throws SourceFault */
+  open(path: string): Source {
+    const known = this.read.get(path);
+    if (known) return known;
+    const before = this.stat(path);
+    if (!before?.isFile()) throw notAFile(path, before);
+    const descriptor = openSync(path, openFlags);
+    try {
+      const stats = fstatSync(descriptor);
+      if (!stats.isFile()) throw notAFile(path, stats);
+      const file = realPathOf(descriptor, path, stats);
+      if (file === undefined || !this.permits(file)) throw outside(path);
+      const source = { file, contents: this.contentsOf(descriptor, path, stats.size) };
+      this.read.set(path, source);
+      return source;
+    } finally {
+      closeSync(descriptor);
+    }
+  }
+
+  private contentsOf(descriptor: number, path: string, size: number): Buffer {
+    if (this.read.size >= fileCountLimit) throw tooMuch(`more than ${fileCountLimit} files`);
+    if (size > fileLimit) throw tooMuch(`a file of ${mebibytes(size)} MiB, more than ${mebibytes(fileLimit)}`, path);
+    this.bytes += size;
+    if (this.bytes > inputLimit) throw tooMuch(`files of more than ${mebibytes(inputLimit)} MiB in all`);
+    const buffer = Buffer.alloc(size);
+    let end = 0;
+    for (let read = -1; read !== 0 && end < size; end += read)
+      read = readSync(descriptor, buffer, end, size - end, end);
+    return buffer.subarray(0, end);
+  }
+}
+
+/** Where an open file lies; undefined where that is not known for certain. */
+function realPathOf(descriptor: number, path: string, { dev, ino }: Stats): string | undefined {
+  if (process.platform === "linux") return readlinkSync(`/proc/self/fd/${descriptor}`);
+  const real = realpathSync.native(path);
+  const there = statSync(real, { throwIfNoEntry: false });
+  return there?.dev === dev && there.ino === ino ? real : undefined;
+}
+
+export const isBelow = (folder: string, path: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+
+/** A mounted ConfigMap's `..data` is none, and what lies in `node_modules` is a package manager's. */
+function hasHiddenPart(path: string): boolean {
+  for (const part of path.split(sep)) {
+    if (part === "node_modules") return false;
+    if (/^\.[^.]/.test(part)) return true;
+  }
+  return false;
+}
+
+export const outside = (path: string): SourceFault =>
+  new SourceFault("WF_BUNDLE_OUTSIDE", "it lies outside of the functions folder and of the packages", path);
+
+function notAFile(path: string, stats: Stats | undefined): SourceFault {
+  const is = stats?.isDirectory()
+    ? "a folder"
+    : stats?.isFIFO()
+      ? "a pipe"
+      : stats?.isSocket()
+        ? "a socket"
+        : stats
+          ? "a device"
+          : "gone";
+  return new SourceFault("WF_BUNDLE_NOT_A_FILE", `it is ${is}`, path);
+}
+
+const tooMuch = (what: string, path?: string): SourceFault =>
+  new SourceFault("WF_BUNDLE_LIMIT", `the build takes ${what}`, path);
+
+const mebibytes = (bytes: number): number => Math.ceil(bytes / 2 ** 20);

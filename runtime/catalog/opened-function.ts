@@ -1,0 +1,56 @@
+import type { Bundle } from "../bundle/bundle.ts";
+import { bundleOf } from "../bundle/script-bundle.ts";
+import { checkExpression } from "../dispatch/filter/check-expression.ts";
+import { WatchfireError } from "../errors.ts";
+import { readManifests } from "../manifest/read.ts";
+import type { ConfigMap } from "./config-map.ts";
+import type { IndexEntry } from "./deployed-index.ts";
+import type { FunctionParts } from "./function-parts.ts";
+import type { FunctionOffer, Origin, RejectedOffer } from "./function-source.ts";
+import { placeOf, sourceMapOf, unpackFunction } from "./packed-function.ts";
+
+/**
+ * What became of one entry of the index. `refused`: its content is what was deployed, but this runtime cannot run it;
+ * `damaged`: its content is missing or is not what was deployed.
+ */
+export type OpenedFunction =
+  | { readonly type: "offer"; readonly offer: FunctionOffer }
+  | { readonly type: "refused" | "damaged"; readonly rejected: RejectedOffer };
+
+/** Opens what an entry names; nothing of the ConfigMap is believed but what the entry's hash vouches for. */
+export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined): OpenedFunction {
+  const file = placeOf(entry.configMap);
+  if (!configMap) return damaged(entry, fault("is not there", file));
+  let parts: FunctionParts & { readonly sha256: string };
+  try {
+    parts = unpackFunction(configMap);
+  } catch (error) {
+    if (!(error instanceof WatchfireError)) throw error;
+    return damaged(entry, error);
+  }
+  if (parts.sha256 !== entry.sha256) return damaged(entry, fault("does not hold what was deployed", file));
+  const [read, ...more] = readManifests(parts.manifest, file, undefined, checkExpression);
+  if (!read || more.length > 0) return damaged(entry, fault("holds no single manifest", file));
+  const { manifest, faults } = read;
+  if (!manifest) return { type: "refused", rejected: { name: entry.name, file, faults, origin: originOf(entry) } };
+  if (manifest.name !== entry.name) return damaged(entry, fault(`is the manifest of ${manifest.name}`, file));
+  const unpacked = sourceMapOf(configMap);
+  // Many maps whole, for stacks that may never come, would be more than the runtime's container may hold.
+  const bundle: Bundle = {
+    ...bundleOf(parts.script, ""),
+    get sourceMap() {
+      return unpacked();
+    },
+  };
+  return { type: "offer", offer: { manifest, origin: originOf(entry), bundle: async () => bundle } };
+}
+
+const originOf = ({ configMap, sha256 }: IndexEntry): Origin => ({ type: "config-map", name: configMap, sha256 });
+
+const damaged = (entry: IndexEntry, found: WatchfireError): OpenedFunction => ({
+  type: "damaged",
+  rejected: { name: entry.name, file: placeOf(entry.configMap), faults: [found], origin: originOf(entry) },
+});
+
+const fault = (what: string, file: string): WatchfireError =>
+  new WatchfireError("WF_DEPLOYED_DAMAGED", { what: `the ConfigMap ${what}`, place: { file } });

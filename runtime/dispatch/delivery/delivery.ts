@@ -1,0 +1,76 @@
+// Door: what dispatch hands to the sandbox, and what comes back.
+import type { ChangeType } from "../../manifest/function.ts";
+
+/** One attempt at one event. */
+export interface Delivery {
+  readonly function: string;
+  readonly trigger: string;
+  /** The handler's idempotency key: the same change has the same id in every delivery. */
+  readonly id: string;
+  readonly type: ChangeType;
+  /** For a person and for `ctx.events`: the triggering object. */
+  readonly object: {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+  };
+  readonly resourceVersion: string;
+  /** From 1. */
+  readonly attempt: number;
+  /** True when an earlier delivery of this id may have run. */
+  readonly redelivered: boolean;
+  readonly flags: EventFlags;
+  /** The object's JSON text. */
+  readonly body: Buffer;
+  /** The previous object's JSON text, where it is kept and the handler uses it. */
+  readonly oldBody?: Buffer;
+  /** The attempt's wall-clock limit in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Flags of the event that the handler sees; absent ones are false. */
+export interface EventFlags {
+  /** The object existed when the function was first deployed. */
+  readonly initial?: true;
+  /** Made by a diff against a list, not received from a watch. */
+  readonly synthetic?: true;
+  /** Why it is synthetic: `relist`, `rv-rewind`, `crd-removed`; `selected` or `unselected` where the manifest's choice changed. */
+  readonly reason?: string;
+  /** The stretch of history that was lost before this event. */
+  readonly gap?: { readonly from: string | null; readonly to: string };
+  /** A Deleted found by a diff: the body is the last one known. */
+  readonly finalStateUnknown?: true;
+}
+
+/** A handler's failure, as text: it was made inside the isolate and is shown to people only. */
+export interface HandlerError {
+  readonly name: string;
+  readonly message: string;
+  /** Mapped to the author's files. */
+  readonly stack: string;
+  /** The registry's code where the runtime ended the attempt (time, memory, output). */
+  readonly code?: string;
+}
+
+/** How an attempt ended. */
+export type Outcome =
+  | { readonly type: "ok"; readonly durationMs: number }
+  /** Retried, by the function's policy or after `retryAfterMs`. */
+  | {
+      readonly type: "failed";
+      readonly error: HandlerError;
+      readonly retryAfterMs?: number;
+      readonly durationMs: number;
+    }
+  /** Never retried: straight to the failure policy. */
+  | { readonly type: "permanent"; readonly error: HandlerError; readonly durationMs: number }
+  /** Another event, of this function or another, ended the isolate or executor: run again, no attempt counted, flagged as redelivered. */
+  | { readonly type: "interrupted" };
+
+/** Runs handlers. The sandbox implements it; tests of dispatch pass their own. */
+export interface Runner {
+  /** Never rejects. Deliveries of one turn of the event loop may travel together. */
+  run(delivery: Delivery): Promise<Outcome>;
+}

@@ -1,0 +1,31 @@
+import type { ChangeType } from "../../manifest/function.ts";
+
+/** How an event ended; `retry` is the one after which it has not. */
+export type EventOutcome = "ok" | "retry" | "dead_letter" | "filtered" | "dropped";
+
+/** Hears what happens, for metrics. Calls are synchronous, must not throw, and come on the hot path. */
+export interface Observer {
+  /** Every event ends exactly once in an outcome other than `retry`. */
+  event?(functionName: string, trigger: string, type: ChangeType, outcome: EventOutcome): void;
+  /** An attempt's handler begins, `waitedMs` after the event's last byte was received. */
+  attempt?(functionName: string, trigger: string, waitedMs: number): void;
+  /** An attempt's handler ran for `durationMs`. */
+  handled?(functionName: string, trigger: string, durationMs: number): void;
+  /** An event was recognised as one that had been received before. */
+  stale?(functionName: string, trigger: string): void;
+  /** An event is delivered with `redelivered`. */
+  flagged?(functionName: string, trigger: string): void;
+  /** An event went to disk. */
+  spilled?(functionName: string, trigger: string): void;
+  /** A match condition had no value and counted as not holding (`error`), or used up its cost and counted as holding (`limit`). */
+  conditionError?(functionName: string, trigger: string, condition: string, result: "error" | "limit"): void;
+  committed?(durationMs: number, rows: number): void;
+  commitFailed?(): void;
+}
+
+/** The part of a pino logger that dispatch uses. */
+export interface Log {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

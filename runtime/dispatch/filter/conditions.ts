@@ -1,0 +1,76 @@
+import { type Place, WatchfireError } from "../../errors.ts";
+import { ExpressionError } from "./cel/expression-error.ts";
+import { expressionLimit, Meter, triggerLimit } from "./cel/meter.ts";
+import { Expression } from "./expression.ts";
+import { PreviousObject } from "./previous-object.ts";
+
+interface Condition {
+  readonly name: string;
+  readonly expression: Expression;
+}
+
+/** A condition of which it could not be told whether it holds. */
+export interface ConditionError {
+  readonly condition: string;
+  readonly message: string;
+  /** Its cost ran out: it counts as holding. */
+  readonly doubtful: boolean;
+}
+
+export interface ConditionSource {
+  readonly name: string;
+  readonly expression: string;
+}
+
+/**
+ * A trigger's match conditions. All must hold, as in admission policies: one that is false decides. One that has no value,
+ * such as for a field that is missing, counts as not holding, and is told. One whose cost runs out counts as holding, and
+ * is told: whoever may write an object could otherwise keep it from being told of by making it large.
+ */
+export class MatchConditions {
+  /** Whether any of them reads `oldObject`. */
+  readonly usesOldObject: boolean;
+  private readonly conditions: readonly Condition[];
+
+  /** Throws a fault of the filter section, at `place`, for an expression that does not compile. */
+  constructor(sources: readonly ConditionSource[], place?: Place) {
+    this.conditions = sources.map((source, index) => compile(source, index, place));
+    this.usesOldObject = this.conditions.some(({ expression }) => expression.usesOldObject);
+  }
+
+  get count(): number {
+    return this.conditions.length;
+  }
+
+  /** Takes parsed JSON. `old` is undefined where it is not known: then conditions that read it count as holding. */
+  match(object: unknown, old: PreviousObject | undefined, onError: (error: ConditionError) => void): boolean {
+    let left = triggerLimit;
+    const failures: ConditionError[] = [];
+    for (const { name: condition, expression } of this.conditions) {
+      const compared = expression.usesOldObject ? old : PreviousObject.none;
+      if (!compared) continue;
+      const meter = new Meter(Math.min(expressionLimit, left));
+      const outcome = expression.evaluate(meter, object, () => compared.value);
+      left = Math.max(0, left - meter.used);
+      if (outcome.type === "fails") return false;
+      if (outcome.type === "holds" || (outcome.type === "error" && compared.isPartial)) continue;
+      failures.push({ condition, message: outcome.message, doubtful: outcome.type === "limit" });
+    }
+    for (const failure of failures) onError(failure);
+    return failures.every(({ doubtful }) => doubtful);
+  }
+}
+
+function compile({ name, expression }: ConditionSource, index: number, place: Place | undefined): Condition {
+  try {
+    return { name, expression: new Expression(expression) };
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw new WatchfireError(error.code, {
+      what: `condition ${name} ${error.message}`,
+      path: `matchConditions[${index}].expression`,
+      actual: expression,
+      ...(place && { place }),
+    });
+  }
+}

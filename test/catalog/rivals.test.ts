@@ -1,0 +1,256 @@
+// Two deployments to one runtime at once, one that is killed, and one that sleeps through its time.
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { type DeployPlan, deploy } from "../../runtime/catalog/deploy.ts";
+import { manifestText } from "../../runtime/catalog/manifest-text.ts";
+import { packFunction } from "../../runtime/catalog/packed-function.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { WatchfireError } from "../../runtime/errors.ts";
+import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
+import type { KubeRequest, KubeTransport } from "../../runtime/kube/transport.ts";
+import { loadFunctions } from "../../runtime/manifest/load.ts";
+import { builtInKinds } from "../../runtime/rbac/kinds.ts";
+import { functionObjects } from "../../runtime/rbac/objects.ts";
+import { admin, createTeam } from "../scenarios/cluster.ts";
+import { bundleFunction } from "../tools/bundle.ts";
+import type { Team } from "../tools/team.ts";
+import { home, Site } from "./site.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+/** A clock of which waiting takes no time; `skip` lets some pass at once, and while it is `still` none passes. */
+class HurriedClock implements Clock {
+  still = false;
+  private passed = 0;
+  now = () => this.passed;
+  monotonic = () => this.passed;
+  sinceBoot = () => this.passed;
+  after(delayMs: number, callback: () => void) {
+    const turn = setImmediate(() => {
+      if (!this.still) this.passed += delayMs;
+      callback();
+    });
+    return { cancel: () => clearImmediate(turn) };
+  }
+  skip(ms: number): void {
+    this.passed += ms;
+  }
+}
+
+const isWrite = ({ method, query }: KubeRequest): boolean => method !== "GET" && query?.dryRun === undefined;
+
+/** One who deploys, in this process, and whose writes a test may hold up or cut off. */
+class Rival {
+  readonly clock = new HurriedClock();
+  readonly writes: KubeRequest[] = [];
+  readonly waited: string[] = [];
+  /** Awaited before each write; what it throws is what the network says. */
+  before: (request: KubeRequest) => Promise<void> = async () => undefined;
+  private readonly site: Site;
+  private readonly account: string;
+
+  constructor(site: Site, account = site.account) {
+    this.site = site;
+    this.account = account;
+  }
+
+  async deploy(): Promise<unknown> {
+    const { functions: folder } = this.site;
+    const connection = await connectKubeconfig({ file: join(this.site.folder, "kubeconfig"), environment: {} });
+    onTestFinished(() => connection.transport.close());
+    const { functions: manifests } = await loadFunctions(folder);
+    const options = { account: this.account, namespace: home };
+    const functions = await Promise.all(
+      manifests.map(async (manifest) =>
+        packFunction(manifest.name, manifestText(manifest), await bundleFunction(manifest), {
+          ...options,
+          root: folder,
+        }),
+      ),
+    );
+    const objects = manifests
+      .flatMap((manifest) => functionObjects(manifest, builtInKinds, options))
+      .map(({ metadata, ...object }) => ({
+        ...object,
+        metadata: { ...metadata, labels: { ...metadata.labels, "watchfire.dev/deployed": "true" } },
+      }));
+    const plan: DeployPlan = {
+      ...options,
+      transport: this.held(connection.transport),
+      functions,
+      objects,
+      clock: this.clock,
+      holder: "rival",
+      waiting: (who) => void this.waited.push(who),
+    };
+    return deploy(plan);
+  }
+
+  private held(inner: KubeTransport): KubeTransport {
+    const json = async <T>(request: KubeRequest, limit?: number): Promise<T> => {
+      if (isWrite(request)) {
+        await this.before(request);
+        this.writes.push(request);
+      }
+      return inner.json<T>(request, limit);
+    };
+    return {
+      description: inner.description,
+      request: (request) => inner.request(request),
+      json,
+      close: async () => undefined,
+    };
+  }
+}
+
+/** Holds whoever arrives until it is opened. */
+function gate() {
+  const arrived = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  const pass = async () => {
+    arrived.resolve();
+    await opened.promise;
+  };
+  return { arrived: arrived.promise, open: () => opened.resolve(), pass };
+}
+
+const grant = (team: Team, ...verbs: string[]) => ({
+  watch: team.watch(),
+  spec: { permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs, namespaces: [team.name] }] },
+});
+
+/** The verbs that the function `greet` of the site may use on ConfigMaps. */
+async function granted(site: Site, team: Team): Promise<string[]> {
+  const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${team.name}/roles/${site.account}-greet.${home}`;
+  const { status, body } = await admin.reply("GET", path);
+  if (status === 404) return [];
+  const rules: { resources: string[]; verbs: string[] }[] = body.rules;
+  return rules
+    .filter(({ resources }) => resources.includes("configmaps"))
+    .flatMap(({ verbs }) => verbs)
+    .sort();
+}
+
+/** A site of which `greet` may patch, and another of the same runtime of which it may delete. */
+async function two() {
+  const team = await createTeam();
+  const [site, other] = [await Site.create(), await Site.create()];
+  await site.define("greet", grant(team, "patch"));
+  await other.define("greet", { ...grant(team, "delete"), work: "ctx.log.info('other');" });
+  return { team, site, first: new Rival(site), second: new Rival(other, site.account) };
+}
+
+test("one that begins while another is under way writes nothing and is told, and the rights are the other's", async () => {
+  const { team, site, first, second } = await two();
+  const { arrived, open, pass } = gate();
+  first.before = (request) => (request.path.includes("/roles/") ? pass() : Promise.resolve());
+  const winner = first.deploy();
+  await arrived;
+  second.clock.still = true;
+  const loser = second.deploy();
+  loser.catch(() => undefined);
+  await vi.waitFor(() => expect(second.waited).toHaveLength(1), 30_000);
+  open();
+  await winner;
+  await expect(loser).rejects.toThrow(/^WF_DEPLOYED_CONFLICT: another deployment is under way/);
+  expect(second.writes).toEqual([]);
+  expect(await granted(site, team)).toEqual(["patch"]);
+});
+
+test("one that looked before another wrote is told by the index, and has granted and taken away nothing", async () => {
+  const { team, site, first, second } = await two();
+  const { arrived, open, pass } = gate();
+  second.before = pass;
+  const loser = second.deploy();
+  await arrived;
+  await first.deploy();
+  open();
+  await expect(loser).rejects.toThrow(/^WF_DEPLOYED_CONFLICT/);
+  expect(second.writes.map(({ path }) => path.split("/").at(-1))).toEqual(["configmaps"]);
+  expect(await granted(site, team)).toEqual(["patch"]);
+});
+
+test("one that slept while another took over writes nothing more, and is told", async () => {
+  const { team, site, first, second } = await two();
+  const { arrived, open, pass } = gate();
+  first.before = (request) => (request.path.includes("/serviceaccounts/") ? pass() : Promise.resolve());
+  const sleeper = first.deploy();
+  await arrived;
+  await second.deploy();
+  expect(second.waited).toEqual([expect.stringContaining("rival")]);
+  first.clock.skip(60_000);
+  open();
+  await expect(sleeper).rejects.toThrow(/^WF_DEPLOYED_CONFLICT/);
+  expect(first.writes.filter(({ path }) => path.includes("/roles/"))).toEqual([]);
+  expect(await granted(site, team)).toEqual(["delete"]);
+});
+
+// Some ten deployments are killed, and as many follow.
+test("wherever one is killed, the next brings everything into order", { timeout: 300_000 }, async () => {
+  const { team, site, first, second } = await two();
+  await first.deploy();
+  await second.deploy();
+  const whole = { objects: (await site.objects()).filter((name) => !name.startsWith("ConfigMap/")) };
+  let writes = 1;
+  for (let last = 0; last < writes; last += 1) {
+    const victim = new Rival(site);
+    let left = last;
+    victim.before = async () => {
+      if (left === 0) throw new Error("killed");
+      left -= 1;
+    };
+    await victim.deploy().catch(() => undefined);
+    expect(victim.writes.length).toBe(last);
+    await second.deploy();
+    expect(await granted(site, team)).toEqual(["delete"]);
+    expect((await site.objects()).filter((name) => !name.startsWith("ConfigMap/"))).toEqual(whole.objects);
+    const index = await admin.get(site.indexPath);
+    expect(index.metadata.annotations ?? {}).toEqual({});
+    expect(await site.configMaps()).toHaveLength(2);
+    expect((await site.configMapOf("greet")).immutable).toBe(true);
+    if (last > 0) continue;
+    // What a deployment of this change writes in all.
+    const counted = new Rival(site);
+    await counted.deploy();
+    writes = counted.writes.length;
+    await second.deploy();
+  }
+  expect(writes).toBeGreaterThan(5);
+});
+
+test("one that the network leaves before its index is written takes back what it made", async () => {
+  const { site, first } = await two();
+  let refused = false;
+  first.before = async ({ path }) => {
+    if (!refused && path.includes("/rolebindings/")) {
+      refused = true;
+      throw new Error("reset");
+    }
+  };
+  await expect(first.deploy()).rejects.toThrow("reset");
+  expect(await site.objects()).toEqual([]);
+});
+
+test("one whose write of the index does not arrive fails with the index as it was, and lets go of it", async () => {
+  const { site, first, second } = await two();
+  await first.deploy();
+  const before = await site.index();
+  let indexWrites = 0;
+  second.before = async ({ path }) => {
+    if (path === site.indexPath && ++indexWrites === 2) throw new Error("reset");
+  };
+  await expect(second.deploy()).rejects.toThrow("reset");
+  expect(await site.index()).toEqual(before);
+  expect((await admin.get(site.indexPath)).metadata.annotations ?? {}).toEqual({});
+});
+
+test("one that the network leaves after its index is written says that the new functions run", async () => {
+  const { site, first, second } = await two();
+  await first.deploy();
+  const before = await site.index();
+  second.before = async ({ method }) => {
+    if (method === "DELETE") throw new WatchfireError("WF_KUBE_UNREACHABLE", { what: "reset" });
+  };
+  await expect(second.deploy()).rejects.toThrow(/^WF_KUBE_UNREACHABLE: reset; the new functions run/);
+  expect(await site.index()).not.toEqual(before);
+});

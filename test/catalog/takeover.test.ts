@@ -1,0 +1,255 @@
+// Whoever may write ConfigMaps beside the runtime, and would have it run code of theirs.
+import { describe, expect, test, vi } from "vitest";
+import { indexConfigMap, indexData } from "../../runtime/catalog/deployed-index.ts";
+import { packFunction } from "../../runtime/catalog/packed-function.ts";
+import { TrustedKeys } from "../../runtime/catalog/signature.ts";
+import { admin, createTeam } from "../scenarios/cluster.ts";
+import { bundleFunction } from "../tools/bundle.ts";
+import { writeFunction } from "../tools/installation.ts";
+import { configMaps, home, makeKeys, Site } from "./site.ts";
+
+// Each test runs the command line, and bundles.
+vi.setConfig({ testTimeout: 60_000 });
+
+/** A packed function that is granted everything, and an index that names it alone: what an attacker would plant. */
+async function forge({ account, folder }: Site, watch: object) {
+  await writeFunction(`${folder}/forged`, "root", {
+    watch,
+    spec: { permissions: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] },
+  });
+  const manifest = JSON.stringify({
+    apiVersion: "watchfire.dev/v1alpha1",
+    kind: "Function",
+    metadata: { name: "root" },
+    spec: {
+      handler: "./handler.ts",
+      triggers: [{ watch }],
+      permissions: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }],
+    },
+  });
+  const bundle = await bundleFunction({ name: "root", handler: `${folder}/forged/root/handler.ts` });
+  const { configMap, sha256 } = packFunction("root", manifest, bundle, { account, namespace: home, root: folder });
+  const data = indexData([{ name: "root", configMap: configMap.metadata.name, sha256 }]);
+  return { configMap, index: indexConfigMap(account, home, data) };
+}
+
+/** Tries every write on both objects, by every detour, and notes what came of each. */
+const attack = `
+  const { configMap, index } = JSON.parse(event.object.data.forged);
+  const { labels, name, namespace } = configMap.metadata;
+  const at = (name) => ({ apiVersion: "v1", kind: "ConfigMap", namespace, name });
+  const pointer = (key) => "/metadata/labels/" + key.replaceAll("/", "~1");
+  const bare = { ...configMap, metadata: { name: "innocent", namespace } };
+  const { data } = index;
+  const ways = {
+    create: () => ctx.kube.create(configMap),
+    "create, unlabelled": () => ctx.kube.create({ ...configMap, metadata: { name, namespace } }),
+    "create, named otherwise": () => ctx.kube.create({ ...configMap, metadata: { ...configMap.metadata, name: "innocent" } }),
+    generate: () => ctx.kube.create({ ...configMap, metadata: { generateName: "innocent-", namespace, labels } }),
+    "generate, unlabelled": () => ctx.kube.create({ ...configMap, metadata: { generateName: index.metadata.name + "-", namespace } }),
+    apply: () => ctx.kube.apply(configMap, { force: true }),
+    "apply, named otherwise": () => ctx.kube.apply({ ...bare, metadata: { ...bare.metadata, labels } }, { force: true }),
+    "label by a merge patch": () => ctx.kube.patch(at("innocent"), { metadata: { labels } }),
+    "label by a strategic patch": () => ctx.kube.patch(at("innocent"), { metadata: { labels } }, { type: "strategic" }),
+    "label by a JSON patch": () => ctx.kube.patch(at("innocent"), [{ op: "add", path: "/metadata/labels", value: labels }], { type: "json" }),
+    "label by copying": () => ctx.kube.patch(at("innocent"), [
+      { op: "add", path: "/metadata/annotations", value: labels },
+      { op: "copy", from: "/metadata/annotations", path: "/metadata/labels" },
+    ], { type: "json" }),
+    "label one by one": () => ctx.kube.patch(at("innocent"), [
+      { op: "add", path: "/metadata/labels", value: {} },
+      ...Object.entries(labels).map(([key, value]) => ({ op: "add", path: pointer(key), value })),
+    ], { type: "json" }),
+    "apply the index": () => ctx.kube.apply(index, { force: true }),
+    "apply the index, unlabelled": () => ctx.kube.apply({ ...index, metadata: { name: index.metadata.name, namespace } }, { force: true }),
+    "update the index": () => ctx.kube.update(index),
+    "patch the index": () => ctx.kube.patch(at(index.metadata.name), { data }),
+    "patch the index strategically": () => ctx.kube.patch(at(index.metadata.name), { data }, { type: "strategic" }),
+    "patch the index by JSON": () => ctx.kube.patch(at(index.metadata.name), [{ op: "replace", path: "/data", value: data }], { type: "json" }),
+    "patch the index's status": () => ctx.kube.patchStatus(at(index.metadata.name), { data }),
+    "delete the index": () => ctx.kube.delete(at(index.metadata.name)),
+    "create the index": () => ctx.kube.create(index),
+  };
+  for (const [way, go] of Object.entries(ways)) {
+    const { name: error, refusedBy, message } = await go().then(() => ({ name: "done" }), (thrown) => thrown);
+    ctx.log.info("tried", { way, error, refusedBy, code: message?.split(":")[0] });
+  }
+`;
+
+test("a function that may write ConfigMaps beside the runtime changes nothing that is deployed, and runs nothing", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  await site.define("honest", { watch: team.watch() });
+  await site.deploy();
+  const verbs = ["create", "patch", "update", "delete"];
+  const permissions = [{ apiGroups: [""], resources: ["configmaps", "configmaps/status"], verbs, namespaces: [home] }];
+  const runtime = await site.install();
+  await runtime.define("hostile", { watch: team.watch(), work: attack, spec: { permissions } });
+  const innocent = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "innocent", namespace: home } };
+  await admin.post(configMaps, innocent);
+  await runtime.start();
+  const before = await site.configMaps();
+  const forged = await forge(site, team.watch());
+  await admin.post(`/api/v1/namespaces/${team.name}/configmaps`, {
+    metadata: { name: "a" },
+    data: { forged: JSON.stringify(forged) },
+  });
+  const tried = () => runtime.lines.filter(({ msg }) => msg === "tried").map(({ fields }) => fields as object);
+  await runtime.sees("every way was tried", () => tried().length === 21);
+  const refused = { error: "ForbiddenError", refusedBy: "runtime", code: "WF_ACCESS_OWN_OBJECT" };
+  expect(tried().filter((each) => !expect.objectContaining(refused).asymmetricMatch(each))).toEqual([]);
+  expect(await site.configMaps()).toEqual(before);
+  await team.make("b");
+  await runtime.hears("honest", "Added b=1");
+  expect((await runtime.status()).functions.map(({ name }) => name).sort()).toEqual(["honest", "hostile"]);
+  expect(runtime.told("root")).toEqual([]);
+});
+
+test("a function that follows all Secrets is told of none of the runtime's own", async () => {
+  const site = await Site.create();
+  const runtime = await site.install();
+  const secrets = `/api/v1/namespaces/${home}/secrets`;
+  for (const name of [`${site.account}-checkpoint-0`, `${site.account}-slack`]) {
+    await admin.post(secrets, { metadata: { name, labels: { of: site.account } }, data: {} });
+  }
+  const labelSelector = { matchLabels: { of: site.account } };
+  await runtime.define("all", { watch: { apiVersion: "v1", kind: "Secret", labelSelector } });
+  const namespaceSelector = { matchNames: [home] };
+  await runtime.define("here", { watch: { apiVersion: "v1", kind: "Secret", labelSelector, namespaceSelector } });
+  await runtime.start();
+  await admin.patch(`${secrets}/${site.account}-checkpoint-0`, { data: { x: "AA==" } });
+  await admin.patch(`${secrets}/${site.account}-slack`, { data: { v: "AA==" } });
+  for (const name of ["all", "here"]) {
+    await runtime.hears(name, `Modified ${site.account}-slack=AA==`);
+    expect(runtime.told(name).filter((line) => line.includes("checkpoint"))).toEqual([]);
+  }
+});
+
+describe("with a trusted key, of somebody else who may write the ConfigMaps,", () => {
+  /** A site whose deployments are signed, and a runtime that takes up nothing else. */
+  async function signed() {
+    const team = await createTeam();
+    const site = await Site.create();
+    const keys = makeKeys(site.folder);
+    const runtime = await site.install({ trust: TrustedKeys.read([keys.public]) });
+    await site.define("greet", { watch: team.watch() });
+    await site.deploy("--sign", keys.private);
+    await runtime.start();
+    return { team, site, keys, runtime };
+  }
+
+  /** The runtime says so, and what was deployed runs on, alone. */
+  async function expectRefused({ runtime, team }: Awaited<ReturnType<typeof signed>>, reason: string) {
+    await runtime.sees("the set is refused", async () => (await runtime.status()).deployment?.reason === reason);
+    const name = `b-${Math.random().toString(36).slice(2)}`;
+    await team.make(name);
+    await runtime.hears("greet", `Added ${name}=1`);
+    const { functions, deployment } = await runtime.status();
+    expect(functions.map((each) => each.name)).toEqual(["greet"]);
+    expect(deployment?.message).toMatch(new RegExp(`^${reason} configmap/`));
+    expect(runtime.told("root")).toEqual([]);
+  }
+
+  test("an index that nobody signed is refused whole, said in /status, and mended by the next signed deployment", async () => {
+    const stage = await signed();
+    const { site, team, keys, runtime } = stage;
+    const { configMap, index } = await forge(site, team.watch());
+    await admin.post(configMaps, configMap);
+    await admin.apply(site.indexPath, index, "attacker", { force: true });
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+    expect(runtime.lines.filter(({ msg }) => msg === "deployment not taken up")).toHaveLength(1);
+    await site.deploy("--sign", keys.private);
+    await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
+  });
+
+  test("an index without its signature is refused, and so is one that another key signed", async () => {
+    const stage = await signed();
+    const { site } = stage;
+    await admin.patch(site.indexPath, { data: { "signature.json": null } });
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+    await site.deploy("--sign", makeKeys(site.folder).private);
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+  });
+
+  test("an index that was signed for another runtime is refused", async () => {
+    const stage = await signed();
+    const { site, team, keys } = stage;
+    const other = await Site.create();
+    await other.define("root", { watch: team.watch() });
+    await other.deploy("--sign", keys.private);
+    for (const { metadata, data } of await other.configMaps()) {
+      if (metadata.name === `${other.account}-functions`) await admin.patch(site.indexPath, { data });
+      else
+        await admin.patch(`${configMaps}/${metadata.name}`, {
+          metadata: { labels: { "watchfire.dev/runtime": site.account } },
+        });
+    }
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+  });
+
+  test("an older signed set that is put back is refused, also after a restart", async () => {
+    const stage = await signed();
+    const { site, team, keys, runtime } = stage;
+    const old = await site.configMaps();
+    await site.define("greet", { watch: team.watch(), work: `ctx.log.info("mended", {});` });
+    await site.deploy("--sign", keys.private);
+    await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+    for (const { metadata, ...rest } of old) {
+      if (metadata.name === `${site.account}-functions`) await admin.patch(site.indexPath, { data: rest.data });
+      else await admin.post(configMaps, { ...rest, metadata: { name: metadata.name, labels: metadata.labels } });
+    }
+    await expectRefused(stage, "WF_DEPLOYED_REPLAYED");
+    await runtime.kill();
+    await runtime.open();
+    await runtime.sees(
+      "it is refused again",
+      async () => (await runtime.status()).deployment?.reason === "WF_DEPLOYED_REPLAYED",
+    );
+    expect((await runtime.status()).functions).toEqual([]);
+    // To deploy the new code again is enough: its serial is the newest, whatever lies there.
+    await site.deploy("--sign", keys.private);
+    await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
+    expect((await runtime.function("greet"))?.name).toBe("greet");
+  });
+
+  test("that everything is taken away stops nothing", async () => {
+    const stage = await signed();
+    for (const { metadata } of await stage.site.configMaps()) await admin.delete(`${configMaps}/${metadata.name}`);
+    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+  });
+
+  test("a deployment that is signed already is left as it is, and one without a signature is warned of", async () => {
+    const { site, team, keys } = await signed();
+    const before = await admin.get(site.indexPath);
+    expect(await site.deploy("--sign", keys.private)).toEqual({ greet: "unchanged" });
+    expect(await admin.get(site.indexPath)).toEqual(before);
+    await site.define("greet", { watch: team.watch(), work: "await 0;" });
+    const { status, stderr } = await site.tryDeploy();
+    expect(status).toBe(0);
+    expect(stderr).toContain("a runtime with --trust refuses it");
+  });
+
+  test("a runtime without a trusted key takes up what is signed and what is not", async () => {
+    const { site, team } = await signed();
+    const runtime = await site.install();
+    await runtime.start();
+    await team.make("a");
+    await runtime.hears("greet", 1);
+    await site.define("greet", { watch: team.watch(), work: "await 0;" });
+    await site.deploy();
+    await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
+  });
+});
+
+test("a deployment warns of what reaches the runtime's own objects, and goes on", async () => {
+  const team = await createTeam();
+  const site = await Site.create();
+  const permissions = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["patch"], namespaces: [home] }];
+  await site.define("greet", { watch: team.watch(), spec: { permissions } });
+  const { status, stdout, stderr } = await site.tryDeploy();
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/^greet +created/);
+  expect(stderr).toMatch(
+    /^warning: WF_RBAC_OWN_OBJECTS \S+:1:\d+ spec\.permissions\[0\]: patch of configmaps reaches /m,
+  );
+});
