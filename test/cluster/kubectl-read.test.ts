@@ -177,6 +177,13 @@ describe("kubectl reads", () => {
     expect(output).toMatch(/colour\s+<string>/);
   });
 
+  test("an explanation from the older of the two documents", async () => {
+    const explain = (...words: string[]) => kubectl.ok(["explain", ...words, "--output", "plaintext-openapiv2"]);
+    expect(await explain("deployment.spec.replicas")).toMatch(/^FIELD: +replicas <integer>$/m);
+    expect(await explain(`widgets.${widgets.group}`, "--recursive")).toMatch(/^ +colour\t<string>$/m);
+    expect(await explain("configmap.data")).toMatch(/^FIELD: +data <map\[string\]string>$/m);
+  });
+
   test("what one may do", async () => {
     expect((await kubectl.ok(["auth", "can-i", "delete", "secrets"])).trim()).toBe("yes");
     const denied = await kubectl.run(["auth", "can-i", "delete", "secrets", "--as", "jane"]);

@@ -203,6 +203,18 @@ ${containers}`;
     await deletion;
   });
 
+  test.each(["apply", "apply --server-side", "create", "diff"])(
+    "and says that a kind is not known whose definition is not there: %s",
+    async (words) => {
+      const group = `${unique("g")}.my.domain`;
+      const widget = { apiVersion: `${group}/v1`, kind: "Widget", metadata: { name: "w" }, spec: { size: 2 } };
+      const run = await kubectl.run([...words.split(" "), "-f", "-"], JSON.stringify(widget));
+      expect(run.status).not.toBe(0);
+      expect(run.stderr).toContain(`no matches for kind "Widget" in version "${group}/v1"`);
+      expect(run.stderr).toContain("ensure CRDs are installed first");
+    },
+  );
+
   test("a definition, then at once an instance of it", async () => {
     const group = `${unique("g")}.my.domain`;
     const definition = widgetDefinition(group);

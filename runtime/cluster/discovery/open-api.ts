@@ -6,11 +6,20 @@ import { customSchema } from "../crd/custom-schema.ts";
 import type { Registry } from "../kinds/registry.ts";
 import type { Reply } from "../rest/respond.ts";
 import { type CustomResource, type JsonObject, openApiV2, openApiV3, openApiV3Index } from "../schema/index.ts";
+import { asksForMessage, messageMediaType, swaggerMessage } from "./swagger-message.ts";
+
+/** A document as it is sent. */
+interface Made {
+  /** The registry's version that it is of. */
+  readonly version: number;
+  readonly body: Buffer;
+  readonly etag: string;
+}
 
 /** Serves `/openapi/v2` and `/openapi/v3`, made anew only when what is served has changed. */
 export class OpenApi {
   private readonly registry: Registry;
-  private readonly made = new Map<string, { version: number; body: string; etag: string }>();
+  private readonly made = new Map<string, Made>();
 
   constructor(registry: Registry) {
     this.registry = registry;
@@ -18,7 +27,9 @@ export class OpenApi {
 
   /** `parts` is the path below `/openapi`. Throws PathNotFound. */
   handle(request: IncomingMessage, reply: Reply, parts: readonly string[]): void {
-    const { body, etag } = this.document(parts.join("/"));
+    const path = parts.join("/");
+    const asMessage = path === "v2" && asksForMessage.test(request.headers.accept ?? "");
+    const { body, etag } = this.document(path, asMessage);
     const quoted = `"${etag}"`;
     reply.response.setHeader("ETag", quoted);
     reply.response.setHeader("Vary", "Accept-Encoding, Accept");
@@ -28,21 +39,19 @@ export class OpenApi {
     }
     if ((request.url ?? "").includes("hash="))
       reply.response.setHeader("Expires", new Date(Date.UTC(2100, 0)).toUTCString());
-    reply.bytes(200, [Buffer.from(body)]);
+    reply.bytes(200, [body], asMessage ? messageMediaType : undefined);
   }
 
-  private document(path: string): { body: string; etag: string } {
-    const known = this.made.get(path);
+  private document(path: string, asMessage: boolean): Made {
+    const key = asMessage ? `${path} message` : path;
+    const known = this.made.get(key);
     if (known?.version === this.registry.version) return known;
     const document = this.make(path);
     if (!document) throw new PathNotFound();
-    const body = JSON.stringify(document);
-    const made = {
-      version: this.registry.version,
-      body,
-      etag: createHash("sha512").update(body).digest("hex").toUpperCase(),
-    };
-    this.made.set(path, made);
+    const body = asMessage ? swaggerMessage(document) : Buffer.from(JSON.stringify(document));
+    const etag = createHash("sha512").update(body).digest("hex").toUpperCase();
+    const made = { version: this.registry.version, body, etag };
+    this.made.set(key, made);
     return made;
   }
 
