@@ -1,11 +1,22 @@
-// client-node's Watch with a handler that does nothing, in this process.
+// client-node's Watch in this process, with a handler that does nothing, or (`paced`) notes when it began.
 import { KubeConfig, Watch } from "@kubernetes/client-node";
 
-const total = Number(process.argv[2]);
+const [events, mode] = process.argv.slice(2);
+const total = Number(events);
 const config = new KubeConfig();
 config.loadFromDefault();
 
-const handler = async (_object: unknown) => {};
+interface Stamped {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
+}
+
+const delays: Record<number, number> = {};
+const idle = async (_object: unknown) => {};
+const note = async (object: Stamped) => {
+  const delay = Math.max(0, Date.now() - Number(object.metadata.annotations["bench/sent"]));
+  delays[delay] = (delays[delay] ?? 0) + 1;
+};
+const handler = mode === "paced" ? note : idle;
 let seen = 0;
 await new Watch(config).watch(
   "/api/v1/pods",
@@ -13,7 +24,7 @@ await new Watch(config).watch(
   (type, object) => {
     if (type === "BOOKMARK") return;
     void handler(object);
-    if (++seen === total) process.send?.({ type: "handled" });
+    if (++seen === total) process.send?.({ delays });
   },
   (error) => {
     throw error ?? new Error(`the watch ended after ${seen} events`);

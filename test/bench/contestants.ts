@@ -2,13 +2,17 @@ import { type ChildProcess, execFile, fork, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import type { Delays } from "./delays.ts";
 
 /** One reader of the stream, running in a process of its own. */
 export interface Running {
   readonly pid: number;
   /** Resolves when every event has been through the handler. */
   readonly handled: Promise<void>;
+  /** When handlers began, where they note it; resolves after the last of them. */
+  readonly delays: Promise<Delays>;
   stop(): Promise<void>;
 }
 
@@ -30,18 +34,19 @@ export function watchfire(name: string, functions: string): Contestant {
       const port = await freePort();
       const args = ["start", "--functions", join(here, functions), "--data", folder, "--kubeconfig", kubeconfig];
       const child = spawn(process.execPath, [bin, ...args, "--listen", `127.0.0.1:${port}`], {
-        stdio: ["ignore", "ignore", "inherit"],
+        stdio: ["ignore", "pipe", "inherit"],
         env: { ...process.env, WATCHFIRE_LOG_LEVEL: "warn" },
       });
-      return running(child, pollHandled(`http://127.0.0.1:${port}/metrics`, events, child));
+      return running(child, pollHandled(`http://127.0.0.1:${port}/metrics`, events, child), loggedDelays(child));
     },
   };
 }
 
-export const clientNode: Contestant = {
+/** `mode`: "paced" where its handler notes when it began. */
+export const clientNode = (mode = ""): Contestant => ({
   name: "client-node 2.0.1 Watch",
-  start: async (kubeconfig, events) => forked("client-node-watch.ts", kubeconfig, [String(events)]),
-};
+  start: async (kubeconfig, events) => forked("client-node-watch.ts", kubeconfig, [String(events), mode]),
+});
 
 const fluentClientVersion = "3.11.6"; // 3.11.11 asks for a quicktype-core that the registry does not have
 
@@ -69,11 +74,28 @@ async function fluentClientEntry(): Promise<string> {
 
 function forked(script: string, kubeconfig: string, args: readonly string[]): Running {
   const child = fork(join(here, script), args, { env: { ...process.env, KUBECONFIG: kubeconfig } });
-  const handled = new Promise<void>((resolve) => child.once("message", () => resolve()));
-  return running(child, handled);
+  const told = new Promise<Delays>((resolve) => {
+    child.once("message", ({ delays = {} }: { delays?: Delays }) => resolve(delays));
+  });
+  return running(
+    child,
+    told.then(() => {}),
+    told,
+  );
 }
 
-function running(child: ChildProcess, handled: Promise<void>): Running {
+/** What the paced function logs at its last event. */
+function loggedDelays(child: ChildProcess): Promise<Delays> {
+  return new Promise((resolve) => {
+    if (!child.stdout) return;
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const found = /"delays":(\{[^{}]*\})/.exec(line);
+      if (found?.[1]) resolve(JSON.parse(found[1]));
+    });
+  });
+}
+
+function running(child: ChildProcess, handled: Promise<void>, delays: Promise<Delays>): Running {
   const exit = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const early = exit.then(() => {
     throw new Error(`process ended with status ${child.exitCode ?? child.signalCode} before the events were handled`);
@@ -82,6 +104,7 @@ function running(child: ChildProcess, handled: Promise<void>): Running {
   return {
     pid: child.pid ?? 0,
     handled: Promise.race([handled, early]),
+    delays,
     async stop() {
       child.kill("SIGKILL");
       await exit;

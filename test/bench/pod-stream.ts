@@ -1,6 +1,6 @@
 /** A watch stream of Pod events as an API server sends it: lines of JSON, about 2.8 KB each. */
 export interface PodStream {
-  readonly lines: number;
+  readonly lines: readonly Buffer[];
   readonly bytes: number;
   readonly lastResourceVersion: string;
   /** The lines that a label selector lets through, in pieces of about 64 KiB, each of whole lines. */
@@ -15,16 +15,27 @@ const rareApp = "web";
 /** As the labelled function's manifest has it. */
 export const rareSelector = `app=${rareApp}`;
 
+/** The annotation that says when an event was written, in epoch milliseconds. */
+const stampName = "bench/sent";
+const stampLength = 13;
+const stampPrefix = Buffer.from(`"${stampName}":"`);
+
+/** Writes the time into a line. */
+export function stamp(line: Buffer, now: number): void {
+  line.write(String(now).padStart(stampLength, "0"), line.indexOf(stampPrefix) + stampPrefix.length, "latin1");
+}
+
 /** Makes `count` events: every Pod is added, then all change again and again, in turns. */
 export function makePodStream(count: number): PodStream {
   const pods = Math.ceil(count / eventsPerPod);
   const lines = Array.from({ length: count }, (_, index) => {
     const type = index < pods ? "ADDED" : "MODIFIED";
-    return Buffer.from(`${JSON.stringify({ type, object: pod(index % pods, index + 2, Math.floor(index / pods)) })}\n`);
+    const object = pod(index % pods, index + 2, Math.floor(index / pods), index === count - 1);
+    return Buffer.from(`${JSON.stringify({ type, object })}\n`);
   });
   const all = pack(lines);
   return {
-    lines: count,
+    lines,
     bytes: lines.reduce((sum, line) => sum + line.length, 0),
     lastResourceVersion: String(count + 1),
     pieces: (labelSelector) => {
@@ -54,7 +65,7 @@ function pack(lines: readonly Buffer[]): Buffer[] {
 }
 
 /** A Pod such as a Deployment makes, with a service account's volume, three conditions and one entry of managedFields. */
-function pod(index: number, resourceVersion: number, change: number): object {
+function pod(index: number, resourceVersion: number, change: number, isLast: boolean): object {
   const app = index % 10 === 0 ? rareApp : `service${index % 10}`;
   const name = `${app}-6d4cf56db6-${index.toString(36).padStart(5, "0")}`;
   const at = new Date(Date.UTC(2026, 0, 1) + resourceVersion * 1000).toISOString().replace(".000", "");
@@ -72,7 +83,12 @@ function pod(index: number, resourceVersion: number, change: number): object {
       resourceVersion: String(resourceVersion),
       creationTimestamp: "2026-01-01T00:00:00Z",
       labels: { app, "pod-template-hash": "6d4cf56db6", "app.kubernetes.io/part-of": "shop" },
-      annotations: { "prometheus.io/scrape": "true", "prometheus.io/port": "8080" },
+      annotations: {
+        [stampName]: "0".repeat(stampLength),
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": "8080",
+        ...(isLast && { "bench/last": "true" }),
+      },
       ownerReferences: [
         {
           apiVersion: "apps/v1",

@@ -1,10 +1,12 @@
-// npm run bench: events per second, CPU per event and memory for a stream of Pod events, ours beside two clients that
-// run their handler unsandboxed in the process that watches. BENCH_EVENTS and BENCH_ROUNDS make it shorter or longer.
+// npm run bench: a stream of Pod events through ours and through clients that run their handler unsandboxed in the process
+// that watches. First what a manifest's defaults give, then what a user may tune. BENCH_EVENTS and BENCH_ROUNDS make it shorter
+// or longer; words after the command choose among its rows by their names.
 import { fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Contestant, clientNode, fluentClient, watchfire } from "./contestants.ts";
+import { type Delays, percentile } from "./delays.ts";
 import { usageOf } from "./process-tree.ts";
 import type { FromServer, ToServer } from "./stream-server.ts";
 
@@ -15,15 +17,18 @@ interface Result {
   readonly ownCpuMicrosPerEvent: number;
   readonly peakRssBytes: number;
   readonly processes: number;
-  readonly sent: number;
 }
 
-const events = Number(process.env.BENCH_EVENTS ?? 100_000);
-const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
+const events = Number(process.env.BENCH_EVENTS ?? 50_000);
+const rounds = Number(process.env.BENCH_ROUNDS ?? 1);
+const pace = { perSecond: 1000, seconds: 5 };
+const chosen = process.argv.slice(2);
 /** After the last event, so that what is written late, such as checkpoints, is counted. */
 const settleMs = 1000;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
+const cell = (text: string) => text.padStart(12);
+const isChosen = ({ name }: Contestant) => chosen.length === 0 || chosen.some((word) => name.includes(word));
 const work = await mkdtemp(join(tmpdir(), "watchfire-bench-"));
 const kubeconfig = join(work, "kubeconfig");
 const server = fork(join(import.meta.dirname, "stream-server.ts"), [String(events), kubeconfig]);
@@ -31,33 +36,40 @@ const server = fork(join(import.meta.dirname, "stream-server.ts"), [String(event
 try {
   const { bytes, rare } = await heard("listening");
   const size = (bytes / events / 1000).toFixed(1);
-  print(
-    `${events} Pod events of ${size} KB over TLS on loopback, no-op handler, ${rounds} rounds, ${cpus().length} cores`,
-  );
-
-  const contestants = [watchfire("watchfire, sandboxed and checkpointed", "functions-all"), clientNode, fluentClient];
-  const results = new Map<Contestant, Result[]>(contestants.map((contestant) => [contestant, []]));
+  print(`Pod events of ${size} KB over TLS on loopback, ${cpus().length} cores; ours is sandboxed and checkpointed`);
+  const peer = clientNode();
+  const streams = [
+    { contestant: watchfire("default manifest", "functions-all"), expected: events },
+    { contestant: watchfire("filtered by changedFields", "functions-fields"), expected: events },
+    { contestant: watchfire("filtered by labels", "functions-labels"), expected: rare },
+    { contestant: watchfire("tuned: concurrency 256", "functions-tuned"), expected: events },
+    { contestant: peer, expected: events },
+    { contestant: fluentClient, expected: events },
+  ].filter(({ contestant }) => isChosen(contestant));
+  const results = new Map<Contestant, Result[]>(streams.map(({ contestant }) => [contestant, []]));
   for (let round = 1; round <= rounds; round++) {
-    for (const contestant of contestants) results.get(contestant)?.push(await measure(contestant, events));
+    for (const { contestant, expected } of streams)
+      results.get(contestant)?.push(await throughput(contestant, expected));
   }
-  report(contestants.map((contestant) => ({ contestant, ...medians(results.get(contestant) ?? []) })));
-  reportFilter(await measure(watchfire("watchfire, labelled", "functions-labelled"), rare));
+  const rows = streams.map(({ contestant }) => ({ name: contestant.name, ...medians(results.get(contestant) ?? []) }));
+  report(
+    rows,
+    rows.find(({ name }) => name === peer.name),
+  );
+  const paced = [watchfire("default manifest", "functions-paced"), clientNode("paced")].filter(isChosen);
+  if (paced.length > 0) print(`\n${pace.perSecond} events a second, to the handler's start, in whole milliseconds`);
+  if (paced.length > 0) print(["".padEnd(32), ...["p50", "p99", "p99.9", "us CPU/event"].map(cell)].join(""));
+  for (const contestant of paced) await latency(contestant);
 } finally {
   server.disconnect();
   await rm(work, { recursive: true, force: true });
 }
 
 /** One contestant, once, from an idle watch to the last of the `expected` events handled. */
-async function measure(contestant: Contestant, expected: number): Promise<Result> {
-  tell({ type: "reset" });
-  const folder = await mkdtemp(join(work, "data-"));
-  const watching = heard("watching");
-  const running = await contestant.start(kubeconfig, expected, folder);
-  try {
-    await Promise.race([watching, running.handled]);
+function throughput(contestant: Contestant, expected: number): Promise<Result> {
+  return started(contestant, expected, async (running) => {
     const before = usageOf(running.pid);
     const began = performance.now();
-    const sent = heard("sent");
     tell({ type: "go" });
     await running.handled;
     const seconds = (performance.now() - began) / 1000;
@@ -69,8 +81,36 @@ async function measure(contestant: Contestant, expected: number): Promise<Result
       ownCpuMicrosPerEvent: ((after.ownCpuMs - before.ownCpuMs) * 1000) / events,
       peakRssBytes: after.peakRssBytes,
       processes: after.processes,
-      sent: (await sent).events,
     };
+  });
+}
+
+/** One contestant at a steady pace. */
+async function latency(contestant: Contestant): Promise<void> {
+  const count = pace.perSecond * pace.seconds;
+  const [delays, cpuMs] = await started(contestant, count, async (running): Promise<[Delays, number]> => {
+    const before = usageOf(running.pid);
+    tell({ type: "go", paced: pace });
+    const told = await Promise.race([running.delays, running.handled.then(() => running.delays)]);
+    return [told, usageOf(running.pid).cpuMs - before.cpuMs];
+  });
+  const figures = [0.5, 0.99, 0.999].map((share) => String(percentile(delays, share)));
+  print([contestant.name.padEnd(32), ...[...figures, ((cpuMs * 1000) / count).toFixed(0)].map(cell)].join(""));
+}
+
+/** Lets a contestant watch, does the work, and ends it. */
+async function started<T>(
+  contestant: Contestant,
+  expected: number,
+  measure: (running: Awaited<ReturnType<Contestant["start"]>>) => Promise<T>,
+): Promise<T> {
+  tell({ type: "reset" });
+  const folder = await mkdtemp(join(work, "data-"));
+  const watching = heard("watching");
+  const running = await contestant.start(kubeconfig, expected, folder);
+  try {
+    await Promise.race([watching, running.handled]);
+    return await measure(running);
   } finally {
     await running.stop();
   }
@@ -87,44 +127,26 @@ function medians(results: readonly Result[]): Result {
     ownCpuMicrosPerEvent: median("ownCpuMicrosPerEvent"),
     peakRssBytes: median("peakRssBytes"),
     processes: median("processes"),
-    sent: median("sent"),
   };
 }
 
-function report(rows: readonly ({ contestant: Contestant } & Result)[]): void {
-  const ours = rows[0];
-  if (!ours) return;
-  const width = Math.max(...rows.map((row) => row.contestant.name.length));
-  const cell = (text: string) => text.padStart(12);
-  print("");
-  print([" ".repeat(width), ...["events/s", "us CPU/event", "peak RSS", "processes"].map(cell)].join("  "));
+/** Each row, with its events/s and its CPU as multiples of the peer's. */
+function report(rows: readonly ({ readonly name: string } & Result)[], peer: Result | undefined): void {
+  const titles = ["events/s", "x peer's", "us CPU/event", "x peer's", "in parent", "peak RSS", "processes"];
+  if (rows.length > 0) print(`\n${events} events at once, no-op handler`);
+  if (rows.length > 0) print(["".padEnd(32), ...titles.map(cell)].join(""));
   for (const row of rows) {
     const figures = [
       row.eventsPerSecond.toFixed(0),
+      peer ? (row.eventsPerSecond / peer.eventsPerSecond).toFixed(2) : "",
       row.cpuMicrosPerEvent.toFixed(1),
+      peer ? (row.cpuMicrosPerEvent / peer.cpuMicrosPerEvent).toFixed(2) : "",
+      row.ownCpuMicrosPerEvent.toFixed(1),
       `${(row.peakRssBytes / 1e6).toFixed(0)} MB`,
       String(row.processes),
     ];
-    print([row.contestant.name.padEnd(width), ...figures.map(cell)].join("  "));
+    print([row.name.padEnd(32), ...figures.map(cell)].join(""));
   }
-  const executors = ours.cpuMicrosPerEvent - ours.ownCpuMicrosPerEvent;
-  print("");
-  print(
-    `of ours: ${ours.ownCpuMicrosPerEvent.toFixed(1)} us in the parent, ${executors.toFixed(1)} us in the executors`,
-  );
-  for (const row of rows.slice(1)) {
-    const speed = (ours.eventsPerSecond / row.eventsPerSecond).toFixed(2);
-    const cpu = (ours.cpuMicrosPerEvent / row.cpuMicrosPerEvent).toFixed(2);
-    print(`ours to ${row.contestant.name}: ${speed} x its events/s, ${cpu} x its CPU per event`);
-  }
-}
-
-function reportFilter({ sent, cpuMicrosPerEvent }: Result): void {
-  const dropped = ((1 - sent / events) * 100).toFixed(1);
-  print(
-    `label filter: ${dropped} % of the events dropped before any parse, by the API server, which never sends them;`,
-  );
-  print(`  ${cpuMicrosPerEvent.toFixed(1)} us of our CPU per event of the stream`);
 }
 
 function tell(message: ToServer): void {

@@ -6,14 +6,16 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { kubeconfigOf } from "../cluster/kubeconfig.ts";
-import { makePodStream, rareSelector } from "./pod-stream.ts";
+import { makePodStream, rareSelector, stamp } from "./pod-stream.ts";
 
 /** What the bench tells the server. */
-export type ToServer = { type: "go" } | { type: "reset" };
+export type ToServer =
+  /** `perSecond`: at that pace, the events of so many seconds, each with the time at which it is written; else all at once. */
+  { type: "go"; paced?: { perSecond: number; seconds: number } } | { type: "reset" };
 /** What the server tells the bench. */
 export type FromServer =
   /** `rare`: how many events the label filter's selector lets through. */
-  { type: "listening"; bytes: number; rare: number } | { type: "watching" } | { type: "sent"; events: number };
+  { type: "listening"; bytes: number; rare: number } | { type: "watching" };
 
 const [eventsArgument, kubeconfigPath = ""] = process.argv.slice(2);
 const stream = makePodStream(Number(eventsArgument));
@@ -89,7 +91,22 @@ async function send(): Promise<void> {
     if (!response.write(piece)) await new Promise((resolve) => response.once("drain", resolve));
   }
   if (bookmarks) response.write(bookmark(stream.lastResourceVersion));
-  tell({ type: "sent", events: countLines(pieces) });
+}
+
+/** Writes what is due every millisecond. */
+async function sendPaced({ perSecond, seconds }: { perSecond: number; seconds: number }): Promise<void> {
+  if (!watcher) throw new Error("nobody watches");
+  const { response, bookmarks } = watcher;
+  const { lines, lastResourceVersion } = makePodStream(perSecond * seconds);
+  const began = performance.now();
+  for (let sent = 0; sent < lines.length; ) {
+    const due = lines.slice(sent, Math.ceil(((performance.now() - began) / 1000) * perSecond));
+    for (const line of due) stamp(line, Date.now());
+    if (due.length > 0) response.write(Buffer.concat(due));
+    sent += due.length;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  if (bookmarks) response.write(bookmark(lastResourceVersion));
 }
 
 function countLines(pieces: readonly Buffer[]): number {
@@ -108,7 +125,7 @@ server.listen(0, "127.0.0.1", () => {
   tell({ type: "listening", bytes: stream.bytes, rare: countLines(stream.pieces(rareSelector)) });
 });
 process.on("message", (message: ToServer) => {
-  if (message.type === "go") void send();
+  if (message.type === "go") void (message.paced ? sendPaced(message.paced) : send());
   else watcher = undefined;
 });
 process.on("disconnect", () => process.exit());
