@@ -1,9 +1,16 @@
-import { configDefaults, defineConfig } from "vitest/config";
+import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { realClusterConfigured } from "./test/tools/assets.ts";
 
 // Three workers also on two cores, where vitest would take one: most files wait for sockets, child processes and terms.
-const common = { testTimeout: 20_000, hookTimeout: 60_000, maxWorkers: 3, sequence: { hooks: "stack" } } as const;
+const propertySeed = "test/property-seed.setup.ts";
+const common = {
+  testTimeout: 20_000,
+  hookTimeout: 60_000,
+  maxWorkers: 3,
+  setupFiles: [propertySeed],
+  sequence: { hooks: "stack" },
+} satisfies ViteUserConfig["test"];
 
 /** Rooms whose files run whole processes, or share a cluster within the file: each file in a process of its own. */
 const processes = ["audit", "cli", "catalog", "app/function-status", "functions", "hostile", "sandbox", "scenarios"];
@@ -51,7 +58,7 @@ const clusterProject = (name: string, groupOrder: number) => ({
     name,
     include: clusterFiles,
     globalSetup: ["test/cluster/shared-cluster.setup.ts"],
-    setupFiles: ["test/cluster/file.setup.ts"],
+    setupFiles: [propertySeed, "test/cluster/file.setup.ts"],
     isolate: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,
