@@ -371,6 +371,10 @@ export const errorCodes = {
     "the deployed functions were signed before others that ran here",
     "look who put them back; to go back yourself, run `watchfire deploy --sign KEY` with the older functions",
   ),
+  WF_DEPLOYED_SERIAL: user(
+    "the record of the newest signed functions cannot be read",
+    "look who changed the file, and put it back; without it, any index that a trusted key ever signed is taken up",
+  ),
   WF_DEPLOYED_DAMAGED: user(
     "a deployed function's ConfigMap is missing, or not as it was written",
     "run `watchfire deploy` again",

@@ -31,6 +31,7 @@ export class IndexTrust {
   private readonly folder: string;
   private newest: number;
 
+  /** @throws WatchfireError WF_DEPLOYED_SERIAL */
   constructor({ keys, namespace, account, data }: IndexTrustOptions) {
     this.keys = keys;
     this.audience = audienceOf(namespace, account);
@@ -60,7 +61,10 @@ export class IndexTrust {
     this.newest = serial;
     makeFolder(this.folder, 0o700);
     const file = fileIn(this.folder);
-    writeFileSync(`${file}.new`, `${JSON.stringify({ audience: this.audience, serial })}\n`, { mode: 0o600 });
+    writeFileSync(`${file}.new`, `${JSON.stringify({ audience: this.audience, serial })}\n`, {
+      mode: 0o600,
+      flush: true,
+    });
     renameSync(`${file}.new`, file);
   }
 
@@ -80,14 +84,30 @@ export class IndexTrust {
 
   /** Of another runtime's folder nothing is taken over. */
   private kept(): number {
+    const file = fileIn(this.folder);
+    let text: string;
     try {
-      const { audience, serial } = seenSchema.parse(JSON.parse(readFileSync(fileIn(this.folder), "utf8")));
+      text = readFileSync(file, "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+      throw lost(file, error);
+    }
+    try {
+      const { audience, serial } = seenSchema.parse(JSON.parse(text));
       return audience === this.audience ? serial : 0;
-    } catch {
-      return 0;
+    } catch (error) {
+      throw lost(file, error);
     }
   }
 }
+
+/** Whoever can damage the file must not thereby bring back old code. */
+const lost = (file: string, cause: unknown): WatchfireError =>
+  new WatchfireError("WF_DEPLOYED_SERIAL", {
+    what: "it does not hold the audience and serial of an index",
+    place: { file },
+    cause,
+  });
 
 const fileIn = (folder: string): string => join(folder, "signed-serial");
 
