@@ -2,7 +2,7 @@ import { checkpointSecrets } from "../checkpoint/kubernetes-names.ts";
 import { WatchfireError } from "../errors.ts";
 import { type Demand, describeDemand } from "./grants.ts";
 import type { Plan } from "./plan.ts";
-import { namesOfBody, type OwnNames, setsLabel, touchesOwners, usesOwn } from "./written-body.ts";
+import { namesOfBody, type OwnNames, replacesWhole, setsLabel, touchesOwners, usesOwn } from "./written-body.ts";
 
 /** Labels below this prefix make an object the runtime's: `deploy` adopts, replaces and removes what carries them. */
 export const ownLabelPrefix = "watchfire.dev/";
@@ -118,6 +118,7 @@ export class OwnObjects {
   /** By what is written into it. */
   private isMade({ namespace }: Demand, { body }: Plan): string | undefined {
     if (body === undefined) return undefined;
+    if (replacesWhole(body)) return "a JSON patch of the whole object could make it the runtime's own: use update";
     if (setsLabel(body, ownLabelPrefix))
       return `labels that begin with ${ownLabelPrefix} make an object the runtime's own`;
     if (namespace !== this.home) return undefined;

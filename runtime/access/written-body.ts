@@ -39,6 +39,13 @@ export const setsLabel = (body: object, prefix: string): boolean =>
 export const touchesOwners = (body: object | undefined): boolean =>
   body !== undefined && touches(body, "ownerReferences", () => true);
 
+/**
+ * Whether a JSON patch writes at its root. A real API server (1.36) takes a document without a kind there for the metadata
+ * itself, and later operations find the labels at `/labels`: no reading of the fields tells what such a patch does.
+ */
+export const replacesWhole = (body: object): boolean =>
+  Array.isArray(body) && body.some(({ op, path }: Operation) => op !== "test" && firstSteps(path).length === 0);
+
 /** Whether a field of the metadata is written under a key that `concerns` us. */
 function touches(body: object, field: string, concerns: (key: string) => boolean): boolean {
   const inMetadata = (metadata: unknown) => isObject(metadata) && inField(metadata[field]);
@@ -53,7 +60,7 @@ function touches(body: object, field: string, concerns: (key: string) => boolean
     // What is moved or copied to a place above may hold anything.
     if (op === "move" || op === "copy") return true;
     if (second !== undefined) return inField(value);
-    return first === undefined ? isObject(value) && inMetadata(value.metadata) : inMetadata(value);
+    return first === undefined || inMetadata(value);
   });
 }
 

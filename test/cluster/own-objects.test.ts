@@ -103,6 +103,13 @@ test("no patch that is let through gives an object a label of the runtime's", as
           },
         ],
         [{ ref, type: "json", patch: [{ op: "add", from: "/data", path: "x/metadata/labels", value: own }] }],
+        [
+          {
+            ref,
+            type: "json",
+            patch: [{ op: "replace", from: "/data", path: "", value: { name: "notes", labels: own } }],
+          },
+        ],
       ],
     },
   );
