@@ -178,6 +178,8 @@ describe("a function that is granted everything", () => {
           { op: "add", path: "/metadata/labels", value: labels },
           { op: "replace", path: "/metadata", value: { labels } },
           { op: "replace", path: "", value: { metadata: { labels } } },
+          { op: "replace", path: "", value: { name: "notes", labels } },
+          { op: "add", path: "", value: { name: "notes", data: {} } },
           { op: "copy", from: "/metadata/annotations", path: "/metadata/labels" },
           { op: "move", from: "/data", path: "/metadata" },
           { op: "copy", from: "/data/x", path: "/metadata/labels/watchfire.dev~1namespace" },
