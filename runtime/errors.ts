@@ -148,6 +148,17 @@ export const errorCodes = {
     "`watchfire doctor` says what is missing, and the command that grants it; nothing need be restarted",
   ),
 
+  // types
+  WF_TYPES_DEFINITION: user(
+    "a CustomResourceDefinition cannot be read",
+    "correct it; `kubectl apply --dry-run=server -f FILE` says more",
+  ),
+  WF_TYPES_NONE: user(
+    "there is no CustomResourceDefinition to make types of",
+    "name a file or folder of them with --crd, or a cluster that has some with --kubeconfig or --context",
+  ),
+  WF_TYPES_FOLDER: user("the types cannot be written", "name a folder that can be written with --out"),
+
   // lease
   WF_LEASE_LOST: system(
     "the Lease could not be renewed in time, or another replica has taken it",

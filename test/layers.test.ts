@@ -18,6 +18,7 @@ const order = [
   "resident-memory.ts",
   "document",
   "kube",
+  "types",
   "manifest",
   "bundle",
   "lease",

@@ -69,6 +69,7 @@ function packageJson(name: string, tarballs: readonly string[], nodeMajor: numbe
       dev: "watchfire dev",
       validate: "watchfire validate",
       check: "tsc --noEmit",
+      types: "watchfire types --crd functions",
       test: "vitest run",
       build: "watchfire build",
     },

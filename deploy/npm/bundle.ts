@@ -16,7 +16,7 @@ const programs = {
 export const bundlePackage = (folder: string): Promise<string[]> =>
   bundleRuntime(folder, {
     programs,
-    plugins: [builderProgramMade, templatesInside],
+    plugins: [builderProgramMade, templatesInside, noFormatter],
     // It reads files beside it at run time, and the bundle would not have them.
     external: ["@watchfire/cluster"],
   });
@@ -37,6 +37,17 @@ export async function bundleCreate(folder: string, sources: string): Promise<str
   });
   return Object.keys(metafile.inputs);
 }
+
+/** `watchfire types` lays its files out by itself: what it compiles schemas with brings a formatter of 9 MB. */
+const noFormatter: Plugin = {
+  name: "formatter",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^prettier$/ }, ({ path }) => ({ path, namespace: "absent-formatter" }));
+    onLoad({ filter: /.*/, namespace: "absent-formatter" }, () => ({
+      contents: 'export const format = () => { throw new Error("there is no formatter in this bundle"); };',
+    }));
+  },
+};
 
 /** The builder's program is made here, instead of at each start. */
 const builderProgramMade: Plugin = {

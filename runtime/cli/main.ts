@@ -13,6 +13,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   executor: async () => (await import("./executor.ts")).executor,
   cluster: async () => (await import("./cluster.ts")).cluster,
   validate: async () => (await import("./validate.ts")).validate,
+  types: async () => (await import("./types.ts")).types,
   rbac: async () => (await import("./rbac.ts")).rbac,
   doctor: async () => (await import("./doctor.ts")).doctor,
   build: async () => (await import("./build.ts")).build,

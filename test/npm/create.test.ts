@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, inject, it } from "vitest";
@@ -34,6 +34,13 @@ it.each(Object.entries(firstEvents))(
 
     expect(stripVTControlCharacters(mine.run("npm", "test"))).toMatch(/Tests {2}\d passed/);
     mine.run("npm", "run", "check");
+    if (template === "controller") {
+      const types = join(mine.folder, "types/greetings.example.com.ts");
+      const made = readFileSync(types, "utf8");
+      rmSync(types);
+      mine.run("npm", "run", "types");
+      expect(readFileSync(types, "utf8")).toBe(made);
+    }
     mine.run("npx", "tsc", "--noEmit", "--module", "esnext", "--moduleResolution", "bundler");
     expect(mine.run("npm", "run", "validate")).toContain("1 valid, 0 faults\n");
     mine.run("npm", "run", "build");

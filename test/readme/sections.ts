@@ -11,6 +11,7 @@ import { executor } from "../../runtime/cli/executor.ts";
 import { init } from "../../runtime/cli/init.ts";
 import { rbac } from "../../runtime/cli/rbac.ts";
 import { start } from "../../runtime/cli/start.ts";
+import { types } from "../../runtime/cli/types.ts";
 import { validate } from "../../runtime/cli/validate.ts";
 import { errorCodes } from "../../runtime/errors.ts";
 
@@ -22,7 +23,7 @@ export const pages = { commands: "runtime/docs/commands.md", errors: "runtime/do
 /** What is made from code, by the name in its markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   commands: () =>
-    `\`\`\`\n${[init, dev, start, executor, cluster, validate, build, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
+    `\`\`\`\n${[init, dev, start, executor, cluster, validate, types, build, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
   errors: () =>
     [
       "| code | meaning | what to do |",

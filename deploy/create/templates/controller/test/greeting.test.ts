@@ -1,9 +1,9 @@
 import { runHandler } from "@watchfire/sdk/testing";
 import { expect, test } from "vitest";
-import type { Greeting } from "../functions/greeting/greeting.ts";
 import handler from "../functions/greeting/handler.ts";
+import type { V1Greeting } from "../types/greetings.example.com.ts";
 
-const object: Greeting = {
+const object: V1Greeting = {
   apiVersion: "example.com/v1",
   kind: "Greeting",
   metadata: { name: "morning", namespace: "demo", uid: "1", generation: 3 },

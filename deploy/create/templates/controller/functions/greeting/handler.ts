@@ -1,8 +1,8 @@
 import { defineHandler } from "@watchfire/sdk";
-import type { Greeting } from "./greeting.ts";
+import type { V1Greeting } from "../../types/greetings.example.com.ts";
 
 // It brings everything to what the Greeting says: running twice does no harm.
-export default defineHandler<Greeting>(async (event, ctx) => {
+export default defineHandler<V1Greeting>(async (event, ctx) => {
   const { apiVersion, kind, metadata, spec } = event.object;
   const { name, namespace, uid = "", generation } = metadata;
   await ctx.kube.apply({

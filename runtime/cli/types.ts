@@ -1,0 +1,63 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { WatchfireError } from "../errors.ts";
+import { makeFolder } from "../folder.ts";
+import { suggest } from "../suggest.ts";
+import { type Definition, fetchDefinitions, readDefinitions } from "../types/definition.ts";
+import { systemReason } from "../wording.ts";
+import { command } from "./command.ts";
+import { kubeconfig } from "./options.ts";
+import { withCluster } from "./rbac.ts";
+
+export const types = command({
+  name: "types",
+  summary: "writes TypeScript types of custom resources, from the CustomResourceDefinitions of a cluster or of files",
+  operands: "[DEFINITION...]",
+  options: {
+    crd: { value: "PATH", summary: "a file, or a folder of files, to read in place of a cluster", many: true },
+    out: { value: "DIR", summary: "the folder to write to", default: "types" },
+    kubeconfig,
+    context: { value: "NAME", summary: "the kubeconfig's context" },
+  },
+  async run({ options, operands, given }) {
+    const { crd, out } = options;
+    const found = given.has("crd")
+      ? crd.flatMap(readDefinitions)
+      : await withCluster(options, ({ transport }) => fetchDefinitions(transport));
+    const chosen = operands.length === 0 ? found : operands.map((name) => named(name, found));
+    if (chosen.length === 0) {
+      const place = given.has("crd") ? { place: { file: crd.join(", ") } } : {};
+      throw new WatchfireError("WF_TYPES_NONE", { what: "there is no CustomResourceDefinition", ...place });
+    }
+    const { declaration } = await import("../types/declaration.ts");
+    for (const definition of chosen) {
+      const file = join(out, `${definition.metadata.name}.ts`);
+      write(out, file, await declaration(definition));
+      process.stdout.write(`${file}\n`);
+    }
+    return 0;
+  },
+});
+
+function named(name: string, found: readonly Definition[]): Definition {
+  const definition = found.find(({ metadata }) => metadata.name === name);
+  if (definition) return definition;
+  const near = suggest(
+    name,
+    found.map(({ metadata }) => metadata.name),
+  );
+  throw new WatchfireError("WF_TYPES_NONE", {
+    what: "there is no CustomResourceDefinition of this name",
+    actual: name,
+    ...(near !== undefined && { hint: `did you mean ${near}?` }),
+  });
+}
+
+function write(folder: string, file: string, text: string): void {
+  try {
+    makeFolder(folder);
+    writeFileSync(file, text);
+  } catch (cause) {
+    throw new WatchfireError("WF_TYPES_FOLDER", { what: systemReason(cause), place: { file }, cause });
+  }
+}

@@ -1,0 +1,116 @@
+import { globSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import { z } from "zod";
+import { showPath } from "../document/path.ts";
+import { WatchfireError } from "../errors.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import { lowerFirst, systemReason } from "../wording.ts";
+import { structuralSchema } from "./structural-schema.ts";
+
+/** Definitions of a large operator take a megabyte; beyond this it is something else. */
+const fileLimit = 4 * 1024 * 1024;
+
+/** Some definitions take half a megabyte each; a page of them stays below what a transport reads. */
+const pageSize = 50;
+
+/** What becomes part of a file's name or of code is a name as the API server would take it. */
+const subdomain = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, "expected a DNS name");
+const identifier = z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,62}$/, "expected a kind, such as Shop");
+
+/** Of a version whose schema is not there. */
+const anything = { "x-kubernetes-preserve-unknown-fields": true };
+
+const definitionSchema = z.looseObject({
+  kind: z.literal("CustomResourceDefinition"),
+  metadata: z.looseObject({ name: subdomain }),
+  spec: z.looseObject({
+    group: subdomain,
+    names: z.looseObject({ kind: identifier }),
+    versions: z.array(
+      z.looseObject({
+        name: z.string().regex(/^[a-z][a-z0-9]{0,62}$/, "expected a version, such as v1"),
+        served: z.boolean().default(true),
+        schema: z.looseObject({ openAPIV3Schema: structuralSchema }).default({ openAPIV3Schema: anything }),
+      }),
+    ),
+  }),
+});
+
+/** A CustomResourceDefinition, as far as types are made of it. */
+export type Definition = z.infer<typeof definitionSchema>;
+
+/** What may hold a definition: the definition itself, or kubectl's list of several. */
+const documentSchema = z.looseObject({ kind: z.string(), items: z.array(z.unknown()).optional() });
+
+/**
+ * The definitions in a file, or in the YAML and JSON files below a folder; documents of other kinds are passed over.
+ * @throws WatchfireError WF_TYPES_DEFINITION for a path that cannot be read, and for a definition that is none
+ */
+export function readDefinitions(path: string): Definition[] {
+  try {
+    if (!statSync(path).isDirectory()) return definitionsOf(path);
+    const names = globSync("**/*.{yaml,yml,json}", { cwd: path, exclude: ["**/node_modules", "**/.*"] }).sort();
+    return names
+      .map((name) => join(path, name))
+      .filter((file) => statSync(file).isFile() && statSync(file).size <= fileLimit)
+      .flatMap(definitionsOf);
+  } catch (cause) {
+    if (cause instanceof WatchfireError) throw cause;
+    throw new WatchfireError("WF_TYPES_DEFINITION", { what: systemReason(cause), place: { file: path }, cause });
+  }
+}
+
+function definitionsOf(file: string): Definition[] {
+  const text = readFileSync(file, "utf8");
+  if (!text.includes("CustomResourceDefinition")) return [];
+  return parseAllDocuments(text).flatMap((document) => {
+    const [error] = document.errors;
+    if (error) {
+      const [at] = error.linePos ?? [];
+      const place = { file, ...(at && { line: at.line, column: at.col }) };
+      throw new WatchfireError("WF_TYPES_DEFINITION", {
+        what: lowerFirst(error.message.replace(/ at line \d[\s\S]*/, "")),
+        place,
+      });
+    }
+    return definitionsIn(document.toJS(), file);
+  });
+}
+
+function definitionsIn(value: unknown, file: string): Definition[] {
+  const document = documentSchema.safeParse(value).data;
+  if (document?.items) return document.items.flatMap((item) => definitionsIn(item, file));
+  return document?.kind === "CustomResourceDefinition" ? [read(value, { file })] : [];
+}
+
+/** The definitions of a cluster. @throws what the transport throws, and WF_TYPES_DEFINITION */
+export async function fetchDefinitions(transport: KubeTransport): Promise<Definition[]> {
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const found: Definition[] = [];
+  let next: string | undefined;
+  do {
+    const query = { limit: String(pageSize), continue: next };
+    const page = pageSchema.parse(await transport.json<unknown>({ method: "GET", path, query }));
+    // A list's items do not say their kind.
+    for (const item of page.items) found.push(read({ ...item, kind: "CustomResourceDefinition" }, undefined));
+    next = page.metadata.continue || undefined;
+  } while (next !== undefined);
+  return found;
+}
+
+const pageSchema = z.looseObject({
+  items: z.array(z.looseObject({})),
+  metadata: z.looseObject({ continue: z.string().optional() }),
+});
+
+function read(value: unknown, place: { readonly file: string } | undefined): Definition {
+  const { data, error } = definitionSchema.safeParse(value);
+  if (data) return data;
+  const [issue] = error.issues;
+  throw new WatchfireError("WF_TYPES_DEFINITION", {
+    what: lowerFirst(issue?.message ?? "it is none").replace(/^invalid input: /, ""),
+    path: showPath(issue?.path ?? []),
+    ...(place && { place }),
+  });
+}

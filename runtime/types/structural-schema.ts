@@ -1,0 +1,32 @@
+import { z } from "zod";
+
+/** What the schema of a definition says of a value's type. What it says of its range (`pattern`, `minimum`, rules) no type can. */
+export interface StructuralSchema {
+  readonly description?: string | undefined;
+  readonly type?: string | undefined;
+  readonly enum?: readonly (string | number | boolean | null)[] | undefined;
+  readonly nullable?: boolean | undefined;
+  readonly items?: StructuralSchema | undefined;
+  readonly properties?: Readonly<Record<string, StructuralSchema>> | undefined;
+  readonly additionalProperties?: StructuralSchema | boolean | undefined;
+  readonly required?: readonly string[] | undefined;
+  readonly "x-kubernetes-int-or-string"?: boolean | undefined;
+  readonly "x-kubernetes-preserve-unknown-fields"?: boolean | undefined;
+  readonly "x-kubernetes-embedded-resource"?: boolean | undefined;
+}
+
+export const structuralSchema: z.ZodType<StructuralSchema> = z.lazy(() =>
+  z.object({
+    description: z.string().optional(),
+    type: z.string().optional(),
+    enum: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
+    nullable: z.boolean().optional(),
+    items: structuralSchema.optional(),
+    properties: z.record(z.string(), structuralSchema).optional(),
+    additionalProperties: z.union([z.boolean(), structuralSchema]).optional(),
+    required: z.array(z.string()).optional(),
+    "x-kubernetes-int-or-string": z.boolean().optional(),
+    "x-kubernetes-preserve-unknown-fields": z.boolean().optional(),
+    "x-kubernetes-embedded-resource": z.boolean().optional(),
+  }),
+);

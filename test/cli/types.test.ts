@@ -1,0 +1,84 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { startCluster } from "@watchfire/cluster";
+import { afterAll, expect, test } from "vitest";
+import { connectDirect } from "../../runtime/kube/direct.ts";
+import { folderOf } from "../tools/folder.ts";
+import { compilerFaults, typedProject } from "../tools/typed-project.ts";
+import { watchfire } from "./run.ts";
+
+const cluster = await startCluster();
+const transport = connectDirect({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
+afterAll(async () => {
+  await transport.close();
+  await cluster.close();
+});
+
+const definition = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "shops.shop.example" },
+  spec: {
+    group: "shop.example",
+    scope: "Namespaced",
+    names: { kind: "Shop", listKind: "ShopList", plural: "shops", singular: "shop" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              spec: {
+                type: "object",
+                properties: { size: { type: "integer", description: "How many rooms it has." } },
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
+const handler = (field: string) => `
+import { defineHandler } from "@watchfire/sdk";
+export default defineHandler(async (_event, { kube }) => {
+  const shop = await kube.get({ apiVersion: "shop.example/v1", kind: "Shop", name: "a", namespace: "b" });
+  return shop.spec?.${field};
+});
+`;
+
+test("types writes the types of a cluster's definitions, and a handler's wrong field is an error from then on", async () => {
+  await transport.json({
+    method: "POST",
+    path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(definition),
+  });
+  const folder = typedProject({ "good.ts": handler("size"), kubeconfig: cluster.kubeconfig });
+  const out = join(folder, "types");
+  const { stdout, status } = await watchfire(["types", "--kubeconfig", join(folder, "kubeconfig"), "--out", out]);
+  expect(stdout).toBe(`${join(out, "shops.shop.example.ts")}\n`);
+  expect(status).toBe(0);
+  expect(readFileSync(join(out, "shops.shop.example.ts"), "utf8")).toMatch(
+    /\* How many rooms it has\.\n +\*\/\n +size\?: number;/,
+  );
+  expect(compilerFaults(folder)).toEqual([]);
+  writeFileSync(join(folder, "bad.ts"), handler("sise"));
+  expect(compilerFaults(folder).join("\n")).toMatch(/^bad\.ts\(5,\d+\): .*'sise' does not exist .*size\?: number/);
+});
+
+test("types makes those that are named, and answers a misspelt name with the one that was probably meant", async () => {
+  const named = (name: string) => ({ ...definition, metadata: { name } });
+  const folder = folderOf({ "crds/all.json": JSON.stringify({ kind: "List", items: ["a.b", "c.d"].map(named) }) });
+  const types = (...words: string[]) =>
+    watchfire(["types", "--crd", join(folder, "crds"), "--out", join(folder, "types"), ...words]);
+  expect((await types("c.d")).status).toBe(0);
+  expect(readdirSync(join(folder, "types"))).toEqual(["c.d.ts"]);
+  const { stderr, status } = await types("c.e");
+  expect(stderr).toMatch(/^WF_TYPES_NONE: .*"c\.e"; did you mean c\.d\?/);
+  expect(status).toBe(1);
+});
