@@ -16,23 +16,23 @@ const common = {
 const processes = ["audit", "cli", "catalog", "app/function-status", "functions", "hostile", "sandbox", "scenarios"];
 const processFiles = processes.map((room) => `test/${room}/**/*.test.ts`);
 const packageFiles = ["test/npm/**/*.test.ts"];
-const clusterFiles = ["test/cluster/**/*.test.ts", "test/gap/**/*.test.ts"];
+const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.test.ts"];
 
 /** Files that take longer than ten seconds, in this order before all others of their group: none is left alone at its end. */
 const longest = [
-  "cluster/replicas",
-  "gap/history",
+  "on-cluster/replicas",
+  "on-cluster/gap/history",
   "hostile/programs",
   "hostile/executors",
   "catalog/deploy",
   "catalog/deployed",
   "audit/audit",
-  "cluster/least-privilege",
+  "on-cluster/least-privilege",
   "catalog/under-load",
-  "cluster/source",
-  "cluster/history",
-  "cluster/deployed",
-  "cluster/rbac",
+  "on-cluster/source",
+  "conformance/history",
+  "on-cluster/deployed",
+  "conformance/rbac",
   "cli/mistakes",
   "catalog/ownership",
   "chart/odd-values",
@@ -57,8 +57,8 @@ const clusterProject = (name: string, groupOrder: number) => ({
     ...common,
     name,
     include: clusterFiles,
-    globalSetup: ["test/cluster/shared-cluster.setup.ts"],
-    setupFiles: [propertySeed, "test/cluster/file.setup.ts"],
+    globalSetup: ["test/target/shared-cluster.setup.ts"],
+    setupFiles: [propertySeed, "test/target/file.setup.ts"],
     isolate: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -14,7 +14,7 @@ const offer = (hash: string) => ({
 });
 
 /** A sandbox that notes what it runs, and a dispatcher in which attempts run until they are told to end. */
-function stage() {
+function fixture() {
   const loaded: string[] = [];
   const swaps: PromiseWithResolvers<void>[] = [];
   const replace = async (_: unknown, __: unknown, swap: () => Promise<void>) => {
@@ -39,7 +39,7 @@ function stage() {
 }
 
 test("code that is taken back while it waits for the old code's attempts does not run on", async () => {
-  const { deployment, loaded, swaps } = stage();
+  const { deployment, loaded, swaps } = fixture();
   await deployment.start("start");
   const changed = deployment.update(offer("b"));
   await until("the change waits", 5_000, async () => swaps.length === 1);

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Client } from "../cluster/client.ts";
+import type { Client } from "../target/client.ts";
 import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
 import { type Fact, namespaces, readDeliveries, readFacts, revision, written } from "./ledger.ts";

@@ -1,4 +1,4 @@
-import type { Client } from "../cluster/client.ts";
+import type { Client } from "../target/client.ts";
 
 /** One change as the cluster's own history has it. */
 export interface Fact {

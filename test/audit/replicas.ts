@@ -1,12 +1,12 @@
 // npm run audit:replicas: replicas on one store, killed, stopped and told to end under load, round after round; on the
 // embedded cluster, and on a real kube-apiserver where KUBEBUILDER_ASSETS names one. AUDIT_ROUNDS makes more rounds.
-import { Client } from "../cluster/client.ts";
-import { startTarget, type TargetName } from "../cluster/target.ts";
+import { Client } from "../target/client.ts";
+import { startTarget, type TargetName } from "../target/target.ts";
 import { assetsFolder } from "../tools/assets.ts";
 import type { Replica } from "../tools/replica.ts";
 import { until } from "../tools/until.ts";
 import { describe, isFaultless } from "./audit.ts";
-import { ReplicaStage } from "./replica-stage.ts";
+import { ReplicasFixture } from "./replicas-fixture.ts";
 
 const rounds = Number(process.env.AUDIT_ROUNDS ?? 3);
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -14,7 +14,7 @@ const standsBy = (replica: Replica, behind: Replica) =>
   until("it stands by", 40_000, async () => (await replica.status()).lease?.holder === behind.name);
 
 /** Each round: killed; told to end while it makes up for the kill; stopped until another has taken over. */
-async function inSecrets(on: ReplicaStage): Promise<boolean> {
+async function inSecrets(on: ReplicasFixture): Promise<boolean> {
   let active = await on.start("kubernetes");
   await on.begins(active);
   for (let round = 1; round <= rounds; round++) {
@@ -49,7 +49,7 @@ async function inSecrets(on: ReplicaStage): Promise<boolean> {
 }
 
 /** A pod is deleted by force and made again while its process still holds the volume. */
-async function onVolume(on: ReplicaStage): Promise<boolean> {
+async function onVolume(on: ReplicasFixture): Promise<boolean> {
   const first = await on.start("sqlite");
   await on.begins(first);
   await on.load(200);
@@ -73,7 +73,7 @@ for (const name of targets) {
   const target = await startTarget(name);
   const admin = new Client(target.access);
   for (const [namespace, scenario] of Object.entries({ secrets: inSecrets, volume: onVolume })) {
-    await using on = await ReplicaStage.set(admin, target.access, namespace);
+    await using on = await ReplicasFixture.set(admin, target.access, namespace);
     faultless = (await scenario(on)) && faultless;
   }
   await admin.close();

@@ -1,6 +1,6 @@
 // Creates, changes, deletes and creates again, as far as it is told to go on; a process of its own.
-import { Client } from "../cluster/client.ts";
-import { accessOf } from "../cluster/kubeconfig.ts";
+import { Client } from "../target/client.ts";
+import { accessOf } from "../target/kubeconfig.ts";
 
 /** What the audit tells the writer: how many operations it may have done in all. */
 export interface ToWriter {

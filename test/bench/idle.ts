@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessOf } from "../cluster/kubeconfig.ts";
+import { accessOf } from "../target/kubeconfig.ts";
 import { ClusterProcess } from "../tools/watchfire-process.ts";
 import { connectionsTo } from "./connections.ts";
 import { MeasuredRuntime } from "./measured-runtime.ts";

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { makeCertificates } from "../../runtime/cluster/certificates.ts";
-import { kubeconfigOf } from "../cluster/kubeconfig.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { type FromServer, group, kindOf, type ToServer } from "./many-objects.ts";
 
 /** How often changes are sent, in milliseconds; each time those that are due. */

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { makeCertificates } from "../../runtime/cluster/certificates.ts";
-import { kubeconfigOf } from "../cluster/kubeconfig.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { makePodStream, rareSelector, stamp } from "./pod-stream.ts";
 
 /** What the bench tells the server. */

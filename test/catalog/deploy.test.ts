@@ -3,10 +3,10 @@ import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { watchfire } from "../cli/run.ts";
-import type { Body } from "../cluster/client.ts";
-import type { WatchEvent } from "../cluster/watch-reader.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
-import { configMaps, home, Site } from "./site.ts";
+import type { Body } from "../target/client.ts";
+import type { WatchEvent } from "../target/watch-reader.ts";
+import { CatalogFixture, configMaps, home } from "./fixture.ts";
 
 // Each test runs the command line several times, as processes.
 vi.setConfig({ testTimeout: 60_000 });
@@ -19,36 +19,36 @@ const grant = (namespace: string, ...verbs: string[]) => ({
 
 test("each function has one immutable ConfigMap named by its content, an account and rights, none of them Helm's", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get") });
-  await site.define("wave", { watch: team.watch() });
-  await site.deploy();
-  const immutable = (await site.configMaps()).filter((configMap) => configMap.immutable === true);
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch(), spec: grant(team.name, "get") });
+  await fixture.define("wave", { watch: team.watch() });
+  await fixture.deploy();
+  const immutable = (await fixture.configMaps()).filter((configMap) => configMap.immutable === true);
   expect(immutable.map(({ metadata }) => metadata.labels?.["watchfire.dev/function"]).sort()).toEqual([
     "greet",
     "wave",
   ]);
   for (const { metadata } of immutable) {
     const name = metadata.labels?.["watchfire.dev/function"];
-    expect(metadata.name).toMatch(new RegExp(`^${site.account}-${name}-[0-9a-f]{16}$`));
+    expect(metadata.name).toMatch(new RegExp(`^${fixture.account}-${name}-[0-9a-f]{16}$`));
     expect(metadata.labels?.["app.kubernetes.io/managed-by"]).toBeUndefined();
     expect(metadata.managedFields?.map(({ manager }) => manager)).toEqual(["watchfire-deploy"]);
   }
-  const objects = await site.objects();
+  const objects = await fixture.objects();
   expect(objects).toContain(`ServiceAccount/${home}/W-greet`);
   expect(objects).toContain(`Role/${team.name}/W-greet.${home}`);
 });
 
 test("deploying the same again writes nothing, from another machine's folder of another name as well", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  const elsewhere = await Site.create();
-  for (const each of [site, elsewhere]) await each.define("greet", { watch: team.watch() });
-  await site.deploy();
-  const versions = async () => (await site.configMaps()).map(({ metadata }) => metadata.resourceVersion);
+  const fixture = await CatalogFixture.create();
+  const elsewhere = await CatalogFixture.create();
+  for (const each of [fixture, elsewhere]) await each.define("greet", { watch: team.watch() });
+  await fixture.deploy();
+  const versions = async () => (await fixture.configMaps()).map(({ metadata }) => metadata.resourceVersion);
   const before = await versions();
   await rename(elsewhere.functions, `${elsewhere.functions}-too`);
-  const of = ["--service-account", site.account, "--functions", `${elsewhere.functions}-too`];
+  const of = ["--service-account", fixture.account, "--functions", `${elsewhere.functions}-too`];
   const { stdout } = await elsewhere.tryDeploy(...of);
   expect(stdout).toMatch(/^greet +unchanged/);
   expect(await versions()).toEqual(before);
@@ -56,154 +56,158 @@ test("deploying the same again writes nothing, from another machine's folder of 
 
 test("what was built deploys as its sources do, by the hashes of its lock, and nothing of it where a byte differs", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  for (const name of ["greet", "wave"]) await site.define(name, { watch: team.watch(), spec: grant(team.name, "get") });
-  const out = join(site.folder, "build");
-  const built = await watchfire(["build", "--functions", site.functions, "--out", out]);
+  const fixture = await CatalogFixture.create();
+  for (const name of ["greet", "wave"])
+    await fixture.define(name, { watch: team.watch(), spec: grant(team.name, "get") });
+  const out = join(fixture.folder, "build");
+  const built = await watchfire(["build", "--functions", fixture.functions, "--out", out]);
   expect([built.status, built.stderr]).toEqual([0, ""]);
 
   const handler = join(out, "wave", "handler.js");
   const script = await readFile(handler, "utf8");
   await writeFile(handler, `${script} `);
-  const { status, stderr } = await site.tryDeploy("--functions", out);
+  const { status, stderr } = await fixture.tryDeploy("--functions", out);
   expect([status, stderr]).toEqual([1, expect.stringMatching(/^WF_BUILD_DAMAGED /)]);
-  expect(await site.objects()).toEqual([]);
+  expect(await fixture.objects()).toEqual([]);
 
   await writeFile(handler, script);
-  expect(await site.deploy("--functions", out)).toMatchObject({ greet: "created", wave: "created" });
+  expect(await fixture.deploy("--functions", out)).toMatchObject({ greet: "created", wave: "created" });
   const lock = JSON.parse(await readFile(join(out, "watchfire.lock.json"), "utf8"));
   const hashes = lock.functions.map(
-    ({ name, sha256 }: { name: string; sha256: string }) => `${site.account}-${name}-${sha256.slice(0, 16)}`,
+    ({ name, sha256 }: { name: string; sha256: string }) => `${fixture.account}-${name}-${sha256.slice(0, 16)}`,
   );
-  const names = (await site.configMaps()).filter(({ immutable }) => immutable).map(({ metadata }) => metadata.name);
+  const names = (await fixture.configMaps()).filter(({ immutable }) => immutable).map(({ metadata }) => metadata.name);
   expect(names.sort()).toEqual(hashes);
-  expect(await site.deploy()).toMatchObject({ greet: "unchanged", wave: "unchanged" });
+  expect(await fixture.deploy()).toMatchObject({ greet: "unchanged", wave: "unchanged" });
 });
 
 test("a fault in one function leaves all of them undone, and says where it is", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("good", { watch: team.watch() });
-  await site.define("bad", { watch: team.watch(), work: "}; const nothing = ; const more = () => {" });
-  const { status, stdout, stderr } = await site.tryDeploy();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("good", { watch: team.watch() });
+  await fixture.define("bad", { watch: team.watch(), work: "}; const nothing = ; const more = () => {" });
+  const { status, stdout, stderr } = await fixture.tryDeploy();
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^WF_BUNDLE_SYNTAX \S*bad\/handler\.ts:\d+:\d+/);
-  expect(await site.objects()).toEqual([]);
+  expect(await fixture.objects()).toEqual([]);
 });
 
 test("a handler that does not load is refused as by `watchfire validate`, and the version before it stays", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("greet", { watch: team.watch() });
-  await site.deploy();
-  const before = await site.objects();
-  await writeFile(join(site.functions, "greet", "handler.ts"), "export default () => {};\nthrow new Error('early');\n");
-  const { status, stdout, stderr } = await site.tryDeploy();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch() });
+  await fixture.deploy();
+  const before = await fixture.objects();
+  await writeFile(
+    join(fixture.functions, "greet", "handler.ts"),
+    "export default () => {};\nthrow new Error('early');\n",
+  );
+  const { status, stdout, stderr } = await fixture.tryDeploy();
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^WF_SANDBOX_LOAD \S*greet\/handler\.ts:2:\d+: the module's top level threw Error: early/);
-  expect(await site.objects()).toEqual(before);
+  expect(await fixture.objects()).toEqual(before);
 });
 
 test("namespaces that do not exist are named with what to do, all at once, and all of it is left undone", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("good", { watch: team.watch() });
-  await site.define("lost", { watch: team.watch(), spec: grant("no-such-one", "get") });
-  await site.define("found", { watch: team.watch(), spec: grant("nor-this-one", "get") });
-  const { status, stderr } = await site.tryDeploy();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("good", { watch: team.watch() });
+  await fixture.define("lost", { watch: team.watch(), spec: grant("no-such-one", "get") });
+  await fixture.define("found", { watch: team.watch(), spec: grant("nor-this-one", "get") });
+  const { status, stderr } = await fixture.tryDeploy();
   expect([status, stderr.split(":")[0]]).toEqual([1, "WF_RBAC_NO_NAMESPACE"]);
   expect(stderr).toContain("no-such-one (for lost)");
   expect(stderr).toContain("`kubectl create namespace no-such-one && kubectl create namespace nor-this-one`");
-  expect(await site.objects()).toEqual([]);
+  expect(await fixture.objects()).toEqual([]);
 });
 
 test("a function too large for a ConfigMap is refused with its size, and nothing is deployed", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("large", { watch: team.watch(), work: "ctx.log.info((await import('./data.ts')).default);" });
+  const fixture = await CatalogFixture.create();
+  await fixture.define("large", { watch: team.watch(), work: "ctx.log.info((await import('./data.ts')).default);" });
   // Random bytes in base64 pack to three quarters, which are the bytes themselves.
   const noise = randomBytes(1_100_000).toString("base64");
-  await writeFile(join(site.functions, "large", "data.ts"), `export default "${noise}";`);
-  const { status, stderr } = await site.tryDeploy();
+  await writeFile(join(fixture.functions, "large", "data.ts"), `export default "${noise}";`);
+  const { status, stderr } = await fixture.tryDeploy();
   expect([status, stderr.split(" ")[0]]).toEqual([1, "WF_DEPLOYED_TOO_LARGE:"]);
   expect(stderr).toMatch(/\d+ KiB packed, \d+ KiB of code\); a ConfigMap takes 1024 KiB/);
-  expect(await site.objects()).toEqual([]);
+  expect(await fixture.objects()).toEqual([]);
 });
 
 test("an empty folder removes nothing", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("greet", { watch: team.watch() });
-  await site.deploy();
-  await site.remove("greet");
-  expect(await readdir(site.functions)).toEqual([]);
-  const { status, stderr } = await site.tryDeploy();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch() });
+  await fixture.deploy();
+  await fixture.remove("greet");
+  expect(await readdir(fixture.functions)).toEqual([]);
+  const { status, stderr } = await fixture.tryDeploy();
   expect([status, stderr.split(" ")[0]]).toEqual([1, "WF_DEPLOYED_EMPTY"]);
-  expect((await site.index()).functions.map(({ name }) => name)).toEqual(["greet"]);
+  expect((await fixture.index()).functions.map(({ name }) => name)).toEqual(["greet"]);
 });
 
 test("at each moment of a change the index names ConfigMaps that are there, and the superseded one is gone at the end", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("greet", { watch: team.watch() });
-  await site.define("wave", { watch: team.watch() });
-  await site.deploy();
-  const from = (await admin.get(configMaps, { labelSelector: site.selector })).metadata.resourceVersion;
-  const there = new Map((await site.configMaps()).map((each) => [each.metadata.name, each]));
-  using history = await admin.watch(configMaps, { resourceVersion: from, labelSelector: site.selector });
-  await site.define("greet", { watch: team.watch(), work: "ctx.log.info('new');" });
-  await site.deploy();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch() });
+  await fixture.define("wave", { watch: team.watch() });
+  await fixture.deploy();
+  const from = (await admin.get(configMaps, { labelSelector: fixture.selector })).metadata.resourceVersion;
+  const there = new Map((await fixture.configMaps()).map((each) => [each.metadata.name, each]));
+  using history = await admin.watch(configMaps, { resourceVersion: from, labelSelector: fixture.selector });
+  await fixture.define("greet", { watch: team.watch(), work: "ctx.log.info('new');" });
+  await fixture.deploy();
   await admin.post(configMaps, {
-    metadata: { name: `${site.account}-end`, labels: { "watchfire.dev/runtime": site.account } },
+    metadata: { name: `${fixture.account}-end`, labels: { "watchfire.dev/runtime": fixture.account } },
   });
   for (const { type, object } of await history.until((event) => event.object.metadata.name.endsWith("-end"))) {
     if (type === "DELETED") there.delete(object.metadata.name);
     else there.set(object.metadata.name, object);
-    const index = JSON.parse(there.get(`${site.account}-functions`)?.data["functions.json"]);
+    const index = JSON.parse(there.get(`${fixture.account}-functions`)?.data["functions.json"]);
     expect(index.functions.map((entry: { name: string }) => entry.name)).toEqual(["greet", "wave"]);
     for (const { configMap } of index.functions) expect([...there.keys()]).toContain(configMap);
   }
-  const kept = (await site.index()).functions.map(({ configMap }) => configMap);
+  const kept = (await fixture.index()).functions.map(({ configMap }) => configMap);
   expect([...there.keys()].filter((name) => /-[0-9a-f]{16}$/.test(name)).sort()).toEqual(kept.sort());
 });
 
 test("a function that is gone takes its account and rights along; what `watchfire rbac` made stays", async () => {
   const team = await createTeam();
   const other = await createTeam();
-  const site = await Site.create();
-  await site.define("stays", { watch: team.watch(), spec: grant(team.name, "get") });
-  await site.deploy();
-  const alone = await site.objects();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("stays", { watch: team.watch(), spec: grant(team.name, "get") });
+  await fixture.deploy();
+  const alone = await fixture.objects();
   const byHand = {
     metadata: {
-      name: `${site.account}-image`,
-      labels: { "watchfire.dev/runtime": site.account, "watchfire.dev/namespace": home },
+      name: `${fixture.account}-image`,
+      labels: { "watchfire.dev/runtime": fixture.account, "watchfire.dev/namespace": home },
     },
   };
   await admin.post(`/api/v1/namespaces/${home}/serviceaccounts`, byHand);
-  await site.define("goes", { watch: other.watch(), spec: grant(other.name, "get") });
-  await site.deploy();
-  expect(await site.objects()).toContain(`Role/${other.name}/W-goes.${home}`);
-  await site.remove("goes");
-  expect(await site.deploy()).toEqual({ goes: "removed", stays: "unchanged" });
-  expect(await site.objects()).toEqual([...alone, `ServiceAccount/${home}/W-image`].sort());
+  await fixture.define("goes", { watch: other.watch(), spec: grant(other.name, "get") });
+  await fixture.deploy();
+  expect(await fixture.objects()).toContain(`Role/${other.name}/W-goes.${home}`);
+  await fixture.remove("goes");
+  expect(await fixture.deploy()).toEqual({ goes: "removed", stays: "unchanged" });
+  expect(await fixture.objects()).toEqual([...alone, `ServiceAccount/${home}/W-image`].sort());
 });
 
 test("rights that a new version does without are there until it has taken over", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "delete") });
-  await site.deploy();
-  const old = (await admin.get(site.indexPath)).data["functions.json"];
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "delete") });
+  await fixture.deploy();
+  const old = (await admin.get(fixture.indexPath)).data["functions.json"];
   const { resourceVersion } = (await admin.get(configMaps)).metadata;
-  const fieldSelector = `metadata.name=${site.account}-greet.${home}`;
+  const fieldSelector = `metadata.name=${fixture.account}-greet.${home}`;
   using roles = await admin.watch(`${rbac}/namespaces/${team.name}/roles`, { resourceVersion, fieldSelector });
   using sets = await admin.watch(configMaps, {
     resourceVersion,
-    fieldSelector: `metadata.name=${site.account}-functions`,
+    fieldSelector: `metadata.name=${fixture.account}-functions`,
   });
-  await site.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "patch") });
-  await site.deploy();
+  await fixture.define("greet", { watch: team.watch(), spec: grant(team.name, "get", "patch") });
+  await fixture.deploy();
   const verbs = ({ rules }: Body): string[] =>
     rules
       .filter(({ resources }: { resources: string[] }) => resources.includes("configmaps"))
@@ -222,15 +226,15 @@ test("rights that a new version does without are there until it has taken over",
 
 test("of two deployments at once, what remains is whole, and one that came too late is told", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  const rival = await Site.create();
-  await site.define("greet", { watch: team.watch(), work: "ctx.log.info('ours');" });
+  const fixture = await CatalogFixture.create();
+  const rival = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch(), work: "ctx.log.info('ours');" });
   await rival.define("greet", { watch: team.watch(), work: "ctx.log.info('theirs');" });
-  const runs = await Promise.all([site.tryDeploy(), rival.tryDeploy("--service-account", site.account)]);
+  const runs = await Promise.all([fixture.tryDeploy(), rival.tryDeploy("--service-account", fixture.account)]);
   for (const { status, stderr } of runs) {
     // It may have waited before, and said so.
     if (status !== 0) expect([status, stderr]).toEqual([1, expect.stringMatching(/^WF_DEPLOYED_CONFLICT: /m)]);
   }
   expect(runs.some(({ status }) => status === 0)).toBe(true);
-  expect((await site.configMapOf("greet")).immutable).toBe(true);
+  expect((await fixture.configMapOf("greet")).immutable).toBe(true);
 });

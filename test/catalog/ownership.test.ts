@@ -1,7 +1,7 @@
 // What belongs to somebody else is neither taken over nor removed by a deployment.
 import { expect, onTestFinished, test, vi } from "vitest";
 import { admin, createTeam } from "../scenarios/cluster.ts";
-import { configMaps, home, Site } from "./site.ts";
+import { CatalogFixture, configMaps, home } from "./fixture.ts";
 
 // Each test runs the command line several times, as processes.
 vi.setConfig({ testTimeout: 60_000 });
@@ -26,60 +26,63 @@ test.each<[kind: string, path: (team: string) => string, name: (account: string)
   "a %s of somebody else under a name that is needed is left as it is, and nothing is written",
   async (kind, path, name, body) => {
     const team = await createTeam();
-    const site = await Site.create();
+    const fixture = await CatalogFixture.create();
     const all = kind === "ClusterRole" ? { ...team.watch(), namespaceSelector: undefined } : team.watch();
     const permissions = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"], namespaces: [team.name] }];
-    await site.define("greet", { watch: all, spec: { permissions } });
-    const theirs = await make(path(team.name), { metadata: { name: name(site.account) }, ...body });
-    const { status, stdout, stderr } = await site.tryDeploy();
+    await fixture.define("greet", { watch: all, spec: { permissions } });
+    const theirs = await make(path(team.name), { metadata: { name: name(fixture.account) }, ...body });
+    const { status, stdout, stderr } = await fixture.tryDeploy();
     expect([status, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("WF_DEPLOYED_TAKEN: ");
-    expect(stderr).toMatch(new RegExp(`the ${kind} \\S*${name(site.account)} is there`));
-    expect(await admin.get(`${path(team.name)}/${name(site.account)}`)).toEqual(theirs);
-    expect(await site.objects()).toEqual([]);
+    expect(stderr).toMatch(new RegExp(`the ${kind} \\S*${name(fixture.account)} is there`));
+    expect(await admin.get(`${path(team.name)}/${name(fixture.account)}`)).toEqual(theirs);
+    expect(await fixture.objects()).toEqual([]);
   },
 );
 
 test("two runtimes of which two functions would share an account share none", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  const other = await Site.create();
-  await site.define("a-b", { watch: team.watch() });
+  const fixture = await CatalogFixture.create();
+  const other = await CatalogFixture.create();
+  await fixture.define("a-b", { watch: team.watch() });
   await other.define("b", { watch: team.watch() });
-  await site.deploy();
-  const before = await site.objects();
-  const second = await other.tryDeploy("--service-account", `${site.account}-a`);
+  await fixture.deploy();
+  const before = await fixture.objects();
+  const second = await other.tryDeploy("--service-account", `${fixture.account}-a`);
   expect(second.status).toBe(1);
-  expect(second.stderr).toContain(`WF_DEPLOYED_TAKEN: the ServiceAccount ${home}/${site.account}-a-b is there`);
-  expect(await site.objects()).toEqual(before);
+  expect(second.stderr).toContain(`WF_DEPLOYED_TAKEN: the ServiceAccount ${home}/${fixture.account}-a-b is there`);
+  expect(await fixture.objects()).toEqual(before);
 });
 
 test("what lacks one of the runtime's two labels is not removed with what is gone", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("stays", { watch: team.watch() });
-  await site.deploy();
-  const names = { "watchfire.dev/runtime": site.account, "watchfire.dev/deployed": "true" };
+  const fixture = await CatalogFixture.create();
+  await fixture.define("stays", { watch: team.watch() });
+  await fixture.deploy();
+  const names = { "watchfire.dev/runtime": fixture.account, "watchfire.dev/deployed": "true" };
   const elsewhere = { ...names, "watchfire.dev/namespace": "elsewhere" };
   for (const [suffix, labels] of Object.entries({ "-one": names, "-two": elsewhere })) {
     for (const path of [accounts, configMaps]) {
-      await make(path, { metadata: { name: `${site.account}${suffix}`, labels } });
+      await make(path, { metadata: { name: `${fixture.account}${suffix}`, labels } });
     }
   }
-  const before = await site.objects();
-  await site.define("goes", { watch: team.watch() });
-  await site.deploy();
-  await site.remove("goes");
-  await site.deploy();
-  expect(await site.objects()).toEqual(before);
+  const before = await fixture.objects();
+  await fixture.define("goes", { watch: team.watch() });
+  await fixture.deploy();
+  await fixture.remove("goes");
+  await fixture.deploy();
+  expect(await fixture.objects()).toEqual(before);
 });
 
 test("all that is deployed carries the runtime's account and its namespace", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("greet", { watch: team.watch() });
-  await site.deploy();
-  for (const { metadata } of await site.configMaps()) {
-    expect(metadata.labels).toMatchObject({ "watchfire.dev/runtime": site.account, "watchfire.dev/namespace": home });
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch() });
+  await fixture.deploy();
+  for (const { metadata } of await fixture.configMaps()) {
+    expect(metadata.labels).toMatchObject({
+      "watchfire.dev/runtime": fixture.account,
+      "watchfire.dev/namespace": home,
+    });
   }
 });

@@ -14,7 +14,7 @@ import { functionObjects } from "../../runtime/rbac/objects.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import type { Team } from "../tools/team.ts";
-import { home, Site } from "./site.ts";
+import { CatalogFixture, home } from "./fixture.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -46,17 +46,17 @@ class Rival {
   readonly waited: string[] = [];
   /** Awaited before each write; what it throws is what the network says. */
   before: (request: KubeRequest) => Promise<void> = async () => undefined;
-  private readonly site: Site;
+  private readonly fixture: CatalogFixture;
   private readonly account: string;
 
-  constructor(site: Site, account = site.account) {
-    this.site = site;
+  constructor(fixture: CatalogFixture, account = fixture.account) {
+    this.fixture = fixture;
     this.account = account;
   }
 
   async deploy(): Promise<unknown> {
-    const { functions: folder } = this.site;
-    const connection = await connectKubeconfig({ file: join(this.site.folder, "kubeconfig"), environment: {} });
+    const { functions: folder } = this.fixture;
+    const connection = await connectKubeconfig({ file: join(this.fixture.folder, "kubeconfig"), environment: {} });
     onTestFinished(() => connection.transport.close());
     const { functions: manifests } = await loadFunctions(folder);
     const options = { account: this.account, namespace: home };
@@ -119,9 +119,9 @@ const grant = (team: Team, ...verbs: string[]) => ({
   spec: { permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs, namespaces: [team.name] }] },
 });
 
-/** The verbs that the function `greet` of the site may use on ConfigMaps. */
-async function granted(site: Site, team: Team): Promise<string[]> {
-  const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${team.name}/roles/${site.account}-greet.${home}`;
+/** The verbs that the function `greet` of the fixture may use on ConfigMaps. */
+async function granted(fixture: CatalogFixture, team: Team): Promise<string[]> {
+  const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${team.name}/roles/${fixture.account}-greet.${home}`;
   const { status, body } = await admin.reply("GET", path);
   if (status === 404) return [];
   const rules: { resources: string[]; verbs: string[] }[] = body.rules;
@@ -131,17 +131,17 @@ async function granted(site: Site, team: Team): Promise<string[]> {
     .sort();
 }
 
-/** A site of which `greet` may patch, and another of the same runtime of which it may delete. */
+/** A fixture of which `greet` may patch, and another of the same runtime of which it may delete. */
 async function two() {
   const team = await createTeam();
-  const [site, other] = [await Site.create(), await Site.create()];
-  await site.define("greet", grant(team, "patch"));
+  const [fixture, other] = [await CatalogFixture.create(), await CatalogFixture.create()];
+  await fixture.define("greet", grant(team, "patch"));
   await other.define("greet", { ...grant(team, "delete"), work: "ctx.log.info('other');" });
-  return { team, site, first: new Rival(site), second: new Rival(other, site.account) };
+  return { team, fixture, first: new Rival(fixture), second: new Rival(other, fixture.account) };
 }
 
 test("one that begins while another is under way writes nothing and is told, and the rights are the other's", async () => {
-  const { team, site, first, second } = await two();
+  const { team, fixture, first, second } = await two();
   const { arrived, open, pass } = gate();
   first.before = (request) => (request.path.includes("/roles/") ? pass() : Promise.resolve());
   const winner = first.deploy();
@@ -154,11 +154,11 @@ test("one that begins while another is under way writes nothing and is told, and
   await winner;
   await expect(loser).rejects.toThrow(/^WF_DEPLOYED_CONFLICT: another deployment is under way/);
   expect(second.writes).toEqual([]);
-  expect(await granted(site, team)).toEqual(["patch"]);
+  expect(await granted(fixture, team)).toEqual(["patch"]);
 });
 
 test("one that looked before another wrote is told by the index, and has granted and taken away nothing", async () => {
-  const { team, site, first, second } = await two();
+  const { team, fixture, first, second } = await two();
   const { arrived, open, pass } = gate();
   second.before = pass;
   const loser = second.deploy();
@@ -167,11 +167,11 @@ test("one that looked before another wrote is told by the index, and has granted
   open();
   await expect(loser).rejects.toThrow(/^WF_DEPLOYED_CONFLICT/);
   expect(second.writes.map(({ path }) => path.split("/").at(-1))).toEqual(["configmaps"]);
-  expect(await granted(site, team)).toEqual(["patch"]);
+  expect(await granted(fixture, team)).toEqual(["patch"]);
 });
 
 test("one that slept while another took over writes nothing more, and is told", async () => {
-  const { team, site, first, second } = await two();
+  const { team, fixture, first, second } = await two();
   const { arrived, open, pass } = gate();
   first.before = (request) => (request.path.includes("/serviceaccounts/") ? pass() : Promise.resolve());
   const sleeper = first.deploy();
@@ -182,18 +182,18 @@ test("one that slept while another took over writes nothing more, and is told", 
   open();
   await expect(sleeper).rejects.toThrow(/^WF_DEPLOYED_CONFLICT/);
   expect(first.writes.filter(({ path }) => path.includes("/roles/"))).toEqual([]);
-  expect(await granted(site, team)).toEqual(["delete"]);
+  expect(await granted(fixture, team)).toEqual(["delete"]);
 });
 
 // Some ten deployments are killed, and as many follow.
 test("wherever one is killed, the next brings everything into order", { timeout: 300_000 }, async () => {
-  const { team, site, first, second } = await two();
+  const { team, fixture, first, second } = await two();
   await first.deploy();
   await second.deploy();
-  const whole = { objects: (await site.objects()).filter((name) => !name.startsWith("ConfigMap/")) };
+  const whole = { objects: (await fixture.objects()).filter((name) => !name.startsWith("ConfigMap/")) };
   let writes = 1;
   for (let last = 0; last < writes; last += 1) {
-    const victim = new Rival(site);
+    const victim = new Rival(fixture);
     let left = last;
     victim.before = async () => {
       if (left === 0) throw new Error("killed");
@@ -202,15 +202,15 @@ test("wherever one is killed, the next brings everything into order", { timeout:
     await victim.deploy().catch(() => undefined);
     expect(victim.writes.length).toBe(last);
     await second.deploy();
-    expect(await granted(site, team)).toEqual(["delete"]);
-    expect((await site.objects()).filter((name) => !name.startsWith("ConfigMap/"))).toEqual(whole.objects);
-    const index = await admin.get(site.indexPath);
+    expect(await granted(fixture, team)).toEqual(["delete"]);
+    expect((await fixture.objects()).filter((name) => !name.startsWith("ConfigMap/"))).toEqual(whole.objects);
+    const index = await admin.get(fixture.indexPath);
     expect(index.metadata.annotations ?? {}).toEqual({});
-    expect(await site.configMaps()).toHaveLength(2);
-    expect((await site.configMapOf("greet")).immutable).toBe(true);
+    expect(await fixture.configMaps()).toHaveLength(2);
+    expect((await fixture.configMapOf("greet")).immutable).toBe(true);
     if (last > 0) continue;
     // What a deployment of this change writes in all.
-    const counted = new Rival(site);
+    const counted = new Rival(fixture);
     await counted.deploy();
     writes = counted.writes.length;
     await second.deploy();
@@ -219,7 +219,7 @@ test("wherever one is killed, the next brings everything into order", { timeout:
 });
 
 test("one that the network leaves before its index is written takes back what it made", async () => {
-  const { site, first } = await two();
+  const { fixture, first } = await two();
   let refused = false;
   first.before = async ({ path }) => {
     if (!refused && path.includes("/rolebindings/")) {
@@ -228,29 +228,29 @@ test("one that the network leaves before its index is written takes back what it
     }
   };
   await expect(first.deploy()).rejects.toThrow("reset");
-  expect(await site.objects()).toEqual([]);
+  expect(await fixture.objects()).toEqual([]);
 });
 
 test("one whose write of the index does not arrive fails with the index as it was, and lets go of it", async () => {
-  const { site, first, second } = await two();
+  const { fixture, first, second } = await two();
   await first.deploy();
-  const before = await site.index();
+  const before = await fixture.index();
   let indexWrites = 0;
   second.before = async ({ path }) => {
-    if (path === site.indexPath && ++indexWrites === 2) throw new Error("reset");
+    if (path === fixture.indexPath && ++indexWrites === 2) throw new Error("reset");
   };
   await expect(second.deploy()).rejects.toThrow("reset");
-  expect(await site.index()).toEqual(before);
-  expect((await admin.get(site.indexPath)).metadata.annotations ?? {}).toEqual({});
+  expect(await fixture.index()).toEqual(before);
+  expect((await admin.get(fixture.indexPath)).metadata.annotations ?? {}).toEqual({});
 });
 
 test("one that the network leaves after its index is written says that the new functions run", async () => {
-  const { site, first, second } = await two();
+  const { fixture, first, second } = await two();
   await first.deploy();
-  const before = await site.index();
+  const before = await fixture.index();
   second.before = async ({ method }) => {
     if (method === "DELETE") throw new WatchfireError("WF_KUBE_UNREACHABLE", { what: "reset" });
   };
   await expect(second.deploy()).rejects.toThrow(/^WF_KUBE_UNREACHABLE: reset; the new functions run/);
-  expect(await site.index()).not.toEqual(before);
+  expect(await fixture.index()).not.toEqual(before);
 });

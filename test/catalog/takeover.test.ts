@@ -6,13 +6,13 @@ import { TrustedKeys } from "../../runtime/catalog/signature.ts";
 import { admin, createTeam } from "../scenarios/cluster.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { writeFunction } from "../tools/installation.ts";
-import { configMaps, home, makeKeys, Site } from "./site.ts";
+import { CatalogFixture, configMaps, home, makeKeys } from "./fixture.ts";
 
 // Each test runs the command line, and bundles.
 vi.setConfig({ testTimeout: 60_000 });
 
 /** A packed function that is granted everything, and an index that names it alone: what an attacker would plant. */
-async function forge({ account, folder }: Site, watch: object) {
+async function forge({ account, folder }: CatalogFixture, watch: object) {
   await writeFunction(`${folder}/forged`, "root", {
     watch,
     spec: { permissions: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] },
@@ -78,18 +78,18 @@ const attack = `
 
 test("a function that may write ConfigMaps beside the runtime changes nothing that is deployed, and runs nothing", async () => {
   const team = await createTeam();
-  const site = await Site.create();
-  await site.define("honest", { watch: team.watch() });
-  await site.deploy();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("honest", { watch: team.watch() });
+  await fixture.deploy();
   const verbs = ["create", "patch", "update", "delete"];
   const permissions = [{ apiGroups: [""], resources: ["configmaps", "configmaps/status"], verbs, namespaces: [home] }];
-  const runtime = await site.install();
+  const runtime = await fixture.install();
   await runtime.define("hostile", { watch: team.watch(), work: attack, spec: { permissions } });
   const innocent = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "innocent", namespace: home } };
   await admin.post(configMaps, innocent);
   await runtime.start();
-  const before = await site.configMaps();
-  const forged = await forge(site, team.watch());
+  const before = await fixture.configMaps();
+  const forged = await forge(fixture, team.watch());
   await admin.post(`/api/v1/namespaces/${team.name}/configmaps`, {
     metadata: { name: "a" },
     data: { forged: JSON.stringify(forged) },
@@ -98,7 +98,7 @@ test("a function that may write ConfigMaps beside the runtime changes nothing th
   await runtime.sees("every way was tried", () => tried().length === 21);
   const refused = { error: "ForbiddenError", refusedBy: "runtime", code: "WF_ACCESS_OWN_OBJECT" };
   expect(tried().filter((each) => !expect.objectContaining(refused).asymmetricMatch(each))).toEqual([]);
-  expect(await site.configMaps()).toEqual(before);
+  expect(await fixture.configMaps()).toEqual(before);
   await team.make("b");
   await runtime.hears("honest", "Added b=1");
   expect((await runtime.status()).functions.map(({ name }) => name).sort()).toEqual(["honest", "hostile"]);
@@ -106,36 +106,36 @@ test("a function that may write ConfigMaps beside the runtime changes nothing th
 });
 
 test("a function that follows all Secrets is told of none of the runtime's own", async () => {
-  const site = await Site.create();
-  const runtime = await site.install();
+  const fixture = await CatalogFixture.create();
+  const runtime = await fixture.install();
   const secrets = `/api/v1/namespaces/${home}/secrets`;
-  for (const name of [`${site.account}-checkpoint-0`, `${site.account}-slack`]) {
-    await admin.post(secrets, { metadata: { name, labels: { of: site.account } }, data: {} });
+  for (const name of [`${fixture.account}-checkpoint-0`, `${fixture.account}-slack`]) {
+    await admin.post(secrets, { metadata: { name, labels: { of: fixture.account } }, data: {} });
   }
-  const labelSelector = { matchLabels: { of: site.account } };
+  const labelSelector = { matchLabels: { of: fixture.account } };
   await runtime.define("all", { watch: { apiVersion: "v1", kind: "Secret", labelSelector } });
   const namespaceSelector = { matchNames: [home] };
   await runtime.define("here", { watch: { apiVersion: "v1", kind: "Secret", labelSelector, namespaceSelector } });
   await runtime.start();
-  await admin.patch(`${secrets}/${site.account}-checkpoint-0`, { data: { x: "AA==" } });
-  await admin.patch(`${secrets}/${site.account}-slack`, { data: { v: "AA==" } });
+  await admin.patch(`${secrets}/${fixture.account}-checkpoint-0`, { data: { x: "AA==" } });
+  await admin.patch(`${secrets}/${fixture.account}-slack`, { data: { v: "AA==" } });
   for (const name of ["all", "here"]) {
-    await runtime.hears(name, `Modified ${site.account}-slack=AA==`);
+    await runtime.hears(name, `Modified ${fixture.account}-slack=AA==`);
     expect(runtime.told(name).filter((line) => line.includes("checkpoint"))).toEqual([]);
   }
 });
 
 describe("with a trusted key, of somebody else who may write the ConfigMaps,", () => {
-  /** A site whose deployments are signed, and a runtime that takes up nothing else. */
+  /** A fixture whose deployments are signed, and a runtime that takes up nothing else. */
   async function signed() {
     const team = await createTeam();
-    const site = await Site.create();
-    const keys = makeKeys(site.folder);
-    const runtime = await site.install({ trust: TrustedKeys.read([keys.public]) });
-    await site.define("greet", { watch: team.watch() });
-    await site.deploy("--sign", keys.private);
+    const fixture = await CatalogFixture.create();
+    const keys = makeKeys(fixture.folder);
+    const runtime = await fixture.install({ trust: TrustedKeys.read([keys.public]) });
+    await fixture.define("greet", { watch: team.watch() });
+    await fixture.deploy("--sign", keys.private);
     await runtime.start();
-    return { team, site, keys, runtime };
+    return { team, fixture, keys, runtime };
   }
 
   /** The runtime says so, and what was deployed runs on, alone. */
@@ -151,54 +151,54 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
   }
 
   test("an index that nobody signed is refused whole, said in /status, and mended by the next signed deployment", async () => {
-    const stage = await signed();
-    const { site, team, keys, runtime } = stage;
-    const { configMap, index } = await forge(site, team.watch());
+    const place = await signed();
+    const { fixture, team, keys, runtime } = place;
+    const { configMap, index } = await forge(fixture, team.watch());
     await admin.post(configMaps, configMap);
-    await admin.apply(site.indexPath, index, "attacker", { force: true });
-    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+    await admin.apply(fixture.indexPath, index, "attacker", { force: true });
+    await expectRefused(place, "WF_DEPLOYED_UNTRUSTED");
     expect(runtime.lines.filter(({ msg }) => msg === "deployment not taken up")).toHaveLength(1);
-    await site.deploy("--sign", keys.private);
+    await fixture.deploy("--sign", keys.private);
     await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
   });
 
   test("an index without its signature is refused, and so is one that another key signed", async () => {
-    const stage = await signed();
-    const { site } = stage;
-    await admin.patch(site.indexPath, { data: { "signature.json": null } });
-    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
-    await site.deploy("--sign", makeKeys(site.folder).private);
-    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+    const place = await signed();
+    const { fixture } = place;
+    await admin.patch(fixture.indexPath, { data: { "signature.json": null } });
+    await expectRefused(place, "WF_DEPLOYED_UNTRUSTED");
+    await fixture.deploy("--sign", makeKeys(fixture.folder).private);
+    await expectRefused(place, "WF_DEPLOYED_UNTRUSTED");
   });
 
   test("an index that was signed for another runtime is refused", async () => {
-    const stage = await signed();
-    const { site, team, keys } = stage;
-    const other = await Site.create();
+    const place = await signed();
+    const { fixture, team, keys } = place;
+    const other = await CatalogFixture.create();
     await other.define("root", { watch: team.watch() });
     await other.deploy("--sign", keys.private);
     for (const { metadata, data } of await other.configMaps()) {
-      if (metadata.name === `${other.account}-functions`) await admin.patch(site.indexPath, { data });
+      if (metadata.name === `${other.account}-functions`) await admin.patch(fixture.indexPath, { data });
       else
         await admin.patch(`${configMaps}/${metadata.name}`, {
-          metadata: { labels: { "watchfire.dev/runtime": site.account } },
+          metadata: { labels: { "watchfire.dev/runtime": fixture.account } },
         });
     }
-    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+    await expectRefused(place, "WF_DEPLOYED_UNTRUSTED");
   });
 
   test("an older signed set that is put back is refused, also after a restart", async () => {
-    const stage = await signed();
-    const { site, team, keys, runtime } = stage;
-    const old = await site.configMaps();
-    await site.define("greet", { watch: team.watch(), work: `ctx.log.info("mended", {});` });
-    await site.deploy("--sign", keys.private);
+    const place = await signed();
+    const { fixture, team, keys, runtime } = place;
+    const old = await fixture.configMaps();
+    await fixture.define("greet", { watch: team.watch(), work: `ctx.log.info("mended", {});` });
+    await fixture.deploy("--sign", keys.private);
     await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
     for (const { metadata, ...rest } of old) {
-      if (metadata.name === `${site.account}-functions`) await admin.patch(site.indexPath, { data: rest.data });
+      if (metadata.name === `${fixture.account}-functions`) await admin.patch(fixture.indexPath, { data: rest.data });
       else await admin.post(configMaps, { ...rest, metadata: { name: metadata.name, labels: metadata.labels } });
     }
-    await expectRefused(stage, "WF_DEPLOYED_REPLAYED");
+    await expectRefused(place, "WF_DEPLOYED_REPLAYED");
     await runtime.kill();
     await runtime.open();
     await runtime.sees(
@@ -207,46 +207,46 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
     );
     expect((await runtime.status()).functions).toEqual([]);
     // To deploy the new code again is enough: its serial is the newest, whatever lies there.
-    await site.deploy("--sign", keys.private);
+    await fixture.deploy("--sign", keys.private);
     await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
     expect((await runtime.function("greet"))?.name).toBe("greet");
   });
 
   test("that everything is taken away stops nothing", async () => {
-    const stage = await signed();
-    for (const { metadata } of await stage.site.configMaps()) await admin.delete(`${configMaps}/${metadata.name}`);
-    await expectRefused(stage, "WF_DEPLOYED_UNTRUSTED");
+    const place = await signed();
+    for (const { metadata } of await place.fixture.configMaps()) await admin.delete(`${configMaps}/${metadata.name}`);
+    await expectRefused(place, "WF_DEPLOYED_UNTRUSTED");
   });
 
   test("a deployment that is signed already is left as it is, and one without a signature is warned of", async () => {
-    const { site, team, keys } = await signed();
-    const before = await admin.get(site.indexPath);
-    expect(await site.deploy("--sign", keys.private)).toEqual({ greet: "unchanged" });
-    expect(await admin.get(site.indexPath)).toEqual(before);
-    await site.define("greet", { watch: team.watch(), work: "await 0;" });
-    const { status, stderr } = await site.tryDeploy();
+    const { fixture, team, keys } = await signed();
+    const before = await admin.get(fixture.indexPath);
+    expect(await fixture.deploy("--sign", keys.private)).toEqual({ greet: "unchanged" });
+    expect(await admin.get(fixture.indexPath)).toEqual(before);
+    await fixture.define("greet", { watch: team.watch(), work: "await 0;" });
+    const { status, stderr } = await fixture.tryDeploy();
     expect(status).toBe(0);
     expect(stderr).toContain("a runtime with --trust refuses it");
   });
 
   test("a runtime without a trusted key takes up what is signed and what is not", async () => {
-    const { site, team } = await signed();
-    const runtime = await site.install();
+    const { fixture, team } = await signed();
+    const runtime = await fixture.install();
     await runtime.start();
     await team.make("a");
     await runtime.hears("greet", 1);
-    await site.define("greet", { watch: team.watch(), work: "await 0;" });
-    await site.deploy();
+    await fixture.define("greet", { watch: team.watch(), work: "await 0;" });
+    await fixture.deploy();
     await runtime.sees("the new code is loaded", () => runtime.lines.some(({ msg }) => msg === "change taken up"));
   });
 });
 
 test("a deployment warns of what reaches the runtime's own objects, and goes on", async () => {
   const team = await createTeam();
-  const site = await Site.create();
+  const fixture = await CatalogFixture.create();
   const permissions = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["patch"], namespaces: [home] }];
-  await site.define("greet", { watch: team.watch(), spec: { permissions } });
-  const { status, stdout, stderr } = await site.tryDeploy();
+  await fixture.define("greet", { watch: team.watch(), spec: { permissions } });
+  const { status, stdout, stderr } = await fixture.tryDeploy();
   expect(status).toBe(0);
   expect(stdout).toMatch(/^greet +created/);
   expect(stderr).toMatch(

@@ -1,7 +1,7 @@
 // What a real API server says to the chart's objects: strict about fields, and holding pods to the restricted standard.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Body, Client } from "../cluster/client.ts";
-import { type OwnTarget, startTarget } from "../cluster/target.ts";
+import { type Body, Client } from "../target/client.ts";
+import { type OwnTarget, startTarget } from "../target/target.ts";
 import { assetsFolder } from "../tools/assets.ts";
 import { namespace, only, render, renderAs, scenarios, valuesOf } from "./helm.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
-import type { Body } from "../cluster/client.ts";
+import type { Body } from "../target/client.ts";
 import { helmPath } from "../tools/kubectl.ts";
 
 export const chart = join(import.meta.dirname, "../../deploy/chart");

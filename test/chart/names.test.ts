@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { dnsLabel, dnsSubdomain, isLabelValue } from "../../runtime/kube/names.ts";
-import type { Body } from "../cluster/client.ts";
+import type { Body } from "../target/client.ts";
 import { chart, helm, renderAs } from "./helm.ts";
 
 /** A Service's name (RFC 1035); Kubernetes before 1.34 takes no other. */

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { TrustedKeys } from "../../runtime/catalog/signature.ts";
 import { parse } from "../../runtime/cli/command.ts";
 import { start } from "../../runtime/cli/start.ts";
-import type { Body } from "../cluster/client.ts";
+import type { Body } from "../target/client.ts";
 import { containers, only, render, valuesOf } from "./helm.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "watchfire-trust-"));

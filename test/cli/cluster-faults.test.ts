@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { kubeconfigOf } from "../cluster/kubeconfig.ts";
 import { admin, cluster } from "../scenarios/cluster.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { writeFunction } from "../tools/installation.ts";
 import { type Result, watchfire } from "./run.ts";
 

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { readAddress } from "../../runtime/observe/address-file.ts";
-import { kubeconfigOf } from "../cluster/kubeconfig.ts";
 import { admin, cluster } from "../scenarios/cluster.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 import { define, manifest, Session } from "./session.ts";

@@ -2,8 +2,8 @@ import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Status } from "../../runtime/app/status.ts";
-import { Client } from "../cluster/client.ts";
-import { accessOf } from "../cluster/kubeconfig.ts";
+import { Client } from "../target/client.ts";
+import { accessOf } from "../target/kubeconfig.ts";
 import { folderOf } from "../tools/folder.ts";
 import { define, manifest, Session, write } from "./session.ts";
 

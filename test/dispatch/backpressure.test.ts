@@ -1,10 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, Harness, manifest, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** A source that functions share: it waits for whoever asks it to. Gives for how many milliseconds the last one did. */
-async function feed(it: Harness, subscriptions: readonly Subscription[], from: number, to: number): Promise<number> {
+async function feed(
+  it: DispatchFixture,
+  subscriptions: readonly Subscription[],
+  from: number,
+  to: number,
+): Promise<number> {
   let heldMs = 0;
   for (let rv = from; rv < to; rv++) {
     while (subscriptions.some(({ congested }) => congested)) {
@@ -17,7 +22,7 @@ async function feed(it: Harness, subscriptions: readonly Subscription[], from: n
 }
 
 async function withSlow() {
-  const it = await (await Harness.open()).listed();
+  const it = await (await DispatchFixture.open()).listed();
   const slow = await it.dispatcher.function({ ...manifest(), name: "slow" }, { usesOldObject: false });
   const other = slow.subscription("settings", { selection: "all", namespace: "" });
   other.list("initial", undefined).end(resourceVersion("1"));
@@ -25,7 +30,7 @@ async function withSlow() {
 }
 
 /** Every attempt of the function takes so many milliseconds; others end at once. */
-function pace(it: Harness, name: string, ms: number): void {
+function pace(it: DispatchFixture, name: string, ms: number): void {
   const run = it.runner.run.bind(it.runner);
   it.runner.run = async (delivery) => {
     if (delivery.function === name) await new Promise<void>((resolve) => it.clock.after(ms, resolve));
@@ -35,7 +40,7 @@ function pace(it: Harness, name: string, ms: number): void {
 
 describe("a function that is behind", () => {
   it("and gets on quickly is waited for, and nothing of it goes to disk", async () => {
-    const it = await (await Harness.open({ manifest: manifest({ concurrency: 64 }) })).listed();
+    const it = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 64 }) })).listed();
     pace(it, "copy", 1);
     expect(await feed(it, [it.subscription], 11, 20_000)).toBeGreaterThan(100);
     expect(it.function.status().spilled).toBe(0);

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { ConditionErrors } from "../../runtime/dispatch/condition-errors.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { change, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
 const missing = { condition: "running", message: "no such key: status", doubtful: false };
 
@@ -42,14 +42,14 @@ it("a function's status tells which of its conditions could not be evaluated, ho
     { name: "named", expression: "object.metadata.name" },
     { name: "fine", expression: "object.spec.v > 0" },
   ];
-  const harness = await (
-    await Harness.open({ manifest: manifest({}, [trigger({ matchConditions: conditions })]) })
+  const fixture = await (
+    await DispatchFixture.open({ manifest: manifest({}, [trigger({ matchConditions: conditions })]) })
   ).listed();
-  harness.subscription.change(change("Added", "a", 5, { spec: { v: 1 } }));
-  harness.subscription.change(change("Added", "b", 6, { spec: { v: 1 } }));
-  await quiet(harness.runner);
-  expect(harness.runner.told).toEqual([]);
-  const [status] = harness.dispatcher.status();
+  fixture.subscription.change(change("Added", "a", 5, { spec: { v: 1 } }));
+  fixture.subscription.change(change("Added", "b", 6, { spec: { v: 1 } }));
+  await quiet(fixture.runner);
+  expect(fixture.runner.told).toEqual([]);
+  const [status] = fixture.dispatcher.status();
   expect(status?.conditionErrors).toEqual([
     { trigger: "settings", condition: "named", count: 2, message: "yields string, not bool" },
   ]);

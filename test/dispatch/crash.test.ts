@@ -3,7 +3,7 @@ import type { Batch } from "../../runtime/checkpoint/batch.ts";
 import { type MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, Harness, manifest, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** A store whose process is killed at one of its commits: just before it reaches the disk, or just after. */
 class DyingStore extends MemoryStore {
@@ -42,7 +42,7 @@ const policy = manifest({ concurrency: 2 });
 const permanent: Outcome = { type: "permanent", durationMs: 1, error: { name: "Error", message: "no", stack: "" } };
 
 /** What is told a second time says so, and after what a name is told in the end nothing older follows unflagged. */
-function expectFlagged(it: Harness, death: string): void {
+function expectFlagged(it: DispatchFixture, death: string): void {
   const seen = new Set<string>();
   for (const { id, redelivered } of it.runner.deliveries) {
     expect(redelivered || !seen.has(id), `${id} told again without a flag, died at ${death}`).toBe(true);
@@ -50,8 +50,8 @@ function expectFlagged(it: Harness, death: string): void {
   }
 }
 
-async function liveOn(store: MemoryStore, disk: MemoryDisk): Promise<Harness> {
-  const it = await Harness.open({ store, disk, manifest: policy });
+async function liveOn(store: MemoryStore, disk: MemoryDisk): Promise<DispatchFixture> {
+  const it = await DispatchFixture.open({ store, disk, manifest: policy });
   it.runner.answer = ({ object }) => (object.name === "poison" ? permanent : done);
   return it;
 }
@@ -96,7 +96,7 @@ describe("a process that is killed", () => {
       change("Deleted", "b", 14),
       change("Added", "b", 15, { uid: "uid-b2" }),
     ];
-    const replay = (it: Harness) => {
+    const replay = (it: DispatchFixture) => {
       const from = Number(it.subscription.resumeFrom ?? 0);
       for (const each of history) if (Number(each.meta.resourceVersion) > from) it.subscription.change(each);
       it.subscription.bookmark(resourceVersion("20"));

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, failure, Harness, type HarnessOptions, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 const oneAttempt = manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 1 } });
 
-/** A harness with one dead letter, of `a`. */
-async function withLetter(options: HarnessOptions = {}): Promise<{ it: Harness; letters: DeadLetters }> {
-  const it = await (await Harness.open({ manifest: oneAttempt, ...options })).listed();
+/** A fixture with one dead letter, of `a`. */
+async function withLetter(options: DispatchOptions = {}): Promise<{ it: DispatchFixture; letters: DeadLetters }> {
+  const it = await (await DispatchFixture.open({ manifest: oneAttempt, ...options })).listed();
   it.runner.answer = () => failure();
   it.subscription.change(change("Added", "a", 11));
   await quiet(it.runner);

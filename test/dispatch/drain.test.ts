@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
-import { change, Harness, quiet } from "./harness.ts";
+import { change, DispatchFixture, quiet } from "./fixture.ts";
 
 /** A store whose disk is full. */
 class FullDisk extends MemoryStore {
@@ -28,7 +28,7 @@ describe("a store that another runtime took over", () => {
   it("ends dispatching for good, with the reason: no handler begins after it", async () => {
     const store = new TakenStore();
     const { promise: lost, resolve } = Promise.withResolvers<WatchfireError>();
-    const it = await (await Harness.open({ store, onLost: resolve })).listed();
+    const it = await (await DispatchFixture.open({ store, onLost: resolve })).listed();
     store.taken = true;
     it.subscription.change(change("Added", "a", 11));
     await quiet(it.runner);
@@ -43,7 +43,7 @@ describe("a store that another runtime took over", () => {
 describe("a function that is removed", () => {
   it("goes within seconds though the store takes nothing, and leaves what may make room in it", async () => {
     const store = new FullDisk();
-    const it = await (await Harness.open({ store })).listed();
+    const it = await (await DispatchFixture.open({ store })).listed();
     store.full = true;
     it.subscription.change(change("Added", "a", 11));
     await it.clock.advance(1_000);
@@ -59,7 +59,7 @@ describe("a function that is removed", () => {
 
 describe("a drain", () => {
   it("ends within its grace though a handler does not, and says so", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.runner.answer = () => undefined;
     it.subscription.change(change("Added", "a", 11));
     await quiet(it.runner);
@@ -70,7 +70,7 @@ describe("a drain", () => {
 
   it("ends three seconds after its grace at most though the disk is full, and says so", async () => {
     const store = new FullDisk();
-    const it = await (await Harness.open({ store })).listed();
+    const it = await (await DispatchFixture.open({ store })).listed();
     store.full = true;
     it.subscription.change(change("Added", "a", 11));
     await quiet(it.runner);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Trigger } from "../../runtime/manifest/function.ts";
-import { change, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
 type Kept = Partial<Trigger>;
 
@@ -20,7 +20,7 @@ describe("changed fields that are edited", () => {
   ];
 
   async function edited(kept: Kept, before: string[], after: string[]): Promise<string[]> {
-    const first = await Harness.open({ manifest: onFields(kept, ...before) });
+    const first = await DispatchFixture.open({ manifest: onFields(kept, ...before) });
     await first.list(9, objects, "initial");
     await quiet(first.runner);
     await first.clock.advance(1_000);
@@ -64,7 +64,7 @@ it("a condition that compares keeps nothing from being told while it is not know
     }),
   ]);
   const at = (name: string, rv: number, v: number) => change(rv < 9 ? "Added" : "Modified", name, rv, { spec: { v } });
-  const first = await Harness.open({ manifest: comparing });
+  const first = await DispatchFixture.open({ manifest: comparing });
   await first.list(9, [at("back", 4, 4), at("unwanted", 5, 4), at("same", 6, 4)], "initial");
   await quiet(first.runner);
   await first.clock.advance(1_000);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
-import { change, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
 const modes = ["Skip", "Deliver"] as const;
 const byLabel = (initialEvents: (typeof modes)[number]) =>
@@ -9,16 +9,16 @@ const byLabel = (initialEvents: (typeof modes)[number]) =>
 
 /** A function of whose namespaces nothing is known yet; `elsewhere` is in none of its choices. */
 const deployed = (initialEvents: (typeof modes)[number]) =>
-  Harness.open({ manifest: byLabel(initialEvents), namespace: "elsewhere" });
+  DispatchFixture.open({ manifest: byLabel(initialEvents), namespace: "elsewhere" });
 
-async function listed(it: Harness, namespace: string, items: readonly Change[], rv = 500): Promise<void> {
+async function listed(it: DispatchFixture, namespace: string, items: readonly Change[], rv = 500): Promise<void> {
   const receiver = it.function.subscription("settings", { selection: "all", namespace }).list("initial", undefined);
   for (const item of items) receiver.item(item);
   receiver.end(resourceVersion(String(rv)));
   await quiet(it.runner);
 }
 
-const told = (it: Harness) =>
+const told = (it: DispatchFixture) =>
   it.runner.deliveries.map(({ object, flags }) => `${object.name} ${flags.initial ?? false}`);
 const inTeam = (namespace: string, name: string) => change("Added", name, 400, { namespace });
 
@@ -63,7 +63,7 @@ describe.each(modes)("with initialEvents: %s", (initialEvents) => {
 
   it("objects of a kind that was not served at the deployment are news, also after a restart", async () => {
     for (const dies of [false, true]) {
-      const first = await Harness.open({ manifest: manifest({}, [trigger({ initialEvents })]) });
+      const first = await DispatchFixture.open({ manifest: manifest({}, [trigger({ initialEvents })]) });
       first.subscription.kindIsMissing();
       await first.clock.advance(1_000);
       const it = dies ? await first.restart({ manifest: manifest({}, [trigger({ initialEvents })]) }) : first;
@@ -74,7 +74,7 @@ describe.each(modes)("with initialEvents: %s", (initialEvents) => {
   });
 
   it("a kind that is not served for a while takes nothing back", async () => {
-    const it = await Harness.open({ manifest: manifest({}, [trigger({ initialEvents })]) });
+    const it = await DispatchFixture.open({ manifest: manifest({}, [trigger({ initialEvents })]) });
     await it.list(500, [change("Added", "there", 400)], "initial");
     it.subscription.kindIsMissing();
     await it.list(600, [change("Added", "there", 400)]);

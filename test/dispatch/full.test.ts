@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, Harness, manifest, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** A disk with so much room for what waits. */
 class SmallStore extends MemoryStore {
@@ -31,7 +31,7 @@ function placeFor(subscription: Subscription) {
 }
 
 /** Handlers end and time passes until nothing waits; whenever it is wanted back, the source goes on by `feed`. */
-async function catchUp(it: Harness, place: { readonly wanted: number }, feed: () => unknown): Promise<void> {
+async function catchUp(it: DispatchFixture, place: { readonly wanted: number }, feed: () => unknown): Promise<void> {
   for (let served = 0, seconds = 0; seconds < 1_000; seconds++) {
     for (const name of it.runner.open.keys()) await it.runner.end(name);
     await it.clock.advance(1_000);
@@ -47,7 +47,7 @@ const spec = "x".repeat(1_000);
 
 /** All functions wait with every event, the one called `other` with none. */
 async function withNeighbour(store: MemoryStore) {
-  const it = await (await Harness.open({ store, manifest: manifest({ concurrency: 1 }) })).listed();
+  const it = await (await DispatchFixture.open({ store, manifest: manifest({ concurrency: 1 }) })).listed();
   const neighbour = await it.dispatcher.function({ ...manifest(), name: "other" }, { usesOldObject: false });
   const other = neighbour.subscription("settings", { selection: "all", namespace: "" });
   other.list("initial", undefined).end(resourceVersion("1"));
@@ -132,7 +132,7 @@ describe("where queues wait in memory alone", () => {
   const small = () => new SmallStore(undefined, 4 << 20, false);
 
   it("a first list of more than fits is not held whole: the rest is told of by the next list", async () => {
-    const it = await Harness.open({ store: small(), manifest: manifest({ concurrency: 1 }) });
+    const it = await DispatchFixture.open({ store: small(), manifest: manifest({ concurrency: 1 }) });
     it.runner.answer = () => undefined;
     const place = placeFor(it.subscription);
     const list = it.subscription.list("initial", undefined);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { KnownObject } from "../../runtime/dispatch/doubt/doubted-objects.ts";
 import { type Difference, GapDiff } from "../../runtime/dispatch/position/gap-diff.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change } from "./harness.ts";
+import { change } from "./fixture.ts";
 
 interface Item {
   readonly name: string;

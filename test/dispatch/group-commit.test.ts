@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Batch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { change, Harness, manifest } from "./harness.ts";
+import { change, DispatchFixture, manifest } from "./fixture.ts";
 
 /** Milliseconds that a commit takes here: long enough that attempts have to share one. */
 const commitMs = 5;
@@ -16,7 +16,7 @@ async function running(lanes: number) {
     }
   }
   const it = await (
-    await Harness.open({ clock, store: new SlowDisk(), manifest: manifest({ concurrency: lanes }) })
+    await DispatchFixture.open({ clock, store: new SlowDisk(), manifest: manifest({ concurrency: lanes }) })
   ).listed();
   it.runner.answer = () => undefined;
   for (let rv = 11; rv < 11 + 2 * lanes; rv++) it.subscription.change(change("Added", `n${rv}`, rv));
@@ -25,7 +25,7 @@ async function running(lanes: number) {
   return it;
 }
 
-async function end(it: Harness, from: number, count: number): Promise<void> {
+async function end(it: DispatchFixture, from: number, count: number): Promise<void> {
   for (let rv = from; rv < from + count; rv++) await it.runner.end(`n${rv}`);
 }
 

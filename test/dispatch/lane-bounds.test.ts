@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, failure, Harness, manifest, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 
 const retry = { maxAttempts: 1, initialDelayMs: 1_000, maxDelayMs: 3_600_000, factor: 1 };
 const blocks = { manifest: manifest({ onFailure: "Block", retry }) };
 const waitsAnHour = failure("busy", 3_600_000);
 
 /** A function whose object `hot` has failed, and waits for its retry. */
-async function withHot(options: Parameters<typeof Harness.open>[0] = {}): Promise<Harness> {
-  const it = await (await Harness.open(options)).listed();
+async function withHot(options: Parameters<typeof DispatchFixture.open>[0] = {}): Promise<DispatchFixture> {
+  const it = await (await DispatchFixture.open(options)).listed();
   it.runner.answer = ({ object }) => (object.name === "hot" ? waitsAnHour : done);
   it.subscription.change(change("Added", "hot", 10));
   await quiet(it.runner);
@@ -16,11 +16,11 @@ async function withHot(options: Parameters<typeof Harness.open>[0] = {}): Promis
 }
 
 /** `count` more changes of `hot`. */
-function heat(it: Harness, count: number, rv = 11): void {
+function heat(it: DispatchFixture, count: number, rv = 11): void {
   for (let each = rv; each < rv + count; each++) it.subscription.change(change("Modified", "hot", each));
 }
 
-async function tellsOthers(it: Harness, name: string, rv: number): Promise<void> {
+async function tellsOthers(it: DispatchFixture, name: string, rv: number): Promise<void> {
   it.subscription.change(change("Added", name, rv));
   await quiet(it.runner);
   expect(it.runner.told).toContain(`Added ${name}@${rv}`);
@@ -88,7 +88,7 @@ describe("an object that waits for its retry", () => {
 });
 
 it("a thousand objects that wait for their retry hold up no other", async () => {
-  const it = await (await Harness.open()).listed();
+  const it = await (await DispatchFixture.open()).listed();
   it.runner.answer = ({ object }) => (object.name.startsWith("hot") ? waitsAnHour : done);
   for (let each = 0; each < 1_200; each++) it.subscription.change(change("Added", `hot${each}`, 11 + each));
   await quiet(it.runner);
@@ -96,7 +96,7 @@ it("a thousand objects that wait for their retry hold up no other", async () => 
 });
 
 it("an object whose handler hangs leaves the others of its function their share of the memory", async () => {
-  const it = await (await Harness.open()).listed();
+  const it = await (await DispatchFixture.open()).listed();
   it.runner.answer = ({ object }) => (object.name === "hot" ? undefined : done);
   it.subscription.change(change("Added", "hot", 10));
   heat(it, 3_000);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, failure, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 const open = async (policy: Parameters<typeof manifest>[0] = {}) => {
-  const it = await (await Harness.open({ manifest: manifest(policy) })).listed();
+  const it = await (await DispatchFixture.open({ manifest: manifest(policy) })).listed();
   it.runner.answer = () => undefined;
   return it;
 };
@@ -32,7 +32,7 @@ describe("lanes", () => {
 
   it("two triggers of one function share the lane of an object", async () => {
     const triggers = [trigger(), trigger({ name: "other", changedFields: [["spec"]] })];
-    const { subscription, runner, function: loaded } = await Harness.open({ manifest: manifest({}, triggers) });
+    const { subscription, runner, function: loaded } = await DispatchFixture.open({ manifest: manifest({}, triggers) });
     runner.answer = () => undefined;
     const other = loaded.subscription("other", { selection: "all", namespace: "" });
     for (const it of [subscription, other]) it.list("initial", undefined).end(resourceVersion("1"));
@@ -45,7 +45,7 @@ describe("lanes", () => {
   });
 
   it("live events go before those of a list, except inside a lane", async () => {
-    const { subscription, runner } = await Harness.open({ manifest: manifest({ concurrency: 1 }) });
+    const { subscription, runner } = await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) });
     runner.answer = () => undefined;
     const list = subscription.list("initial", undefined);
     for (const name of ["x", "y", "z"]) list.item(change("Added", name, 5));
@@ -137,7 +137,7 @@ describe("lanes", () => {
 
   it("an object that comes and goes under a selector has an id for each time", async () => {
     const selective = manifest({}, [trigger({ labelSelector: "sync=true" })]);
-    const { subscription, runner } = await (await Harness.open({ manifest: selective })).listed();
+    const { subscription, runner } = await (await DispatchFixture.open({ manifest: selective })).listed();
     subscription.change(change("Added", "a", 11));
     subscription.change(change("Deleted", "a", 12));
     subscription.change(change("Added", "a", 13));
@@ -160,7 +160,7 @@ describe("lanes", () => {
   });
 
   it("the handler gets the previous object where it uses it", async () => {
-    const { subscription, runner } = await (await Harness.open({ usesOldObject: true })).listed();
+    const { subscription, runner } = await (await DispatchFixture.open({ usesOldObject: true })).listed();
     subscription.change(change("Added", "a", 11, { spec: 1 }));
     subscription.change(change("Modified", "a", 12, { spec: 2 }));
     subscription.change(change("Deleted", "a", 13, { spec: 3 }));

@@ -2,14 +2,14 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { WatchfireError } from "../../runtime/errors.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
-import { change, done, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
 const many = (count: number, rv: number) =>
   Array.from({ length: count }, (_, index) => change("Added", `n${index}`, rv + index));
 
 describe("a first list", () => {
   it("reaches handlers while it is read, and is no position before its end", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     const receiver = it.subscription.list("initial", undefined);
     receiver.item(change("Added", "a", 5));
     await quiet(it.runner);
@@ -24,7 +24,7 @@ describe("a first list", () => {
   });
 
   it("is a position at its end, though something of it waits: that is on disk by then", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     it.runner.answer = () => undefined;
     const receiver = it.subscription.list("initial", undefined);
     receiver.item(change("Added", "a", 5));
@@ -39,7 +39,7 @@ describe("a first list", () => {
   });
 
   it("whose record another replica's store refuses leaves the process its orderly end", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     const unheard: unknown[] = [];
     const hear = (reason: unknown) => void unheard.push(reason);
     process.on("unhandledRejection", hear);
@@ -52,7 +52,7 @@ describe("a first list", () => {
   });
 
   it("that breaks off leaves no position, and what it brought is not told again but for what changed since", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     const half = it.subscription.list("initial", undefined);
     for (const item of [change("Added", "a", 5), change("Added", "b", 6), change("Added", "c", 7)]) half.item(item);
     half.abort();
@@ -67,7 +67,7 @@ describe("a first list", () => {
   });
 
   it("that a kill breaks off is not told again but for what had not ended, flagged", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     it.runner.answer = ({ object }) => (object.name === "b" ? undefined : done);
     const half = it.subscription.list("initial", undefined);
     for (const item of [change("Added", "a", 5), change("Added", "b", 6)]) half.item(item);
@@ -82,7 +82,7 @@ describe("a first list", () => {
   });
 
   it("that is skipped is known as it is read", async () => {
-    const it = await Harness.open({ manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) });
+    const it = await DispatchFixture.open({ manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) });
     const receiver = it.subscription.list("initial", undefined);
     for (const item of many(300, 5)) receiver.item(item);
     await it.clock.advance(1000);
@@ -98,7 +98,7 @@ describe("with what is there skipped, what comes while a first list is read agai
   const skips = { manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) };
 
   it("such as an object that took a known name over", async () => {
-    const it = await Harness.open(skips);
+    const it = await DispatchFixture.open(skips);
     const half = it.subscription.list("initial", undefined);
     half.item(change("Added", "a", 5));
     half.abort();
@@ -113,7 +113,7 @@ describe("with what is there skipped, what comes while a first list is read agai
 
 describe("a list after a gap", () => {
   it("is told once it is complete, deletions first", async () => {
-    const it = await Harness.open({ manifest: manifest({ concurrency: 1 }) });
+    const it = await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) });
     await it.list(9, [change("Added", "a", 5), change("Added", "b", 6)], "initial");
     await quiet(it.runner);
     const receiver = it.subscription.list("relist", resourceVersion("9"));
@@ -127,7 +127,7 @@ describe("a list after a gap", () => {
   });
 
   it("with many differences gives way to other work every 10 ms, and live changes wait behind it", async () => {
-    const it = await Harness.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
+    const it = await DispatchFixture.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
     it.runner.answer = () => undefined;
     await it.list(1, [], "initial");
     const receiver = it.subscription.list("relist", resourceVersion("1"));
@@ -152,7 +152,7 @@ describe("a list after a gap", () => {
   });
 
   it("that follows at once finds the one before told to its end", async () => {
-    const it = await Harness.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
+    const it = await DispatchFixture.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
     await it.list(1, [], "initial");
     const first = it.subscription.list("relist", resourceVersion("1"));
     for (const item of many(100, 10)) first.item(item);
@@ -171,8 +171,8 @@ describe("a list after a gap of more than may wait in memory", () => {
   const spec = "x".repeat(1 << 20);
   const large = (rv: number) => Array.from({ length: 20 }, (_, n) => change("Modified", `n${n}`, rv + n, { spec }));
 
-  async function known(): Promise<Harness> {
-    const it = await Harness.open({ manifest: manifest({ concurrency: 1 }) });
+  async function known(): Promise<DispatchFixture> {
+    const it = await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) });
     await it.list(100, [...many(20, 5), change("Added", "gone", 50)], "initial");
     await quiet(it.runner);
     it.runner.deliveries.length = 0;
@@ -219,7 +219,7 @@ class WorkingClock extends VirtualClock {
   }
 }
 
-function accepted(it: Harness): number {
+function accepted(it: DispatchFixture): number {
   const { queued, inFlight, spilled } = it.function.status();
   return queued + inFlight + spilled;
 }

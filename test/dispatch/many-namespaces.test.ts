@@ -3,7 +3,7 @@ import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { ByNamespace } from "../../runtime/dispatch/position/by-namespace.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { Harness, manifest, quiet, trigger } from "./harness.ts";
+import { DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
 const count = 100;
 const each = 20;
@@ -55,7 +55,7 @@ function looks(): () => number {
 }
 
 test("a start with many namespaces looks at each object a few times, and a namespace that leaves costs its own objects", async () => {
-  const it = await Harness.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
+  const it = await DispatchFixture.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
   const looked = looks();
   for (const namespace of names) it.function.subscription("settings", { selection: "all", namespace });
   it.function.retain("settings", names);
@@ -69,7 +69,7 @@ test("a start with many namespaces looks at each object a few times, and a names
 });
 
 test("a list of one namespace looks at the objects of that namespace alone", async () => {
-  const it = await Harness.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
+  const it = await DispatchFixture.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
   it.function.retain("settings", names);
   const looked = looks();
   await it.list(9_500, []);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Budget } from "../../runtime/dispatch/queue/budget.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
-import { change, done, Harness, manifest, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** A change whose body is a part of a socket's chunk, as the reader hands it out. */
 function inChunk(given: Change): Change {
@@ -11,7 +11,7 @@ function inChunk(given: Change): Change {
 }
 
 test("an event that waits long does not keep the chunk alive that it came in", async () => {
-  const it = await (await Harness.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+  const it = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
   it.runner.answer = () => undefined;
   for (let index = 0; index < 900; index++) {
     it.subscription.change(inChunk(change("Added", `n${index}`, 11 + index)));
@@ -27,7 +27,7 @@ test("an event that waits long does not keep the chunk alive that it came in", a
 });
 
 test("functions that hold the same event keep one copy of it", async () => {
-  const it = await (await Harness.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+  const it = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
   const second = await it.dispatcher.function({ ...manifest(), name: "second" }, { usesOldObject: false });
   const other = second.subscription("settings", { selection: "all", namespace: "" });
   other.list("initial", undefined).end(resourceVersion("1"));
@@ -45,7 +45,9 @@ test("functions that hold the same event keep one copy of it", async () => {
 });
 
 test("functions that hold more than their share go to disk first when the budget is spent, and come back", async () => {
-  const it = await (await Harness.open({ manifest: manifest({ concurrency: 1 }), memoryBudget: 20_000 })).listed();
+  const it = await (
+    await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }), memoryBudget: 20_000 })
+  ).listed();
   it.runner.answer = () => undefined;
   for (let index = 0; index < 100; index++) {
     it.subscription.change(change("Added", `n${index}`, 11 + index, { spec: "x".repeat(1000) }));

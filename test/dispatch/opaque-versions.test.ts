@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, Harness, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, quiet } from "./fixture.ts";
 
 /** The objects on disk, tombstones included. */
-const rows = (it: Harness) => [...([...it.disk.views.values()][0]?.known.keys() ?? [])];
+const rows = (it: DispatchFixture) => [...([...it.disk.views.values()][0]?.known.keys() ?? [])];
 
 describe("an API whose resourceVersions have no order", () => {
   it("leaves no tombstone behind once all that was received is done", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     for (const name of ["a", "b", "c"]) {
       it.subscription.change(change("Added", name, `${name}-came`));
       it.subscription.change(change("Deleted", name, `${name}-went`));
@@ -19,7 +19,7 @@ describe("an API whose resourceVersions have no order", () => {
   });
 
   it("keeps a tombstone while an event from before it is not done", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.runner.answer = ({ object }) => (object.name === "stuck" ? undefined : done);
     it.subscription.change(change("Added", "stuck", "x"));
     it.subscription.change(change("Added", "a", "y"));
@@ -34,7 +34,7 @@ describe("an API whose resourceVersions have no order", () => {
   });
 
   it("leaves no tombstone of a process before that died, and what it may have told before comes flagged", async () => {
-    const first = await (await Harness.open()).listed();
+    const first = await (await DispatchFixture.open()).listed();
     first.runner.answer = ({ object }) => (object.name === "stuck" ? undefined : done);
     for (const it of [change("Added", "stuck", "u"), change("Added", "a", "v"), change("Deleted", "a", "w")])
       first.subscription.change(it);
@@ -55,7 +55,7 @@ describe("a deletion that carries the object's own resourceVersion", () => {
   const own = change("Deleted", "a", 11);
 
   it("is told though the mark has passed that, and once", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.subscription.change(change("Added", "a", 11));
     it.subscription.bookmark(resourceVersion("20"));
     await quiet(it.runner);
@@ -69,7 +69,7 @@ describe("a deletion that carries the object's own resourceVersion", () => {
   });
 
   it("comes flagged where it had begun when the process died", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.subscription.change(change("Added", "a", 11));
     it.subscription.bookmark(resourceVersion("20"));
     await quiet(it.runner);

@@ -3,26 +3,26 @@ import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, Harness, type HarnessOptions, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, type DispatchOptions, done, manifest, quiet, trigger } from "./fixture.ts";
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const three = [change("Added", "a", 11), change("Added", "b", 12), change("Added", "c", 13)];
 
 /** The machine goes down, and another process goes on from what the disk has. */
-async function powerLoss(it: Harness, options: HarnessOptions = {}): Promise<Harness> {
+async function powerLoss(it: DispatchFixture, options: DispatchOptions = {}): Promise<DispatchFixture> {
   it.disk.end = "power-loss";
   return it.restart(options);
 }
 
 /** A function that had listed before a power loss, and whose handlers now run until they are ended. */
-async function restored(options: HarnessOptions = {}): Promise<Harness> {
-  const it = await powerLoss(await (await Harness.open()).listed(), options);
+async function restored(options: DispatchOptions = {}): Promise<DispatchFixture> {
+  const it = await powerLoss(await (await DispatchFixture.open()).listed(), options);
   it.runner.answer = () => undefined;
   return it;
 }
 
 /** Ends it in good order, which frees what runs, and starts the next. */
-async function drained(it: Harness, options: HarnessOptions = {}): Promise<Harness> {
+async function drained(it: DispatchFixture, options: DispatchOptions = {}): Promise<DispatchFixture> {
   const drain = it.drain();
   for (const end of it.runner.open.values()) end(done);
   await it.store.close(await drain);
@@ -92,7 +92,7 @@ describe("after a power loss", () => {
   });
 
   it("what waited on disk is flagged, and after a drain before its turn still is", async () => {
-    const first = await (await Harness.open(one)).listed();
+    const first = await (await DispatchFixture.open(one)).listed();
     const [view] = await first.store.views();
     const waiting = (sequence: number, name: string): SpilledEvent => {
       const { meta, body, type } = change("Added", name, 10 + sequence);
@@ -113,7 +113,7 @@ describe("after a power loss", () => {
   });
 
   it("the farewell to a namespace that was left is flagged, and after a drain before its turn still is", async () => {
-    const first = await Harness.open();
+    const first = await DispatchFixture.open();
     const left = ["b", "c"].map((name) => change("Added", name, 6, { namespace: "team-b" }));
     await first.list(9, [change("Added", "a", 5), ...left]);
     await first.clock.advance(1_000);
@@ -163,10 +163,10 @@ describe("after a power loss", () => {
   it("an end before the namespaces of a trigger are known is no clean one", async () => {
     const labels = { type: "labels", labelSelector: "team" } as const;
     const both = { manifest: manifest({}, [trigger(), trigger({ name: "chosen", namespaces: labels })]) };
-    const first = await (await Harness.open(both)).listed();
+    const first = await (await DispatchFixture.open(both)).listed();
     first.function.retain("chosen", []);
     const second = await powerLoss(first, both);
-    const caughtUp = ({ subscription }: Harness) => {
+    const caughtUp = ({ subscription }: DispatchFixture) => {
       subscription.serverIsAt(resourceVersion("20"));
       subscription.bookmark(resourceVersion("20"));
     };

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { settle } from "../virtual-clock.ts";
-import { change, done, failure, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 /** Loads the function anew with these triggers, as when its manifest changes, and gives its subscription. */
-async function reloaded(it: Harness, triggers = [trigger({ changedFields: [["spec"]] })]) {
+async function reloaded(it: DispatchFixture, triggers = [trigger({ changedFields: [["spec"]] })]) {
   await it.dispatcher.remove("copy", { retire: false });
   const loaded = await it.dispatcher.function(manifest({}, triggers), { usesOldObject: false });
   await settle();
@@ -13,7 +13,7 @@ async function reloaded(it: Harness, triggers = [trigger({ changedFields: [["spe
 
 describe("new code", () => {
   it("that cannot be put in place leaves the old running", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     const refused = it.function.replace(manifest({ concurrency: 1 }), false, () => Promise.reject(new Error("no")));
     await expect(refused).rejects.toThrow("no");
     it.subscription.change(change("Added", "a", 11));
@@ -22,7 +22,7 @@ describe("new code", () => {
   });
 
   it("is put in place while no attempt runs, and none begins meanwhile", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.runner.answer = () => undefined;
     it.subscription.change(change("Added", "a", 11));
     await quiet(it.runner);
@@ -44,7 +44,7 @@ describe("new code", () => {
   });
 
   it("that arrives while the runtime drains begins nothing", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     const swap = Promise.withResolvers<void>();
     const replaced = it.function.replace(manifest(), false, () => swap.promise);
     it.subscription.change(change("Added", "a", 11));
@@ -59,7 +59,7 @@ describe("new code", () => {
 
 describe("a function that is loaded again while the runtime runs", () => {
   it("gets what had begun again, flagged and as the next attempt", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.runner.answer = () => failure();
     it.subscription.change(change("Added", "a", 11));
     await quiet(it.runner);
@@ -72,7 +72,7 @@ describe("a function that is loaded again while the runtime runs", () => {
   });
 
   it("does not find its position again when it was removed longer ago than positions are kept", async () => {
-    const it = await (await Harness.open()).listed(7);
+    const it = await (await DispatchFixture.open()).listed(7);
     await it.dispatcher.remove("copy", { retire: true });
     await it.clock.advance(7 * 24 * 3_600_000 + 1);
     const subscription = await reloaded(it);
@@ -80,7 +80,7 @@ describe("a function that is loaded again while the runtime runs", () => {
   });
 
   it("begins nothing where the runtime drains by then", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.runner.answer = () => undefined;
     it.subscription.change(change("Added", "a", 11));
     await quiet(it.runner);
@@ -98,7 +98,7 @@ describe("a function that is loaded again while the runtime runs", () => {
 describe("a namespace that leaves the scope and comes back", () => {
   it("never has its objects told under an id that was used before", async () => {
     const byLabel = trigger({ namespaces: { type: "labels", labelSelector: "team" } });
-    const it = await (await Harness.open({ manifest: manifest({}, [byLabel]), namespace: "team-a" })).listed();
+    const it = await (await DispatchFixture.open({ manifest: manifest({}, [byLabel]), namespace: "team-a" })).listed();
     const b = change("Added", "b", 6, { namespace: "team-b" });
     for (let rv = 10; rv < 40; rv += 10) {
       const joined = it.function.subscription("settings", { selection: "all", namespace: "team-b" });
@@ -123,7 +123,7 @@ describe("a namespace that leaves the scope", () => {
   const inTeamB = { manifest: byLabel, namespace: "team-b" };
 
   /** The process died, and the next one finds that the namespace is not in scope. */
-  async function leavesAgain(it: Harness): Promise<void> {
+  async function leavesAgain(it: DispatchFixture): Promise<void> {
     const next = await it.restart(inTeamB);
     next.function.retain("settings", []);
     await quiet(it.runner);
@@ -133,7 +133,7 @@ describe("a namespace that leaves the scope", () => {
   const b = change("Added", "b", 6, { namespace: "team-b" });
 
   it("is told of again, flagged, where that had begun when the process died, and no more once it is done", async () => {
-    const it = await Harness.open(inTeamB);
+    const it = await DispatchFixture.open(inTeamB);
     await it.list(9, [b], "initial");
     it.runner.answer = () => undefined;
     it.function.retain("settings", []);
@@ -145,7 +145,7 @@ describe("a namespace that leaves the scope", () => {
   });
 
   it("is told of once, where only the Added of its object had begun when the process died", async () => {
-    const it = await Harness.open(inTeamB);
+    const it = await DispatchFixture.open(inTeamB);
     it.runner.answer = () => undefined;
     it.subscription.list("initial", undefined).item(b);
     await quiet(it.runner);
@@ -157,7 +157,7 @@ describe("a namespace that leaves the scope", () => {
   });
 
   it("leaves nothing behind of an object whose deletion was still to be told", async () => {
-    const it = await Harness.open(inTeamB);
+    const it = await DispatchFixture.open(inTeamB);
     await it.list(9, [b], "initial");
     it.runner.answer = () => undefined;
     it.subscription.change(change("Deleted", "b", 12, { namespace: "team-b" }));
@@ -169,7 +169,7 @@ describe("a namespace that leaves the scope", () => {
   });
 
   it("and comes back is not forgotten to have left, where the process dies before that is told", async () => {
-    const it = await Harness.open(inTeamB);
+    const it = await DispatchFixture.open(inTeamB);
     await it.list(9, [b], "initial");
     it.runner.answer = () => undefined;
     it.function.retain("settings", []);
@@ -191,7 +191,7 @@ describe("a scope that is widened and narrowed again", () => {
   const b = change("Added", "b", 6, { namespace: "team-b" });
 
   it("tells of what is back, and does not repeat what came and went meanwhile", async () => {
-    const all = await Harness.open();
+    const all = await DispatchFixture.open();
     await all.list(9, [change("Added", "a", 5), b]);
     await all.clock.advance(1_000);
     const one = await all.restart({ manifest: manifest({}, inTeamA), namespace: "team-a" });
@@ -211,7 +211,7 @@ describe("a scope that is widened and narrowed again", () => {
   });
 
   it("does not resume from where it was before it was widened", async () => {
-    const one = await Harness.open({ manifest: manifest({}, inTeamA), namespace: "team-a" });
+    const one = await DispatchFixture.open({ manifest: manifest({}, inTeamA), namespace: "team-a" });
     await one.list(9, [change("Added", "a", 5)]);
     await one.clock.advance(1_000);
     const all = await one.restart();

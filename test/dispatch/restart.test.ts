@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, failure, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 describe("a restart", () => {
   it("delivers what had begun again, flagged and as the next attempt, and what had not unflagged", async () => {
-    const first = await (await Harness.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+    const first = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
     first.runner.answer = () => undefined;
     const changes = [change("Added", "a", 11), change("Added", "b", 12)];
     for (const it of changes) first.subscription.change(it);
@@ -18,7 +18,7 @@ describe("a restart", () => {
   });
 
   it("does not deliver again what was done, though history sends it", async () => {
-    const first = await (await Harness.open()).listed();
+    const first = await (await DispatchFixture.open()).listed();
     const changes = Array.from({ length: 50 }, (_, index) => change("Added", `n${index}`, 11 + index));
     for (const it of changes) first.subscription.change(it);
     await quiet(first.runner);
@@ -30,7 +30,7 @@ describe("a restart", () => {
   });
 
   it("after a drain resumes where it was, without a list and without a delivery", async () => {
-    const first = await (await Harness.open()).listed();
+    const first = await (await DispatchFixture.open()).listed();
     for (let rv = 11; rv < 20; rv++) first.subscription.change(change("Added", `n${rv}`, rv));
     first.subscription.bookmark(resourceVersion("25"));
     await quiet(first.runner);
@@ -41,7 +41,7 @@ describe("a restart", () => {
   });
 
   it("tells by a list what happened while history was lost, each net change once", async () => {
-    const first = await Harness.open();
+    const first = await DispatchFixture.open();
     await first.list(9, [
       change("Added", "kept", 5),
       change("Added", "changed", 6),
@@ -67,7 +67,7 @@ describe("a restart", () => {
   });
 
   it("keeps the deletion of an object that a handler may have seen just before the end", async () => {
-    const first = await Harness.open();
+    const first = await DispatchFixture.open();
     first.runner.answer = () => undefined;
     first.subscription.list("initial", undefined).item(change("Added", "a", 5));
     await quiet(first.runner);
@@ -79,7 +79,7 @@ describe("a restart", () => {
   });
 
   it("flags the Added of an object whose Added had begun, also where a list shows a later state of it, and that alone", async () => {
-    const first = await (await Harness.open()).listed();
+    const first = await (await DispatchFixture.open()).listed();
     first.runner.answer = () => undefined;
     first.subscription.change(change("Added", "a", 11));
     await quiet(first.runner);
@@ -95,7 +95,7 @@ describe("a restart", () => {
 
   it("flags a deletion that had begun once, and not a later one of the same object", async () => {
     const selecting = manifest({}, [trigger({ labelSelector: "team=a" })]);
-    const first = await Harness.open({ manifest: selecting });
+    const first = await DispatchFixture.open({ manifest: selecting });
     await first.list(9, [change("Added", "a", 5)], "initial");
     await first.clock.advance(1_000);
     first.runner.answer = () => undefined;
@@ -112,7 +112,7 @@ describe("a restart", () => {
 
   it("counts attempts across crashes, and gives an event up that the runtime never survives", async () => {
     let it = await (
-      await Harness.open({ manifest: manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 2 } }) })
+      await DispatchFixture.open({ manifest: manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 2 } }) })
     ).listed();
     const options = { manifest: manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 2 } }) };
     it.runner.answer = () => undefined;
@@ -129,10 +129,10 @@ describe("a restart", () => {
   });
 
   it("after a power loss flags what comes until the server's newest has come, and no more", async () => {
-    const first = await (await Harness.open()).listed();
+    const first = await (await DispatchFixture.open()).listed();
     await first.drain();
     first.disk.end = "power-loss";
-    const second = await Harness.open({ clock: first.clock, runner: first.runner, disk: first.disk });
+    const second = await DispatchFixture.open({ clock: first.clock, runner: first.runner, disk: first.disk });
     second.subscription.change(change("Added", "a", 11));
     second.subscription.bookmark(resourceVersion("11"));
     second.subscription.change(change("Added", "b", 12));
@@ -144,7 +144,7 @@ describe("a restart", () => {
   });
 
   it("with other selectors tells of what came and went, and of nothing else", async () => {
-    const first = await Harness.open({ selection: "app=old" });
+    const first = await DispatchFixture.open({ selection: "app=old" });
     await first.list(9, [change("Added", "both", 5), change("Added", "old", 6)]);
     await first.clock.advance(1_000);
     const second = await first.restart({ selection: "app=new", manifest: manifest({ concurrency: 1 }) });
@@ -161,7 +161,7 @@ describe("a restart", () => {
   });
 
   it("with fewer namespaces tells of those left, and listing what remains is silent", async () => {
-    const first = await Harness.open();
+    const first = await DispatchFixture.open();
     await first.list(9, [change("Added", "a", 5), change("Added", "b", 6, { namespace: "team-b" })]);
     await first.clock.advance(1_000);
     const names = { type: "names", names: ["team-a"] } as const;
@@ -176,7 +176,7 @@ describe("a restart", () => {
   });
 
   it("finds a removed function's position again within its time, and not after it", async () => {
-    const first = await (await Harness.open()).listed(7);
+    const first = await (await DispatchFixture.open()).listed(7);
     await first.dispatcher.remove("copy", { retire: true });
     await first.clock.advance(6 * 24 * 3_600_000);
     const second = await first.restart();
@@ -188,7 +188,7 @@ describe("a restart", () => {
 
   it("a failing attempt that waits for its retry is tried at once with new code", async () => {
     const it = await (
-      await Harness.open({
+      await DispatchFixture.open({
         manifest: manifest({ onFailure: "Block", retry: { ...manifest().delivery.retry, maxAttempts: 1 } }),
       })
     ).listed();

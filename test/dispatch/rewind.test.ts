@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, Harness, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, quiet } from "./fixture.ts";
 
 /** A function that knows `a` as it was at 5, on a cluster that is at 9. */
-async function knowing(): Promise<Harness> {
-  const it = await Harness.open();
+async function knowing(): Promise<DispatchFixture> {
+  const it = await DispatchFixture.open();
   await it.list(9, [change("Added", "a", 5)], "initial");
   it.subscription.bookmark(resourceVersion("9"));
   await quiet(it.runner);
@@ -13,7 +13,7 @@ async function knowing(): Promise<Harness> {
 }
 
 /** Begins on a change, and dies before its handler has ended. */
-async function dyingOf(it: Harness, next: ReturnType<typeof change>): Promise<Harness> {
+async function dyingOf(it: DispatchFixture, next: ReturnType<typeof change>): Promise<DispatchFixture> {
   it.runner.answer = () => undefined;
   it.subscription.change(next);
   await quiet(it.runner);
@@ -93,7 +93,7 @@ describe("after the cluster was restored from a backup", () => {
   });
 
   it("a first list that broke off is known to be newer than the cluster", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     const list = it.subscription.list("initial", undefined);
     list.item(change("Added", "a", 5));
     list.abort();

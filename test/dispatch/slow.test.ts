@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, Harness, manifest, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 const events = 100_000;
 const objects = 500;
@@ -20,7 +20,7 @@ it("100,000 events while one handler hangs for ten minutes: the other function g
     await store.close(false);
     rmSync(folder, { recursive: true, force: true });
   });
-  const quick = await (await Harness.open({ store, manifest: manifest({ concurrency: 64 }) })).listed();
+  const quick = await (await DispatchFixture.open({ store, manifest: manifest({ concurrency: 64 }) })).listed();
   const { runner, clock, dispatcher } = quick;
   const slow = await dispatcher.function({ ...manifest(), name: "slow" }, { usesOldObject: false });
   const subscription = slow.subscription("settings", { selection: "all", namespace: "" });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, failure, Harness, manifest, quiet } from "./harness.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`);
 
 describe("what does not fit in memory", () => {
   it("goes to disk, does not hold the mark up, and comes back in order", async () => {
-    const it = await (await Harness.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+    const it = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
     it.runner.answer = () => undefined;
     for (const [index, name] of names(0, 2_500).entries()) it.subscription.change(change("Added", name, 11 + index));
     it.subscription.change(change("Modified", "n0", 9_000));
@@ -24,7 +24,7 @@ describe("what does not fit in memory", () => {
   });
 
   it("an event that is unfinished for a minute goes to disk too, and the mark passes it", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.runner.answer = (delivery) => (delivery.object.name === "stuck" ? undefined : done);
     it.subscription.change(change("Added", "stuck", 11));
     it.subscription.change(change("Modified", "stuck", 12));
@@ -41,7 +41,7 @@ describe("what does not fit in memory", () => {
   });
 
   it("an event from before the start goes to disk as soon as it is found waiting, since its history may go next", async () => {
-    const first = await (await Harness.open()).listed();
+    const first = await (await DispatchFixture.open()).listed();
     const it = await first.restart();
     it.runner.answer = (delivery) => (delivery.object.name.startsWith("stuck") ? undefined : done);
     it.subscription.serverIsAt(resourceVersion("15"));
@@ -59,7 +59,7 @@ describe("what does not fit in memory", () => {
   });
 
   it("keeps the order of a lane of which only a part was on disk when the process ended", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.runner.answer = () => undefined;
     it.subscription.change(change("Added", "a", 11));
     for (const [index, name] of names(0, 1_000).entries()) it.subscription.change(change("Added", name, 100 + index));
@@ -78,7 +78,7 @@ describe("an event that is given up", () => {
   const twice = manifest({ retry: { maxAttempts: 2, initialDelayMs: 1_000, maxDelayMs: 1_000, factor: 1 } });
 
   const poisoned = async () => {
-    const it = await (await Harness.open({ manifest: twice })).listed();
+    const it = await (await DispatchFixture.open({ manifest: twice })).listed();
     it.runner.answer = (delivery) => (delivery.object.name === "poison" ? failure("bad") : done);
     it.subscription.change(change("Added", "poison", 11, { spec: "body" }));
     for (const [index, name] of names(0, 99).entries()) it.subscription.change(change("Added", name, 12 + index));
@@ -130,7 +130,7 @@ describe("an event that is given up", () => {
 
   it("is forgotten where the manifest says Drop, and holds its lane where it says Block", async () => {
     for (const onFailure of ["Drop", "Block"] as const) {
-      const it = await (await Harness.open({ manifest: manifest({ ...twice.delivery, onFailure }) })).listed();
+      const it = await (await DispatchFixture.open({ manifest: manifest({ ...twice.delivery, onFailure }) })).listed();
       it.runner.answer = () => failure();
       it.subscription.change(change("Added", "a", 11));
       it.subscription.change(change("Modified", "a", 12));

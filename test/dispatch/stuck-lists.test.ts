@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { change, done, failure, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 const stuck = change("Added", "stuck", 5, { spec: "last" });
 const fine = change("Added", "fine", 6);
 const hangs = ({ object }: { object: { name: string } }) => (object.name === "stuck" ? undefined : done);
 
 /** A process that has read its first list, of which one event does not end. */
-async function withStuckEvent(options: Parameters<typeof Harness.open>[0] = {}): Promise<Harness> {
-  const it = await Harness.open(options);
+async function withStuckEvent(options: Parameters<typeof DispatchFixture.open>[0] = {}): Promise<DispatchFixture> {
+  const it = await DispatchFixture.open(options);
   it.runner.answer = hangs;
   await it.list(9, [stuck, fine], "initial");
   await quiet(it.runner);
@@ -31,7 +31,7 @@ describe("a function whose initial event is stuck", () => {
   it("resumes from its list where that event is blocked, or waits for its retry", async () => {
     for (const onFailure of ["Block", "DeadLetter"] as const) {
       const options = { manifest: manifest({ onFailure, retry: { ...manifest().delivery.retry, maxAttempts: 2 } }) };
-      const first = await Harness.open(options);
+      const first = await DispatchFixture.open(options);
       first.runner.answer = ({ object }) => (object.name === "stuck" ? failure() : done);
       await first.list(9, [stuck, fine], "initial");
       await quiet(first.runner);
@@ -64,7 +64,7 @@ describe("a function whose initial event is stuck", () => {
 
   it("skips nothing that was created after its list, where what was there is skipped", async () => {
     const skips = { manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) };
-    const first = await Harness.open(skips);
+    const first = await DispatchFixture.open(skips);
     const half = first.subscription.list("initial", undefined);
     half.item(stuck);
     half.abort();
@@ -90,7 +90,7 @@ it("a Deleted of an object whose initial event never ended has its last body", a
 });
 
 it("a function with a stuck event of a later list resumes from that list at a restart", async () => {
-  const first = await (await Harness.open()).listed(2);
+  const first = await (await DispatchFixture.open()).listed(2);
   await first.clock.advance(1_000);
   first.runner.answer = hangs;
   await first.list(9, [stuck, fine]);

@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, done, Harness, manifest, quiet, trigger } from "./harness.ts";
+import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
 describe("a subscription", () => {
   it("with initialEvents Skip only learns what is there, and tells what happens after", async () => {
-    const it = await Harness.open({ manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) });
+    const it = await DispatchFixture.open({ manifest: manifest({}, [trigger({ initialEvents: "Skip" })]) });
     await it.list(9, [change("Added", "a", 5), change("Added", "b", 6)], "initial");
     it.subscription.change(change("Modified", "a", 11));
     await quiet(it.runner);
@@ -14,7 +14,7 @@ describe("a subscription", () => {
   });
 
   it("emits nothing of a list that was not complete", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     await it.list(9, [change("Added", "a", 5), change("Added", "b", 6)]);
     const half = it.subscription.list("relist", resourceVersion("9"));
     half.item(change("Added", "a", 12));
@@ -24,7 +24,7 @@ describe("a subscription", () => {
   });
 
   it("holds a list back that would delete most of what is known, until a second one agrees", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     const all = Array.from({ length: 150 }, (_, index) => change("Added", `n${index}`, 5 + index));
     await it.list(200, all);
     await quiet(it.runner);
@@ -37,7 +37,7 @@ describe("a subscription", () => {
   });
 
   it("after a rewind tells what differs, by ids that were not used, and goes on from there", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     await it.list(500, [change("Added", "same", 100), change("Added", "undone", 400), change("Added", "lost", 300)]);
     await it.list(200, [change("Added", "same", 100), change("Added", "undone", 150)], "rv-rewind");
     await quiet(it.runner);
@@ -53,7 +53,7 @@ describe("a subscription", () => {
   });
 
   it("after a rewind tells of a name made anew whose deletion, from before it, has not been handled yet", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     await it.list(9, [change("Added", "a", 5)]);
     it.runner.answer = () => undefined;
     it.subscription.change(change("Deleted", "a", 900));
@@ -74,7 +74,7 @@ describe("a subscription", () => {
   });
 
   it("tells of objects that went with their definition, and why", async () => {
-    const it = await Harness.open();
+    const it = await DispatchFixture.open();
     await it.list(9, [change("Added", "a", 5)]);
     await it.list(20, [], "crd-removed");
     await quiet(it.runner);
@@ -85,7 +85,7 @@ describe("a subscription", () => {
   });
 
   it("of an API whose resourceVersions have no order drops only what is the same, and lists at every start", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     for (const rv of ["x-b", "x-a", "x-a"]) it.subscription.change(change("Modified", "a", rv));
     it.subscription.bookmark(resourceVersion("x-c"));
     await quiet(it.runner);
@@ -95,7 +95,7 @@ describe("a subscription", () => {
   });
 
   it("tells objects apart by when they were created where the API gives no uid", async () => {
-    const it = await (await Harness.open()).listed();
+    const it = await (await DispatchFixture.open()).listed();
     it.subscription.change(change("Added", "a", 11, { uid: "" }));
     it.subscription.change(change("Modified", "a", 12, { uid: "" }));
     await quiet(it.runner);
@@ -113,7 +113,7 @@ describe("a subscription", () => {
         return super.commit(batch);
       }
     }
-    const it = await (await Harness.open({ store: new CountingStore() })).listed();
+    const it = await (await DispatchFixture.open({ store: new CountingStore() })).listed();
     await it.clock.advance(1_000);
     commits = 0;
     for (let minute = 1; minute <= 10; minute++) {
@@ -133,7 +133,7 @@ describe("a subscription", () => {
       }
     }
     const store = new FullDisk();
-    const it = await (await Harness.open({ store })).listed();
+    const it = await (await DispatchFixture.open({ store })).listed();
     store.full = true;
     for (let rv = 11; rv < 2_100; rv++) it.subscription.change(change("Added", `n${rv}`, rv));
     await it.clock.advance(5_000);

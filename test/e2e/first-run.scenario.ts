@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { type Body, Client } from "../cluster/client.ts";
+import { type Body, Client } from "../target/client.ts";
 import { until } from "../tools/until.ts";
 import { functionFolders } from "./images.ts";
 import { say } from "./ledger.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Status } from "../../runtime/app/status.ts";
 import { helm } from "../chart/helm.ts";
-import { Client } from "../cluster/client.ts";
-import { accessOf } from "../cluster/kubeconfig.ts";
+import { Client } from "../target/client.ts";
+import { accessOf } from "../target/kubeconfig.ts";
 import { until } from "../tools/until.ts";
 import { images } from "./images.ts";
 

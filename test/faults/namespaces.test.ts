@@ -6,7 +6,7 @@ import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { ownObjects } from "../access/api-server.ts";
-import { manifest, quiet, ScriptedRunner, trigger } from "../dispatch/harness.ts";
+import { manifest, quiet, ScriptedRunner, trigger } from "../dispatch/fixture.ts";
 import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
 import { FaultFixture, isProbe } from "./fixture.ts";
 

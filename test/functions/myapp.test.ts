@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Body } from "../cluster/client.ts";
+import type { Body } from "../target/client.ts";
 import { until } from "../tools/until.ts";
-import { configMapPath, manifest, Stage } from "./stage.ts";
+import { configMapPath, FunctionsFixture, manifest } from "./fixture.ts";
 
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const myapps = "/apis/my.domain/v1/namespaces/default/myapps";
@@ -17,96 +17,96 @@ const crd = (): Body => {
   return document;
 };
 /** Creates it as soon as the API server serves its kind. */
-const create = (stage: Stage, object: object) =>
+const create = (fixture: FunctionsFixture, object: object) =>
   until("MyApp is served", 10_000, async () => {
-    const { status, body } = await stage.client.reply("POST", myapps, { body: object });
+    const { status, body } = await fixture.client.reply("POST", myapps, { body: object });
     return status === 201 && body;
   });
 const ready = (object: Body) =>
   object.status?.conditions?.find((condition: { type: string }) => condition.type === "Ready");
-const settled = (stage: Stage, name: string, generation: number) =>
-  stage.object(`${myapps}/${name}`, ({ status }) => status?.observedGeneration === generation);
+const settled = (fixture: FunctionsFixture, name: string, generation: number) =>
+  fixture.object(`${myapps}/${name}`, ({ status }) => status?.observedGeneration === generation);
 
 describe("with the CRD that ships beside it, installed after the runtime has started", () => {
-  let stage: Stage;
+  let fixture: FunctionsFixture;
   beforeAll(async () => {
-    stage = await Stage.start();
-    await stage.client.post(crds, crd());
+    fixture = await FunctionsFixture.start();
+    await fixture.client.post(crds, crd());
   });
-  afterAll(() => stage?.close());
+  afterAll(() => fixture?.close());
 
   test("the sample gets a ConfigMap that it owns, and a status", async () => {
     const [sample] = manifest("myapp/myapp.yaml");
-    const app = await create(stage, sample ?? {});
-    const { data, metadata } = await stage.object(configMapPath("default", "my-sample"));
+    const app = await create(fixture, sample ?? {});
+    const { data, metadata } = await fixture.object(configMapPath("default", "my-sample"));
     expect(data).toEqual({ appName: sample?.spec.appName, version: sample?.spec.version });
     expect(metadata.ownerReferences).toEqual([
       { apiVersion: "my.domain/v1", kind: "MyApp", name: "my-sample", uid: app.metadata.uid, controller: true },
     ]);
-    const { status } = await settled(stage, "my-sample", 1);
+    const { status } = await settled(fixture, "my-sample", 1);
     expect(status.conditions).toHaveLength(1);
     expect(status.conditions[0]).toMatchObject({ type: "Ready", status: "True", observedGeneration: 1 });
     expect(status.conditions[0].lastTransitionTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
   });
 
   test("the ConfigMap and the status follow the spec, and the transition time stays", async () => {
-    await create(stage, myapp("follows"));
-    const before = ready(await settled(stage, "follows", 1));
-    await stage.client.patch(`${myapps}/follows`, { spec: { version: "2.0" } });
-    await stage.object(configMapPath("default", "follows"), ({ data }) => data.version === "2.0");
-    const after = ready(await settled(stage, "follows", 2));
+    await create(fixture, myapp("follows"));
+    const before = ready(await settled(fixture, "follows", 1));
+    await fixture.client.patch(`${myapps}/follows`, { spec: { version: "2.0" } });
+    await fixture.object(configMapPath("default", "follows"), ({ data }) => data.version === "2.0");
+    const after = ready(await settled(fixture, "follows", 2));
     expect(after).toMatchObject({ status: "True", observedGeneration: 2 });
     expect(after.lastTransitionTime).toBe(before.lastTransitionTime);
   });
 
   test("its own status fires nothing", async () => {
-    await create(stage, myapp("quiet"));
-    const { metadata } = await settled(stage, "quiet", 1);
+    await create(fixture, myapp("quiet"));
+    const { metadata } = await settled(fixture, "quiet", 1);
     const reconciled = async () =>
-      (await stage.log()).filter((line) => line.trigger === "myapps" && line.object === "default/quiet");
+      (await fixture.log()).filter((line) => line.trigger === "myapps" && line.object === "default/quiet");
     // Whatever the write of the status had fired would be handled before a later change of the same object.
-    await stage.client.patch(`${myapps}/quiet`, { spec: { version: "2.0" } });
-    await settled(stage, "quiet", 2);
+    await fixture.client.patch(`${myapps}/quiet`, { spec: { version: "2.0" } });
+    await settled(fixture, "quiet", 2);
     expect(metadata.generation).toBe(1);
     await until("both are told", 5000, async () => (await reconciled()).length >= 2);
     expect(await reconciled()).toHaveLength(2);
   });
 
   test("a ConfigMap that someone deletes or edits is put back", async () => {
-    await create(stage, myapp("kept"));
-    const first = await stage.object(configMapPath("default", "kept"));
-    await stage.client.delete(configMapPath("default", "kept"));
-    await stage.object(configMapPath("default", "kept"), ({ metadata }) => metadata.uid !== first.metadata.uid);
-    await stage.client.patch(configMapPath("default", "kept"), { data: { version: "tampered" } });
-    await stage.object(configMapPath("default", "kept"), ({ data }) => data.version === "1.0");
+    await create(fixture, myapp("kept"));
+    const first = await fixture.object(configMapPath("default", "kept"));
+    await fixture.client.delete(configMapPath("default", "kept"));
+    await fixture.object(configMapPath("default", "kept"), ({ metadata }) => metadata.uid !== first.metadata.uid);
+    await fixture.client.patch(configMapPath("default", "kept"), { data: { version: "tampered" } });
+    await fixture.object(configMapPath("default", "kept"), ({ data }) => data.version === "1.0");
   });
 
   test("a ConfigMap of someone else's is left alone until its name is free", async () => {
-    await stage.configMap("default", "taken", { mine: "yes" });
-    await create(stage, myapp("taken"));
-    expect(ready(await settled(stage, "taken", 1))).toMatchObject({ status: "False", reason: "NameTaken" });
-    await stage.event("default", "taken", "NameTaken");
-    expect((await stage.object(configMapPath("default", "taken"))).data).toEqual({ mine: "yes" });
+    await fixture.configMap("default", "taken", { mine: "yes" });
+    await create(fixture, myapp("taken"));
+    expect(ready(await settled(fixture, "taken", 1))).toMatchObject({ status: "False", reason: "NameTaken" });
+    await fixture.event("default", "taken", "NameTaken");
+    expect((await fixture.object(configMapPath("default", "taken"))).data).toEqual({ mine: "yes" });
 
-    await stage.client.delete(configMapPath("default", "taken"));
-    await stage.object(`${myapps}/taken`, (app) => ready(app)?.status === "True");
-    expect((await stage.object(configMapPath("default", "taken"))).data).toEqual({ appName: "shop", version: "1.0" });
+    await fixture.client.delete(configMapPath("default", "taken"));
+    await fixture.object(`${myapps}/taken`, (app) => ready(app)?.status === "True");
+    expect((await fixture.object(configMapPath("default", "taken"))).data).toEqual({ appName: "shop", version: "1.0" });
   });
 
   test("the ConfigMap goes with its MyApp", async () => {
-    await create(stage, myapp("brief"));
-    await stage.object(configMapPath("default", "brief"));
-    await stage.client.delete(`${myapps}/brief`);
-    await stage.gone(configMapPath("default", "brief"));
+    await create(fixture, myapp("brief"));
+    await fixture.object(configMapPath("default", "brief"));
+    await fixture.client.delete(`${myapps}/brief`);
+    await fixture.gone(configMapPath("default", "brief"));
   });
 });
 
 describe("with a CRD that lacks", () => {
-  let stage: Stage;
+  let fixture: FunctionsFixture;
   beforeAll(async () => {
-    stage = await Stage.start();
+    fixture = await FunctionsFixture.start();
   });
-  afterAll(() => stage?.close());
+  afterAll(() => fixture?.close());
 
   test.each([
     { lack: "the status subresource and a status schema", subresources: undefined, says: "no status subresource" },
@@ -120,18 +120,18 @@ describe("with a CRD that lacks", () => {
     await until(
       "the CRD is taken",
       10_000,
-      async () => (await stage.client.reply("POST", crds, { body: form })).status === 201,
+      async () => (await fixture.client.reply("POST", crds, { body: form })).status === 201,
     );
 
     const name = subresources ? "no-schema" : "tutorial";
-    await create(stage, myapp(name));
-    await stage.object(configMapPath("default", name), ({ data }) => data.version === "1.0");
-    const event = await stage.event("default", name, "StatusMissing");
+    await create(fixture, myapp(name));
+    await fixture.object(configMapPath("default", name), ({ data }) => data.version === "1.0");
+    const event = await fixture.event("default", name, "StatusMissing");
     expect(event.message).toContain(says);
     expect(event.type).toBe("Warning");
     expect(event.involvedObject).toMatchObject({ apiVersion: "my.domain/v1", kind: "MyApp", name });
 
-    await stage.client.delete(`${crds}/myapps.my.domain`);
-    await stage.gone(`${crds}/myapps.my.domain`);
+    await fixture.client.delete(`${crds}/myapps.my.domain`);
+    await fixture.gone(`${crds}/myapps.my.domain`);
   });
 });

@@ -7,12 +7,12 @@ import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
 import { ownObjects } from "../access/api-server.ts";
-import { Client } from "../cluster/client.ts";
-import { type OwnTarget, startTarget } from "../cluster/target.ts";
+import { Client } from "../target/client.ts";
+import { type OwnTarget, startTarget } from "../target/target.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { until } from "../tools/until.ts";
+import { manifest } from "./fixture.ts";
 import { type RecordedEvent, recordedEvents, shipped } from "./shipped.ts";
-import { manifest } from "./stage.ts";
 
 // A cluster that serves the kinds but has none of the objects and namespaces that the recorded events speak of.
 let cluster: OwnTarget;

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseRange } from "../../functions/scale-guard/range.ts";
-import { Stage } from "./stage.ts";
+import { FunctionsFixture } from "./fixture.ts";
 
-let stage: Stage;
+let fixture: FunctionsFixture;
 beforeAll(async () => {
-  stage = await Stage.start();
+  fixture = await FunctionsFixture.start();
 });
-afterAll(() => stage?.close());
+afterAll(() => fixture?.close());
 
 const deployments = "/apis/apps/v1/namespaces/default/deployments";
 const deploy = (name: string, replicas: number, range?: string) =>
-  stage.client.post(deployments, {
+  fixture.client.post(deployments, {
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: { name, annotations: range === undefined ? {} : { "scale-guard.watchfire.dev/range": range } },
@@ -21,24 +21,24 @@ const deploy = (name: string, replicas: number, range?: string) =>
     },
   });
 const hasReplicas = (name: string, replicas: number) =>
-  stage.object(`${deployments}/${name}`, ({ spec }) => spec.replicas === replicas);
+  fixture.object(`${deployments}/${name}`, ({ spec }) => spec.replicas === replicas);
 
 test("a Deployment that is scaled out of its range is brought back, and an Event says so", async () => {
   await deploy("web", 3, "2-5");
-  await stage.client.patch(`${deployments}/web/scale`, { spec: { replicas: 9 } });
+  await fixture.client.patch(`${deployments}/web/scale`, { spec: { replicas: 9 } });
   await hasReplicas("web", 5);
-  expect(await stage.event("default", "web", "ScaledIntoRange")).toMatchObject({
+  expect(await fixture.event("default", "web", "ScaledIntoRange")).toMatchObject({
     type: "Normal",
     message: expect.stringContaining("from 9 to 5"),
     involvedObject: { kind: "Deployment", name: "web" },
   });
-  await stage.client.patch(`${deployments}/web/scale`, { spec: { replicas: 0 } });
+  await fixture.client.patch(`${deployments}/web/scale`, { spec: { replicas: 0 } });
   await hasReplicas("web", 2);
 });
 
 test("a Deployment is brought into a range that it is given later", async () => {
   await deploy("late", 9);
-  await stage.client.patch(`${deployments}/late`, {
+  await fixture.client.patch(`${deployments}/late`, {
     metadata: { annotations: { "scale-guard.watchfire.dev/range": "3" } },
   });
   await hasReplicas("late", 3);
@@ -46,11 +46,11 @@ test("a Deployment is brought into a range that it is given later", async () => 
 
 test("a range that cannot be read is told, and the replicas stay", async () => {
   await deploy("unclear", 9, "two to five");
-  const { message, type } = await stage.event("default", "unclear", "BadRange");
+  const { message, type } = await fixture.event("default", "unclear", "BadRange");
   expect(type).toBe("Warning");
   expect(message).toContain("two to five");
   await hasReplicas("unclear", 9);
-  expect(await (await stage.runtime.read("/metrics")).text()).not.toMatch(
+  expect(await (await fixture.runtime.read("/metrics")).text()).not.toMatch(
     /function="scale-guard".*outcome="dead_letter".* [1-9]/,
   );
 });

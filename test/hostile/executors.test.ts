@@ -4,7 +4,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import type { Launch } from "../../runtime/sandbox/link.host.ts";
-import { Stage, stageForTest } from "../sandbox/stage.ts";
+import { fixtureForTest, SandboxFixture } from "../sandbox/fixture.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
 const program = join(import.meta.dirname, "executors", "executor.program.ts");
@@ -74,22 +74,22 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     ["memory without end", "memory"],
   ])("%s", async (misdeed, reason) => {
     const seen: { endedAt?: number } = {};
-    const stage = stageForTest({ launch: hostileFirst(misdeed, seen) });
+    const fixture = fixtureForTest({ launch: hostileFirst(misdeed, seen) });
     const answers = misdeed === "calls whose answers it does not read";
-    stage.answer = () => (answers ? { ok: true, json: largeAnswer } : new Promise(() => {}));
-    await stage.load("f", "export default () => {};");
+    fixture.answer = () => (answers ? { ok: true, json: largeAnswer } : new Promise(() => {}));
+    await fixture.load("f", "export default () => {};");
     const memoryBefore = residentBytes(process.pid);
     const lag = watchLoopLag();
-    const outcome = await stage.run("f");
+    const outcome = await fixture.run("f");
     // An outcome that an executor makes up is its own function's harm alone; the parent's word is one of these.
     expect(["interrupted", "failed"]).toContain(outcome.type);
-    await expect.poll(() => stage.deaths, { timeout: 10_000 }).toMatchObject([{ reason }]);
+    await expect.poll(() => fixture.deaths, { timeout: 10_000 }).toMatchObject([{ reason }]);
     const grownMiB = (residentBytes(process.pid) - memoryBefore) / 2 ** 20;
     const diedAt = seen.endedAt ?? Number.NaN;
     // Only what its own event may ask was ever asked in its name, and never more than a guest can.
-    expect(stage.calls.every((call) => call.caller.function === "f")).toBe(true);
-    expect(stage.calls.length).toBeLessThanOrEqual(128);
-    expect((await stage.run("f")).type).toBe("ok");
+    expect(fixture.calls.every((call) => call.caller.function === "f")).toBe(true);
+    expect(fixture.calls.length).toBeLessThanOrEqual(128);
+    expect((await fixture.run("f")).type).toBe("ok");
     const servedMs = performance.now() - diedAt;
     const lagMs = lag.stop();
     table.push(
@@ -107,24 +107,24 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
       pids.push(link.pid ?? Number.NaN);
       return link;
     };
-    const stage = new Stage({ launch });
-    await stage.load("f", "export default () => {};");
-    for (let death = 0; death < 3; death++) await stage.run("f");
-    const known = (await stage.sandbox.executors()).map(({ pid }) => pid);
+    const fixture = new SandboxFixture({ launch });
+    await fixture.load("f", "export default () => {};");
+    for (let death = 0; death < 3; death++) await fixture.run("f");
+    const known = (await fixture.sandbox.executors()).map(({ pid }) => pid);
     expect(pids.filter(isAlive).every((pid) => known.includes(pid))).toBe(true);
-    await stage.close();
+    await fixture.close();
     await expect.poll(() => pids.filter(isAlive), { timeout: 5000 }).toEqual([]);
   });
 
   it.each(["calls without end", "as many log lines as there may be"])(
     "%s, in the name of an attempt that is charged with it",
     async (misdeed) => {
-      const stage = stageForTest({ launch: hostileFirst(misdeed, {}) });
-      stage.answer = () => new Promise(() => {});
-      await stage.load("f", "export default () => {};");
-      expect(await stage.run("f")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_KILLED" } });
-      await expect.poll(() => stage.deaths).toEqual([{ reason: "breach", culprits: ["f"] }]);
-      expect(stage.sandbox.status("f")?.kills).toBe(1);
+      const fixture = fixtureForTest({ launch: hostileFirst(misdeed, {}) });
+      fixture.answer = () => new Promise(() => {});
+      await fixture.load("f", "export default () => {};");
+      expect(await fixture.run("f")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_KILLED" } });
+      await expect.poll(() => fixture.deaths).toEqual([{ reason: "breach", culprits: ["f"] }]);
+      expect(fixture.sandbox.status("f")?.kills).toBe(1);
     },
   );
 
@@ -135,13 +135,13 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
       monotonic: () => 4 * performance.now(),
       after: (delayMs: number, ...rest: [() => void, { unref?: boolean }?]) => systemClock.after(delayMs / 4, ...rest),
     };
-    const stage = new Stage({ launch: hostileFirst("heartbeats and no answer", {}), clock });
+    const fixture = new SandboxFixture({ launch: hostileFirst("heartbeats and no answer", {}), clock });
     try {
-      await stage.load("f", "export default () => {};");
-      expect((await stage.run("f", { timeoutMs: 1 })).type).not.toBe("ok");
-      expect(stage.deaths[0]).toMatchObject({ reason: "silent" });
+      await fixture.load("f", "export default () => {};");
+      expect((await fixture.run("f", { timeoutMs: 1 })).type).not.toBe("ok");
+      expect(fixture.deaths[0]).toMatchObject({ reason: "silent" });
     } finally {
-      await stage.close();
+      await fixture.close();
     }
   });
 });

@@ -1,4 +1,4 @@
-import type { Stage } from "../sandbox/stage.ts";
+import type { SandboxFixture } from "../sandbox/fixture.ts";
 
 const count = 10;
 /** Milliseconds between two events of one of them. */
@@ -15,20 +15,20 @@ export class Innocents {
   readonly endings: Record<string, number> = {};
   /** Attempts that were interrupted and made again. */
   interruptions = 0;
-  private readonly stage: Stage;
+  private readonly fixture: SandboxFixture;
   private readonly lags: number[] = [];
   private latencies: number[] = [];
   private stopped = false;
   private work: Promise<unknown> = Promise.resolve();
 
-  private constructor(stage: Stage) {
-    this.stage = stage;
+  private constructor(fixture: SandboxFixture) {
+    this.fixture = fixture;
   }
 
-  static async start(stage: Stage, limits: { cpuMs: number; memoryMb: number }): Promise<Innocents> {
-    const innocents = new Innocents(stage);
+  static async start(fixture: SandboxFixture, limits: { cpuMs: number; memoryMb: number }): Promise<Innocents> {
+    const innocents = new Innocents(fixture);
     for (const name of innocents.names) {
-      await stage.load(name, "export default (event) => event.object.metadata.name.length;", limits);
+      await fixture.load(name, "export default (event) => event.object.metadata.name.length;", limits);
     }
     innocents.work = Promise.all([...innocents.names.map((name) => innocents.live(name)), innocents.watchLag()]);
     return innocents;
@@ -63,7 +63,7 @@ export class Innocents {
       this.begun++;
       let ending: string;
       do {
-        ending = (await this.stage.run(name, { timeoutMs: 30_000 })).type;
+        ending = (await this.fixture.run(name, { timeoutMs: 30_000 })).type;
         if (ending === "interrupted") this.interruptions++;
       } while (ending === "interrupted");
       this.latencies.push(performance.now() - startedAt);

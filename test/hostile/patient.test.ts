@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import type { Launch } from "../../runtime/sandbox/link.host.ts";
-import { Stage } from "../sandbox/stage.ts";
+import { SandboxFixture } from "../sandbox/fixture.ts";
 import { until } from "../tools/until.ts";
 import { Innocents } from "./innocents.ts";
 
@@ -13,10 +13,10 @@ const program = join(import.meta.dirname, "executors", "executor.program.ts");
 const strike = `const s = "x".repeat(2 ** 29 - 30); Promise.reject({ message: s, stack: s });`;
 
 /** Ten innocents beside a hostile function in the same executor, or in another where the first executor is a program of ours. */
-async function stageWithInnocents(launch?: Launch): Promise<{ stage: Stage; innocents: Innocents }> {
-  const stage = new Stage({ executors: 1, ...(launch && { launch }) });
-  onTestFinished(() => stage.close());
-  return { stage, innocents: await Innocents.start(stage, limits) };
+async function fixtureWithInnocents(launch?: Launch): Promise<{ fixture: SandboxFixture; innocents: Innocents }> {
+  const fixture = new SandboxFixture({ executors: 1, ...(launch && { launch }) });
+  onTestFinished(() => fixture.close());
+  return { fixture, innocents: await Innocents.start(fixture, limits) };
 }
 
 /** More than a pipe holds, as JSON; made once, so that the parent's lag is its own. */
@@ -24,16 +24,16 @@ const largeAnswer = JSON.stringify("x".repeat(2 ** 20));
 
 const table: string[] = [];
 
-async function report(kind: string, stage: Stage, innocents: Innocents, name = "evil"): Promise<void> {
+async function report(kind: string, fixture: SandboxFixture, innocents: Innocents, name = "evil"): Promise<void> {
   await innocents.seen(100);
   await innocents.stop();
-  const { state, kills } = stage.sandbox.status(name) ?? { state: "not loaded", kills: 0 };
+  const { state, kills } = fixture.sandbox.status(name) ?? { state: "not loaded", kills: 0 };
   table.push(
-    `${kind.padEnd(42)} deaths ${String(stage.deaths.length).padStart(2)}, charged ${kills}, now ${state.padEnd(11)} innocents' p99 ${innocents.p99().toFixed(0).padStart(4)} ms, interruptions ${innocents.interruptions}, lag p99 ${innocents.lag().p99.toFixed(0)} ms`,
+    `${kind.padEnd(42)} deaths ${String(fixture.deaths.length).padStart(2)}, charged ${kills}, now ${state.padEnd(11)} innocents' p99 ${innocents.p99().toFixed(0).padStart(4)} ms, interruptions ${innocents.interruptions}, lag p99 ${innocents.lag().p99.toFixed(0)} ms`,
   );
   // Each event has one ending, and nobody is charged with what another did.
   expect(innocents.endings).toEqual({ ok: innocents.begun });
-  expect(innocents.names.map((one) => stage.sandbox.status(one)?.kills)).toEqual(innocents.names.map(() => 0));
+  expect(innocents.names.map((one) => fixture.sandbox.status(one)?.kills)).toEqual(innocents.names.map(() => 0));
   expect(innocents.lag().p99).toBeLessThan(50);
 }
 
@@ -43,34 +43,34 @@ describe("a hostile function that is patient harms its neighbours a few times at
   });
 
   it("it behaves for 21 events after each load, and then strikes", async () => {
-    const { stage, innocents } = await stageWithInnocents();
+    const { fixture, innocents } = await fixtureWithInnocents();
     const code = `let seen = 0; export default async () => { if (++seen <= 21) return; ${strike} };`;
-    await stage.load("evil", code, limits);
+    await fixture.load("evil", code, limits);
     innocents.forget();
     const endings: Record<string, number> = {};
     await until("it is parked for the third time", 60_000, async () => {
-      const { type } = await stage.run("evil", { timeoutMs: 5000 });
+      const { type } = await fixture.run("evil", { timeoutMs: 5000 });
       endings[type] = (endings[type] ?? 0) + 1;
-      return (stage.sandbox.status("evil")?.kills ?? 0) >= 4;
+      return (fixture.sandbox.status("evil")?.kills ?? 0) >= 4;
     });
-    expect(stage.sandbox.status("evil")).toMatchObject({ state: "parked" });
+    expect(fixture.sandbox.status("evil")).toMatchObject({ state: "parked" });
     // Each executor that it had to itself and brought down is charged to one of its events.
     expect(endings.failed).toBeGreaterThanOrEqual(3);
-    const shared = stage.deaths.length - (stage.sandbox.status("evil")?.kills ?? 0);
+    const shared = fixture.deaths.length - (fixture.sandbox.status("evil")?.kills ?? 0);
     expect(shared).toBeLessThanOrEqual(3);
     // At each of those, the innocents that have an event there lose it, to be run again.
     expect(innocents.interruptions).toBeLessThanOrEqual(3 * innocents.names.length);
-    await report("behaves for 21 events, then strikes", stage, innocents);
+    await report("behaves for 21 events, then strikes", fixture, innocents);
   }, 90_000);
 
   it("it strikes while it is loaded, and is deployed again and again", async () => {
-    const { stage, innocents } = await stageWithInnocents();
+    const { fixture, innocents } = await fixtureWithInnocents();
     innocents.forget();
     const loads: string[] = [];
     for (let version = 0; version < 8; version++) {
       const code = `const pile = new Map(); for (let key = 0; ; key++) pile.set(key, { key, version: ${version} });\nexport default () => {};`;
       loads.push(
-        await stage.load("evil", code, limits).then(
+        await fixture.load("evil", code, limits).then(
           () => "loaded",
           (error: Error) => error.message,
         ),
@@ -79,7 +79,7 @@ describe("a hostile function that is patient harms its neighbours a few times at
     expect(loads.every((message) => /^WF_SANDBOX_(MEMORY|LOAD_TIME|KILLED) .*evil\.ts/.test(message))).toBe(true);
     // A slate for the first version and three more; from then on it loads alone.
     expect(innocents.interruptions).toBeLessThanOrEqual(4 * innocents.names.length);
-    await report("strikes at load, deployed eight times", stage, innocents);
+    await report("strikes at load, deployed eight times", fixture, innocents);
   }, 90_000);
 
   it.each([
@@ -89,15 +89,15 @@ describe("a hostile function that is patient harms its neighbours a few times at
     let launched = 0;
     const [honest, owned] = [launchChild(), launchChild({ args: [program, misdeed] })];
     // The innocents have the first one.
-    const { stage, innocents } = await stageWithInnocents((listener) =>
+    const { fixture, innocents } = await fixtureWithInnocents((listener) =>
       launched++ === 0 ? honest(listener) : owned(listener),
     );
-    stage.answer = () => ({ ok: true, json: largeAnswer });
+    fixture.answer = () => ({ ok: true, json: largeAnswer });
     innocents.forget();
-    await stage.load("evil", "export default () => {};", { ...limits, trustGroup: "evil" });
-    expect((await stage.run("evil")).type).toBe("failed");
-    await expect.poll(() => stage.deaths, { timeout: 10_000 }).toContainEqual({ reason, culprits: ["evil"] });
+    await fixture.load("evil", "export default () => {};", { ...limits, trustGroup: "evil" });
+    expect((await fixture.run("evil")).type).toBe("failed");
+    await expect.poll(() => fixture.deaths, { timeout: 10_000 }).toContainEqual({ reason, culprits: ["evil"] });
     expect(innocents.interruptions).toBe(0);
-    await report(kind, stage, innocents);
+    await report(kind, fixture, innocents);
   });
 });

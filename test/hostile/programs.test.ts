@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
-import { Stage } from "../sandbox/stage.ts";
+import { SandboxFixture } from "../sandbox/fixture.ts";
 import { until } from "../tools/until.ts";
 import { Innocents } from "./innocents.ts";
 
@@ -77,29 +77,29 @@ async function quiet(pids: readonly (number | undefined)[]): Promise<void> {
 }
 
 describe("a hostile handler harms only its own attempts:", () => {
-  let stage: Stage;
+  let fixture: SandboxFixture;
   let innocents: Innocents;
   const charged = new Set<string>();
   const table: string[] = [];
 
   beforeAll(async () => {
-    stage = new Stage({ executors: 1 });
-    innocents = await Innocents.start(stage, limits);
+    fixture = new SandboxFixture({ executors: 1 });
+    innocents = await Innocents.start(fixture, limits);
   });
 
   afterAll(async () => {
     await innocents.stop();
-    await stage.close();
+    await fixture.close();
     process.stdout.write(`${table.join("\n")}\n`);
   });
 
   it.each(programs)("$name", async (program) => {
-    stage.logs.length = 0;
-    stage.notes.length = 0;
-    const deathsBefore = stage.deaths.length;
+    fixture.logs.length = 0;
+    fixture.notes.length = 0;
+    const deathsBefore = fixture.deaths.length;
     innocents.forget();
-    await stage.load(program.name, program.code, limits);
-    const pids = (await stage.sandbox.executors()).map(({ pid }) => pid);
+    await fixture.load(program.name, program.code, limits);
+    const pids = (await fixture.sandbox.executors()).map(({ pid }) => pid);
     let peak = 0;
     let parentPeak = 0;
     const sampler = setInterval(() => {
@@ -112,7 +112,7 @@ describe("a hostile handler harms only its own attempts:", () => {
     let costMs: number;
     do {
       const before = cpuMs(pids);
-      outcome = await stage.run(program.name, { timeoutMs });
+      outcome = await fixture.run(program.name, { timeoutMs });
       costMs = cpuMs(pids) - before;
       // An attempt that nobody is charged with is made again, alone.
     } while (outcome.type === "interrupted" && ++tries < 4);
@@ -121,14 +121,14 @@ describe("a hostile handler harms only its own attempts:", () => {
     if (outcome.type === "failed") charged.add(program.name);
     await Promise.all([innocents.seen(100), quiet(pids)]);
     clearInterval(sampler);
-    const deaths = stage.notes.map(({ reason, functions }) => `${reason} by ${functions.join() || "nobody"}`);
+    const deaths = fixture.notes.map(({ reason, functions }) => `${reason} by ${functions.join() || "nobody"}`);
     table.push(
       `${program.name.padEnd(29)} ${ending.padEnd(22)} ${tookMs.toFixed(0).padStart(5)} ms, cpu ${costMs.toFixed(0).padStart(4)} ms  rss executor ${megabytes(peak).toString().padStart(3)} parent ${megabytes(parentPeak).toString().padStart(3)} MiB  innocents' p99 ${innocents.p99().toFixed(0).padStart(3)} ms  charged: ${outcome.type === "failed" ? program.name : "none"}  lost: ${deaths.join("; ") || "none"}`,
     );
     process.stdout.write(`${table.at(-1)}\n`);
     expect(program.endings).toContain(ending);
     expect(tookMs).toBeLessThan(program.withinMs + marginMs);
-    if (ending === "WF_SANDBOX_CPU_BUDGET" && !program.isUnstoppable && stage.deaths.length === deathsBefore) {
+    if (ending === "WF_SANDBOX_CPU_BUDGET" && !program.isUnstoppable && fixture.deaths.length === deathsBefore) {
       expect(costMs).toBeLessThan(cpuBoundMs);
     } else if (ending !== "WF_SANDBOX_DEADLINE") expect(costMs).toBeLessThan(unstoppableBoundMs);
     // The cap of the shared executor: its own 200 MiB, four times one isolate, and the ten others.
@@ -136,9 +136,9 @@ describe("a hostile handler harms only its own attempts:", () => {
     if (outcome.type === "failed" && outcome.error.code) {
       expect(outcome.error.stack).toMatch(new RegExp(`/${program.name}\\.ts:\\d+:\\d+`));
     }
-    const written = stage.logs.reduce((sum, line) => sum + line.message.length, 0);
+    const written = fixture.logs.reduce((sum, line) => sum + line.message.length, 0);
     expect(written).toBeLessThan(80_000);
-    stage.sandbox.unload(program.name);
+    fixture.sandbox.unload(program.name);
   });
 
   it("no innocent was charged with anything, and none of their events was lost", async () => {
@@ -147,11 +147,11 @@ describe("a hostile handler harms only its own attempts:", () => {
     // Each event has one ending: done, or run again until it was.
     expect(innocents.endings).toEqual({ ok: innocents.begun });
     // Who was inside with a program that took memory which nobody counts is named with it, since it could have been either.
-    const named = stage.deaths.map(({ culprits }) => culprits);
+    const named = fixture.deaths.map(({ culprits }) => culprits);
     expect(named.filter((names) => names.length > 0 && names.every((name) => innocents.names.includes(name)))).toEqual(
       [],
     );
-    expect(innocents.names.map((name) => stage.sandbox.status(name)?.kills)).toEqual(innocents.names.map(() => 0));
+    expect(innocents.names.map((name) => fixture.sandbox.status(name)?.kills)).toEqual(innocents.names.map(() => 0));
   });
 
   it("the parent stayed responsive", () => {

@@ -8,7 +8,7 @@ import { pause, systemClock } from "../../runtime/clock.ts";
 import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, manifest } from "../dispatch/harness.ts";
+import { change, manifest } from "../dispatch/fixture.ts";
 
 const [root = "", count = "0"] = process.argv.slice(2);
 const folder = join(root, "data");

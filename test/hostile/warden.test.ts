@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Warden } from "../../runtime/sandbox/warden.host.ts";
-import { type Stage, stageForTest } from "../sandbox/stage.ts";
+import { fixtureForTest, type SandboxFixture } from "../sandbox/fixture.ts";
 import { until } from "../tools/until.ts";
 import { ExecutorContainer, imagesNode, socketFolder, whyNot } from "./container.ts";
 
@@ -15,7 +15,7 @@ afterAll(() => rmSync(dirname(node), { recursive: true, force: true }));
 interface Pod {
   readonly container: ExecutorContainer;
   readonly parent: Warden;
-  readonly stage: Stage;
+  readonly fixture: SandboxFixture;
   readonly errors: { code?: string }[];
   readonly restart: () => ExecutorContainer;
 }
@@ -27,11 +27,11 @@ async function pod(): Promise<Pod> {
   const log = { info: () => {}, warn: () => {}, error: (fields: object) => void errors.push(fields) };
   const parent = await Warden.listen(socket, log);
   onTestFinished(() => parent.close());
-  const stage = stageForTest({ launch: parent.launch });
+  const fixture = fixtureForTest({ launch: parent.launch });
   const container = new ExecutorContainer(node, socket);
-  await stage.load("victim", "export default (e, ctx) => ctx.log.info(ctx.env.TOKEN);", { env: { TOKEN: "secret" } });
-  expect((await stage.run("victim")).type).toBe("ok");
-  return { container, parent, stage, errors, restart: () => new ExecutorContainer(node, socket) };
+  await fixture.load("victim", "export default (e, ctx) => ctx.log.info(ctx.env.TOKEN);", { env: { TOKEN: "secret" } });
+  expect((await fixture.run("victim")).type).toBe("ok");
+  return { container, parent, fixture, errors, restart: () => new ExecutorContainer(node, socket) };
 }
 
 describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the executors' container", () => {
@@ -48,7 +48,7 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
   });
 
   it("can neither end, stop, debug nor read the warden or another executor, and finds no key", async () => {
-    const { container, stage, parent } = await pod();
+    const { container, fixture, parent } = await pod();
     const deeds = ["kill", "stop", "count", "environ", "memory", "descriptors", "inspector", "key", "replace", "plant"];
     const guest = await container.invade(...deeds);
     await guest.did("plant");
@@ -59,21 +59,24 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
     }
     expect(inspector).toBe(false);
     expect([key, replace, plant]).toEqual(["ENOENT", "EACCES", "EACCES"]);
-    expect((await stage.run("victim")).type).toBe("ok");
+    expect((await fixture.run("victim")).type).toBe("ok");
     expect(parent.trouble).toBeUndefined();
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.deaths).toEqual([]);
   });
 
   it("ends with the whole container once it greets, uncharged to anybody; what ran runs again in the next one", async () => {
-    const { container, stage, parent, errors, restart } = await pod();
+    const { container, fixture, parent, errors, restart } = await pod();
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
-    stage.answer = async () => {
+    fixture.answer = async () => {
       await answered;
       return { ok: true, json: "{}" };
     };
-    await stage.load("waits", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`);
-    const outcome = stage.run("waits", { timeoutMs: 60_000 });
-    await until("the handler waits", 5000, async () => stage.calls.length === 1);
+    await fixture.load(
+      "waits",
+      `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`,
+    );
+    const outcome = fixture.run("waits", { timeoutMs: 60_000 });
+    await until("the handler waits", 5000, async () => fixture.calls.length === 1);
     const lurker = await container.invade("count", "lurk");
     await lurker.did("count");
     const guest = await container.invade("greet", "lurk");
@@ -83,20 +86,20 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
     expect(parent.trouble?.code).toBe("WF_SANDBOX_NO_WARDEN");
     answer();
     restart();
-    expect((await stage.run("waits")).type).toBe("ok");
-    expect((await stage.run("victim")).type).toBe("ok");
+    expect((await fixture.run("waits")).type).toBe("ok");
+    expect((await fixture.run("victim")).type).toBe("ok");
     expect([lurker.gained, guest.gained]).toEqual([{ count: expect.any(Number) }, { greet: null }]);
-    expect(stage.sandbox.status("waits")).toMatchObject({ kills: 0 });
+    expect(fixture.sandbox.status("waits")).toMatchObject({ kills: 0 });
   });
 
   it("sees no key when the warden dies of something else, however fast it looks", async () => {
-    const { container, stage, restart } = await pod();
+    const { container, fixture, restart } = await pod();
     const lurker = await container.invade("count", "lurk");
     await lurker.did("count");
     container.kill();
     await Promise.all([container.ended, lurker.ended]);
     restart();
-    expect((await stage.run("victim")).type).toBe("ok");
+    expect((await fixture.run("victim")).type).toBe("ok");
     expect(lurker.gained).toEqual({ count: expect.any(Number) });
   });
 });

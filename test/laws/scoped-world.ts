@@ -2,7 +2,7 @@ import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
-import { manifest, trigger } from "../dispatch/harness.ts";
+import { manifest, trigger } from "../dispatch/fixture.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { BranchingHistory, changeOf, keyOf } from "./branching-history.ts";
 import { CrashingStore, roomy } from "./crashing-store.ts";

@@ -1,7 +1,7 @@
 import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
-import { manifest, trigger } from "../dispatch/harness.ts";
+import { manifest, trigger } from "../dispatch/fixture.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { CrashingStore } from "./crashing-store.ts";
 import { History } from "./history.ts";

@@ -13,7 +13,7 @@ interface Line {
 }
 
 /** A log, and handlers that write to it. */
-function stage() {
+function fixture() {
   const written: Line[] = [];
   const clock = new VirtualClock();
   const metrics = new Metrics();
@@ -30,7 +30,7 @@ function stage() {
 }
 
 test("a function writes a thousand lines at once and 200 a second after that; its neighbour's are all written", async () => {
-  const { clock, write, of } = stage();
+  const { clock, write, of } = fixture();
   write("flood", 50_000);
   write("calm", 500);
   expect([of("flood"), of("calm")]).toEqual([1000, 500]);
@@ -40,13 +40,13 @@ test("a function writes a thousand lines at once and 200 a second after that; it
 });
 
 test("long lines are held to a rate of bytes: a megabyte at once", () => {
-  const { write, of } = stage();
+  const { write, of } = fixture();
   write("flood", 100, "x".repeat(60_000));
   expect(of("flood")).toBe(17);
 });
 
 test("what is dropped is counted, and said once in ten seconds", async () => {
-  const { clock, write, written, metrics } = stage();
+  const { clock, write, written, metrics } = fixture();
   write("flood", 1500);
   const told = () => written.flatMap(({ lines }) => lines ?? []);
   expect(told()).toEqual([1]);

@@ -34,7 +34,7 @@ class Pipe {
 type Kind = "run" | "own" | "alarm";
 
 /** A log into a pipe that nobody reads yet. */
-function stage() {
+function fixture() {
   const [pipe, clock] = [new Pipe(), new VirtualClock()];
   const writer = new LogWriter(pipe.write, clock);
   const dropped: (readonly [string, string])[] = [];
@@ -62,7 +62,7 @@ test("whatever the reader does, each line is written whole and in its order or i
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 80 }), async (steps) => {
-      const { pipe, clock, dropped, write } = stage();
+      const { pipe, clock, dropped, write } = fixture();
       let [written, bytes] = [0, 0];
       for (const each of steps) {
         if ("kind" in each) {
@@ -88,7 +88,7 @@ test("whatever the reader does, each line is written whole and in its order or i
 });
 
 test("lines of runs are dropped first, the runtime's warnings last", () => {
-  const { dropped, write } = stage();
+  const { dropped, write } = fixture();
   const fill = (kind: Kind) => {
     for (let count = 0; count < 1000; count++) write(kind, 10_000);
     const taken = 1000 - dropped.length;
@@ -99,14 +99,14 @@ test("lines of runs are dropped first, the runtime's warnings last", () => {
 });
 
 test("what is dropped is counted by function and cause", () => {
-  const { dropped, write } = stage();
+  const { dropped, write } = fixture();
   for (let count = 0; count < 10; count++) write("run", mebi);
   for (let count = 0; count < 3; count++) write("own", mebi);
   expect(new Set(dropped.map(String))).toEqual(new Set(["f,reader", ",reader"]));
 });
 
 test("a reader that never catches up learns every ten seconds what it misses", async () => {
-  const { pipe, clock, write } = stage();
+  const { pipe, clock, write } = fixture();
   for (let second = 0; second < 60; second++) {
     for (let count = 0; count < 4; count++) write("run", mebi);
     pipe.room += mebi;
@@ -118,7 +118,7 @@ test("a reader that never catches up learns every ten seconds what it misses", a
 });
 
 test("a line that fits a pipe's buffer is never torn, though the process be killed", async () => {
-  const { pipe, clock, write } = stage();
+  const { pipe, clock, write } = fixture();
   for (let count = 0; count < 50; count++) write("run", 37 * count);
   for (let turn = 0; turn < 30; turn++) {
     pipe.room = 5000;

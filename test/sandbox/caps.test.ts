@@ -4,41 +4,41 @@ import { guestOutput } from "../../runtime/observe/guest-output.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { loggedRunner } from "../../runtime/observe/run-log.ts";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 const pod = `{ apiVersion: "v1", kind: "Pod", name: "p" }`;
 
 describe("one event", () => {
   it("logs 64 KiB at most, and says that there was more", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default (e, ctx) => { for (let i = 0; i < 500; i++) ctx.log.info("x".repeat(1000)); };`,
     );
-    expect((await stage.run("f")).type).toBe("ok");
-    const written = stage.logs.reduce((sum, line) => sum + line.message.length, 0);
+    expect((await fixture.run("f")).type).toBe("ok");
+    const written = fixture.logs.reduce((sum, line) => sum + line.message.length, 0);
     expect(written).toBeLessThan(64 * 1024);
     expect(written).toBeGreaterThan(60 * 1024);
-    expect(stage.logs.at(-1)).toMatchObject({ level: "warn", message: /64 KiB/ });
+    expect(fixture.logs.at(-1)).toMatchObject({ level: "warn", message: /64 KiB/ });
     // The next event has its own 64 KiB.
-    stage.logs.length = 0;
-    await stage.run("f");
-    expect(stage.logs.length).toBeGreaterThan(60);
+    fixture.logs.length = 0;
+    await fixture.run("f");
+    expect(fixture.logs.length).toBeGreaterThan(60);
   });
 
   it("sends 1000 messages at most before it awaits, and is charged for none that is dropped", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default (e, ctx) => { for (let i = 0; i < 5000; i++) ctx.metrics.increment("m", 1); };`,
     );
-    expect((await stage.run("f")).type).toBe("ok");
-    expect(stage.metrics).toHaveLength(1000);
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect(fixture.metrics).toHaveLength(1000);
   });
 
   it("sends 1000 metrics at most, however often it awaits", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default async (e, ctx) => {
         for (let turn = 0; turn < 5; turn++) {
@@ -47,27 +47,27 @@ describe("one event", () => {
         }
       };`,
     );
-    expect((await stage.run("f")).type).toBe("ok");
-    expect(stage.metrics).toHaveLength(1000);
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect(fixture.metrics).toHaveLength(1000);
     // The next event has its own.
-    expect((await stage.run("f")).type).toBe("ok");
-    expect(stage.metrics).toHaveLength(2000);
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect(fixture.metrics).toHaveLength(2000);
   });
 
   it("waits for 64 calls at once at most; one more ends it with an error that says so", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const code = (calls: number) =>
       `export default (e, ctx) => Promise.all(Array.from({ length: ${calls} }, () => ctx.kube.get(${pod})));`;
-    await stage.load("within", code(64));
-    expect((await stage.run("within")).type).toBe("ok");
-    await stage.load("beyond", code(65));
-    expect(await stage.run("beyond")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_OUTPUT" } });
-    expect(stage.calls.filter((call) => call.caller.function === "beyond").length).toBeLessThanOrEqual(64);
+    await fixture.load("within", code(64));
+    expect((await fixture.run("within")).type).toBe("ok");
+    await fixture.load("beyond", code(65));
+    expect(await fixture.run("beyond")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_OUTPUT" } });
+    expect(fixture.calls.filter((call) => call.caller.function === "beyond").length).toBeLessThanOrEqual(64);
   });
 
   it("is refused a call of more values than the parent can read beside its other work", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default async (e, ctx) => {
         const data = Object.fromEntries(Array.from({ length: e.object.fields }, (_, field) => ["k" + field, 1]));
@@ -76,36 +76,36 @@ describe("one event", () => {
       { cpuMs: 10_000 },
     );
     const run = (fields: number) =>
-      stage.run("f", { body: Buffer.from(JSON.stringify({ fields })), timeoutMs: 15_000 });
+      fixture.run("f", { body: Buffer.from(JSON.stringify({ fields })), timeoutMs: 15_000 });
     expect((await run(39_000)).type).toBe("ok");
-    expect(stage.calls.length).toBe(1);
+    expect(fixture.calls.length).toBe(1);
     expect(await run(41_000)).toMatchObject({
       type: "failed",
       error: { name: "InvalidError", message: "kube.create: the arguments hold more than 40000 values" },
     });
-    expect(stage.calls.length).toBe(1);
+    expect(fixture.calls.length).toBe(1);
   });
 
   it("keeps an error to 200 characters of name, 2000 of message and 4000 of stack", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default () => { const error = new Error("m".repeat(1e6)); error.name = "n".repeat(1e6); error.stack = "s".repeat(1e6); throw error; };`,
     );
-    const outcome = await stage.run("f");
+    const outcome = await fixture.run("f");
     const { name, message, stack } = outcome.type === "failed" ? outcome.error : expect.unreachable();
     expect([name.length, message.length, stack.length]).toEqual([200, 2000, 4000]);
   });
 
   it("that loops in a function of a long name is charged alone, and its executor lives", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const name = `["n".repeat(50_000)]`;
-    await stage.load("f", `const all = { ${name}() { for (;;); } };\nexport default () => all${name}();`, {
+    await fixture.load("f", `const all = { ${name}() { for (;;); } };\nexport default () => all${name}();`, {
       cpuMs: 200,
     });
-    const outcome = await stage.run("f");
+    const outcome = await fixture.run("f");
     expect(outcome).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_CPU_BUDGET" } });
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.deaths).toEqual([]);
   });
 });
 
@@ -118,8 +118,8 @@ describe("a Secret's value", () => {
     const log = createLog("debug", { write: (line: string) => lines.push(line) });
     const redactor = new Redactor();
     redactor.learn("f", { secrets: [secret], configuration: [] });
-    const stage = stageForTest({ output: guestOutput(log, new Metrics().user, redactor) });
-    await stage.load(
+    const fixture = fixtureForTest({ output: guestOutput(log, new Metrics().user, redactor) });
+    await fixture.load(
       "f",
       `export default (e, ctx) => {
         const { TOKEN } = ctx.env;
@@ -132,9 +132,9 @@ describe("a Secret's value", () => {
       };`,
       { env: { TOKEN: secret } },
     );
-    const runner = loggedRunner(stage.sandbox, log, redactor, "debug");
+    const runner = loggedRunner(fixture.sandbox, log, redactor, "debug");
     // What the dispatcher would write into a dead letter.
-    const outcome = await runner.run(stage.delivery("f"));
+    const outcome = await runner.run(fixture.delivery("f"));
     expect(outcome.type).toBe("failed");
     expect(lines.length).toBeGreaterThanOrEqual(3);
     expect(JSON.stringify(outcome)).not.toContain("abcdefghij");
@@ -147,8 +147,8 @@ describe("a Secret's value", () => {
     const log = createLog("debug", { write: (line: string) => lines.push(line) });
     const redactor = new Redactor();
     redactor.learn("f", { secrets: [secret], configuration: [] });
-    const stage = stageForTest({ output: guestOutput(log, new Metrics().user, redactor) });
-    await stage.load(
+    const fixture = fixtureForTest({ output: guestOutput(log, new Metrics().user, redactor) });
+    await fixture.load(
       "f",
       `export default ({ trigger }, ctx) => {
         const text = (limit) => "-".repeat(limit - Number(trigger)) + ctx.env.TOKEN + "-".repeat(limit);
@@ -166,9 +166,9 @@ describe("a Secret's value", () => {
       };`,
       { env: { TOKEN: secret } },
     );
-    const runner = loggedRunner(stage.sandbox, log, redactor, "debug");
+    const runner = loggedRunner(fixture.sandbox, log, redactor, "debug");
     for (let within = 0; within <= secret.length + 10; within++) {
-      const outcome = await runner.run(stage.delivery("f", { trigger: String(within) }));
+      const outcome = await runner.run(fixture.delivery("f", { trigger: String(within) }));
       expect(outcome.type).toBe("failed");
       lines.push(JSON.stringify(outcome));
     }

@@ -5,14 +5,14 @@ import { dirname, join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import { childRights, executorProgram } from "../../runtime/sandbox/executor-program.ts";
-import { stageForTest, unstoppable } from "./stage.ts";
+import { fixtureForTest, unstoppable } from "./fixture.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-async function executorPid(stage: ReturnType<typeof stageForTest>): Promise<number> {
-  await stage.load("f", "export default () => {};");
-  await stage.run("f");
-  const [executor] = await stage.sandbox.executors();
+async function executorPid(fixture: ReturnType<typeof fixtureForTest>): Promise<number> {
+  await fixture.load("f", "export default () => {};");
+  await fixture.run("f");
+  const [executor] = await fixture.sandbox.executors();
   return executor?.pid ?? expect.unreachable("no executor runs");
 }
 
@@ -20,7 +20,7 @@ const alive = (pid: number) => existsSync(`/proc/${pid}`) && !/\) Z /.test(readF
 
 describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
   it("has an empty environment but for the time zone, the root as its folder, and one stream", async () => {
-    const pid = await executorPid(stageForTest());
+    const pid = await executorPid(fixtureForTest());
     expect(readFileSync(`/proc/${pid}/environ`, "latin1")).toBe("TZ=UTC\0");
     expect(readlinkSync(`/proc/${pid}/cwd`)).toBe("/");
     const inherited = readdirSync(`/proc/${pid}/fd`)
@@ -32,7 +32,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
   });
 
   it("runs under Node's permission model, with the flags that isolates need", async () => {
-    const pid = await executorPid(stageForTest());
+    const pid = await executorPid(fixtureForTest());
     expect(readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0]).toBe("watchfire executor");
     // It has put its name over its arguments, and would have refused to start without these.
     const { flags } = executorProgram();
@@ -69,7 +69,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
   );
 
   it("has less rights than its parent: what the platform gives, and the status says", async () => {
-    const pid = await executorPid(stageForTest());
+    const pid = await executorPid(fixtureForTest());
     const rights = childRights();
     const status = readFileSync(`/proc/${pid}/status`, "latin1");
     const nice = Number(readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ")[16]);
@@ -99,28 +99,31 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
   });
 
   it("compiles no machine code with --jitless, and runs handlers all the same", async () => {
-    const stage = stageForTest({ launch: launchChild(executorProgram({ jitless: true })) });
-    const pid = await executorPid(stage);
+    const fixture = fixtureForTest({ launch: launchChild(executorProgram({ jitless: true })) });
+    const pid = await executorPid(fixture);
     // V8 keeps what it compiles in memory that can be written and run.
     const compiled = (pid: number) => /^\S+ rwxp/m.test(readFileSync(`/proc/${pid}/maps`, "latin1"));
-    expect([compiled(pid), compiled(await executorPid(stageForTest()))]).toEqual([false, true]);
-    expect((await stage.run("f")).type).toBe("ok");
+    expect([compiled(pid), compiled(await executorPid(fixtureForTest()))]).toEqual([false, true]);
+    expect((await fixture.run("f")).type).toBe("ok");
   });
 });
 
 describe("the sandbox", () => {
   it("runs events again, uncounted, whose executor another hand killed while none was inside", async () => {
-    const stage = stageForTest();
-    const pid = await executorPid(stage);
-    await stage.load("waits", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`);
-    stage.answer = () => new Promise(() => {});
-    const waiting = stage.run("waits");
-    await expect.poll(() => stage.calls.length).toBe(1);
+    const fixture = fixtureForTest();
+    const pid = await executorPid(fixture);
+    await fixture.load(
+      "waits",
+      `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`,
+    );
+    fixture.answer = () => new Promise(() => {});
+    const waiting = fixture.run("waits");
+    await expect.poll(() => fixture.calls.length).toBe(1);
     process.kill(pid, "SIGKILL");
     expect(await waiting).toEqual({ type: "interrupted" });
-    expect(await stage.run("f")).toMatchObject({ type: "ok" });
-    expect(await stage.run("f")).toMatchObject({ type: "ok" });
-    const states = ["waits", "f"].map((name) => stage.sandbox.status(name));
+    expect(await fixture.run("f")).toMatchObject({ type: "ok" });
+    expect(await fixture.run("f")).toMatchObject({ type: "ok" });
+    const states = ["waits", "f"].map((name) => fixture.sandbox.status(name));
     expect(states.map((state) => [state?.kills, state?.state === "quarantined"])).toEqual([
       [0, false],
       [0, false],
@@ -128,52 +131,55 @@ describe("the sandbox", () => {
   });
 
   it("lets a function that brought two executors down stand still, keeps it away from the others until its code changes, and says so", async () => {
-    const stage = stageForTest();
-    await stage.load("calm", "export default () => {};");
-    await stage.load("bomb", unstoppable, { cpuMs: 200 });
+    const fixture = fixtureForTest();
+    await fixture.load("calm", "export default () => {};");
+    await fixture.load("bomb", unstoppable, { cpuMs: 200 });
     const endings: unknown[] = [];
     for (let run = 0; run < 2; run++) {
-      const outcome = await stage.runToDeath("bomb");
+      const outcome = await fixture.runToDeath("bomb");
       endings.push(outcome.type === "failed" ? outcome.error.code : outcome.type);
     }
     expect(endings).toEqual(["WF_SANDBOX_CPU_BUDGET", "WF_SANDBOX_CPU_BUDGET"]);
     const stands = { state: "parked", kills: 2, detail: /^runs again in \d+ s: it brought 2 executors down$/ };
-    expect(stage.sandbox.status("bomb")).toMatchObject(stands);
-    expect(stage.sandbox.parked()).toMatchObject([{ name: "bomb" }]);
+    expect(fixture.sandbox.status("bomb")).toMatchObject(stands);
+    expect(fixture.sandbox.parked()).toMatchObject([{ name: "bomb" }]);
     // It is not run, and no attempt of it counts.
-    expect(await stage.run("bomb")).toEqual({ type: "interrupted" });
+    expect(await fixture.run("bomb")).toEqual({ type: "interrupted" });
     await expect
-      .poll(() => stage.sandbox.status("bomb"), { timeout: 10_000 })
+      .poll(() => fixture.sandbox.status("bomb"), { timeout: 10_000 })
       .toMatchObject({ state: "quarantined", kills: 2, detail: /^runs alone until its code changes/ });
-    expect(stage.sandbox.parked()).toEqual([]);
-    expect((await stage.run("calm")).type).toBe("ok");
-    expect(stage.sandbox.status("calm")).toMatchObject({ state: "ready", kills: 0 });
-    await stage.load("bomb", "export default () => {};");
-    expect(stage.sandbox.status("bomb")).toMatchObject({ state: "ready", kills: 0 });
+    expect(fixture.sandbox.parked()).toEqual([]);
+    expect((await fixture.run("calm")).type).toBe("ok");
+    expect(fixture.sandbox.status("calm")).toMatchObject({ state: "ready", kills: 0 });
+    await fixture.load("bomb", "export default () => {};");
+    expect(fixture.sandbox.status("bomb")).toMatchObject({ state: "ready", kills: 0 });
     // The shared executor and the spare are left; quarantine's own has ended.
-    await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
+    await expect.poll(async () => (await fixture.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
   });
 
   it("runs an event again, uncounted, that its executor did not finish before it ended itself for another's sake", async () => {
-    const stage = stageForTest();
-    await stage.load("waits", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`);
-    await stage.load("bomb", unstoppable, { cpuMs: 200 });
-    stage.answer = () => new Promise(() => {});
-    const waiting = stage.run("waits", { timeoutMs: 60_000 });
-    await expect.poll(() => stage.calls.length).toBe(1);
-    expect((await stage.runToDeath("bomb")).type).toBe("failed");
+    const fixture = fixtureForTest();
+    await fixture.load(
+      "waits",
+      `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "a" });`,
+    );
+    await fixture.load("bomb", unstoppable, { cpuMs: 200 });
+    fixture.answer = () => new Promise(() => {});
+    const waiting = fixture.run("waits", { timeoutMs: 60_000 });
+    await expect.poll(() => fixture.calls.length).toBe(1);
+    expect((await fixture.runToDeath("bomb")).type).toBe("failed");
     expect(await waiting).toEqual({ type: "interrupted" });
-    stage.answer = () => ({ ok: true, json: "{}" });
-    expect((await stage.run("waits")).type).toBe("ok");
-    expect(stage.deaths).toMatchObject([{ reason: "stuck" }]);
+    fixture.answer = () => ({ ok: true, json: "{}" });
+    expect((await fixture.run("waits")).type).toBe("ok");
+    expect(fixture.deaths).toMatchObject([{ reason: "stuck" }]);
   });
 
   it("names the line of a loop that does not end", async () => {
-    const stage = stageForTest();
-    await stage.load("spin", "export default () => {\n  let turns = 0;\n  while (true) {\n    turns++;\n  }\n};", {
+    const fixture = fixtureForTest();
+    await fixture.load("spin", "export default () => {\n  let turns = 0;\n  while (true) {\n    turns++;\n  }\n};", {
       cpuMs: 200,
     });
-    const outcome = await stage.run("spin");
+    const outcome = await fixture.run("spin");
     expect(outcome).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_CPU_BUDGET" } });
     expect(outcome.type === "failed" && outcome.error.stack).toMatch(/spin\.ts:[345]:\d+/);
   });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 test("a handler may spread its context, and hand on what it makes of it", async () => {
-  const stage = stageForTest();
-  await stage.load(
+  const fixture = fixtureForTest();
+  await fixture.load(
     "f",
     `export default async (event, ctx) => {
       const more = { ...ctx, extra: 1 };
@@ -14,20 +14,20 @@ test("a handler may spread its context, and hand on what it makes of it", async 
     };`,
     { env: { TOKEN: "t" } },
   );
-  expect((await stage.run("f")).type).toBe("ok");
+  expect((await fixture.run("f")).type).toBe("ok");
   const names = ["env", "events", "extra", "fetch", "kube", "log", "metrics", "signal"];
-  expect(stage.logs.map(({ fields }) => fields)).toEqual([{ names, token: "t", same: true }]);
-  expect(stage.calls.map(({ operation }) => operation)).toEqual(["kube.get"]);
+  expect(fixture.logs.map(({ fields }) => fields)).toEqual([{ names, token: "t", same: true }]);
+  expect(fixture.calls.map(({ operation }) => operation)).toEqual(["kube.get"]);
 });
 
 test("a handler that meddles with the language's own objects changes nobody's context but its own", async () => {
-  const stage = stageForTest();
+  const fixture = fixtureForTest();
   const code = `
     Object.defineProperty(Object.prototype, "kube", { value: "mine", configurable: true });
     globalThis.Proxy = class { constructor() { return {}; } };
     Array.prototype[Symbol.iterator] = () => { throw new Error("iterated"); };
     export default (event, ctx) => { ctx.log.info(typeof ctx.kube.get + Object.keys(ctx).length); };`;
-  await stage.load("f", code);
-  expect((await stage.run("f")).type).toBe("ok");
-  expect(stage.logs.map(({ message }) => message)).toEqual(["function7"]);
+  await fixture.load("f", code);
+  expect((await fixture.run("f")).type).toBe("ok");
+  expect(fixture.logs.map(({ message }) => message)).toEqual(["function7"]);
 });

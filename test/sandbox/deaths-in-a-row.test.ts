@@ -3,7 +3,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import type { Launch, LinkListener } from "../../runtime/sandbox/link.host.ts";
 import type { Events, Load } from "../../runtime/sandbox/messages.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameDown } from "../../runtime/sandbox/wire.ts";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 /** What a simulated executor does once it is told of functions' code. */
 interface Conduct {
@@ -67,8 +67,8 @@ function simulated(listener: LinkListener, { deadly, cannotStart }: Conduct): Re
   };
 }
 
-/** A stage on simulated executors, where pauses take no time. */
-function simulatedStage() {
+/** A fixture on simulated executors, where pauses take no time. */
+function simulatedFixture() {
   const conduct: Conduct = { deadly: new Set(), cannotStart: false };
   const living = new Set<ReturnType<Launch>>();
   const launch: Launch = (listener) => {
@@ -80,26 +80,26 @@ function simulatedStage() {
     ...systemClock,
     after: (delayMs: number, ...rest: [() => void, { unref?: boolean }?]) => systemClock.after(delayMs / 1000, ...rest),
   };
-  const stage = stageForTest({ launch, clock });
+  const fixture = fixtureForTest({ launch, clock });
   const killAll = () => {
     for (const link of living) link.kill();
     living.clear();
   };
-  return { stage, conduct, killAll };
+  return { fixture, conduct, killAll };
 }
 
 const code = "export default () => {};";
 
 describe("while executors die one after another", () => {
   it("of hostile functions' code, no event of another fails, however many there are", async () => {
-    const { stage, conduct, killAll } = simulatedStage();
+    const { fixture, conduct, killAll } = simulatedFixture();
     const hostile = Array.from({ length: 12 }, (_, number) => `hostile-${number}`);
-    for (const name of [...hostile, "innocent"]) await stage.load(name, code);
+    for (const name of [...hostile, "innocent"]) await fixture.load(name, code);
     for (const name of hostile) conduct.deadly.add(name);
     killAll();
     const endOf = async (name: string) => {
       for (;;) {
-        const { type } = await stage.run(name);
+        const { type } = await fixture.run(name);
         // Whose executor ended by another's code runs again, uncounted.
         if (type !== "interrupted") return type;
       }
@@ -107,19 +107,19 @@ describe("while executors die one after another", () => {
     const ends = await Promise.all([...hostile, "innocent"].map(endOf));
     expect(ends.slice(0, -1)).toEqual(hostile.map(() => "failed"));
     expect(ends.at(-1)).toBe("ok");
-    expect(stage.deaths.length).toBeGreaterThan(hostile.length);
-    expect(stage.sandbox.status("innocent")).toMatchObject({ state: "ready", kills: 0 });
+    expect(fixture.deaths.length).toBeGreaterThan(hostile.length);
+    expect(fixture.sandbox.status("innocent")).toMatchObject({ state: "ready", kills: 0 });
   });
 
   it("before any code ran there, the function is told to have no executor, and its event fails", async () => {
-    const { stage, conduct, killAll } = simulatedStage();
-    await stage.load("f", code);
+    const { fixture, conduct, killAll } = simulatedFixture();
+    await fixture.load("f", code);
     conduct.cannotStart = true;
     killAll();
-    expect(await stage.run("f")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_EXECUTOR" } });
-    expect(stage.sandbox.status("f")).toMatchObject({ state: "failed", detail: /WF_SANDBOX_EXECUTOR/ });
-    await expect(stage.load("g", code)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
+    expect(await fixture.run("f")).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_EXECUTOR" } });
+    expect(fixture.sandbox.status("f")).toMatchObject({ state: "failed", detail: /WF_SANDBOX_EXECUTOR/ });
+    await expect(fixture.load("g", code)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
     conduct.cannotStart = false;
-    expect((await stage.run("f")).type).toBe("ok");
+    expect((await fixture.run("f")).type).toBe("ok");
   });
 });

@@ -3,56 +3,56 @@ import { BatchSize } from "../../runtime/sandbox/executor/batch.ts";
 import { summarise } from "../../runtime/sandbox/executor/outbox.ts";
 import { Slots } from "../../runtime/sandbox/executor/slots.ts";
 import { chachaBlock } from "../../runtime/sandbox/guest/random.guest.ts";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 describe("an isolate", () => {
   it("lives on under a backlog of many times its memory", async () => {
-    const stage = stageForTest();
-    await stage.load("f", "export default (event) => event.object.big.length;", { memoryMb: 16 });
+    const fixture = fixtureForTest();
+    await fixture.load("f", "export default (event) => event.object.big.length;", { memoryMb: 16 });
     const body = Buffer.from(JSON.stringify({ big: "x".repeat(200_000) }));
     let left = 1000;
     const endings = new Set<string>();
     const lane = async () => {
-      while (left-- > 0) endings.add((await stage.run("f", { body, timeoutMs: 60_000 })).type);
+      while (left-- > 0) endings.add((await fixture.run("f", { body, timeoutMs: 60_000 })).type);
     };
     await Promise.all(Array.from({ length: 16 }, lane));
     expect([...endings]).toEqual(["ok"]);
   });
 
   it("optimises hot code as the parent's engine does", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const loop = "let sum = 0; for (let i = 0; i < 3e7; i++) sum = (sum + i * 7) % 1000003;";
-    await stage.load(
+    await fixture.load(
       "f",
       `export default (e, ctx) => { const run = () => { const at = Date.now(); ${loop} return Date.now() - at + (sum < 0 ? 1 : 0); };
         run(); ctx.log.info(String(Math.min(run(), run(), run()))); };`,
       { cpuMs: 60_000 },
     );
-    await stage.run("f", { timeoutMs: 60_000 });
+    await fixture.run("f", { timeoutMs: 60_000 });
     const here = new Function(
       `const at = performance.now(); ${loop} return performance.now() - at + (sum < 0 ? 1 : 0);`,
     );
     here();
     const host = Math.max(here(), here(), here());
-    expect(Number(stage.logs[0]?.message)).toBeLessThan(3 * host + 20);
+    expect(Number(fixture.logs[0]?.message)).toBeLessThan(3 * host + 20);
   });
 
   it("lets handlers that wait interleave, each with its own answers", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default async (event, ctx) => {
         const got = await ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: event.id });
         if (got.name !== event.id) throw new Error("mixed up");
       };`,
     );
-    stage.answer = async ({ args }) => ({
+    fixture.answer = async ({ args }) => ({
       ok: true,
       json: JSON.stringify({ name: (args as { ref: { name: string } }).ref.name }),
     });
-    const outcomes = await Promise.all(Array.from({ length: 300 }, () => stage.run("f", { timeoutMs: 30_000 })));
+    const outcomes = await Promise.all(Array.from({ length: 300 }, () => fixture.run("f", { timeoutMs: 30_000 })));
     expect(outcomes.filter((outcome) => outcome.type !== "ok")).toEqual([]);
-    expect(stage.calls.every((call) => call.caller.id === (call.args as { ref: { name: string } }).ref.name)).toBe(
+    expect(fixture.calls.every((call) => call.caller.id === (call.args as { ref: { name: string } }).ref.name)).toBe(
       true,
     );
   });

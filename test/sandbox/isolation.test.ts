@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Stage, stageForTest } from "./stage.ts";
+import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
 /** Tells what earlier events left behind, then leaves as much as it can. */
 const litterer = `
@@ -22,23 +22,23 @@ export default async (event, ctx) => {
   setInterval(() => { globalThis.left = 2; }, 1);
 };`;
 
-const messages = (stage: Stage) => stage.logs.map((line) => line.message);
+const messages = (fixture: SandboxFixture) => fixture.logs.map((line) => line.message);
 
 describe("with isolation: Event, an event", () => {
   it("finds nothing that an earlier one left: no global, prototype, module state or timer", async () => {
-    const stage = stageForTest();
-    await stage.load("f", litterer, { isolation: "Event", env: { WHO: "me" } });
-    for (let run = 0; run < 20; run++) expect((await stage.run("f")).type).toBe("ok");
-    expect(new Set(messages(stage))).toEqual(new Set(["clean"]));
-    expect(stage.logs).toHaveLength(20);
+    const fixture = fixtureForTest();
+    await fixture.load("f", litterer, { isolation: "Event", env: { WHO: "me" } });
+    for (let run = 0; run < 20; run++) expect((await fixture.run("f")).type).toBe("ok");
+    expect(new Set(messages(fixture))).toEqual(new Set(["clean"]));
+    expect(fixture.logs).toHaveLength(20);
   });
 
   it("runs beside others of its function, each with its own answers and its own world", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const waiting: (() => void)[] = [];
-    stage.answer = ({ args }) =>
+    fixture.answer = ({ args }) =>
       new Promise((resolve) => waiting.push(() => resolve({ ok: true, json: JSON.stringify(args) })));
-    await stage.load(
+    await fixture.load(
       "f",
       `let mine;
       export default async (event, ctx) => {
@@ -49,7 +49,7 @@ describe("with isolation: Event, an event", () => {
       };`,
       { isolation: "Event" },
     );
-    const runs = Array.from({ length: 40 }, () => stage.run("f", { timeoutMs: 60_000 }));
+    const runs = Array.from({ length: 40 }, () => fixture.run("f", { timeoutMs: 60_000 }));
     await expect.poll(() => waiting.length).toBeGreaterThan(1);
     const pump = setInterval(() => waiting.pop()?.(), 1);
     const outcomes = await Promise.all(runs);
@@ -58,12 +58,12 @@ describe("with isolation: Event, an event", () => {
   });
 
   it("that breaks a limit is charged alone, and the next one runs", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const code = "export default (e) => { if (e.trigger === 'loop') for (;;); };";
-    await stage.load("f", code, { isolation: "Event", cpuMs: 150 });
+    await fixture.load("f", code, { isolation: "Event", cpuMs: 150 });
     const [loop, ...others] = await Promise.all([
-      stage.run("f", { trigger: "loop" }),
-      ...Array.from({ length: 10 }, () => stage.run("f")),
+      fixture.run("f", { trigger: "loop" }),
+      ...Array.from({ length: 10 }, () => fixture.run("f")),
     ]);
     expect(loop).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_CPU_BUDGET" } });
     expect(others.map((outcome) => outcome.type)).toEqual(others.map(() => "ok"));
@@ -74,40 +74,40 @@ const counting = "let count = 0;\nexport default (e, ctx) => { ctx.log.info(Stri
 
 describe("with isolation: Handler, an isolate", () => {
   it("keeps the module's state from one event to the next", async () => {
-    const stage = stageForTest();
-    await stage.load("f", counting);
-    for (let run = 0; run < 3; run++) await stage.run("f");
-    expect(messages(stage)).toEqual(["1", "2", "3"]);
+    const fixture = fixtureForTest();
+    await fixture.load("f", counting);
+    for (let run = 0; run < 3; run++) await fixture.run("f");
+    expect(messages(fixture)).toEqual(["1", "2", "3"]);
   });
 
   it("is replaced after so many events, losing none", async () => {
-    const stage = stageForTest({ recycleEvents: 5 });
-    await stage.load("f", counting);
-    for (let run = 0; run < 12; run++) expect((await stage.run("f")).type).toBe("ok");
-    expect(messages(stage)).toEqual(["1", "2", "3", "4", "5", "1", "2", "3", "4", "5", "1", "2"]);
+    const fixture = fixtureForTest({ recycleEvents: 5 });
+    await fixture.load("f", counting);
+    for (let run = 0; run < 12; run++) expect((await fixture.run("f")).type).toBe("ok");
+    expect(messages(fixture)).toEqual(["1", "2", "3", "4", "5", "1", "2", "3", "4", "5", "1", "2"]);
   });
 
   it("is let go of when nothing comes for it, and opened again by the next event", async () => {
-    const stage = stageForTest({ idleMs: 50 });
-    await stage.load("f", counting);
+    const fixture = fixtureForTest({ idleMs: 50 });
+    await fixture.load("f", counting);
     const count = async () => {
-      expect((await stage.run("f")).type).toBe("ok");
-      return messages(stage).at(-1);
+      expect((await fixture.run("f")).type).toBe("ok");
+      return messages(fixture).at(-1);
     };
     expect(await count()).toBe("1");
     await expect.poll(count, { interval: 400, timeout: 10_000 }).toBe("1");
   });
 
   it("that hoards what events leave is replaced before it breaks its limit", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const code = `const hoard = [];
       export default (e, ctx) => { hoard.push(new Array(1e4).fill(hoard.length)); ctx.log.info(String(hoard.length)); };`;
-    await stage.load("f", code, { memoryMb: 64 });
+    await fixture.load("f", code, { memoryMb: 64 });
     // 80 KB an event: the limit is reached after 800.
     let replaced = 0;
     for (let run = 0; run < 2000; run++) {
-      expect((await stage.run("f")).type).toBe("ok");
-      if (run > 0 && messages(stage).at(-1) === "1") replaced++;
+      expect((await fixture.run("f")).type).toBe("ok");
+      if (run > 0 && messages(fixture).at(-1) === "1") replaced++;
     }
     expect(replaced).toBeGreaterThanOrEqual(2);
   });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 /** What one event of a handler with this body logs. */
 async function logsOf(body: string) {
-  const stage = stageForTest();
-  await stage.load("f", `export default (event, ctx) => {\n${body}\n};`);
-  const outcome = await stage.run("f");
+  const fixture = fixtureForTest();
+  await fixture.load("f", `export default (event, ctx) => {\n${body}\n};`);
+  const outcome = await fixture.run("f");
   expect(outcome).toMatchObject({ type: "ok" });
-  return stage.logs;
+  return fixture.logs;
 }
 
 /** Neither the bundle's places nor the frames of the runtime. */
@@ -45,10 +45,10 @@ describe("an error that a handler logs", () => {
 });
 
 it("an error's message keeps its lines, also one that looks like a frame, and the stack below it has its places", async () => {
-  const stage = stageForTest();
+  const fixture = fixtureForTest();
   const message = "first\\n    at the third stroke\\nlast";
-  await stage.load("f", `export default () => { throw new Error("${message}"); };`);
-  const outcome = await stage.run("f");
+  await fixture.load("f", `export default () => { throw new Error("${message}"); };`);
+  const outcome = await fixture.run("f");
   const { stack } = outcome.type === "failed" ? outcome.error : expect.unreachable();
   expect(stack).toMatch(/^Error: first\n {4}at the third stroke\nlast\n {4}at .*f\.ts:1:\d+/);
   expect(stack).not.toMatch(inside);
@@ -94,7 +94,7 @@ describe("a value that JSON has no form for", () => {
 });
 
 it("what is thrown and has no text, such as a proxy, is told of as that", async () => {
-  const stage = stageForTest();
-  await stage.load("f", "export default () => { throw new Proxy({}, { get() { throw 1; } }); };");
-  expect(await stage.run("f")).toMatchObject({ type: "failed", error: { message: "an object that is no Error" } });
+  const fixture = fixtureForTest();
+  await fixture.load("f", "export default () => { throw new Proxy({}, { get() { throw 1; } }); };");
+  expect(await fixture.run("f")).toMatchObject({ type: "failed", error: { message: "an object that is no Error" } });
 });

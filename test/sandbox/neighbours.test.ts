@@ -1,26 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 /** What a looping event may use: whoever waits for one to end waits as long. */
 const budgetMs = 4000;
 
 describe("more loops at once than isolates may run", () => {
   it("do not keep another function waiting until one has used up its budget", async () => {
-    const stage = stageForTest();
-    await stage.load("loops", "export default () => { for (;;) Math.sqrt(2); };", {
+    const fixture = fixtureForTest();
+    await fixture.load("loops", "export default () => { for (;;) Math.sqrt(2); };", {
       cpuMs: budgetMs,
       isolation: "Event",
     });
-    await stage.load("calm", "export default () => {};");
+    await fixture.load("calm", "export default () => {};");
     let isOver = false;
-    const loops = Promise.all(Array.from({ length: 4 }, () => stage.run("loops", { timeoutMs: 60_000 })));
+    const loops = Promise.all(Array.from({ length: 4 }, () => fixture.run("loops", { timeoutMs: 60_000 })));
     const looping = loops.then(() => {
       isOver = true;
     });
     let worst = 0;
     while (!isOver) {
       const startedAt = performance.now();
-      expect((await stage.run("calm", { timeoutMs: 30_000 })).type).toBe("ok");
+      expect((await fixture.run("calm", { timeoutMs: 30_000 })).type).toBe("ok");
       worst = Math.max(worst, performance.now() - startedAt);
     }
     await looping;

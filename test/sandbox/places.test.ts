@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type Stage, stageForTest } from "./stage.ts";
+import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
 const get = `ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" })`;
 
-async function errorOf(stage: Stage, over = {}) {
+async function errorOf(fixture: SandboxFixture, over = {}) {
   for (;;) {
-    const outcome = await stage.run("f", over);
+    const outcome = await fixture.run("f", over);
     if (outcome.type === "failed") return outcome.error;
     expect(outcome.type).toBe("interrupted");
   }
@@ -13,29 +13,29 @@ async function errorOf(stage: Stage, over = {}) {
 
 describe("an attempt that a limit ended", () => {
   it("at its deadline says which call it was waiting for, and where", async () => {
-    const stage = stageForTest();
-    stage.answer = () => new Promise(() => {});
-    await stage.load("f", `const a = 1;\nexport default async (event, ctx) => {\n  await ${get};\n};`);
-    const error = await errorOf(stage, { timeoutMs: 1000 });
+    const fixture = fixtureForTest();
+    fixture.answer = () => new Promise(() => {});
+    await fixture.load("f", `const a = 1;\nexport default async (event, ctx) => {\n  await ${get};\n};`);
+    const error = await errorOf(fixture, { timeoutMs: 1000 });
     expect(error.code).toBe("WF_SANDBOX_DEADLINE");
     expect(error.message).toContain("was not done after 1000 ms; it was waiting for kube.get;");
     expect(error.stack).toMatch(/^\s+at .*f\.ts:3:18\)$/m);
   });
 
   it("at its deadline without a call says that no call held it up, and claims no place", async () => {
-    const stage = stageForTest();
-    await stage.load("f", "export default () => new Promise(() => {});");
-    const error = await errorOf(stage, { timeoutMs: 1000 });
+    const fixture = fixtureForTest();
+    await fixture.load("f", "export default () => new Promise(() => {});");
+    const error = await errorOf(fixture, { timeoutMs: 1000 });
     expect(error.message).toContain("was not done after 1000 ms; it was waiting for none of its calls;");
     expect(error.stack).toMatch(/\n {4}its place is not known; the handler begins at .*f\.ts:1:1$/);
     expect(error.stack).not.toMatch(/^\s+at /m);
   });
 
   it("by its memory claims no place that is not known", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const code = "\n\nexport default () => {\n  const all = [];\n  for (;;) all.push(new Array(1e5).fill(1.5));\n};";
-    await stage.load("f", code, { cpuMs: 20_000 });
-    const error = await errorOf(stage, { timeoutMs: 30_000 });
+    await fixture.load("f", code, { cpuMs: 20_000 });
+    const error = await errorOf(fixture, { timeoutMs: 30_000 });
     expect(error.code).toBe("WF_SANDBOX_MEMORY");
     expect(error.stack).toMatch(/\n {4}its place is not known; the handler begins at .*f\.ts:3:1$/);
   });
@@ -51,9 +51,9 @@ describe("an attempt that a limit ended", () => {
       /2400\d\d\d characters would leave at once with kube\.update, and 2097152 may/,
     ],
   ])("by its output names the limit and what was asked: %s", async (code, message) => {
-    const stage = stageForTest();
-    await stage.load("f", `export default (event, ctx) =>\n  ${code};`);
-    const error = await errorOf(stage);
+    const fixture = fixtureForTest();
+    await fixture.load("f", `export default (event, ctx) =>\n  ${code};`);
+    const error = await errorOf(fixture);
     expect(error.code).toBe("WF_SANDBOX_OUTPUT");
     expect(error.message).toMatch(message);
     expect(error.stack).toMatch(/f\.ts:2:\d+/);
@@ -62,9 +62,9 @@ describe("an attempt that a limit ended", () => {
 
 describe("an error that a handler throws for others", () => {
   const stackOf = async (code: string) => {
-    const stage = stageForTest();
-    await stage.load("f", code);
-    return (await errorOf(stage)).stack;
+    const fixture = fixtureForTest();
+    await fixture.load("f", code);
+    return (await errorOf(fixture)).stack;
   };
 
   it("is shown with its causes and their places, below each other", async () => {
@@ -101,11 +101,11 @@ describe("an error that a handler throws for others", () => {
 });
 
 it("an attempt's duration begins when its handler does, not when it begins to wait for others", async () => {
-  const stage = stageForTest();
-  await stage.load("f", "export default () => { const until = Date.now() + 200; while (Date.now() < until); };", {
+  const fixture = fixtureForTest();
+  await fixture.load("f", "export default () => { const until = Date.now() + 200; while (Date.now() < until); };", {
     cpuMs: 20_000,
   });
-  const outcomes = await Promise.all(Array.from({ length: 4 }, () => stage.run("f", { timeoutMs: 30_000 })));
+  const outcomes = await Promise.all(Array.from({ length: 4 }, () => fixture.run("f", { timeoutMs: 30_000 })));
   const durations = outcomes.map((outcome) => (outcome.type === "ok" ? outcome.durationMs : Number.NaN));
   const total = durations.reduce((sum, ms) => sum + ms, 0);
   // Waiting for each other would make it 1 + 2 + 3 + 4 times as long as one.

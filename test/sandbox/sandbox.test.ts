@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 const failed = { type: "failed" } as const;
 
 describe("a handler", () => {
   it("gets the event as the door describes it, with its object parsed and its flags", async () => {
-    const stage = stageForTest();
-    await stage.load("f", "export default (event, ctx) => ctx.log.info('seen', event);");
-    const outcome = await stage.run("f", { flags: { synthetic: true, gap: { from: "3", to: "5" } }, attempt: 2 });
+    const fixture = fixtureForTest();
+    await fixture.load("f", "export default (event, ctx) => ctx.log.info('seen', event);");
+    const outcome = await fixture.run("f", { flags: { synthetic: true, gap: { from: "3", to: "5" } }, attempt: 2 });
     expect(outcome.type).toBe("ok");
-    expect(stage.logs[0]?.fields).toEqual({
+    expect(fixture.logs[0]?.fields).toEqual({
       id: "f-1",
       trigger: "settings",
       type: "Modified",
@@ -23,19 +23,22 @@ describe("a handler", () => {
   });
 
   it("gets text beyond ASCII unharmed, and the previous object where there is one", async () => {
-    const stage = stageForTest();
-    await stage.load("f", "export default (e, ctx) => ctx.log.info(e.object.t + e.oldObject.t + ('oldObject' in e));");
+    const fixture = fixtureForTest();
+    await fixture.load(
+      "f",
+      "export default (e, ctx) => ctx.log.info(e.object.t + e.oldObject.t + ('oldObject' in e));",
+    );
     const body = (t: string) => Buffer.from(JSON.stringify({ t }));
     await Promise.all([
-      stage.run("f", { body: body("né💥"), oldBody: body("alt—") }),
-      stage.run("f", { body: body("z"), oldBody: body("y") }),
+      fixture.run("f", { body: body("né💥"), oldBody: body("alt—") }),
+      fixture.run("f", { body: body("z"), oldBody: body("y") }),
     ]);
-    expect(stage.logs.map((line) => line.message).sort()).toEqual(["né💥alt—true", "zytrue"]);
+    expect(fixture.logs.map((line) => line.message).sort()).toEqual(["né💥alt—true", "zytrue"]);
   });
 
   it("retries by throwing, waits by RetryAfter, gives up by PermanentError", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `import { PermanentError, RetryAfter } from "@watchfire/sdk";
       export default async (event) => {
@@ -44,17 +47,17 @@ describe("a handler", () => {
         throw new PermanentError("never");
       };`,
     );
-    expect(await stage.run("f", { trigger: "a" })).toMatchObject({
+    expect(await fixture.run("f", { trigger: "a" })).toMatchObject({
       ...failed,
       error: { name: "TypeError", message: "plain" },
     });
-    expect(await stage.run("f", { trigger: "b" })).toMatchObject({ ...failed, retryAfterMs: 30_000 });
-    expect(await stage.run("f", { trigger: "c" })).toMatchObject({ type: "permanent", error: { message: "never" } });
+    expect(await fixture.run("f", { trigger: "b" })).toMatchObject({ ...failed, retryAfterMs: 30_000 });
+    expect(await fixture.run("f", { trigger: "c" })).toMatchObject({ type: "permanent", error: { message: "never" } });
   });
 
   it("fails with a stack in its author's file, line and column, through async calls", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       [
         "async function inner() {",
@@ -65,7 +68,7 @@ describe("a handler", () => {
       ].join("\n") +
         "\nasync function outer() {\n  await inner();\n}\nexport default async function handle() {\n  await outer();\n}\n",
     );
-    const outcome = await stage.run("f");
+    const outcome = await fixture.run("f");
     expect(outcome).toMatchObject({ ...failed, error: { name: "TypeError" } });
     const places =
       outcome.type === "failed" ? [...outcome.error.stack.matchAll(/(\w+) \(.*\/f\.ts:(\d+):(\d+)\)/g)] : [];
@@ -77,8 +80,8 @@ describe("a handler", () => {
   });
 
   it("calls the cluster in its own event's name, and gets typed errors with its own line", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `import { ForbiddenError } from "@watchfire/sdk";
       export default async (event, ctx) => {
@@ -88,19 +91,19 @@ describe("a handler", () => {
         catch (error) { if (error instanceof ForbiddenError) ctx.log.warn(error.missingRule); throw error; }
       };`,
     );
-    stage.answer = ({ operation }) =>
+    fixture.answer = ({ operation }) =>
       operation === "kube.get"
         ? { ok: true, json: `{"kind":"Secret"}` }
         : {
             ok: false,
             error: { type: "ForbiddenError", message: "no", status: 403, details: { missingRule: "delete secrets" } },
           };
-    const outcome = await stage.run("f");
-    expect(stage.calls.map((call) => [call.operation, call.caller.id, call.args])).toEqual([
+    const outcome = await fixture.run("f");
+    expect(fixture.calls.map((call) => [call.operation, call.caller.id, call.args])).toEqual([
       ["kube.get", "f-1", { ref: { apiVersion: "v1", kind: "Secret", name: "a" } }],
       ["kube.delete", "f-1", { ref: { apiVersion: "v1", kind: "Secret", name: "a" } }],
     ]);
-    expect(stage.logs.map((line) => line.message)).toEqual(["Secret", "delete secrets"]);
+    expect(fixture.logs.map((line) => line.message)).toEqual(["Secret", "delete secrets"]);
     expect(outcome).toMatchObject({
       ...failed,
       error: { name: "ForbiddenError", stack: expect.stringMatching(/f\.ts:5:/) },
@@ -108,22 +111,22 @@ describe("a handler", () => {
   });
 
   it("tries a conflicting update again, five times at most", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default (event, ctx) => ctx.kube.retryOnConflict({ apiVersion: "v1", kind: "ConfigMap", name: "a" }, (o) => { o.n = 1; });`,
     );
-    stage.answer = ({ operation }) =>
+    fixture.answer = ({ operation }) =>
       operation === "kube.get"
         ? { ok: true, json: "{}" }
         : { ok: false, error: { type: "ConflictError", message: "changed" } };
-    expect(await stage.run("f")).toMatchObject({ ...failed, error: { name: "ConflictError" } });
-    expect(stage.calls.filter((call) => call.operation === "kube.update")).toHaveLength(5);
+    expect(await fixture.run("f")).toMatchObject({ ...failed, error: { name: "ConflictError" } });
+    expect(fixture.calls.filter((call) => call.operation === "kube.update")).toHaveLength(5);
   });
 
   it("has its environment, metrics, a console, and the web's own tools", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default async (event, ctx) => {
         ctx.metrics.increment("seen", 2, { of: ctx.env.WHO });
@@ -138,47 +141,47 @@ describe("a handler", () => {
       };`,
       { env: { WHO: "me" } },
     );
-    expect((await stage.run("f")).type).toBe("ok");
-    expect(stage.metrics).toEqual([{ type: "increment", name: "seen", value: 2, labels: { of: "me" } }]);
-    expect(stage.logs.map((line) => line.message)).toEqual([`to {"a":1}`, "1,2,5,2,hi,true,true"]);
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect(fixture.metrics).toEqual([{ type: "increment", name: "seen", value: 2, labels: { of: "me" } }]);
+    expect(fixture.logs.map((line) => line.message)).toEqual([`to {"a":1}`, "1,2,5,2,hi,true,true"]);
   });
 
   it("is told by ctx.signal that its time is over, and the parent's calls for it are aborted", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       `export default (event, ctx) => new Promise((_, reject) => {
         ctx.kube.get({ apiVersion: "v1", kind: "Secret", name: "a" });
         ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason));
       });`,
     );
-    stage.answer = () => new Promise(() => {});
-    const outcome = await stage.run("f", { timeoutMs: 1000 });
+    fixture.answer = () => new Promise(() => {});
+    const outcome = await fixture.run("f", { timeoutMs: 1000 });
     expect(outcome).toMatchObject({ ...failed, error: { code: "WF_SANDBOX_DEADLINE" } });
-    expect(stage.calls[0]?.signal.aborted).toBe(true);
+    expect(fixture.calls[0]?.signal.aborted).toBe(true);
   });
 
   it("finishes on the old code while new code takes the events that follow", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     let release = () => {};
-    stage.answer = () => new Promise((resolve) => (release = () => resolve({ ok: true, json: "{}" })));
+    fixture.answer = () => new Promise((resolve) => (release = () => resolve({ ok: true, json: "{}" })));
     const code = (version: string) =>
       `export default async (e, ctx) => { if (e.trigger === "slow") await ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" }); ctx.log.info("${version}"); };`;
-    await stage.load("f", code("old"));
-    const slow = stage.run("f", { trigger: "slow" });
-    await expect.poll(() => stage.calls.length).toBe(1);
-    await stage.load("f", code("new"));
-    await stage.run("f");
+    await fixture.load("f", code("old"));
+    const slow = fixture.run("f", { trigger: "slow" });
+    await expect.poll(() => fixture.calls.length).toBe(1);
+    await fixture.load("f", code("new"));
+    await fixture.run("f");
     release();
     expect(await slow).toEqual({ type: "ok", durationMs: expect.any(Number) });
-    expect(stage.logs.map((line) => line.message)).toEqual(["new", "old"]);
+    expect(fixture.logs.map((line) => line.message)).toEqual(["new", "old"]);
   });
 
   it("keeps its old code where the new one cannot be loaded", async () => {
-    const stage = stageForTest();
-    await stage.load("f", "export default () => {};");
-    await expect(stage.load("f", "throw new Error('no');\nexport default () => {};")).rejects.toThrow(/f\.ts:1:7/);
-    expect((await stage.run("f")).type).toBe("ok");
+    const fixture = fixtureForTest();
+    await fixture.load("f", "export default () => {};");
+    await expect(fixture.load("f", "throw new Error('no');\nexport default () => {};")).rejects.toThrow(/f\.ts:1:7/);
+    expect((await fixture.run("f")).type).toBe("ok");
   });
 });
 
@@ -199,13 +202,13 @@ describe("a module that cannot be loaded says where", () => {
       /f\.ts:3:1/,
     ],
   ])("when its top level %s", async (_, code, expected, place) => {
-    const stage = stageForTest();
-    await stage.load("other", "export default () => {};");
-    const error = await stage.load("f", code).then(
+    const fixture = fixtureForTest();
+    await fixture.load("other", "export default () => {};");
+    const error = await fixture.load("f", code).then(
       () => undefined,
       (failure) => failure,
     );
     expect(error).toMatchObject({ code: expected, message: expect.stringMatching(place) });
-    expect((await stage.run("other")).type).toBe("ok");
+    expect((await fixture.run("other")).type).toBe("ok");
   });
 });

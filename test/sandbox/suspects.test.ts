@@ -3,13 +3,13 @@ import { systemClock } from "../../runtime/clock.ts";
 import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import type { Launch, LinkListener } from "../../runtime/sandbox/link.host.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";
-import { stageForTest, unstoppable } from "./stage.ts";
+import { fixtureForTest, unstoppable } from "./fixture.ts";
 
 /** Milliseconds inside an entry, and more, that make a function a suspect. */
 const longMs = 100;
 
-/** A stage that tells how many events' code executors have entered, on a clock that can be put forward. */
-function watchedStage() {
+/** A fixture that tells how many events' code executors have entered, on a clock that can be put forward. */
+function watchedFixture() {
   let entered = 0;
   const how: { reason?: "memory" } = {};
   let skewMs = 0;
@@ -34,11 +34,11 @@ function watchedStage() {
     await expect.poll(() => entered, { timeout: 10_000 }).toBe(events);
     skewMs += longMs;
   };
-  const stage = stageForTest({ launch, clock });
+  const fixture = fixtureForTest({ launch, clock });
   /** The executor's memory is over its cap, of all moments now. */
   const outgrow = async () => {
     how.reason = "memory";
-    const [executor] = await stage.sandbox.executors();
+    const [executor] = await fixture.sandbox.executors();
     process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
   };
   /** The first executor sends what none of ours would. */
@@ -46,7 +46,7 @@ function watchedStage() {
   const later = (ms: number) => {
     skewMs += ms;
   };
-  return { stage, inside, outgrow, breach, later };
+  return { fixture, inside, outgrow, breach, later };
 }
 
 /** Holds its isolate's thread for long, in an entry that is allowed to. */
@@ -57,20 +57,20 @@ const limits = { cpuMs: 20_000 };
 
 describe("when an executor dies with several functions inside", () => {
   it("the one whose broken limit its thread has not heeded yet is charged, whoever else has been inside for long", async () => {
-    const { stage, inside } = watchedStage();
-    await stage.load("hog", unstoppable, { cpuMs: 50 });
-    await stage.load("innocent", busyFor(15_000), limits);
-    const [executor] = await stage.sandbox.executors();
-    const innocent = stage.run("innocent", { timeoutMs: 30_000 });
-    const hog = stage.run("hog", { timeoutMs: 30_000 });
+    const { fixture, inside } = watchedFixture();
+    await fixture.load("hog", unstoppable, { cpuMs: 50 });
+    await fixture.load("innocent", busyFor(15_000), limits);
+    const [executor] = await fixture.sandbox.executors();
+    const innocent = fixture.run("innocent", { timeoutMs: 30_000 });
+    const hog = fixture.run("hog", { timeoutMs: 30_000 });
     await inside(2);
     expect(await hog).toMatchObject({ type: "failed" });
-    stage.sandbox.unload("hog");
+    fixture.sandbox.unload("hog");
     process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
     expect(await innocent).toEqual({ type: "interrupted" });
-    await expect.poll(() => stage.sandbox.status("innocent")?.state, { timeout: 10_000 }).not.toBe("loading");
-    expect(stage.sandbox.status("innocent")).toMatchObject({ state: "ready", kills: 0 });
-    expect(stage.deaths.flatMap(({ culprits }) => culprits)).not.toContain("innocent");
+    await expect.poll(() => fixture.sandbox.status("innocent")?.state, { timeout: 10_000 }).not.toBe("loading");
+    expect(fixture.sandbox.status("innocent")).toMatchObject({ state: "ready", kills: 0 });
+    expect(fixture.deaths.flatMap(({ culprits }) => culprits)).not.toContain("innocent");
   });
 
   it.each([
@@ -79,28 +79,28 @@ describe("when an executor dies with several functions inside", () => {
   ])(
     "%s, none is charged; each runs alone until it has earned trust in a minute and twenty events, and then joins the others again",
     async (_, reason) => {
-      const { stage, inside, breach, later } = watchedStage();
+      const { fixture, inside, breach, later } = watchedFixture();
       for (const name of ["a", "b"])
-        await stage.load(
+        await fixture.load(
           name,
           "export default (e) => { if (e.trigger === 'busy') { const until = Date.now() + 3000; while (Date.now() < until); } };",
           limits,
         );
-      const running = ["a", "b"].map((name) => stage.run(name, { trigger: "busy", timeoutMs: 30_000 }));
-      const [executor] = await stage.sandbox.executors();
+      const running = ["a", "b"].map((name) => fixture.run(name, { trigger: "busy", timeoutMs: 30_000 }));
+      const [executor] = await fixture.sandbox.executors();
       await inside(2);
       if (reason === "breach") breach();
       else process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
       expect(await Promise.all(running)).toEqual([{ type: "interrupted" }, { type: "interrupted" }]);
-      const states = () => ["a", "b"].map((name) => stage.sandbox.status(name));
+      const states = () => ["a", "b"].map((name) => fixture.sandbox.status(name));
       expect(states()).toMatchObject([
         { state: "quarantined", kills: 0 },
         { state: "quarantined", kills: 0 },
       ]);
-      expect(stage.deaths).toMatchObject([{ reason }]);
+      expect(fixture.deaths).toMatchObject([{ reason }]);
       const runAll = async (runs: number) => {
         for (let run = 0; run < runs; run++)
-          for (const name of ["a", "b"]) expect((await stage.run(name)).type).toBe("ok");
+          for (const name of ["a", "b"]) expect((await fixture.run(name)).type).toBe("ok");
       };
       await runAll(25);
       expect(states()).toMatchObject([{ state: "quarantined" }, { state: "quarantined" }]);
@@ -112,47 +112,47 @@ describe("when an executor dies with several functions inside", () => {
         { state: "ready", kills: 0 },
       ]);
       // One that is shared, and the spare.
-      await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
+      await expect.poll(async () => (await fixture.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
     },
   );
 });
 
 describe("when an executor outgrows its memory", () => {
   it("who happens to be inside is not charged, since another may have taken it before", async () => {
-    const { stage, inside, outgrow } = watchedStage();
-    await stage.load("hoarder", "export default () => {};");
-    await stage.load("innocent", busy, limits);
-    expect((await stage.run("hoarder")).type).toBe("ok");
-    const running = stage.run("innocent", { timeoutMs: 30_000 });
+    const { fixture, inside, outgrow } = watchedFixture();
+    await fixture.load("hoarder", "export default () => {};");
+    await fixture.load("innocent", busy, limits);
+    expect((await fixture.run("hoarder")).type).toBe("ok");
+    const running = fixture.run("innocent", { timeoutMs: 30_000 });
     await inside(2);
     await outgrow();
     expect(await running).toEqual({ type: "interrupted" });
-    expect(stage.sandbox.status("innocent")).toMatchObject({ state: "quarantined", kills: 0 });
+    expect(fixture.sandbox.status("innocent")).toMatchObject({ state: "quarantined", kills: 0 });
   });
 
   it("who was there alone is its culprit, inside or not", async () => {
-    const { stage, inside, outgrow } = watchedStage();
-    await stage.load("hoarder", "export default () => {};");
-    expect((await stage.run("hoarder")).type).toBe("ok");
+    const { fixture, inside, outgrow } = watchedFixture();
+    await fixture.load("hoarder", "export default () => {};");
+    expect((await fixture.run("hoarder")).type).toBe("ok");
     await inside(1);
     await outgrow();
-    await expect.poll(() => stage.deaths).toEqual([{ reason: "memory", culprits: ["hoarder"] }]);
-    expect(stage.sandbox.status("hoarder")?.kills).toBe(1);
+    await expect.poll(() => fixture.deaths).toEqual([{ reason: "memory", culprits: ["hoarder"] }]);
+    expect(fixture.sandbox.status("hoarder")?.kills).toBe(1);
   });
 });
 
 describe("when an executor dies with several events of one function inside", () => {
   it("all run again one at a time, and the one that did it is charged alone", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const code =
       "export default (e) => { if (e.trigger === 'bomb') { const m = new Map(); for (let i = 0; ; i++) m.set(i, { i }); } };";
-    await stage.load("f", code, limits);
-    for (let run = 0; run < 50; run++) await stage.run("f");
+    await fixture.load("f", code, limits);
+    for (let run = 0; run < 50; run++) await fixture.run("f");
     const triggers = ["a", "b", "bomb", "c", "d"];
     const ends = await Promise.all(
       triggers.map(async (trigger) => {
         for (;;) {
-          const outcome = await stage.run("f", { trigger, timeoutMs: 30_000 });
+          const outcome = await fixture.run("f", { trigger, timeoutMs: 30_000 });
           if (outcome.type !== "interrupted") return outcome.type === "failed" ? outcome.error.code : outcome.type;
         }
       }),
@@ -163,38 +163,41 @@ describe("when an executor dies with several events of one function inside", () 
 
 describe("a function in quarantine", () => {
   it("takes its executor with it when it is unloaded", async () => {
-    const stage = stageForTest();
-    await stage.load("calm", "export default () => {};");
+    const fixture = fixtureForTest();
+    await fixture.load("calm", "export default () => {};");
     const code = unstoppable.replace("() =>", "(e) => e.trigger !== 'calm' &&");
-    await stage.load("bomb", code, { cpuMs: 200 });
-    for (let run = 0; run < 2; run++) await stage.runToDeath("bomb");
-    expect(stage.sandbox.status("bomb")).toMatchObject({ state: "parked", detail: /it brought 2 executors down/ });
+    await fixture.load("bomb", code, { cpuMs: 200 });
+    for (let run = 0; run < 2; run++) await fixture.runToDeath("bomb");
+    expect(fixture.sandbox.status("bomb")).toMatchObject({ state: "parked", detail: /it brought 2 executors down/ });
     await expect
-      .poll(() => stage.sandbox.status("bomb"), { timeout: 10_000 })
+      .poll(() => fixture.sandbox.status("bomb"), { timeout: 10_000 })
       .toMatchObject({ state: "quarantined", detail: /until its code changes/ });
-    expect((await stage.run("bomb", { trigger: "calm" })).type).toBe("ok");
-    stage.sandbox.unload("bomb");
-    await expect.poll(async () => (await stage.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
-    expect((await stage.run("calm")).type).toBe("ok");
+    expect((await fixture.run("bomb", { trigger: "calm" })).type).toBe("ok");
+    fixture.sandbox.unload("bomb");
+    await expect.poll(async () => (await fixture.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
+    expect((await fixture.run("calm")).type).toBe("ok");
   });
 });
 
 describe("an executor that is stopped, not dead,", () => {
   it("is replaced, and its events run again uncounted or charged to who was inside", async () => {
-    const { stage, inside } = watchedStage();
-    await stage.load("f", busy, limits);
-    await stage.load("calm", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" });`);
-    stage.answer = () => new Promise(() => {});
-    const waiting = stage.run("calm", { timeoutMs: 60_000 });
-    await expect.poll(() => stage.calls.length).toBe(1);
-    const running = stage.run("f", { timeoutMs: 30_000 });
+    const { fixture, inside } = watchedFixture();
+    await fixture.load("f", busy, limits);
+    await fixture.load(
+      "calm",
+      `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" });`,
+    );
+    fixture.answer = () => new Promise(() => {});
+    const waiting = fixture.run("calm", { timeoutMs: 60_000 });
+    await expect.poll(() => fixture.calls.length).toBe(1);
+    const running = fixture.run("f", { timeoutMs: 30_000 });
     await inside(2);
-    const [executor] = await stage.sandbox.executors();
+    const [executor] = await fixture.sandbox.executors();
     process.kill(executor?.pid ?? expect.unreachable(), "SIGSTOP");
     expect(await waiting).toEqual({ type: "interrupted" });
     expect(await running).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_KILLED" } });
-    stage.answer = () => ({ ok: true, json: "{}" });
-    expect((await stage.run("calm")).type).toBe("ok");
-    expect(stage.deaths).toEqual([{ reason: "silent", culprits: ["f"] }]);
+    fixture.answer = () => ({ ok: true, json: "{}" });
+    expect((await fixture.run("calm")).type).toBe("ok");
+    expect(fixture.deaths).toEqual([{ reason: "silent", culprits: ["f"] }]);
   });
 });

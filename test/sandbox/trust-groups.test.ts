@@ -4,12 +4,12 @@ import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import type { Launch } from "../../runtime/sandbox/link.host.ts";
 import type { Load } from "../../runtime/sandbox/messages.ts";
 import { FrameReader, frameType, maxFrameDown } from "../../runtime/sandbox/wire.ts";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 const code = "export default (e, ctx) => ctx.log.info(ctx.env.TOKEN ?? 'none');";
 
-/** A stage that notes which functions' code and environment each executor is sent. */
-function watchedStage(options: Parameters<typeof stageForTest>[0] = {}) {
+/** A fixture that notes which functions' code and environment each executor is sent. */
+function watchedFixture(options: Parameters<typeof fixtureForTest>[0] = {}) {
   const sent: Set<string>[] = [];
   const children = launchChild();
   const launch: Launch = (listener) => {
@@ -35,79 +35,79 @@ function watchedStage(options: Parameters<typeof stageForTest>[0] = {}) {
       kill: () => link.kill(),
     };
   };
-  const stage = stageForTest({ launch, ...options });
+  const fixture = fixtureForTest({ launch, ...options });
   /** The functions that any executor was ever sent, executor by executor. */
   const shared = () => sent.map((names) => [...names].sort()).filter((names) => names.length > 0);
-  return { stage, shared };
+  return { fixture, shared };
 }
 
 describe("a trust group", () => {
   it("has an executor that nobody else's code or environment comes to, before or after a death", async () => {
-    const { stage, shared } = watchedStage({ executors: 2 });
+    const { fixture, shared } = watchedFixture({ executors: 2 });
     const groups: Record<string, string | undefined> = { a1: "a", a2: "a", b: "b", c1: undefined, c2: undefined };
     for (const [name, trustGroup] of Object.entries(groups)) {
-      await stage.load(name, code, { env: { TOKEN: name }, ...(trustGroup && { trustGroup }) });
+      await fixture.load(name, code, { env: { TOKEN: name }, ...(trustGroup && { trustGroup }) });
     }
     const runAll = async () => {
       for (const name of Object.keys(groups)) {
         let type: string;
-        do type = (await stage.run(name)).type;
+        do type = (await fixture.run(name)).type;
         while (type === "interrupted");
         expect(type).toBe("ok");
       }
     };
     await runAll();
-    for (const { pid } of await stage.sandbox.executors()) process.kill(pid ?? expect.unreachable(), "SIGKILL");
-    await expect.poll(() => stage.deaths.length, { timeout: 10_000 }).toBeGreaterThan(3);
+    for (const { pid } of await fixture.sandbox.executors()) process.kill(pid ?? expect.unreachable(), "SIGKILL");
+    await expect.poll(() => fixture.deaths.length, { timeout: 10_000 }).toBeGreaterThan(3);
     await runAll();
     const groupsOf = (names: readonly string[]) => new Set(names.map((name) => groups[name]));
     expect(shared().length).toBeGreaterThan(6);
     for (const names of shared()) expect(groupsOf(names).size).toBe(1);
     expect(shared()).toContainEqual(["a1", "a2"]);
-    expect(new Set(stage.logs.map(({ message }) => message))).toEqual(new Set(Object.keys(groups)));
+    expect(new Set(fixture.logs.map(({ message }) => message))).toEqual(new Set(Object.keys(groups)));
   });
 
   it("that a function leaves by a change of its manifest sees no more of it", async () => {
-    const { stage, shared } = watchedStage();
-    await stage.load("f", code, { trustGroup: "a" });
-    await stage.load("f", code, { trustGroup: "b" });
-    await stage.load("g", code, { trustGroup: "a" });
-    expect((await stage.run("f")).type).toBe("ok");
-    expect((await stage.run("g")).type).toBe("ok");
+    const { fixture, shared } = watchedFixture();
+    await fixture.load("f", code, { trustGroup: "a" });
+    await fixture.load("f", code, { trustGroup: "b" });
+    await fixture.load("g", code, { trustGroup: "a" });
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect((await fixture.run("g")).type).toBe("ok");
     expect(shared()).toEqual([["f"], ["f"], ["g"]]);
   });
 
   it("gives its executor up once its last function is gone, or had no event for long; the next event has one", async () => {
-    const { stage } = watchedStage({ idleMs: 300 });
-    await stage.load("stays", code);
-    await stage.load("idles", code, { trustGroup: "a" });
-    await stage.load("goes", code, { trustGroup: "b" });
-    for (const name of ["stays", "idles", "goes"]) expect((await stage.run(name)).type).toBe("ok");
-    const count = async () => (await stage.sandbox.executors()).length;
-    stage.sandbox.unload("goes");
+    const { fixture } = watchedFixture({ idleMs: 300 });
+    await fixture.load("stays", code);
+    await fixture.load("idles", code, { trustGroup: "a" });
+    await fixture.load("goes", code, { trustGroup: "b" });
+    for (const name of ["stays", "idles", "goes"]) expect((await fixture.run(name)).type).toBe("ok");
+    const count = async () => (await fixture.sandbox.executors()).length;
+    fixture.sandbox.unload("goes");
     // The one that functions without a group share, and the spare.
     await expect.poll(count, { timeout: 10_000 }).toBe(2);
-    expect(stage.sandbox.status("idles")).toMatchObject({ state: "ready", detail: "" });
-    expect((await stage.run("idles")).type).toBe("ok");
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.sandbox.status("idles")).toMatchObject({ state: "ready", detail: "" });
+    expect((await fixture.run("idles")).type).toBe("ok");
+    expect(fixture.deaths).toEqual([]);
   });
 
   it("waits for an executor while all that there may be are at work, and takes the place of one that is idle", async () => {
-    const { stage } = watchedStage({ ownExecutors: 1 });
+    const { fixture } = watchedFixture({ ownExecutors: 1 });
     const waits = "export default (e, ctx) => ctx.kube.get({ apiVersion: 'v1', kind: 'Pod', name: 'p' });";
-    await stage.load("a", waits, { trustGroup: "a" });
+    await fixture.load("a", waits, { trustGroup: "a" });
     let answer = () => {};
-    stage.answer = () => new Promise((resolve) => (answer = () => resolve({ ok: true, json: "{}" })));
-    const running = stage.run("a", { timeoutMs: 60_000 });
-    await expect.poll(() => stage.calls.length).toBe(1);
+    fixture.answer = () => new Promise((resolve) => (answer = () => resolve({ ok: true, json: "{}" })));
+    const running = fixture.run("a", { timeoutMs: 60_000 });
+    await expect.poll(() => fixture.calls.length).toBe(1);
     let isLoaded = false;
-    const loading = stage.load("b", code, { trustGroup: "b" }).then(() => (isLoaded = true));
+    const loading = fixture.load("b", code, { trustGroup: "b" }).then(() => (isLoaded = true));
     await new Promise((resolve) => systemClock.after(1500, () => resolve(undefined)));
     expect(isLoaded).toBe(false);
     answer();
     expect((await running).type).toBe("ok");
     await loading;
-    expect((await stage.run("b")).type).toBe("ok");
-    expect(stage.deaths).toEqual([]);
+    expect((await fixture.run("b")).type).toBe("ok");
+    expect(fixture.deaths).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HostReply } from "../../runtime/sandbox/host-calls.ts";
-import { type Stage, stageForTest } from "./stage.ts";
+import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
 const refused: HostReply = {
   ok: false,
@@ -10,8 +10,8 @@ const get = `ctx.kube.get({ apiVersion: "v1", kind: "Secret", name: "a" })`;
 const sleep = (ms: number) => `await new Promise((resolve) => setTimeout(resolve, ${ms}));`;
 const handler = (...lines: string[]) => `export default async (event, ctx) => {\n${lines.join("\n")}\n};`;
 
-async function failureOf(stage: Stage, name = "f") {
-  const outcome = await stage.run(name);
+async function failureOf(fixture: SandboxFixture, name = "f") {
+  const outcome = await fixture.run(name);
   return outcome.type === "failed" ? outcome.error : expect.unreachable(`it ended ${outcome.type}`);
 }
 
@@ -35,30 +35,33 @@ describe("a rejection that nobody hears fails its attempt, with the error and th
       3,
     ],
   ])("%s", async (_, code, line) => {
-    const stage = stageForTest();
-    await stage.load("f", code);
-    const error = await failureOf(stage);
+    const fixture = fixtureForTest();
+    await fixture.load("f", code);
+    const error = await failureOf(fixture);
     expect(error).toMatchObject({ name: "TypeError", message: "unheard" });
     expect(error.stack).toMatch(new RegExp(`f\\.ts:${line}:\\d+`));
-    expect(stage.deaths).toEqual([]);
-    expect(stage.sandbox.status("f")).toMatchObject({ state: "ready", kills: 0 });
+    expect(fixture.deaths).toEqual([]);
+    expect(fixture.sandbox.status("f")).toMatchObject({ state: "ready", kills: 0 });
   });
 
   it.each(["get", "list"])("when it is a refused ctx.kube.%s", async (verb) => {
-    const stage = stageForTest();
-    stage.answer = () => refused;
-    await stage.load("f", handler(`  ctx.kube.${verb}({ apiVersion: "v1", kind: "Secret", name: "a" });`, sleep(100)));
-    const error = await failureOf(stage);
+    const fixture = fixtureForTest();
+    fixture.answer = () => refused;
+    await fixture.load(
+      "f",
+      handler(`  ctx.kube.${verb}({ apiVersion: "v1", kind: "Secret", name: "a" });`, sleep(100)),
+    );
+    const error = await failureOf(fixture);
     expect(error).toMatchObject({ name: "ForbiddenError", message: "no rule grants it" });
     expect(error.stack).toMatch(/f\.ts:2:\d+/);
   });
 
   it("when it is no Error", async () => {
-    const stage = stageForTest();
-    await stage.load("text", handler(`  Promise.reject("text");`));
-    await stage.load("object", handler(`  Promise.reject({ a: 1 });`));
-    expect(await failureOf(stage, "text")).toMatchObject({ name: "Error", message: "text" });
-    expect(await failureOf(stage, "object")).toMatchObject({ name: "Error", message: "an object that is no Error" });
+    const fixture = fixtureForTest();
+    await fixture.load("text", handler(`  Promise.reject("text");`));
+    await fixture.load("object", handler(`  Promise.reject({ a: 1 });`));
+    expect(await failureOf(fixture, "text")).toMatchObject({ name: "Error", message: "text" });
+    expect(await failureOf(fixture, "object")).toMatchObject({ name: "Error", message: "an object that is no Error" });
   });
 });
 
@@ -86,19 +89,19 @@ describe("a rejection that is heard before the attempt's end fails nothing,", ()
       handler(`const promise = ${get};`, sleep(60), `promise.catch((error) => ctx.log.info(error.message));`, sleep(5)),
     ],
   ])("%s", async (_, code) => {
-    const stage = stageForTest();
-    stage.answer = () => refused;
-    await stage.load("f", code);
-    expect((await stage.run("f")).type).toBe("ok");
-    expect(stage.logs.map((line) => line.message)).toEqual(["no rule grants it"]);
-    expect(stage.deaths).toEqual([]);
+    const fixture = fixtureForTest();
+    fixture.answer = () => refused;
+    await fixture.load("f", code);
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect(fixture.logs.map((line) => line.message)).toEqual(["no rule grants it"]);
+    expect(fixture.deaths).toEqual([]);
   });
 });
 
 describe("of many events at once", () => {
   it("those that leave a rejection fail, each with its own, and no other does", async () => {
-    const stage = stageForTest();
-    await stage.load(
+    const fixture = fixtureForTest();
+    await fixture.load(
       "f",
       handler(
         `  await null;`,
@@ -110,8 +113,8 @@ describe("of many events at once", () => {
     const endings = await Promise.all(
       triggers.map(async (trigger) => {
         for (;;) {
-          const delivery = stage.delivery("f", { trigger });
-          const outcome = await stage.sandbox.run(delivery);
+          const delivery = fixture.delivery("f", { trigger });
+          const outcome = await fixture.sandbox.run(delivery);
           if (outcome.type === "interrupted") continue;
           if (outcome.type === "failed") expect(outcome.error.message).toBe(delivery.id);
           return outcome.type;
@@ -119,18 +122,18 @@ describe("of many events at once", () => {
       }),
     );
     expect(endings).toEqual(triggers.map((trigger) => (trigger === "bad" ? "failed" : "ok")));
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.deaths).toEqual([]);
   });
 });
 
 describe("after its handler has returned", () => {
   it("a refused call leaves one warning in its function's name", async () => {
-    const stage = stageForTest();
-    stage.answer = () => refused;
-    await stage.load("f", handler(`  ${get};`));
-    for (let run = 0; run < 3; run++) expect((await stage.run("f")).type).toBe("ok");
-    await expect.poll(() => stage.logs.length).toBe(1);
-    expect(stage.logs[0]).toMatchObject({
+    const fixture = fixtureForTest();
+    fixture.answer = () => refused;
+    await fixture.load("f", handler(`  ${get};`));
+    for (let run = 0; run < 3; run++) expect((await fixture.run("f")).type).toBe("ok");
+    await expect.poll(() => fixture.logs.length).toBe(1);
+    expect(fixture.logs[0]).toMatchObject({
       level: "warn",
       id: "f-1",
       fields: { operation: "kube.get", error: "ForbiddenError: no rule grants it" },
@@ -138,13 +141,13 @@ describe("after its handler has returned", () => {
   });
 
   it("a rejection leaves one warning with its place, and fails no other event", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const { promise: logged, resolve } = Promise.withResolvers<void>();
-    stage.answer = async () => {
+    fixture.answer = async () => {
       await logged;
       return { ok: true, json: "{}" };
     };
-    await stage.load(
+    await fixture.load(
       "f",
       handler(
         `  if (event.trigger === "waits") return ${get};`,
@@ -153,13 +156,13 @@ describe("after its handler has returned", () => {
         `  }, 300);`,
       ),
     );
-    expect((await stage.run("f")).type).toBe("ok");
+    expect((await fixture.run("f")).type).toBe("ok");
     // Between events an isolate stands still: the timer fires beside this one.
-    const waits = stage.run("f", { trigger: "waits" });
-    await expect.poll(() => stage.logs.length, { timeout: 5000 }).toBe(1);
+    const waits = fixture.run("f", { trigger: "waits" });
+    await expect.poll(() => fixture.logs.length, { timeout: 5000 }).toBe(1);
     resolve();
     expect((await waits).type).toBe("ok");
-    expect(stage.logs[0]).toMatchObject({
+    expect(fixture.logs[0]).toMatchObject({
       level: "warn",
       fields: { error: { name: "RangeError", message: "late", stack: expect.stringMatching(/f\.ts:4:\d+/) } },
     });
@@ -171,56 +174,56 @@ describe("what a handler did not wait for, and fails while its isolate stands st
   const waiting = `if (event.trigger === "waits") {\n${sleep(30)}\nreturn;\n}`;
 
   /** Another function's handler waits so long. */
-  async function elapse(stage: Stage, ms: number) {
-    await stage.load("clock", handler(sleep(ms)));
-    expect((await stage.run("clock")).type).toBe("ok");
+  async function elapse(fixture: SandboxFixture, ms: number) {
+    await fixture.load("clock", handler(sleep(ms)));
+    expect((await fixture.run("clock")).type).toBe("ok");
   }
 
   it.each([
     ["of one event", 1],
     ["of several", 5],
   ])("%s, is one warning with its place, and the next event runs once in the same isolate", async (_, count) => {
-    const stage = stageForTest();
-    await stage.load("f", `let runs = 0;\n${handler(`ctx.log.info(String(++runs));`, waiting, forgotten(20))}`);
-    for (let run = 0; run < count; run++) expect((await stage.run("f")).type).toBe("ok");
-    await elapse(stage, 40);
-    expect((await stage.run("f", { trigger: "waits" })).type).toBe("ok");
-    const warnings = stage.logs.filter((line) => line.level === "warn");
+    const fixture = fixtureForTest();
+    await fixture.load("f", `let runs = 0;\n${handler(`ctx.log.info(String(++runs));`, waiting, forgotten(20))}`);
+    for (let run = 0; run < count; run++) expect((await fixture.run("f")).type).toBe("ok");
+    await elapse(fixture, 40);
+    expect((await fixture.run("f", { trigger: "waits" })).type).toBe("ok");
+    const warnings = fixture.logs.filter((line) => line.level === "warn");
     expect(warnings).toMatchObject([
       {
         fields: { error: { name: "RangeError", message: "late f-1", stack: expect.stringMatching(/f\.ts:\d+:\d+/) } },
       },
     ]);
-    expect(stage.logs.filter((line) => line.level === "info").map((line) => line.message)).toEqual(
+    expect(fixture.logs.filter((line) => line.level === "info").map((line) => line.message)).toEqual(
       Array.from({ length: count + 1 }, (_, run) => String(run + 1)),
     );
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.deaths).toEqual([]);
   });
 
   it("is a warning also where the next handler returns at once", async () => {
-    const stage = stageForTest();
-    await stage.load("f", handler(`if (event.trigger !== "waits") ${forgotten(20)}`));
-    expect((await stage.run("f")).type).toBe("ok");
-    await elapse(stage, 40);
-    expect((await stage.run("f", { trigger: "waits" })).type).toBe("ok");
-    await expect.poll(() => stage.logs.length).toBe(1);
-    expect(stage.logs[0]?.message).toContain("no handler is left for");
+    const fixture = fixtureForTest();
+    await fixture.load("f", handler(`if (event.trigger !== "waits") ${forgotten(20)}`));
+    expect((await fixture.run("f")).type).toBe("ok");
+    await elapse(fixture, 40);
+    expect((await fixture.run("f", { trigger: "waits" })).type).toBe("ok");
+    await expect.poll(() => fixture.logs.length).toBe(1);
+    expect(fixture.logs[0]?.message).toContain("no handler is left for");
   });
 
   it("and uses more than its CPU time, is the next event's harm, as any code in its time", async () => {
-    const stage = stageForTest();
-    await stage.load("f", handler(`if (event.trigger !== "waits") setTimeout(() => { for (;;); }, 20);`));
-    expect((await stage.run("f")).type).toBe("ok");
-    await elapse(stage, 40);
+    const fixture = fixtureForTest();
+    await fixture.load("f", handler(`if (event.trigger !== "waits") setTimeout(() => { for (;;); }, 20);`));
+    expect((await fixture.run("f")).type).toBe("ok");
+    await elapse(fixture, 40);
     const error = { code: "WF_SANDBOX_CPU_BUDGET" };
-    expect(await stage.run("f", { trigger: "waits" })).toMatchObject({ type: "failed", error });
-    expect((await stage.run("f", { trigger: "waits" })).type).toBe("ok");
+    expect(await fixture.run("f", { trigger: "waits" })).toMatchObject({ type: "failed", error });
+    expect((await fixture.run("f", { trigger: "waits" })).type).toBe("ok");
   });
 });
 
 it("what a handler did not wait for, and fails beside others' timers, fails and interrupts none of them", async () => {
-  const stage = stageForTest();
-  await stage.load(
+  const fixture = fixtureForTest();
+  await fixture.load(
     "f",
     handler(
       `if (event.trigger === "leaves") {`,
@@ -230,25 +233,25 @@ it("what a handler did not wait for, and fails beside others' timers, fails and 
       `for (let turn = 0; turn < 30; turn++) ${sleep(1)}`,
     ),
   );
-  const runs = Array.from({ length: 40 }, (_, at) => stage.run("f", { trigger: at % 2 === 0 ? "leaves" : "waits" }));
+  const runs = Array.from({ length: 40 }, (_, at) => fixture.run("f", { trigger: at % 2 === 0 ? "leaves" : "waits" }));
   expect((await Promise.all(runs)).map(({ type }) => type)).toEqual(runs.map(() => "ok"));
-  expect(stage.logs).toHaveLength(1);
+  expect(fixture.logs).toHaveLength(1);
 });
 
 it("a timer comes to its turn however many events there are beside it", async () => {
-  const stage = stageForTest();
-  await stage.load("f", handler(`if (event.trigger === "waits") ${sleep(20)}`));
+  const fixture = fixtureForTest();
+  await fixture.load("f", handler(`if (event.trigger === "waits") ${sleep(20)}`));
   let isDone = false;
-  const waits = stage.run("f", { trigger: "waits" }).finally(() => {
+  const waits = fixture.run("f", { trigger: "waits" }).finally(() => {
     isDone = true;
   });
-  while (!isDone) await Promise.all(Array.from({ length: 64 }, () => stage.run("f")));
+  while (!isDone) await Promise.all(Array.from({ length: 64 }, () => fixture.run("f")));
   expect((await waits).type).toBe("ok");
 });
 
 it("a module whose top level leaves a rejection unheard cannot be loaded, and says where", async () => {
-  const stage = stageForTest();
-  const loading = stage.load("f", `const a = 1;\nPromise.reject(new TypeError("at once"));\nexport default () => a;`);
+  const fixture = fixtureForTest();
+  const loading = fixture.load("f", `const a = 1;\nPromise.reject(new TypeError("at once"));\nexport default () => a;`);
   await expect(loading).rejects.toThrow(/WF_SANDBOX_LOAD.*f\.ts:2:16.*TypeError: at once/);
-  expect(stage.deaths).toEqual([]);
+  expect(fixture.deaths).toEqual([]);
 });

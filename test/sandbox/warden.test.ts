@@ -10,7 +10,7 @@ import { Warden } from "../../runtime/sandbox/warden.host.ts";
 import { maxWardenFrame, start, wardenFrame } from "../../runtime/sandbox/warden-frames.ts";
 import { encodeFrame, FrameReader } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 const cli = resolve(import.meta.dirname, "../../runtime/bin/watchfire.js");
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
@@ -56,25 +56,25 @@ const isExecutor = (pid: number): boolean =>
 describe.runIf(existsSync("/proc/self/task"))("executors in a container of their own", () => {
   it("run handlers over the socket, as children do", async () => {
     const { path, parent } = await socketForTest();
-    const stage = stageForTest({ launch: parent.launch });
-    const loading = stage.load("f", "export default (e, ctx) => ctx.log.info(e.object.data.n);");
+    const fixture = fixtureForTest({ launch: parent.launch });
+    const loading = fixture.load("f", "export default (e, ctx) => ctx.log.info(e.object.data.n);");
     startWarden(path);
     await loading;
-    expect((await stage.run("f")).type).toBe("ok");
-    expect(stage.logs.map((line) => line.message)).toEqual(["1"]);
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect(fixture.logs.map((line) => line.message)).toEqual(["1"]);
   });
 
   it("are killed over their memory cap by their warden, and the culprit is charged", async () => {
     const { path, parent } = await socketForTest();
     startWarden(path);
-    const stage = stageForTest({ launch: parent.launch });
-    await stage.load("calm", "export default () => {};");
+    const fixture = fixtureForTest({ launch: parent.launch });
+    await fixture.load("calm", "export default () => {};");
     const code = `export default () => { const all = []; for (;;) all.push("\u1e9b".repeat(1e7).normalize("NFKD")); };`;
-    await stage.load("bomb", code, { cpuMs: 20_000, memoryMb: 8 });
-    const outcome = await stage.run("bomb", { timeoutMs: 30_000 });
+    await fixture.load("bomb", code, { cpuMs: 20_000, memoryMb: 8 });
+    const outcome = await fixture.run("bomb", { timeoutMs: 30_000 });
     expect(outcome).toMatchObject({ type: "failed" });
-    expect((await stage.run("calm")).type).toBe("ok");
-    expect(stage.sandbox.status("calm")).toMatchObject({ kills: 0 });
+    expect((await fixture.run("calm")).type).toBe("ok");
+    expect(fixture.sandbox.status("calm")).toMatchObject({ kills: 0 });
   });
 
   it.runIf(mayComeAgain)(
@@ -82,9 +82,9 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     async () => {
       const { path, parent } = await socketForTest();
       const first = startWarden(path);
-      const stage = stageForTest({ launch: parent.launch });
-      await stage.load("f", "export default () => {};");
-      expect((await stage.run("f")).type).toBe("ok");
+      const fixture = fixtureForTest({ launch: parent.launch });
+      await fixture.load("f", "export default () => {};");
+      expect((await fixture.run("f")).type).toBe("ok");
       expect(parent.trouble).toBeUndefined();
       const executors = childrenOf(first.pid);
       expect(executors.length).toBeGreaterThan(0);
@@ -92,7 +92,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
       await expect.poll(() => executors.filter(isAlive), { timeout: 5000 }).toEqual([]);
       await expect.poll(() => parent.trouble?.code).toBe("WF_SANDBOX_NO_WARDEN");
       startWarden(path);
-      await expect.poll(async () => (await stage.run("f")).type, { timeout: 15_000 }).toBe("ok");
+      await expect.poll(async () => (await fixture.run("f")).type, { timeout: 15_000 }).toBe("ok");
       expect(parent.trouble).toBeUndefined();
     },
   );
@@ -101,8 +101,8 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     const { path, parent } = await socketForTest();
     const warden = startWarden(path);
     const ended = new Promise((resolve) => warden.once("exit", (code, signal) => resolve(signal ?? code)));
-    const stage = stageForTest({ launch: parent.launch });
-    await stage.load("f", "export default () => {};");
+    const fixture = fixtureForTest({ launch: parent.launch });
+    await fixture.load("f", "export default () => {};");
     const executors = childrenOf(warden.pid);
     parent.close();
     expect(await ended).toBe(0);
@@ -113,23 +113,23 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     const { path, parent } = await socketForTest();
     const warden = startWarden(path);
     const ended = new Promise((resolve) => warden.once("exit", (code, signal) => resolve(signal ?? code)));
-    const stage = stageForTest({ launch: parent.launch });
+    const fixture = fixtureForTest({ launch: parent.launch });
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
-    stage.answer = async () => {
+    fixture.answer = async () => {
       await answered;
       return { ok: true, json: "{}" };
     };
-    await stage.load("f", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" });`);
-    const outcome = stage.run("f");
-    await expect.poll(() => stage.calls.length).toBe(1);
+    await fixture.load("f", `export default (e, ctx) => ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: "p" });`);
+    const outcome = fixture.run("f");
+    await expect.poll(() => fixture.calls.length).toBe(1);
     const executors = childrenOf(warden.pid);
     warden.kill("SIGTERM");
     // A warden that took it for its end would have left nobody to load this.
-    await stage.load("g", "export default () => {};");
-    expect((await stage.run("g")).type).toBe("ok");
+    await fixture.load("g", "export default () => {};");
+    expect((await fixture.run("g")).type).toBe("ok");
     answer();
     expect((await outcome).type).toBe("ok");
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.deaths).toEqual([]);
     parent.close();
     expect(await ended).toBe(0);
     await expect.poll(() => executors.filter(isAlive)).toEqual([]);
@@ -141,11 +141,11 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     const clock = new VirtualClock();
     let isOver = false;
     const served = new ExecutorWarden(path, clock).serve(stopping.signal).then(() => (isOver = true));
-    const stage = stageForTest({ launch: parent.launch });
-    await stage.load("f", "export default () => {};");
+    const fixture = fixtureForTest({ launch: parent.launch });
+    await fixture.load("f", "export default () => {};");
     stopping.abort();
     await clock.advance(29_000);
-    expect((await stage.run("f")).type).toBe("ok");
+    expect((await fixture.run("f")).type).toBe("ok");
     expect(isOver).toBe(false);
     await clock.advance(1000);
     await served;
@@ -165,9 +165,9 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     let kills = 0;
     const served = new ExecutorWarden(path, new VirtualClock(), () => kills).serve(new AbortController().signal);
     const refused = expect(served).rejects.toThrow("WF_SANDBOX_CONTAINER_MEMORY");
-    const stage = stageForTest({ launch: parent.launch });
-    await stage.load("glutton", "export default () => new Promise(() => {});");
-    const eating = stage.run("glutton", { timeoutMs: 30_000 });
+    const fixture = fixtureForTest({ launch: parent.launch });
+    await fixture.load("glutton", "export default () => new Promise(() => {});");
+    const eating = fixture.run("glutton", { timeoutMs: 30_000 });
     const before = childrenOf(process.pid).filter(isExecutor);
     await expect.poll(() => before.length).toBeGreaterThan(0);
     kills = 1;
@@ -183,8 +183,8 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
       expect(statSync(`${path}.key`).mode & 0o777).toBe(0o640);
       expect(statSync(path).mode & 0o777).toBe(0o660);
       const warden = startWarden(path);
-      const stage = stageForTest({ launch: parent.launch });
-      await stage.load("f", "export default () => {};");
+      const fixture = fixtureForTest({ launch: parent.launch });
+      await fixture.load("f", "export default () => {};");
       expect(existsSync(`${path}.key`)).toBe(false);
       warden.kill("SIGKILL");
       await expect.poll(() => existsSync(`${path}.key`), { timeout: 5000 }).toBe(true);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 import { cases } from "./web-platform.cases.ts";
 
 /** Cases that hold, of all: raise it when more do, never lower it. */
@@ -20,17 +20,17 @@ describe("of the standards' cases, as many as recorded hold for", () => {
       ...(cases[area] ?? []).map(([text, value]) => ({ text, value, throws: false })),
       ...(cases[`${area} throws`] ?? []).map(([text, value]) => ({ text, value, throws: true })),
     ];
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const runs = all
       .map(
         ({ text }, index) =>
           `try { ctx.log.info("${index}", { value: await (${text}) }); } catch (error) { ctx.log.info("${index}", { error: error.name }); }`,
       )
       .join("\n");
-    await stage.load("f", `export default async (e, ctx) => { ${runs} };`, { cpuMs: 5000 });
-    expect((await stage.run("f", { timeoutMs: 20_000 })).type).toBe("ok");
+    await fixture.load("f", `export default async (e, ctx) => { ${runs} };`, { cpuMs: 5000 });
+    expect((await fixture.run("f", { timeoutMs: 20_000 })).type).toBe("ok");
     const failing = all.filter(({ value, throws }, index) => {
-      const got = stage.logs.find((line) => line.message === String(index))?.fields ?? {};
+      const got = fixture.logs.find((line) => line.message === String(index))?.fields ?? {};
       return JSON.stringify(throws ? got.error : got.value) !== JSON.stringify(value);
     });
     const rate = `${all.length - failing.length} of ${all.length}`;

@@ -6,7 +6,7 @@ import { entrySource } from "../../runtime/bundle/source-path.ts";
 import { limitError } from "../../runtime/sandbox/failure.host.ts";
 import { StackMapper } from "../../runtime/sandbox/stack.host.ts";
 import { bundleFunction } from "../tools/bundle.ts";
-import { stageForTest } from "./stage.ts";
+import { fixtureForTest } from "./fixture.ts";
 
 const handler = (body: string) => `export default (event, ctx) => {\n${body}\n};`;
 /** Reads like a frame, of a place that no file has. */
@@ -35,39 +35,39 @@ describe("whatever a handler says, its attempt ends once and its executor lives 
     `{ __proto__: null, ["__proto__"]: { a: 1 } }`,
     `["a"]`,
   ])("a metric with the labels %s", async (labels) => {
-    const stage = stageForTest();
-    await stage.load("f", handler(`ctx.metrics.increment("x", 1, ${labels});`));
-    expect(await stage.run("f")).toMatchObject({ type: "ok" });
-    expect(stage.metrics.flatMap((one) => Object.values(one.labels)).every((text) => typeof text === "string")).toBe(
+    const fixture = fixtureForTest();
+    await fixture.load("f", handler(`ctx.metrics.increment("x", 1, ${labels});`));
+    expect(await fixture.run("f")).toMatchObject({ type: "ok" });
+    expect(fixture.metrics.flatMap((one) => Object.values(one.labels)).every((text) => typeof text === "string")).toBe(
       true,
     );
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.deaths).toEqual([]);
   });
 
   it.each(nowhere)("a line of log, a field and an error with the place %s", async (place) => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const text = JSON.stringify(`no\n    at f (${place})\nlast`);
-    await stage.load("f", handler(`ctx.log.info(${text}, { text: ${text} }); throw new Error(${text});`));
-    const outcome = await stage.run("f");
+    await fixture.load("f", handler(`ctx.log.info(${text}, { text: ${text} }); throw new Error(${text});`));
+    const outcome = await fixture.run("f");
     expect(outcome).toMatchObject({ type: "failed", error: { name: "Error" } });
     expect(outcome).toMatchObject({ error: { stack: expect.stringMatching(/last\n.*f\.ts:2:\d+/) } });
-    expect(stage.logs).toMatchObject([{ message: expect.stringMatching(/^no\n(.*\n)?last$/) }]);
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.logs).toMatchObject([{ message: expect.stringMatching(/^no\n(.*\n)?last$/) }]);
+    expect(fixture.deaths).toEqual([]);
   });
 
   it.each(nowhere)("a module that throws an error with the place %s cannot be loaded", async (place) => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const stack = JSON.stringify(`Error: bad\n    at f (${place})`);
-    const loading = stage.load(
+    const loading = fixture.load(
       "f",
       `const e = new Error("bad"); e.stack = ${stack}; throw e; export default () => {};`,
     );
     await expect(loading).rejects.toThrow(/WF_SANDBOX_LOAD .*f\.ts:1:\d+.*bad/);
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.deaths).toEqual([]);
   });
 
   it("a module's error may not steer a terminal", async () => {
-    const loading = stageForTest().load("f", `throw new Error("a\\u001b[31mb"); export default () => {};`);
+    const loading = fixtureForTest().load("f", `throw new Error("a\\u001b[31mb"); export default () => {};`);
     await expect(loading).rejects.toThrow(/a\\u001b\[31mb/);
   });
 });
@@ -81,47 +81,47 @@ describe("a fault of the parent's own in reading what a handler says is that han
     ["a metric", `ctx.metrics.increment("a");`],
     ["one of many lines", `for (let i = 0; i < 20; i++) ctx.log.info("a");`],
   ])("%s", async (_, body) => {
-    const stage = stageForTest({ output: { log: full, metric: full } });
-    await stage.load("bad", handler(body));
-    await stage.load("good", "export default () => new Promise((resolve) => setTimeout(resolve, 100));");
-    const good = stage.run("good");
+    const fixture = fixtureForTest({ output: { log: full, metric: full } });
+    await fixture.load("bad", handler(body));
+    await fixture.load("good", "export default () => new Promise((resolve) => setTimeout(resolve, 100));");
+    const good = fixture.run("good");
     const error = { code: "WF_SANDBOX_UNREADABLE", message: expect.stringContaining("the disk is full") };
-    expect(await stage.run("bad")).toMatchObject({ type: "failed", error });
+    expect(await fixture.run("bad")).toMatchObject({ type: "failed", error });
     expect(await good).toMatchObject({ type: "ok" });
-    expect(await stage.run("good")).toMatchObject({ type: "ok" });
-    expect(stage.deaths).toEqual([]);
+    expect(await fixture.run("good")).toMatchObject({ type: "ok" });
+    expect(fixture.deaths).toEqual([]);
   });
 
   it("a rejection after the handler's return, which no attempt is left for, is dropped", async () => {
-    const stage = stageForTest({ output: { log: full, metric: full } });
-    await stage.load(
+    const fixture = fixtureForTest({ output: { log: full, metric: full } });
+    await fixture.load(
       "f",
       handler(
         `if (event.trigger === "waits") return new Promise((resolve) => setTimeout(resolve, 400));
         setTimeout(() => { throw new Error("late"); }, 100);`,
       ),
     );
-    expect(await stage.run("f")).toMatchObject({ type: "ok" });
-    expect(await stage.run("f", { trigger: "waits" })).toMatchObject({ type: "ok" });
-    expect(stage.deaths).toEqual([]);
+    expect(await fixture.run("f")).toMatchObject({ type: "ok" });
+    expect(await fixture.run("f", { trigger: "waits" })).toMatchObject({ type: "ok" });
+    expect(fixture.deaths).toEqual([]);
   });
 
   it("an error, a limit or a load whose places cannot be found", async () => {
-    const stage = stageForTest();
+    const fixture = fixtureForTest();
     const folder = mkdtempSync(join(tmpdir(), "watchfire-words-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const load = async (name: string, code: string) => {
       const file = join(folder, `${name}.ts`);
       writeFileSync(file, code);
       const bundle = await bundleFunction({ name, handler: file });
-      await stage.sandbox.load({ name, resources: limits }, { ...bundle, sourceMap: "no map" }, {});
+      await fixture.sandbox.load({ name, resources: limits }, { ...bundle, sourceMap: "no map" }, {});
     };
     await load("throws", `export default () => { throw new Error("no"); };`);
     await load("loops", `export default () => { for (;;); };`);
     for (const name of ["throws", "loops", "throws"]) {
-      expect(await stage.run(name)).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_UNREADABLE" } });
+      expect(await fixture.run(name)).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_UNREADABLE" } });
     }
     await expect(load("cannot", `throw new Error("no"); export default () => {};`)).rejects.toThrow("WF_SANDBOX_LOAD");
-    expect(stage.deaths).toEqual([]);
+    expect(fixture.deaths).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@
 
 import { type Cluster, startCluster } from "@watchfire/cluster";
 import { afterAll, onTestFinished } from "vitest";
-import { Client } from "../cluster/client.ts";
+import { Client } from "../target/client.ts";
 import { Installation } from "../tools/installation.ts";
 import { Team } from "../tools/team.ts";
 

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Client } from "../cluster/client.ts";
+import type { Client } from "../target/client.ts";
 
 /** A namespace with ConfigMaps whose one value is `v`. */
 export class Team {

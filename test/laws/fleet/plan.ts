@@ -1,5 +1,5 @@
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
-import { manifest, trigger } from "../../dispatch/harness.ts";
+import { manifest, trigger } from "../../dispatch/fixture.ts";
 import type { Dice } from "../random.ts";
 import { namespaces, type Revision } from "./cluster.ts";
 

@@ -1,0 +1,197 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
+import type { Access, Client } from "../target/client.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
+import { Replica, type ReplicaOptions } from "../tools/replica.ts";
+import { until } from "../tools/until.ts";
+import { settled } from "./audit.ts";
+import {
+  type Delivery,
+  type Fact,
+  type Namespaces,
+  namespacesOf,
+  readDeliveries,
+  readFacts,
+  revision,
+  written,
+} from "./ledger.ts";
+import type { Verdict } from "./verdict.ts";
+import { Writer } from "./writer-process.ts";
+
+/** How often replicas and records are looked at, in milliseconds: several fixtures share two cores. */
+const pollMs = 50;
+/** How often the cluster's history is read, in milliseconds: an API server may keep little more than a minute of it at hand. */
+const readOnMs = 20_000;
+
+const recorder = join(import.meta.dirname, "functions/recorder");
+
+/** Replicas of one runtime, a process that writes while they are killed and stopped, and the auditor who counts. */
+export class ReplicasFixture {
+  /** Where the Lease and the Secrets are. */
+  readonly namespace: string;
+  private readonly admin: Client;
+  private readonly folder: string;
+  private readonly kubeconfig: string;
+  private readonly where: Namespaces;
+  private readonly facts: Fact[] = [];
+  /** Up to where the cluster's history was read. */
+  private read: number;
+  private reading: Promise<void> = Promise.resolve();
+  private readonly timer: NodeJS.Timeout;
+  private readonly writer: Writer;
+  private readonly replicas: Replica[] = [];
+  private pods = 0;
+
+  private constructor(admin: Client, namespace: string, folder: string, kubeconfig: string, began: number) {
+    this.admin = admin;
+    this.namespace = namespace;
+    this.folder = folder;
+    this.kubeconfig = kubeconfig;
+    this.where = namespacesOf(`${namespace}-audit`);
+    this.read = began;
+    this.timer = setInterval(() => void this.readOn().catch(() => undefined), readOnMs);
+    this.writer = new Writer(kubeconfig, 60, 20261121, this.where);
+  }
+
+  /** `namespace`: one that nobody else uses; others with its name at the beginning are made beside it. */
+  static async set(admin: Client, access: Access, namespace: string): Promise<ReplicasFixture> {
+    const folder = await mkdtemp(join(tmpdir(), "watchfire-replicas-"));
+    const kubeconfig = join(folder, "kubeconfig");
+    await writeFile(kubeconfig, kubeconfigOf(access), { mode: 0o600 });
+    const { objects, records } = namespacesOf(`${namespace}-audit`);
+    for (const name of [namespace, objects, records]) await admin.post("/api/v1/namespaces", { metadata: { name } });
+    for (const name of checkpointSecrets("watchfire")) {
+      await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
+    }
+    const own = join(folder, "functions/recorder");
+    await cp(recorder, own, { recursive: true });
+    const manifest = await readFile(join(recorder, "function.yaml"), "utf8");
+    await writeFile(
+      join(own, "function.yaml"),
+      manifest.replace("[audit]", `[${objects}]`).replace("[audit-records]", `[${records}]`),
+    );
+    // A server that has just started may not have at hand what it listed a moment ago.
+    const began = await until("history begins", 60_000, async () => {
+      const now = await revision(admin);
+      await readFacts(admin, now, { objects, records });
+      return now;
+    });
+    return new ReplicasFixture(admin, namespace, folder, kubeconfig, began);
+  }
+
+  /** Resolves when its endpoints are up. Each is another pod's container unless `over` says whose. */
+  async start(store: "sqlite" | "kubernetes", over: Partial<ReplicaOptions> = {}): Promise<Replica> {
+    const { kubeconfig, namespace, folder } = this;
+    const number = this.pods++;
+    const { pod = `watchfire-${number}` } = over;
+    const replica = await Replica.start({
+      kubeconfig,
+      namespace,
+      functions: join(folder, "functions"),
+      data: join(folder, pod),
+      pod,
+      uid: `uid-${number}`,
+      store,
+      logFile: join(folder, `${pod}.log`),
+      ...over,
+    });
+    this.replicas.push(replica);
+    return replica;
+  }
+
+  /** Milliseconds until one of them says that it is active, and which. */
+  async takesOver(...candidates: readonly [Replica, ...Replica[]]): Promise<{ active: Replica; ms: number }> {
+    const from = performance.now();
+    const active = await until(
+      "somebody is active",
+      40_000,
+      async () => {
+        for (const each of candidates) if (await each.isActive()) return each;
+        return undefined;
+      },
+      pollMs,
+    );
+    return { active, ms: performance.now() - from };
+  }
+
+  /** Until the first of all has read what is there: what comes and goes before that, nobody is told. */
+  async begins(...candidates: readonly [Replica, ...Replica[]]): Promise<Replica> {
+    const { active } = await this.takesOver(...candidates);
+    await until(`${active.name} has its first list`, 40_000, async () => (await active.read("/readyz")).ok, pollMs);
+    return active;
+  }
+
+  /** Lets the writer do so many operations more, and waits for nothing. */
+  write(operations: number): void {
+    this.writer.allow(operations);
+  }
+
+  /** Lets the writer do so many operations more, and waits until half of what they bring is delivered. */
+  async load(operations: number): Promise<void> {
+    const before = await this.written();
+    this.writer.allow(operations);
+    const half = async () => {
+      this.writer.assertRunning();
+      return (await this.written()) > before + operations / 2;
+    };
+    await until("handlers record", 60_000, half, pollMs);
+  }
+
+  /** Resolves when the writer has done all that it may. */
+  allWritten(): Promise<void> {
+    return this.writer.left(0);
+  }
+
+  /** Resolves when all that was allowed is written, and nothing of it waits or runs there. */
+  async allHandledBy(active: Replica): Promise<void> {
+    await this.allWritten();
+    await this.readOn();
+    const resourceVersion = this.facts.at(-1)?.resourceVersion ?? 0;
+    const handled = async () => {
+      const { functions, sources } = await active.status();
+      const received = sources.every((it) => "resourceVersion" in it && Number(it.resourceVersion) >= resourceVersion);
+      return received && functions.every(({ queued, inFlight }) => queued + inFlight === 0);
+    };
+    await until("all is handled", 60_000, handled, pollMs);
+  }
+
+  /** How many deliveries are written down. */
+  written(): Promise<number> {
+    return written(this.admin, this.where);
+  }
+
+  deliveries(): Promise<Delivery[]> {
+    return readDeliveries(this.admin, this.where);
+  }
+
+  /** On everything so far, once all of it is delivered, or nothing comes any more. */
+  async verdict(): Promise<Verdict> {
+    await this.allWritten();
+    await this.readOn();
+    return settled(this.admin, this.facts, [], this.where);
+  }
+
+  /** Takes in what happened since it was asked last. Once it has failed it fails for good. */
+  private readOn(): Promise<void> {
+    this.reading = this.reading.then(async () => {
+      const now = await revision(this.admin);
+      const found = await readFacts(this.admin, this.read, this.where);
+      this.facts.push(...found);
+      this.read = found.at(-1)?.resourceVersion ?? now;
+    });
+    return this.reading;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.writer.stop();
+    clearInterval(this.timer);
+    await this.reading.catch(() => undefined);
+    await Promise.all(this.replicas.splice(0).map((each) => each.kill()));
+    for (const name of [...Object.values(this.where), this.namespace]) {
+      await this.admin.reply("DELETE", `/api/v1/namespaces/${name}`);
+    }
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseAllDocuments } from "yaml";
+import type { Body, Client } from "../target/client.ts";
+import { until } from "../tools/until.ts";
+import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
+import { functionsFolder } from "./shipped.ts";
+
+/** Everything a user would see of a change comes within this time, in milliseconds; a busy machine included. */
+const patienceMs = 15_000;
+
+/** A cluster with all shipped functions running on it, each part in a process of its own, as users run them. */
+export class FunctionsFixture {
+  readonly client: Client;
+  readonly runtime: RuntimeProcess;
+  private readonly cluster: ClusterProcess;
+  private readonly folder: string;
+
+  private constructor(folder: string, cluster: ClusterProcess, runtime: RuntimeProcess) {
+    this.folder = folder;
+    this.cluster = cluster;
+    this.client = cluster.client;
+    this.runtime = runtime;
+  }
+
+  static async start(): Promise<FunctionsFixture> {
+    const folder = await mkdtemp(join(tmpdir(), "watchfire-functions-"));
+    const cluster = await ClusterProcess.start(folder);
+    const fixture = new FunctionsFixture(
+      folder,
+      cluster,
+      new RuntimeProcess(folder, cluster.kubeconfig, functionsFolder),
+    );
+    try {
+      await fixture.runtime.start();
+      return fixture;
+    } catch (error) {
+      await fixture.close();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.runtime.kill();
+    await this.cluster.stop();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** The object once `holds` accepts it; with nothing said, once it is there. */
+  async object(path: string, holds: (object: Body) => boolean = () => true): Promise<Body> {
+    return until(path, patienceMs, async () => {
+      const { status, body } = await this.client.reply("GET", path);
+      return status === 200 && holds(body) && body;
+    });
+  }
+
+  /** Resolves when there is no such object. */
+  async gone(path: string): Promise<void> {
+    await until(`${path} is gone`, patienceMs, async () => (await this.client.reply("GET", path)).status === 404);
+  }
+
+  /** The Event about an object with that reason. */
+  async event(namespace: string, name: string, reason: string): Promise<Body> {
+    const fieldSelector = `involvedObject.name=${name},reason=${reason}`;
+    return until(`an Event ${reason} about ${name}`, patienceMs, async () => {
+      const events = await this.client.get(`/api/v1/namespaces/${namespace}/events`, { fieldSelector });
+      return events.items[0];
+    });
+  }
+
+  async namespace(name: string, labels: Record<string, string> = {}): Promise<void> {
+    await this.client.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
+  }
+
+  async configMap(namespace: string, name: string, data: object, metadata: object = {}): Promise<Body> {
+    const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...metadata }, data };
+    return this.client.post(`/api/v1/namespaces/${namespace}/configmaps`, object);
+  }
+
+  /** What the runtime has written, line by line. */
+  async log(): Promise<Record<string, unknown>[]> {
+    const lines = (await readFile(this.runtime.logFile, "utf8")).split("\n").filter((line) => line.startsWith("{"));
+    return lines.map((line) => JSON.parse(line));
+  }
+}
+
+/** The objects of a YAML file beside a function. */
+export function manifest(path: string): Body[] {
+  return parseAllDocuments(readFileSync(join(functionsFolder, path), "utf8")).map((document) => document.toJS());
+}
+
+export const configMapPath = (namespace: string, name: string) => `/api/v1/namespaces/${namespace}/configmaps/${name}`;

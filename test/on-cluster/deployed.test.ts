@@ -1,0 +1,179 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import type { Body } from "../target/client.ts";
+import { admin, createNamespace, eventually, Kubectl, removeAtEnd, unique } from "../target/fixture.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
+import { until } from "../tools/until.ts";
+import { RuntimeProcess } from "../tools/watchfire-process.ts";
+
+const root = join(import.meta.dirname, "../..");
+const bin = join(root, "runtime/bin/watchfire.js");
+const definition = join(root, "deploy/chart/files/functions.watchfire.dev.yaml");
+
+const { access } = inject("shared");
+
+/** Runs a command of watchfire; gives its standard output. */
+const watchfire = async (...args: string[]) => (await promisify(execFile)(process.execPath, [bin, ...args])).stdout;
+
+describe("a deployed function", () => {
+  const account = "watchfire";
+  const group = `${unique("never")}.example.com`;
+  let home: string;
+  let team: string;
+  let folder: string;
+  let kubectl: Kubectl;
+  let runtime: RuntimeProcess;
+
+  const watch = () => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    namespaceSelector: { matchNames: [team] },
+    labelSelector: { matchLabels: { greet: "yes" } },
+    events: ["Added", "Modified"],
+  });
+
+  async function define(name: string, body: string, spec: object = {}): Promise<void> {
+    const place = join(folder, "functions", name);
+    await mkdir(place, { recursive: true });
+    const manifest = {
+      apiVersion: "watchfire.dev/v1alpha1",
+      kind: "Function",
+      metadata: { name },
+      spec: { handler: "./handler.ts", triggers: [{ watch: watch() }], ...spec },
+    };
+    await writeFile(join(place, "function.yaml"), JSON.stringify(manifest));
+    await writeFile(join(place, "handler.ts"), `export default async (event, ctx) => { ${body} };`);
+  }
+
+  const answers = (word: string) => ({
+    body: `const { name, namespace } = event.object.metadata;
+      if (event.object.data.answer !== "${word}" && event.object.data.ask === "${word}")
+        await ctx.kube.patch({ apiVersion: "v1", kind: "ConfigMap", name, namespace }, { data: { answer: "${word}" } });`,
+    spec: { permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["patch"], namespaces: [team] }] },
+  });
+
+  const deploy = () =>
+    watchfire(
+      ...["deploy", "--functions", join(folder, "functions"), "--namespace", home],
+      ...["--kubeconfig", join(folder, "admin")],
+    );
+
+  const answered = (name: string, word: string) =>
+    eventually(
+      () => admin.get(`/api/v1/namespaces/${team}/configmaps/${name}`),
+      (configMap: Body) => configMap.data.answer === word,
+    );
+
+  const ask = (name: string, word: string) =>
+    admin.apply(
+      `/api/v1/namespaces/${team}/configmaps/${name}`,
+      { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels: { greet: "yes" } }, data: { ask: word } },
+      "person",
+    );
+
+  beforeAll(async () => {
+    home = await createNamespace();
+    team = await createNamespace();
+    kubectl = new Kubectl(home);
+    folder = await mkdtemp(join(tmpdir(), "watchfire-deployed-"));
+    await mkdir(join(folder, "none"));
+    await mkdir(join(folder, "functions"));
+    await writeFile(join(folder, "admin"), kubeconfigOf(access, home));
+    await kubectl.ok(["apply", "-f", definition]);
+    removeAtEnd("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/functions.watchfire.dev");
+    const flags = ["--namespace", home, "--deployed", "--function-status"];
+    await kubectl.ok(["apply", "-f", "-"], await watchfire("rbac", "--functions", join(folder, "none"), ...flags));
+    const token: Body = await admin.post(`/api/v1/namespaces/${home}/serviceaccounts/${account}/token`, { spec: {} });
+    const own = { url: access.url, ca: access.ca, token: token.status.token };
+    await writeFile(join(folder, "runtime"), kubeconfigOf(own, home));
+    const more = ["--deployed", "--function-status", "--identity", "function"];
+    runtime = new RuntimeProcess(folder, join(folder, "runtime"), join(folder, "none"), more);
+    await runtime.start();
+  });
+  afterAll(async () => {
+    await runtime?.kill();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it("is brought, changed and taken away while the runtime runs, with no right but what `watchfire rbac` and `deploy` grant", async () => {
+    const one = answers("one");
+    await define("greet", one.body, one.spec);
+    expect(await deploy()).toMatch(/^greet +created +watchfire-greet-[0-9a-f]{16}/);
+    await ask("a", "one");
+    await answered("a", "one");
+    const two = answers("two");
+    await define("greet", two.body, two.spec);
+    expect(await deploy()).toMatch(/^greet +changed/);
+    await ask("b", "two");
+    await answered("b", "two");
+    expect(await deploy()).toMatch(/^greet +unchanged/);
+    const there = await kubectl.ok(["get", "configmaps", "-o", "name"]);
+    expect(there.match(/watchfire-greet-[0-9a-f]{16}/g)).toHaveLength(1);
+  });
+
+  it("shows in `kubectl get functions`, with what is wrong named", async () => {
+    await define("fails", "throw new Error('no luck');", {
+      triggers: [{ watch: { ...watch(), fieldSelector: "metadata.name=c", events: ["Added"] } }],
+      delivery: { retry: { maxAttempts: 1 } },
+    });
+    await define("early", "return;", { triggers: [{ watch: { apiVersion: `${group}/v1`, kind: "Widget" } }] });
+    const names = { kind: "Widget", plural: "widgets" };
+    const widget = {
+      kind: "CustomResourceDefinition",
+      spec: { group, scope: "Namespaced", names, versions: [{ name: "v1" }] },
+    };
+    await writeFile(join(folder, "functions", "early", "crd.yaml"), JSON.stringify(widget));
+    await deploy();
+    await ask("c", "two");
+    const table = await until("kubectl tells", 40_000, async () => {
+      const text = await kubectl.ok(["get", "functions"]);
+      return /^fails .* 1 +1\s/m.test(text) && /KindMissing/.test(text) && /^greet +True/m.test(text) && text;
+    });
+    const rows = table.trimEnd().split("\n");
+    expect(rows[0]).toMatch(/^NAME +READY +LAG +LAST EVENT +FAILURES +DEAD LETTERS +REASON *$/);
+    expect(rows[1]).toMatch(/^early +False +0s +(<none>)? +0 +0 +KindMissing *$/);
+    expect(rows[2]).toMatch(/^fails +True +0s +\d+m?\d*s +1 +1 *(<none>)? *$/);
+    expect(rows[3]).toMatch(/^greet +True +0s +\d+m?\d*s +0 +0 *(<none>)? *$/);
+    const why = await kubectl.ok([
+      "get",
+      "wf",
+      "early",
+      "-o",
+      "jsonpath={.status.conditions[?(@.type=='Watching')].message}",
+    ]);
+    expect(why).toContain(`${group}/v1`);
+  });
+
+  it("is waited for: `kubectl wait` ends when it is ready", async () => {
+    await kubectl.ok(["wait", "--for=condition=Ready", "function/greet", "--timeout=30s"]);
+  });
+
+  it("takes its Function object along when it is removed", async () => {
+    await rm(join(folder, "functions", "fails"), { recursive: true });
+    await deploy();
+    await eventually(
+      () => admin.reply("GET", `/apis/watchfire.dev/v1alpha1/namespaces/${home}/functions/fails`),
+      ({ status }) => status === 404,
+    );
+  });
+
+  it("is asked for in no way that is refused", async () => {
+    const log = await readFile(runtime.logFile, "utf8");
+    expect(
+      log.split("\n").filter((line) => /forbidden|cannot (list|watch|get|create|patch|delete)/i.test(line)),
+    ).toEqual([]);
+  });
+
+  it("has a definition that refuses a manifest, and says what to do with it", async () => {
+    const manifest = join(folder, "functions", "greet", "function.yaml");
+    const { status, stderr } = await kubectl.run(
+      ["create", "--validate=false", "-f", "-"],
+      (await readFile(manifest, "utf8")).replace("greet", "hand"),
+    );
+    expect([status, stderr]).toEqual([1, expect.stringContaining("bring a manifest with `watchfire deploy`")]);
+  });
+});

@@ -1,0 +1,221 @@
+// Functions under accounts of their own: what becomes of one whose account lacks something, and of a watch that is revoked.
+import { expect, inject, onTestFinished, test } from "vitest";
+import type { LoadedFunctions } from "../../runtime/manifest/load.ts";
+import { loadFunctions } from "../../runtime/manifest/load.ts";
+import { builtInKinds } from "../../runtime/rbac/kinds.ts";
+import { functionObjects, type RbacObject, rbacObjects } from "../../runtime/rbac/objects.ts";
+import { admin, createNamespace, eventually, removeAtEnd } from "../target/fixture.ts";
+import { Installation } from "../tools/installation.ts";
+import { Team } from "../tools/team.ts";
+
+const { url, ca, token: adminToken } = inject("shared").access;
+const account = "watchfire";
+/** How long a waiting function, a running one and a running watch go unasked, in milliseconds. */
+const looks = [8_000, 10_001] as const;
+
+const pathOf = ({ apiVersion, kind, metadata }: RbacObject, name = "") => {
+  const scope = metadata.namespace === undefined ? "" : `/namespaces/${metadata.namespace}`;
+  const root = apiVersion === "v1" ? "/api/v1" : `/apis/${apiVersion}`;
+  return `${root}${scope}/${kind.toLowerCase()}s${name && `/${name}`}`;
+};
+
+async function create(objects: readonly RbacObject[]): Promise<void> {
+  for (const object of objects) {
+    await admin.post(pathOf(object), object);
+    if (object.metadata.namespace === undefined) removeAtEnd(pathOf(object, object.metadata.name));
+  }
+}
+
+async function remove(objects: readonly RbacObject[]): Promise<void> {
+  for (const object of objects) await admin.delete(pathOf(object, object.metadata.name));
+}
+
+/** A runtime whose function `tag` hears of ConfigMaps in one namespace and annotates one in another. */
+async function install(token = adminToken) {
+  const [namespace, from, to] = await Promise.all([createNamespace(), Team.create(admin), Team.create(admin)]);
+  for (const { name } of [from, to]) removeAtEnd(`/api/v1/namespaces/${name}`);
+  await to.make("target");
+  const runtime = await Installation.on({ server: url, ca, token }, { namespace, account });
+  onTestFinished(() => runtime[Symbol.asyncDispose]());
+  await runtime.define("tag", {
+    watch: from.watch(),
+    spec: {
+      permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["patch"], namespaces: [to.name] }],
+      delivery: { retry: { maxAttempts: 2, initialDelay: "10m", maxDelay: "10m", factor: 1 } },
+    },
+    work: `
+      const ref = { apiVersion: "v1", kind: "ConfigMap", name: "target", namespace: "${to.name}" };
+      await ctx.kube.patch(ref, { data: { last: event.object.metadata.name } });
+      ctx.log.info("done");`,
+  });
+  const { functions }: LoadedFunctions = await loadFunctions(runtime.functions);
+  const options = { namespace, account };
+  const target = async () => (await admin.get(`${to.path}/target`)).data.last as string | undefined;
+  const report = () => runtime.function("tag");
+  /** By a look that is over, with none begun after it: what a test takes away next is found out by nothing else. */
+  const ready = () =>
+    runtime.sees("it is ready", async () => {
+      const isReady = (await report())?.ready ?? false;
+      if (!isReady) runtime.clock.cutShort(...looks);
+      return isReady;
+    });
+  const look = () => runtime.sees("it looks", () => runtime.clock.cutShort(...looks) > 0);
+  return { runtime, namespace, from, to, functions, options, target, report, ready, look };
+}
+
+const kindsOf = (objects: readonly RbacObject[], kind: string) => objects.filter((each) => each.kind === kind);
+
+test("a function waits for its account and its grants, says which is missing, and then runs without a restart", async () => {
+  const { runtime, namespace, from, to, functions, options, target, report, look, ready } = await install();
+  const objects = functions.flatMap((manifest) => functionObjects(manifest, builtInKinds, options));
+  await from.make("a");
+  await runtime.open();
+  await runtime.sees("it lacks its account", async () => (await report())?.reason === "Forbidden");
+  expect(await report()).toMatchObject({
+    ready: false,
+    message: expect.stringContaining(`there is no ServiceAccount watchfire-tag in namespace ${namespace}`),
+  });
+
+  await create(kindsOf(objects, "ServiceAccount"));
+  await look();
+  await runtime.sees("it lacks its grants", async () => (await report())?.message?.includes("may not") ?? false);
+  expect(await report()).toMatchObject({
+    ready: false,
+    reason: "Forbidden",
+    message: expect.stringContaining(`patch configmaps in namespace "${to.name}"`),
+  });
+  expect(runtime.told("tag")).toEqual([]);
+
+  await create([...kindsOf(objects, "Role"), ...kindsOf(objects, "RoleBinding")]);
+  await ready();
+  await eventually(target, (last) => last === "a");
+  expect((await report())?.reason).toBeUndefined();
+});
+
+test("the events of a function whose grant is revoked wait until it is back, and burn no attempts", async () => {
+  const { runtime, from, functions, options, target, report, look, ready } = await install();
+  const objects = functions.flatMap((manifest) => functionObjects(manifest, builtInKinds, options));
+  await create(objects);
+  await runtime.open();
+  await ready();
+
+  const bindings = kindsOf(objects, "RoleBinding");
+  await remove(bindings);
+  await runtime.sees("it is forbidden", async () => {
+    await look();
+    return (await report())?.reason === "Forbidden";
+  });
+  expect(await report()).toMatchObject({
+    ready: false,
+    message: expect.stringContaining("patch configmaps in namespace"),
+  });
+  await from.make("a");
+  await runtime.sees("the event waits", async () => (await report())?.queued === 1);
+  expect(runtime.told("tag")).toEqual([]);
+
+  await create(bindings);
+  await ready();
+  await eventually(target, (last) => last === "a");
+  expect(runtime.told("tag")).toEqual(["Added a=1"]);
+});
+
+test("the attempt that met the refusal is tried again as soon as it may, however long its retry would have waited", async () => {
+  const { runtime, from, functions, options, target, report, ready } = await install();
+  const objects = functions.flatMap((manifest) => functionObjects(manifest, builtInKinds, options));
+  await create(objects);
+  await runtime.open();
+  await ready();
+  const bindings = kindsOf(objects, "RoleBinding");
+  await remove(bindings);
+  await from.make("a");
+  // Its retry would be ten minutes away.
+  await runtime.sees("it is forbidden", async () => (await report())?.reason === "Forbidden");
+  expect(runtime.told("tag")).toEqual(["Added a=1"]);
+  await create(bindings);
+  await ready();
+  await eventually(target, (last) => last === "a");
+  expect(runtime.told("tag")).toEqual(["Added a=1", "Added a=1 redelivered #2"]);
+});
+
+test("a function that may no longer write Events is forbidden, and its events wait", async () => {
+  const { runtime, from, functions, options, report, ready } = await install();
+  const objects = functions.flatMap((manifest) => functionObjects(manifest, builtInKinds, options));
+  await create(objects);
+  await runtime.open();
+  await ready();
+  const ofEvents = kindsOf(objects, "RoleBinding").filter(({ metadata }) => metadata.namespace === from.name);
+  await remove(ofEvents);
+  await runtime.sees("it is forbidden", async () => {
+    runtime.clock.cutShort(...looks);
+    return (await report())?.reason === "Forbidden";
+  });
+  expect((await report())?.message).toContain(`may not create events in namespace "${from.name}"`);
+  await from.make("a");
+  await runtime.sees("the event waits", async () => (await report())?.queued === 1);
+  await create(ofEvents);
+  await ready();
+  await runtime.hears("tag", "Added a=1");
+  expect(await runtime.deadLetters()).toEqual([]);
+});
+
+test("a function that needs no rights yet is forbidden once its account is gone", async () => {
+  const namespace = await createNamespace();
+  const runtime = await Installation.on({ server: url, ca, token: adminToken }, { namespace, account });
+  onTestFinished(() => runtime[Symbol.asyncDispose]());
+  await runtime.define("early", { watch: { apiVersion: "not.installed/v1", kind: "Yet" } });
+  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  await admin.post(accounts, { metadata: { name: "watchfire-early" } });
+  const reason = async () => {
+    runtime.clock.cutShort(...looks);
+    return (await runtime.function("early"))?.reason;
+  };
+  await runtime.open();
+  await runtime.sees("its kind is missing", async () => !["Starting", "Forbidden"].includes((await reason()) ?? ""));
+  await admin.delete(`${accounts}/watchfire-early`);
+  await runtime.sees("it is forbidden", async () => (await reason()) === "Forbidden");
+  await admin.post(accounts, { metadata: { name: "watchfire-early" } });
+  await runtime.sees("it lacks nothing but its kind", async () => (await reason()) !== "Forbidden");
+});
+
+test("a watch that is revoked is told within one look, deletes nothing, and goes on where it was when it is granted", async () => {
+  const [namespace, from] = await Promise.all([createNamespace(), Team.create(admin)]);
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${from.name}`;
+  await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: account } });
+  const runtimeToken = await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`, {
+    spec: {},
+  });
+  const runtime = await Installation.on({ server: url, ca, token: runtimeToken.status.token }, { namespace, account });
+  onTestFinished(() => runtime[Symbol.asyncDispose]());
+  await runtime.define("hear", { watch: from.watch() });
+  const { functions } = await loadFunctions(runtime.functions);
+  const objects = rbacObjects(functions, builtInKinds, { namespace, account });
+  await create(objects.filter(({ kind, metadata }) => kind !== "ServiceAccount" || metadata.name !== account));
+  await from.make("a");
+  await runtime.start();
+  await runtime.hears("hear", "Added a=1 initial");
+
+  const binding = objects.find(
+    ({ kind, metadata }) =>
+      kind === "RoleBinding" && metadata.namespace === from.name && metadata.name.endsWith(".runtime"),
+  );
+  if (!binding) throw new Error("nothing binds the runtime to its watch");
+  await admin.delete(`${rbac}/rolebindings/${binding.metadata.name}`);
+  const source = async () => (await runtime.sources("ConfigMap"))[0];
+  await runtime.sees("the source is forbidden", async () => {
+    runtime.clock.cutShort(...looks);
+    return (await source())?.state === "forbidden";
+  });
+  expect(await source()).toMatchObject({
+    reason: "Forbidden",
+    message: expect.stringMatching(/cannot (?:list|watch) resource "configmaps" .*in the namespace/),
+  });
+  await from.remove("a");
+  await from.make("b");
+  await create([binding]);
+  await runtime.sees("it watches again", async () => {
+    runtime.clock.cutShort(30_000, 60_001);
+    return (await source())?.state === "watching";
+  });
+  await runtime.hears("hear", 3);
+  expect(runtime.told("hear")).toEqual(["Added a=1 initial", expect.stringMatching(/^Deleted a=1/), "Added b=1"]);
+});

@@ -1,0 +1,170 @@
+// Positions on their way from a data folder into Secrets and back, and processes that end on the way.
+import { randomBytes } from "node:crypto";
+import { expect, onTestFinished, test } from "vitest";
+import { eligibleFor, openPositions } from "../../runtime/app/open-store.ts";
+import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
+import { connectDirect } from "../../runtime/kube/direct.ts";
+import { Elector } from "../../runtime/lease/elector.ts";
+import { leaseApi } from "../../runtime/lease/lease-api.ts";
+import { createLog } from "../../runtime/observe/log.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { letter } from "../checkpoint/store-contract.ts";
+import { admin, createNamespace } from "../target/fixture.ts";
+import { folderOf } from "../tools/folder.ts";
+import { ImpatientClock } from "../tools/impatient-clock.ts";
+import { RecordingTransport } from "../tools/recording-transport.ts";
+import { until } from "../tools/until.ts";
+
+const account = "watchfire";
+const pod = "watchfire-0";
+
+/** A pod with its volume, in a namespace with a Lease and the Secrets. */
+class Pod {
+  readonly data = folderOf({});
+  readonly transport = new RecordingTransport(connectDirect({ server: admin.access.url, ...admin.access }));
+  readonly lines: string[] = [];
+  private readonly clock = new ImpatientClock();
+  private readonly namespace: string;
+  private elector: Elector | undefined;
+
+  private constructor(namespace: string) {
+    this.namespace = namespace;
+    onTestFinished(async () => {
+      await this.elector?.release();
+      await this.transport.close();
+    });
+  }
+
+  static async make(): Promise<Pod> {
+    const namespace = await createNamespace();
+    for (const name of checkpointSecrets(account)) {
+      await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
+    }
+    return new Pod(namespace);
+  }
+
+  /** As a container does that starts after another has ended. */
+  async open(store: "sqlite" | "kubernetes", signal = new AbortController().signal): Promise<CheckpointStore> {
+    const { namespace, clock, transport } = this;
+    await this.elector?.release();
+    const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
+    this.elector = new Elector({
+      api: leaseApi(transport, namespace, account),
+      identity: pod,
+      clock,
+      random: () => 0.5,
+      log,
+      eligible: eligibleFor(pod),
+    });
+    await this.elector.campaign(signal);
+    const options = { data: this.data, store, transport, namespace, account, pod, clock, log, onLost: () => {} };
+    return openPositions(options, this.elector, signal);
+  }
+
+  get place(): Promise<string | undefined> {
+    return admin.get(this.lease).then(({ metadata }) => metadata.annotations?.["watchfire.dev/positions"]);
+  }
+
+  get lease(): string {
+    return `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/${account}`;
+  }
+
+  /** The data folder of a runtime that ran without an election. */
+  async fill(more: (view: number) => Partial<Batch> = () => ({})): Promise<void> {
+    const store = new SqliteStore({ folder: this.data });
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await store.commit({ ...emptyBatch, deadLetters: [letter(1)], ...more(id) });
+    await store.close(true);
+  }
+}
+
+const letters = async (store: CheckpointStore) => (await store.deadLetters({})).length;
+
+test("positions that were on their way into the Secrets when the process ended are carried over again", async () => {
+  const one = await Pod.make();
+  await one.fill();
+  const request = one.transport.json.bind(one.transport);
+  let writes = 0;
+  one.transport.json = (call, limit) => {
+    const secret = call.method === "PUT" && call.path.includes("/secrets/");
+    return secret && ++writes > 1 ? Promise.reject(new Error("the process is gone")) : request(call, limit);
+  };
+  const dead = one.open("kubernetes");
+  dead.catch(() => undefined);
+  await until("it dies on the way", 20_000, async () => writes > 1);
+  one.transport.json = request;
+  const next = await one.open("kubernetes");
+  expect([await letters(next), await one.place, next.previousEnd]).toEqual([1, "kubernetes", "clean"]);
+  await next.close(false);
+});
+
+test("a folder that another process still holds is waited for, and its positions are carried over", async () => {
+  const one = await Pod.make();
+  await one.fill();
+  const holder = new SqliteStore({ folder: one.data });
+  const opening = one.open("kubernetes");
+  await until("it waits", 20_000, async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_LOCKED")));
+  await holder.close(true);
+  const opened = await opening;
+  expect(await letters(opened)).toBe(1);
+  await opened.close(false);
+});
+
+test("positions that the Secrets cannot hold are refused with what to do, and stay in the folder", async () => {
+  const one = await Pod.make();
+  const unlike = (): string => randomBytes(1_000).toString("base64");
+  const state = () => ({
+    uid: unlike(),
+    resourceVersion: resourceVersion("5"),
+    hash: "",
+    deleted: false,
+    matched: true,
+    body: undefined,
+  });
+  const known = (view: number) =>
+    Array.from({ length: 5_000 }, (_, at) => ({ view, key: `team/${at}`, state: state() }));
+  await one.fill((view) => ({ known: known(view) }));
+  await expect(one.open("kubernetes")).rejects.toMatchObject({ code: "WF_CHECKPOINT_FULL" });
+  const back = await one.open("sqlite");
+  let kept = 0;
+  for (const { id } of await back.views()) await back.known(id, () => kept++);
+  expect([kept, await one.place]).toEqual([5_000, `sqlite/${pod}`]);
+  await back.close(false);
+}, 40_000);
+
+test("of dead letters the Secrets keep as many bodies as are their share; all of them stay in the folder", async () => {
+  const one = await Pod.make();
+  const deadLetters = Array.from({ length: 20 }, () => ({ ...letter(1), body: randomBytes(100_000) }));
+  await one.fill(() => ({ deadLetters }));
+  const moved = await one.open("kubernetes");
+  const dropped = (await moved.deadLetters()).map(({ bodyDropped }) => bodyDropped);
+  expect(dropped).toHaveLength(20);
+  // The newest keep theirs.
+  expect([dropped[0], dropped.at(-1)]).toEqual([true, false]);
+  await moved.close(true);
+}, 40_000);
+
+test("positions that moved back before the Lease could say so are found on the volume", async () => {
+  const one = await Pod.make();
+  await one.fill();
+  await (await one.open("kubernetes")).close(true);
+  await (await one.open("sqlite")).close(true);
+  await admin.patch(one.lease, { metadata: { annotations: { "watchfire.dev/positions": "kubernetes" } } });
+  const again = await one.open("kubernetes");
+  expect([await letters(again), await one.place]).toEqual([1, "kubernetes"]);
+  await again.close(false);
+});
+
+test("a clean end counts as one also in Secrets that had been left for a volume before", async () => {
+  const one = await Pod.make();
+  await one.fill();
+  await (await one.open("kubernetes")).close(true);
+  await (await one.open("sqlite")).close(true);
+  await (await one.open("kubernetes")).close(true);
+  const next = await one.open("kubernetes");
+  expect(next.previousEnd).toBe("clean");
+  await next.close(false);
+});

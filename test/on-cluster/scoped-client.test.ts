@@ -1,0 +1,149 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { Access } from "../../runtime/access/access.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { Discovery } from "../../runtime/kube/discovery.ts";
+import { HttpTransport } from "../../runtime/kube/http-transport.ts";
+import { bearer, fixedIdentity } from "../../runtime/kube/identity.ts";
+import type { KubeTransport } from "../../runtime/kube/transport.ts";
+import { createKube } from "../../sdk/client.ts";
+import { ConflictError, errorFrom, ForbiddenError, InvalidError, KubeError, NotFoundError } from "../../sdk/errors.ts";
+import type { V1ConfigMap } from "../../sdk/kubernetes.ts";
+import type { KubeObject } from "../../sdk/object.ts";
+import type { Call } from "../../sdk/operations.ts";
+import { caller, everything, manifestOf, ownObjects } from "../access/api-server.ts";
+import { createNamespace } from "../target/fixture.ts";
+
+const { access: administrator } = inject("shared");
+const functions = new Map([["f", manifestOf({ permissions: [everything] })]]);
+let namespace: string;
+let transport: KubeTransport;
+let access: Access;
+
+beforeAll(async () => {
+  namespace = await createNamespace();
+  const { url: server, ca, cert, key, token } = administrator;
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: bearer(token) };
+  const identity = fixedIdentity({ headers, tls: { ca, ...(cert && { cert }), ...(key && { key }) } });
+  transport = new HttpTransport({ server, identity, clock: systemClock, userAgent: "watchfire", description: server });
+  const discovery = new Discovery(transport, systemClock);
+  const log = pino({ level: "silent" });
+  access = new Access({
+    transport,
+    own: ownObjects,
+    discovery,
+    functions,
+    clock: systemClock,
+    random: Math.random,
+    log,
+  });
+});
+
+afterAll(async () => {
+  await access?.close();
+  await transport?.close();
+});
+
+/** The guest's client over the parent's half, as the sandbox joins them. */
+const call = (async (operation: string, args: unknown) => {
+  const reply = await access.call(caller, operation, JSON.stringify(args), new AbortController().signal);
+  if (!reply.ok) throw errorFrom(reply.error);
+  return JSON.parse(reply.json);
+}) as Call;
+const kube = createKube({ call, pause: async () => {} });
+
+const configMap = (name: string, data = {}): V1ConfigMap => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, namespace },
+  data,
+});
+const refOf = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", name, namespace });
+
+describe("the scoped client on a cluster", () => {
+  it("creates, reads, changes and deletes an object", async () => {
+    const created = await kube.create(configMap("whole", { a: "1" }));
+    expect(created.metadata?.uid).toBeTruthy();
+    await kube.patch(refOf("whole"), { data: { b: "2" } });
+    const changed = await kube.retryOnConflict<V1ConfigMap>(refOf("whole"), (object) => {
+      object.data = { ...object.data, c: "3" };
+    });
+    expect(changed.data).toEqual({ a: "1", b: "2", c: "3" });
+    await expect(kube.update({ ...created, data: {} })).rejects.toBeInstanceOf(ConflictError);
+    await kube.delete(refOf("whole"));
+    await expect(kube.get(refOf("whole"))).rejects.toBeInstanceOf(NotFoundError);
+  });
+
+  it("applies in the function's own name, and says who owns what", async () => {
+    const applied = await kube.apply<KubeObject & V1ConfigMap>(configMap("applied", { a: "1" }));
+    const managers = (applied.metadata as { managedFields?: { manager: string; operation: string }[] }).managedFields;
+    expect(managers).toMatchObject([{ manager: "watchfire:f", operation: "Apply" }]);
+    expect((await kube.apply(configMap("applied", { b: "2" }))).data).toEqual({ b: "2" });
+  });
+
+  it("lists what a selector selects, page by page", async () => {
+    for (const name of ["p1", "p2", "p3"]) {
+      const object = configMap(name);
+      await kube.create({ ...object, metadata: { ...object.metadata, labels: { paged: "yes" } } });
+    }
+    const query = { apiVersion: "v1", kind: "ConfigMap", labelSelector: "paged=yes", limit: 2 };
+    const first = await kube.list(query);
+    const second = await kube.list({ ...query, continue: first.metadata.continue ?? "" });
+    expect([...first.items, ...second.items].map(({ kind, metadata }) => [kind, metadata?.name])).toEqual([
+      ["ConfigMap", "p1"],
+      ["ConfigMap", "p2"],
+      ["ConfigMap", "p3"],
+    ]);
+  });
+
+  it("scales a Deployment by its subresource, and writes its status by the other", async () => {
+    const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+    await kube.create({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "web", namespace },
+      spec: { replicas: 1, selector: { matchLabels: { a: "b" } }, template },
+    } as KubeObject);
+    const web = { ...refOf("web"), apiVersion: "apps/v1", kind: "Deployment" };
+    expect((await kube.getScale(web)).spec?.replicas).toBe(1);
+    expect((await kube.setScale(web, 3)).spec?.replicas).toBe(3);
+    const patched = await kube.patchStatus(web, { status: { observedGeneration: 2 } });
+    expect(patched).toMatchObject({ spec: { replicas: 3 }, status: { observedGeneration: 2 } });
+  });
+
+  it("cannot create by apply or update where only they are granted, though the runtime could", async () => {
+    functions.set("f", manifestOf({ permissions: [{ ...everything, verbs: ["get", "patch", "update"] }] }));
+    try {
+      const refusal = await kube.apply(configMap("sneaked")).catch((error) => error);
+      expect(refusal).toBeInstanceOf(ForbiddenError);
+      expect(refusal).toMatchObject({ refusedBy: "runtime", missingRule: expect.stringContaining("verbs: [create]") });
+      await expect(kube.update(configMap("sneaked"))).rejects.toBeInstanceOf(NotFoundError);
+      const forged = configMap("sneaked");
+      await expect(kube.apply({ ...forged, metadata: { ...forged.metadata, uid: "made-up" } })).rejects.toBeInstanceOf(
+        KubeError,
+      );
+      await expect(kube.get(refOf("sneaked"))).rejects.toBeInstanceOf(NotFoundError);
+      expect((await kube.apply(configMap("p1", { by: "apply" }))).data).toEqual({ by: "apply" });
+    } finally {
+      functions.set("f", manifestOf({ permissions: [everything] }));
+    }
+  });
+
+  it("passes the API server's judgement of an object on", async () => {
+    await expect(kube.create(configMap("not ok"))).rejects.toBeInstanceOf(InvalidError);
+    const wrong = { ...configMap("wrong"), data: { "not ok": "x" } };
+    await expect(kube.create(wrong)).rejects.toBeInstanceOf(InvalidError);
+  });
+
+  it("emits Events that are counted", async () => {
+    const object = { apiVersion: "v1", kind: "ConfigMap", name: "settings", namespace };
+    for (let n = 0; n < 3; n++) await call("events.emit", { object, type: "Normal", reason: "Seen", message: "again" });
+    const { items } = await kube.list({
+      apiVersion: "v1",
+      kind: "Event",
+      namespace,
+      fieldSelector: "reason=Seen",
+    });
+    expect(items).toMatchObject([{ count: 3, message: "again", involvedObject: { name: "settings" } }]);
+  });
+});
