@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const root = resolve(import.meta.dirname, "..");
@@ -36,7 +36,8 @@ const order = [
   "cli",
 ];
 
-const files = globSync(["runtime/**/*.ts", "sdk/**/*.ts"], { cwd: root, exclude: (name) => name === "node_modules" });
+const notOurs = (name: string) => ["node_modules", "templates"].includes(basename(name));
+const files = globSync(["runtime/**/*.ts", "sdk/**/*.ts"], { cwd: root, exclude: notOurs });
 
 /** Every module specifier of a file: static, type-only, re-exported and dynamic. */
 function specifiers(file: string): string[] {
@@ -56,20 +57,58 @@ const graph = new Map(
   ]),
 );
 
+/** Each way of imports that comes back to where it began. */
+function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (one: string, path: readonly string[]): void => {
+    if (path.includes(one)) circles.push([...path.slice(path.indexOf(one)), one].join(" -> "));
+    if (done.has(one) || path.includes(one)) return;
+    for (const next of imports.get(one) ?? []) visit(next, [...path, one]);
+    done.add(one);
+  };
+  for (const one of imports.keys()) visit(one, []);
+  return circles;
+}
+
 const roomOf = (file: string): string => file.split("/")[1] ?? "";
 
 describe("the house's layers", () => {
   it("no import goes in a circle", () => {
-    const done = new Set<string>();
-    const circles: string[] = [];
-    const visit = (file: string, path: readonly string[]): void => {
-      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(" -> "));
-      if (done.has(file) || path.includes(file)) return;
-      for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
-      done.add(file);
-    };
-    for (const file of graph.keys()) visit(file, []);
-    expect(circles).toEqual([]);
+    expect(circlesOf(graph)).toEqual([]);
+  });
+
+  it("no import goes in a circle between the folders of the cluster's package", () => {
+    const inCluster = (file: string) => file.startsWith("runtime/cluster/");
+    const folderOf = (file: string) => file.split("/")[2] ?? "";
+    const folders = Map.groupBy(
+      [...graph].filter(([file]) => inCluster(file)),
+      ([file]) => folderOf(file),
+    );
+    const between = [...folders].map(([folder, imports]) => {
+      const others = imports.flatMap(([, targets]) => targets.filter(inCluster).map(folderOf));
+      return [folder, [...new Set(others)].filter((other) => other !== folder)] as const;
+    });
+    expect(circlesOf(new Map(between))).toEqual([]);
+  });
+
+  it("each package names the packages that it imports, and no other", () => {
+    const folders = ["runtime/cluster", "runtime", "sdk", "deploy/create"];
+    const sources = globSync("{runtime,sdk,deploy/create}/**/*.{ts,js}", { cwd: root, exclude: notOurs });
+    const ownerOf = (file: string) => folders.find((folder) => file.startsWith(`${folder}/`));
+    const dependenciesOf = (folder: string) =>
+      Object.keys(JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")).dependencies ?? {});
+    const known = new Set(folders.flatMap(dependenciesOf));
+    for (const folder of folders) {
+      const texts = sources
+        .filter((file) => ownerOf(file) === folder)
+        .map((file) => readFileSync(join(root, file), "utf8"));
+      const isImported = (name: string) => {
+        const pattern = new RegExp(`(?:from|import|require)\\s*\\(?\\s*"${name.replaceAll(".", "\\.")}[/"]`);
+        return texts.some((text) => pattern.test(text));
+      };
+      expect(dependenciesOf(folder).sort(), folder).toEqual([...known].filter(isImported).sort());
+    }
   });
 
   it("no room imports one downstream of it", () => {

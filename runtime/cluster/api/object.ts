@@ -54,6 +54,11 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The value where it is an object, otherwise one without fields. */
+export function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
 /** The value at a dotted path such as `spec.nodeName`; undefined where any step is missing. */
 export function at(object: unknown, path: string): unknown {
   let value = object;

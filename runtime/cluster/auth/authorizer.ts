@@ -1,4 +1,4 @@
-import type { RequestInfo } from "../rest/request-info.ts";
+import type { RequestInfo } from "../api/request-info.ts";
 import type { Attributes, Rbac } from "./rbac.ts";
 import { mastersGroup, type User } from "./user.ts";
 

@@ -1,6 +1,6 @@
 import { isFields, type KubeObject } from "../api/object.ts";
 import { forbidden } from "../api/status.ts";
-import type { Call } from "../rest/call.ts";
+import type { ResourceType } from "../kinds/resource-type.ts";
 import type { Authorizer } from "./authorizer.ts";
 import { covers, type PolicyRule, type Rbac } from "./rbac.ts";
 import { mastersGroup, type User } from "./user.ts";
@@ -9,9 +9,16 @@ const group = "rbac.authorization.k8s.io";
 const roleKinds = new Set(["Role", "ClusterRole"]);
 const bindingKinds = new Set(["RoleBinding", "ClusterRoleBinding"]);
 
+/** Who writes what, and where. */
+export interface Write {
+  readonly type: ResourceType;
+  readonly user: User;
+  readonly namespace: string;
+}
+
 /** Nobody grants by a role or a binding what they may not do themselves, unless they may `escalate` or `bind`. Throws a 403. */
-export function refuseEscalation(authorizer: Authorizer, call: Call, object: KubeObject): void {
-  const { type, user, namespace } = call;
+export function refuseEscalation(authorizer: Authorizer, write: Write, object: KubeObject): void {
+  const { type, user, namespace } = write;
   if (type.group !== group || user.groups.includes(mastersGroup)) return;
   const name = object.metadata.name ?? "";
   const grants = (rules: PolicyRule[]) => {

@@ -1,6 +1,7 @@
+import { groupOf, type Names, namesOf, storageOf, versionsOf } from "../api/definition.ts";
 import { at, equal, type Fields, isFields, type KubeObject, timestamp } from "../api/object.ts";
 import type { Backend } from "../rest/call.ts";
-import { groupOf, type Names, namesOf, servedTypes, storageOf, versionsOf } from "./definition.ts";
+import { servedTypes } from "./served-types.ts";
 
 /** The collection of the CRDs themselves. */
 export const definitionsCollection = "customresourcedefinitions.apiextensions.k8s.io";

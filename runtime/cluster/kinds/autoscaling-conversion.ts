@@ -1,11 +1,11 @@
-import { at, type Fields, isFields, type KubeObject } from "../api/object.ts";
+import { at, type Fields, fieldsOf } from "../api/object.ts";
 import type { ResourceType } from "./resource-type.ts";
 
 /** autoscaling/v1 knows one metric, CPU utilization; autoscaling/v2, the stored form, has a list. */
 export const autoscalerConversion: Pick<ResourceType, "fromStorage" | "toStorage"> = {
   fromStorage(object) {
-    const { metrics, ...spec } = fields(object.spec);
-    const { currentMetrics, conditions: _, ...status } = fields(object.status);
+    const { metrics, ...spec } = fieldsOf(object.spec);
+    const { currentMetrics, conditions: _, ...status } = fieldsOf(object.status);
     const target = utilization(metrics, "target");
     const current = utilization(currentMetrics, "current");
     return {
@@ -20,8 +20,8 @@ export const autoscalerConversion: Pick<ResourceType, "fromStorage" | "toStorage
     };
   },
   toStorage(object) {
-    const { targetCPUUtilizationPercentage: target, ...spec } = fields(object.spec);
-    const { currentCPUUtilizationPercentage: current, ...status } = fields(object.status);
+    const { targetCPUUtilizationPercentage: target, ...spec } = fieldsOf(object.spec);
+    const { currentCPUUtilizationPercentage: current, ...status } = fieldsOf(object.status);
     return {
       ...object,
       apiVersion: "autoscaling/v2",
@@ -51,8 +51,4 @@ function utilization(metrics: unknown, field: "target" | "current"): unknown {
   if (!Array.isArray(metrics)) return undefined;
   const metric = metrics.find((one) => at(one, "resource.name") === "cpu");
   return at(metric, `resource.${field}.averageUtilization`);
-}
-
-function fields(value: KubeObject[string]): Fields {
-  return isFields(value) ? value : {};
 }

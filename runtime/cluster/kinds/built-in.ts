@@ -1,5 +1,4 @@
 import { groupVersion } from "../api/object.ts";
-import { customResourceDefinition } from "../crd/traits.ts";
 import { builtInSchema } from "../schema/index.ts";
 import { autoscalerConversion } from "./autoscaling-conversion.ts";
 import * as core from "./columns/core.ts";
@@ -8,6 +7,7 @@ import * as workloads from "./columns/workloads.ts";
 import { eventConversion } from "./event-conversion.ts";
 import { type ResourceType, storedVerbs, type Traits } from "./resource-type.ts";
 import * as coreTraits from "./traits/core.ts";
+import { customResourceDefinition } from "./traits/definitions.ts";
 import * as policyTraits from "./traits/policies.ts";
 import * as workloadTraits from "./traits/workloads.ts";
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { type RequestInfo, requestInfo } from "../api/request-info.ts";
 import { ApiError, forbidden, methodNotAllowed } from "../api/status.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../auth/authorizer.ts";
@@ -8,7 +9,6 @@ import type { User } from "../auth/user.ts";
 import { ClusterError } from "../cluster-error.ts";
 import type { Identity } from "../storage/state-file.ts";
 import { systemReason } from "../storage/system-reason.ts";
-import { type RequestInfo, requestInfo } from "./request-info.ts";
 import { Reply } from "./respond.ts";
 
 /** Who answers a request that is authenticated and allowed. */

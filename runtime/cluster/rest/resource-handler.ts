@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import type { RequestInfo } from "../api/request-info.ts";
 import { ApiError, fault, invalid, methodNotAllowed, notFound, type Status } from "../api/status.ts";
 import type { User } from "../auth/user.ts";
 import type { Registry } from "../kinds/registry.ts";
@@ -17,7 +18,6 @@ import { listOptions, revisionOf, truth } from "./list-options.ts";
 import { type Accepted, negotiate } from "./negotiation.ts";
 import { patch } from "./patch.ts";
 import { Representation } from "./representation.ts";
-import type { RequestInfo } from "./request-info.ts";
 import type { Reply } from "./respond.ts";
 import { update } from "./update.ts";
 import { Watcher } from "./watch.ts";

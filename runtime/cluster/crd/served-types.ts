@@ -1,50 +1,12 @@
-import { type Fields, isFields, type KubeObject } from "../api/object.ts";
+import { groupOf, namesOf, storageOf, versionsOf } from "../api/definition.ts";
+import { type Fields, fieldsOf, isFields, type KubeObject } from "../api/object.ts";
 import { field, type ResourceType, type ScalePaths } from "../kinds/resource-type.ts";
 import { asJson, asObject } from "../kinds/shape.ts";
 import { applyDefaults, type JsonObject, type Schema, structuralSchema } from "../schema/index.ts";
 import { customColumns } from "./columns.ts";
 
-/** A CRD's names, complete. */
-export interface Names {
-  plural: string;
-  singular: string;
-  kind: string;
-  listKind: string;
-  shortNames: string[];
-  categories: string[];
-}
-
 /** Verbs in the order in which the real server lists them for custom resources. */
 const customVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-
-/** Reads a CRD's names; it is complete by its defaults. */
-export function namesOf(definition: KubeObject): Names {
-  const names = fields(fields(definition.spec).names);
-  const strings = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
-  return {
-    plural: String(names.plural ?? ""),
-    singular: String(names.singular ?? ""),
-    kind: String(names.kind ?? ""),
-    listKind: String(names.listKind ?? ""),
-    shortNames: strings(names.shortNames),
-    categories: strings(names.categories),
-  };
-}
-
-export function groupOf(definition: KubeObject): string {
-  return String(fields(definition.spec).group ?? "");
-}
-
-/** The versions of a CRD, as it lists them. */
-export function versionsOf(definition: KubeObject): Fields[] {
-  const { versions } = fields(definition.spec);
-  return Array.isArray(versions) ? versions.filter(isFields) : [];
-}
-
-/** The collection that holds a CRD's objects. */
-export function storageOf(definition: KubeObject): string {
-  return `${namesOf(definition).plural}.${groupOf(definition)}`;
-}
 
 /** What an established CRD serves: a resource per served version. */
 export function servedTypes(definition: KubeObject): ResourceType[] {
@@ -63,7 +25,7 @@ export function servedTypes(definition: KubeObject): ResourceType[] {
         version: String(version.name),
         ...(shortNames.length > 0 ? { shortNames } : {}),
         ...(categories.length > 0 ? { categories } : {}),
-        namespaced: fields(definition.spec).scope === "Namespaced",
+        namespaced: fieldsOf(definition.spec).scope === "Namespaced",
         storage: storageOf(definition),
         custom: definition,
         verbs: customVerbs,
@@ -84,8 +46,8 @@ function withDefaults(schema: Schema | undefined, object: KubeObject): KubeObjec
 }
 
 function subresourcesOf(version: Fields): Pick<ResourceType, "status" | "scale"> {
-  const { status, scale } = fields(version.subresources);
-  const paths = fields(scale);
+  const { status, scale } = fieldsOf(version.subresources);
+  const paths = fieldsOf(scale);
   const path = (name: string) => String(paths[name] ?? "").replace(/^\./, "");
   const scalePaths: ScalePaths = {
     spec: path("specReplicasPath"),
@@ -111,11 +73,7 @@ function warnings(version: Fields, name: string): Pick<ResourceType, "warn"> {
 function lazily(version: Fields): () => Schema | undefined {
   let compiled: { schema?: Schema } | undefined;
   return () => {
-    compiled ??= structuralSchema(fields(fields(version.schema).openAPIV3Schema) as JsonObject);
+    compiled ??= structuralSchema(fieldsOf(fieldsOf(version.schema).openAPIV3Schema) as JsonObject);
     return compiled.schema;
   };
-}
-
-function fields(value: unknown): Fields {
-  return isFields(value) ? value : {};
 }

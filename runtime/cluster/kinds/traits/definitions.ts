@@ -1,10 +1,10 @@
-import { at, type Fields, isFields, type KubeObject } from "../api/object.ts";
-import { type FieldFault, fault } from "../api/status.ts";
-import { nameFaults } from "../kinds/names.ts";
-import type { Traits } from "../kinds/resource-type.ts";
-import { made, otherwise } from "../kinds/traits/pod-spec.ts";
-import { type JsonObject, statusCauses, structuralSchema } from "../schema/index.ts";
-import { groupOf, namesOf, versionsOf } from "./definition.ts";
+import { groupOf, namesOf, versionsOf } from "../../api/definition.ts";
+import { at, type Fields, isFields, type KubeObject } from "../../api/object.ts";
+import { type FieldFault, fault } from "../../api/status.ts";
+import { type JsonObject, statusCauses, structuralSchema } from "../../schema/index.ts";
+import { nameFaults } from "../names.ts";
+import type { Traits } from "../resource-type.ts";
+import { made, otherwise } from "./pod-spec.ts";
 
 /** What the server fills in and checks of a CRD. */
 export const customResourceDefinition: Traits = {
