@@ -58,6 +58,8 @@ export class Source {
   /** What is to end before the source has: streams that were dissolved, connections that nobody needs. */
   private readonly ending = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
+  /** Those who have stepped aside, and will come back. */
+  readonly aside = new Set<Subscriber>();
 
   constructor(spec: SourceSpec, context: SourceContext) {
     this.spec = spec;
@@ -309,6 +311,7 @@ export class Source {
     // What was received, and said, is of a time that is no more.
     this.standing.received = undefined;
     this.serverAt = undefined;
+    for (const subscriber of [...this.subscribers(), ...this.aside]) subscriber.rewound?.();
   }
 
   private doubtful(resource: Resource, why: Doubt): void {

@@ -47,6 +47,11 @@ export interface Subscriber {
   list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver;
   /** The server's newest resourceVersion, read consistently since this process began; asked when a position is resumed. */
   serverIsAt?(resourceVersion: ResourceVersion): void;
+  /**
+   * resourceVersions went back, as when a cluster is restored: what it stood at is no position any more, and a list follows. Said
+   * also to one that has stepped aside, while others are left at its source.
+   */
+  rewound?(): void;
   /** The API server does not serve the kind, so that none of its objects exists; said again each time it is looked for. */
   kindIsMissing?(): void;
   /** Called once, when it is given its place. */

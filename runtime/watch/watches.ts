@@ -34,12 +34,18 @@ export class Watches {
       if (left || this.closed) return;
       const source = this.sources.get(key) ?? new Source(spec, this.context);
       this.sources.set(key, source);
+      source.aside.delete(subscriber);
       source.subscribe(subscriber);
     };
-    subscriber.placed?.({
-      // In a turn of its own: it may be asked for while a change is handed out.
-      stepAside: (until) => setImmediate(() => void this.leave(key, subscriber).then(() => until.then(join))),
-    });
+    const stepAside = async (until: Promise<void>) => {
+      const gone = this.leave(key, subscriber);
+      if (!left) this.sources.get(key)?.aside.add(subscriber);
+      await gone;
+      await until;
+      join();
+    };
+    // In a turn of its own: it may be asked for while a change is handed out.
+    subscriber.placed?.({ stepAside: (until) => setImmediate(() => void stepAside(until)) });
     join();
     const close = () => {
       left = true;
@@ -68,6 +74,7 @@ export class Watches {
 
   private async leave(key: string, subscriber: Subscriber): Promise<void> {
     const source = this.sources.get(key);
+    source?.aside.delete(subscriber);
     if (!source?.has(subscriber) || source.leave(subscriber) > 0) return;
     this.sources.delete(key);
     await source.stop();

@@ -160,6 +160,24 @@ describe("after a power loss", () => {
     expect(await it.drain()).toBe(true);
   });
 
+  it("the farewell to a namespace is flagged also where it is left later, and of what came since it is not", async () => {
+    const chosen = { type: "labels", labelSelector: "team" } as const;
+    const options = { manifest: manifest({}, [trigger({ namespaces: chosen })]), namespace: "team-a" };
+    const first = await DispatchFixture.open(options);
+    first.function.retain("settings", ["team-a"]);
+    await first.list(9, [change("Added", "a", 5)]);
+    await first.clock.advance(1_000);
+    const second = await powerLoss(first, options);
+    second.function.retain("settings", ["team-a"]);
+    second.subscription.serverIsAt(resourceVersion("10"));
+    second.subscription.bookmark(resourceVersion("10"));
+    second.subscription.change(change("Added", "b", 11));
+    await quiet(second.runner);
+    second.function.retain("settings", []);
+    await quiet(second.runner);
+    expect(second.runner.told.slice(1).toSorted()).toEqual(["Added b@11", "Deleted a@5 !", "Deleted b@11"]);
+  });
+
   it("an end before the namespaces of a trigger are known is no clean one", async () => {
     const labels = { type: "labels", labelSelector: "team" } as const;
     const both = { manifest: manifest({}, [trigger(), trigger({ name: "chosen", namespaces: labels })]) };

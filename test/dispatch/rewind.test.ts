@@ -65,6 +65,18 @@ describe("after the cluster was restored from a backup", () => {
     expect(next.subscription.resumeFrom).not.toBe("9");
   });
 
+  it("the position from before is not resumed from, though the list that follows is not given, and the process dies", async () => {
+    const it = await knowing();
+    it.subscription.rewound();
+    expect(it.subscription.resumeFrom).toBeUndefined();
+    await it.clock.advance(1_000);
+    const next = await it.restart();
+    expect(next.subscription.resumeFrom).toBeUndefined();
+    await next.list(12, [change("Added", "a", 4)]);
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@5", "Modified a@4"]);
+  });
+
   it("a deletion that waits from before does not hide an object created anew", async () => {
     const it = await knowing();
     it.runner.answer = () => undefined;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { resourceVersion } from "../../runtime/resource-version.ts";
+import type { Place } from "../../runtime/watch/subscriber.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
@@ -24,6 +25,23 @@ test("a rewind whose list is doubted is still a rewind at the second opinion", a
     "list rv-rewind from 900",
     "list rv-rewind from 900",
   ]);
+});
+
+test("one that has stepped aside is told as well, so that it does not come back to a position that is none", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const placed = Promise.withResolvers<Place>();
+  const rewound = Promise.withResolvers<void>();
+  const busy = Object.assign(new RecordingSubscriber("900", "busy"), {
+    placed: placed.resolve,
+    rewound: rewound.resolve,
+  });
+  fixture.watches.subscribe(configMaps, new RecordingSubscriber("900", "steady"));
+  fixture.watches.subscribe(configMaps, busy);
+  (await placed.promise).stepAside(new Promise(() => {}));
+  (await fixture.server.request(isPlainWatch)).stream();
+  await rewound.promise;
+  expect(busy.log).toEqual([]);
 });
 
 test("of a group the newest position is held against the server, not the one that the stream starts from", async () => {

@@ -6,18 +6,26 @@ import type { Doubt } from "./doubt.ts";
  * without a record. That lasts until all has come that the process before can have seen.
  */
 export class Aftermath {
+  private readonly lostWrites: boolean;
   private current: boolean;
   /** Nothing newer can have been handled by a process before this one; undefined where that is not known. */
   private upTo: ResourceVersion | undefined;
 
   /** @param lostWrites whether the last writes may be missing */
   constructor(lostWrites: boolean) {
+    this.lostWrites = lostWrites;
     this.current = lostWrites;
   }
 
   /** Of what comes next. */
   get doubt(): Doubt {
     return this.current ? "unnoted" : "none";
+  }
+
+  /** Of what is told of an object that stands at this, and for another reason than a change of it. */
+  doubtOf(resourceVersion: ResourceVersion): Doubt {
+    const isNews = this.upTo !== undefined && isNewer(resourceVersion, this.upTo);
+    return this.lostWrites && !isNews ? "unnoted" : "none";
   }
 
   /** The server's newest, as it was first said since this process began. */

@@ -8,7 +8,7 @@ import type { ListReason, ListReceiver, Place, Subscriber } from "../../watch/su
 import type { Commits } from "../commit/commits.ts";
 import type { Observer } from "../delivery/observer.ts";
 import { Aftermath } from "../doubt/aftermath.ts";
-import { graver } from "../doubt/doubt.ts";
+import { type Doubt, graver } from "../doubt/doubt.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import { LowWaterMark, type MarkEntry } from "../position/low-water-mark.ts";
 import { endsAsItWas, isStale, type Standing } from "../position/standing.ts";
@@ -117,6 +117,11 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     return this.aftermath.doubt !== "none";
   }
 
+  /** Whether it may have been told before that an object which stands at this has left. */
+  doubtOf(resourceVersion: ResourceVersion): Doubt {
+    return this.aftermath.doubtOf(resourceVersion);
+  }
+
   /** Where this process has come to, or the one before it. What was received up to there waits in the queue, if not on disk. */
   get resumeFrom(): ResourceVersion | undefined {
     return this.state.type === "resumed" ? (this.received ?? this.mark.value) : undefined;
@@ -210,6 +215,16 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     this.backlogUpTo = resourceVersion;
   }
 
+  /** The position goes at once: whatever comes before the next list is done, there is none to go on from. */
+  rewound(): void {
+    const { state, newestKnown, intake } = this;
+    if (intake === "closed" || intake === "left" || (state.type === "fresh" && newestKnown === undefined)) return;
+    this.turns.finish();
+    this.newestKnown = undefined;
+    this.received = undefined;
+    this.leaveEpoch("rewind");
+  }
+
   /** Nothing was there when the function was deployed: what comes is news. */
   kindIsMissing(): void {
     if (this.state.type !== "fresh" || this.listing) return;
@@ -272,11 +287,16 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     const { view } = this;
     // What was told of the namespace when it left may still be under way.
     if (because !== "rewind") this.parts.queue.adopt(view, this.namespace, { owner: this, entry });
+    this.leaveEpoch(because, entry);
+  }
+
+  /** What was received before (`entry`) is no position any more. */
+  private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
     this.epoch++;
     this.state = { type: "rebasing", because };
     this.listedAt = undefined;
     this.mark.restart(entry);
-    view.begin(this.namespace, this.epoch);
+    this.view.begin(this.namespace, this.epoch);
     this.parts.commits.cursorMoved(this);
   }
 

@@ -103,15 +103,21 @@ export class TriggerScope {
     const { view, maker, clock, queue, lostWrites } = this.parts;
     const kept = new Set(namespaces);
     // What the runtime before told last may not be on record.
-    const doubt = lostWrites && !this.retained ? "unnoted" : "none";
+    const unread = lostWrites && !this.retained ? "unnoted" : "none";
     // What was outside before has been told of.
     const read = this.retained ? this.open.keys() : view.namespaces;
     this.retained = true;
     if (view.trigger.namespaces.type === "labels") this.begin(namespaces);
     const outside = [...read].filter((namespace) => !kept.has(namespace));
-    const leaving = outside.flatMap((namespace) => [...view.live(namespace)]);
-    const epochs = this.leaveOthers(kept, new Set(leaving.map(([key]) => namespaceOf(key))));
-    for (const [key, { uid, resourceVersion }] of leaving) {
+    const leaving = outside.flatMap((namespace) => {
+      const source = this.open.get(namespace);
+      return [...view.live(namespace)].map(([key, object]) => {
+        const doubt = source?.doubtOf(object.resourceVersion) ?? unread;
+        return { key, ...object, doubt };
+      });
+    });
+    const epochs = this.leaveOthers(kept, new Set(leaving.map(({ key }) => namespaceOf(key))));
+    for (const { key, uid, resourceVersion, doubt } of leaving) {
       const name = nameOf(key);
       const event = maker.make({
         view,

@@ -51,8 +51,8 @@ export class LowWaterMark {
     if (this.length > this.room) this.condense();
   }
 
-  /** What arrived before `entry` is no position any more, though it is still to be terminal before the mark moves. */
-  restart(entry: MarkEntry): void {
+  /** What arrived (before `entry`) is no position any more, though it is still to be terminal before the mark moves. */
+  restart(entry?: MarkEntry): void {
     this.mark = this.held = undefined;
     for (const before of this.entries.slice(this.head)) {
       if (before === entry) return;

@@ -88,6 +88,8 @@ export class FunctionLaws {
     this.running.add(key);
     const flagged = redelivered || attempt > 1;
     this.expect(flagged || !this.begun.has(id), `${id} began again, unflagged`);
+    // A dead letter that is put back tells what was told before.
+    if (!this.begun.has(id)) this.newestA.set(key, aOf(delivery));
     this.begun.add(id);
     if (!this.past.restored) {
       this.isTrue(delivery);
@@ -103,7 +105,6 @@ export class FunctionLaws {
     const told = this.told.get(key) ?? new Set();
     this.told.set(key, told.add(`${type}@${resourceVersion}`));
     this.last.set(key, delivery);
-    this.newestA.set(key, aOf(delivery));
   }
 
   ends({ object }: Delivery, _outcome: Outcome): void {
