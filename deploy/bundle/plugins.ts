@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import type { Plugin } from "esbuild";
-import { guestScript, guestScriptName } from "../../runtime/sandbox/guest-script.host.ts";
+import { guestScript, guestScriptName } from "../../runtime/sandbox/host/guest-script.ts";
 import { readMaterial } from "../create/templates.ts";
 
 /** The guest's script is made here, instead of at each start. */
 export const guestScriptMade: Plugin = {
   name: "guest-script",
   setup({ onLoad }) {
-    onLoad({ filter: /guest-script\.host\.ts$/ }, async () => ({
+    onLoad({ filter: /host\/guest-script\.ts$/ }, async () => ({
       contents: [
         `const script = ${JSON.stringify(await guestScript())};`,
         `export const guestScriptName = ${JSON.stringify(guestScriptName)};`,

@@ -25,13 +25,13 @@ import { loggedRunner } from "../observe/run-log.ts";
 import { sourceLog } from "../observe/source-log.ts";
 import { GrantWatch } from "../rbac/grant-watch.ts";
 import { rememberedKinds } from "../rbac/kinds.ts";
-import { WatchGrants } from "../rbac/watch-grants.ts";
-import { launchAhead } from "../sandbox/child-link.host.ts";
+import { RevokedWatches } from "../rbac/revoked-watches.ts";
 import { childRights, executorProgram } from "../sandbox/executor-program.ts";
-import type { Launch } from "../sandbox/link.host.ts";
+import { launchAhead } from "../sandbox/host/child-link.ts";
+import type { Launch } from "../sandbox/host/link.ts";
+import { Sandbox } from "../sandbox/host/sandbox.ts";
+import { WardenDoor } from "../sandbox/host/warden-door.ts";
 import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
-import { Sandbox } from "../sandbox/sandbox.host.ts";
-import { Warden } from "../sandbox/warden.host.ts";
 import { Watches } from "../watch/watches.ts";
 import { eligibleFor } from "./open-store.ts";
 import { runnerWhileHeld, withheldBy } from "./while-held.ts";
@@ -92,8 +92,8 @@ export interface Candidate {
   readonly pod: string;
 }
 
-/** The rooms that a standby has, too, each made and handed what it needs. */
-export interface Rooms {
+/** The components that a standby has, too, each made and handed what it needs. */
+export interface Components {
   readonly metrics: Metrics;
   readonly redactor: Redactor;
   /** What the API server serves. */
@@ -107,10 +107,10 @@ export interface Rooms {
   readonly refusals: { heardBy?: (functionName: string) => void };
   /** Where the endpoints listen, once they do. */
   readonly endpoints: { port?: number };
-  readonly watchGrants: WatchGrants;
+  readonly revokedWatches: RevokedWatches;
   readonly sandbox: Sandbox;
   /** Where executors run in a container of their own. */
-  readonly warden: Warden | undefined;
+  readonly wardenDoor: WardenDoor | undefined;
   /** What executors may do, once that is known, and why none can be started, while that is so. */
   readonly executors: {
     rights(): ExecutorRights | undefined;
@@ -122,7 +122,7 @@ export interface Rooms {
 }
 
 /** With those that only one replica may have; what a function's deployment works with. */
-export interface ActiveRooms extends Rooms {
+export interface ActiveComponents extends Components {
   readonly store: CheckpointStore;
   readonly dispatcher: Dispatcher;
   readonly deadLetters: DeadLetters;
@@ -131,16 +131,16 @@ export interface ActiveRooms extends Rooms {
 }
 
 /** Makes what a standby has. */
-export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
+export async function makeComponents(options: RuntimeOptions): Promise<Components> {
   const { transport, clock, random, log } = options;
   const metrics = new Metrics();
   if (options.logWriter) options.logWriter.heardBy = metrics.lineDropped;
   const redactor = new Redactor();
   const manifests = new Map<string, FunctionManifest>();
   const discovery = new Discovery(transport, clock);
-  const refusals: Rooms["refusals"] = {};
-  const endpoints: Rooms["endpoints"] = {};
-  const elector = options.election && makeElector(options, options.election);
+  const refusals: Components["refusals"] = {};
+  const endpoints: Components["endpoints"] = {};
+  const elector = options.election && electorFor(options, options.election);
   const { namespace, account = runtimeAccount, election, reserved } = options;
   const own = new OwnObjects({ namespace, account, pod: election?.pod, reserved });
   const access = new Access({
@@ -158,9 +158,9 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     ownPort: () => endpoints.port,
   });
   const { executorSocket, jitless = false } = options;
-  const warden = executorSocket ? await Warden.listen(executorSocket, log, { jitless }) : undefined;
-  const launch = warden?.launch ?? options.launch ?? launchAhead(1, executorProgram({ jitless }));
-  const ownRights = warden ? undefined : childRights({ jitless });
+  const wardenDoor = executorSocket ? await WardenDoor.listen(executorSocket, log, { jitless }) : undefined;
+  const launch = wardenDoor?.launch ?? options.launch ?? launchAhead(1, executorProgram({ jitless }));
+  const ownRights = wardenDoor ? undefined : childRights({ jitless });
   const missing = ownRights && !options.interactive ? missingRights(ownRights) : [];
   if (missing.length > 0) log.warn({ missing }, "executors have more rights than they need");
   const sandbox = new Sandbox({
@@ -189,10 +189,10 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
     own,
     refusals,
     endpoints,
-    watchGrants: new WatchGrants({ transport, watches, clock }),
+    revokedWatches: new RevokedWatches({ transport, watches, clock }),
     sandbox,
-    warden,
-    executors: { rights: () => warden?.rights ?? ownRights, trouble: () => warden?.trouble },
+    wardenDoor,
+    executors: { rights: () => wardenDoor?.rights ?? ownRights, trouble: () => wardenDoor?.trouble },
     watches,
     elector,
   };
@@ -200,13 +200,13 @@ export async function openRooms(options: RuntimeOptions): Promise<Rooms> {
 
 /** Makes what only one replica may have, on the store that it has opened. `onLost`: another runtime has taken the store over. */
 export async function activate(
-  rooms: Rooms,
+  components: Components,
   store: CheckpointStore,
   options: RuntimeOptions,
   onLost: (error: WatchfireError) => void,
-): Promise<ActiveRooms> {
+): Promise<ActiveComponents> {
   const { clock, random, log } = options;
-  const { metrics, redactor, sandbox, watches, elector } = rooms;
+  const { metrics, redactor, sandbox, watches, elector } = components;
   const runner = loggedRunner(sandbox, log, redactor, options.successLevel ?? "debug");
   const dispatcher = await Dispatcher.open({
     store,
@@ -218,18 +218,18 @@ export async function activate(
     onLost,
     ...(elector && { permitted: () => elector.holds }),
   });
-  const grants = options.accounts && watchGrants(options.accounts, rooms, dispatcher, options);
-  if (grants) rooms.refusals.heardBy = (name) => grants.suspect(name);
+  const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);
+  if (grants) components.refusals.heardBy = (name) => grants.suspect(name);
   metrics.watch({
     functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
     parked: () => sandbox.parked(),
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
     deadLetters: async () => new Map(dispatcher.status().map((each) => [each.function, each.letterStock])),
   });
-  return { ...rooms, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), grants };
+  return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), grants };
 }
 
-function makeElector(
+function electorFor(
   { transport, namespace, account = runtimeAccount, clock, random, log }: RuntimeOptions,
   { identity, pod }: Candidate,
 ): Elector {
@@ -238,9 +238,9 @@ function makeElector(
 }
 
 /** Holds a function's events while its account lacks what it must have: every attempt would fail. */
-function watchGrants(
+function grantWatchFor(
   accounts: FunctionAccounts,
-  { manifests: functions, discovery }: Pick<Rooms, "manifests" | "discovery">,
+  { manifests: functions, discovery }: Pick<Components, "manifests" | "discovery">,
   dispatcher: Dispatcher,
   { clock, log }: Pick<RuntimeOptions, "clock" | "log">,
 ): GrantWatch {
@@ -253,11 +253,14 @@ function watchGrants(
 }
 
 /** Closes every room; `clean`: nothing was in flight and everything known is in the store. */
-export async function closeRooms(rooms: Rooms & Partial<ActiveRooms>, clean: boolean): Promise<void> {
-  await Promise.all([rooms.grants?.close(), rooms.watchGrants.close()]);
-  await rooms.watches.close();
-  await rooms.sandbox.close(0);
-  rooms.warden?.close();
-  await rooms.access.close();
-  await rooms.store?.close(clean);
+export async function closeComponents(
+  components: Components & Partial<ActiveComponents>,
+  clean: boolean,
+): Promise<void> {
+  await Promise.all([components.grants?.close(), components.revokedWatches.close()]);
+  await components.watches.close();
+  await components.sandbox.close(0);
+  components.wardenDoor?.close();
+  await components.access.close();
+  await components.store?.close(clean);
 }

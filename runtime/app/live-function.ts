@@ -12,14 +12,14 @@ import type { UserMetrics } from "../observe/user-metrics.ts";
 import { NamespaceScope } from "../watch/namespace-scope.ts";
 import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import type { Watch } from "../watch/watches.ts";
-import type { ActiveRooms } from "./components.ts";
+import type { ActiveComponents } from "./components.ts";
 
 /** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
 const envRetryMs = 10_000;
 
-export interface DeploymentParts
-  extends Pick<ActiveRooms, "dispatcher" | "watches" | "redactor" | "manifests" | "grants" | "own"> {
-  readonly sandbox: Pick<ActiveRooms["sandbox"], "load" | "unload">;
+export interface LiveFunctionParts
+  extends Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "grants" | "own"> {
+  readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
   readonly transport: KubeTransport;
   readonly accounts?: FunctionAccounts | undefined;
@@ -36,7 +36,7 @@ export type Trouble = Pick<WatchfireError, "code" | "message">;
 export type Occasion = "start" | "added" | "mended";
 
 /** How a function stands. */
-export type DeploymentState =
+export type LiveState =
   | { readonly type: "starting" }
   | { readonly type: "running" }
   /** Something outside is missing, such as a Secret; tried again by itself. */
@@ -55,9 +55,9 @@ interface Place {
 }
 
 /** One function, from its manifest to its sources. */
-export class Deployment {
+export class LiveFunction {
   readonly name: string;
-  private readonly parts: DeploymentParts;
+  private readonly parts: LiveFunctionParts;
   private offered: FunctionOffer;
   private current: FunctionManifest;
   private bundled: Bundle | undefined;
@@ -68,19 +68,19 @@ export class Deployment {
   private unlisted = new Set<NamespaceScope>();
   /** Aborts when something newer is asked for: what waits for a Secret must not keep that waiting. */
   private latest = new AbortController();
-  private now: DeploymentState = { type: "starting" };
+  private now: LiveState = { type: "starting" };
   private refused: Trouble | undefined;
   /** The files change faster than a build at times: one step after the other. */
   private last: Promise<void> = Promise.resolve();
 
-  constructor(offer: FunctionOffer, parts: DeploymentParts) {
+  constructor(offer: FunctionOffer, parts: LiveFunctionParts) {
     this.name = offer.manifest.name;
     this.offered = offer;
     this.current = offer.manifest;
     this.parts = parts;
   }
 
-  get state(): DeploymentState {
+  get state(): LiveState {
     return this.now;
   }
 

@@ -15,7 +15,7 @@ import type { Logger } from "../observe/log.ts";
 /** On the Lease: where the positions are, `kubernetes` or `sqlite/<pod>`. Whoever has them elsewhere must not take it. */
 const positionsKey = "watchfire.dev/positions";
 
-export interface PositionsOptions {
+export interface StoreOptions {
   /** The data folder. */
   readonly data: string;
   /** Where positions are to be kept. Default `sqlite`. */
@@ -49,8 +49,8 @@ export function eligibleFor(pod: string): Eligible {
  * other kind of store, they are carried over first, whole. Never begins with nothing where there were any.
  * @throws WatchfireError of the checkpoint section
  */
-export async function openPositions(
-  options: PositionsOptions,
+export async function openStore(
+  options: StoreOptions,
   elector: Elector | undefined,
   signal: AbortSignal,
 ): Promise<CheckpointStore> {
@@ -65,7 +65,7 @@ export async function openPositions(
   return opened;
 }
 
-async function openSecrets(options: PositionsOptions, elector: Elector): Promise<KubernetesStore> {
+async function openSecrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
   const folder = new Folder(options);
   const opened = await secrets(options, elector);
   const place = placeIn(elector);
@@ -101,7 +101,7 @@ async function openSecrets(options: PositionsOptions, elector: Elector): Promise
   }
 }
 
-async function openFolder(options: PositionsOptions, elector: Elector): Promise<CheckpointStore> {
+async function openFolder(options: StoreOptions, elector: Elector): Promise<CheckpointStore> {
   const folder = new Folder(options);
   const here = volumeOf(options);
   if (placeIn(elector) === "kubernetes") {
@@ -124,7 +124,7 @@ async function openFolder(options: PositionsOptions, elector: Elector): Promise<
  * The Secrets, under the fence that is held. Where a process ended after it had moved positions out of them and before the
  * Lease said so, the Lease says it now.
  */
-async function secrets(options: PositionsOptions, elector: Elector): Promise<KubernetesStore> {
+async function secrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
   const opened = await KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence });
@@ -138,7 +138,7 @@ async function secrets(options: PositionsOptions, elector: Elector): Promise<Kub
 
 const placeIn = (elector: Elector): string => elector.annotations[positionsKey] ?? "";
 
-const volumeOf = ({ pod = "" }: PositionsOptions): string => `sqlite/${pod}`;
+const volumeOf = ({ pod = "" }: StoreOptions): string => `sqlite/${pod}`;
 
 /** The data folder, with its file in use or set aside. */
 class Folder {
@@ -147,7 +147,7 @@ class Folder {
   private readonly aside: string;
   private readonly clock: Clock;
 
-  constructor({ data, clock }: Pick<PositionsOptions, "data" | "clock">) {
+  constructor({ data, clock }: Pick<StoreOptions, "data" | "clock">) {
     this.data = data;
     this.clock = clock;
     this.file = join(data, "checkpoint.db");
@@ -189,7 +189,7 @@ class Folder {
 
 /** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
 async function untilReached<T>(
-  { clock, log, waiting }: PositionsOptions,
+  { clock, log, waiting }: StoreOptions,
   signal: AbortSignal,
   open: () => Promise<T>,
 ): Promise<T> {

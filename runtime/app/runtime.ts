@@ -16,11 +16,18 @@ import { leaveAddress } from "../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
 import { RefusalLog, type Refused } from "../observe/refusal-log.ts";
 import { keepToken } from "../observe/token-file.ts";
-import { type ActiveRooms, activate, closeRooms, openRooms, type Rooms, type RuntimeOptions } from "./components.ts";
+import {
+  type ActiveComponents,
+  activate,
+  type Components,
+  closeComponents,
+  makeComponents,
+  type RuntimeOptions,
+} from "./components.ts";
 import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
-import { Deployment, type Occasion } from "./live-function.ts";
-import { openPositions } from "./open-store.ts";
+import { LiveFunction, type Occasion } from "./live-function.ts";
+import { openStore } from "./open-store.ts";
 import { describeStandby, describeStatus, isSettled, type Status } from "./status.ts";
 import { unlessHeld } from "./while-held.ts";
 
@@ -43,15 +50,15 @@ export class Runtime {
   /** Resolves with the reason why it cannot go on: the Lease or the store went to another, or no store can be opened. */
   readonly lost: Promise<WatchfireError>;
   private readonly options: RuntimeOptions;
-  private readonly rooms: Rooms;
+  private readonly components: Components;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   /** Why it holds the Lease and cannot begin yet. */
   private delay: string | undefined;
   /** Undefined while it is a standby. */
-  private active: ActiveRooms | undefined;
+  private active: ActiveComponents | undefined;
   private campaigning: Promise<void> = Promise.resolve();
   private endpoints: Endpoints | undefined;
-  private readonly deployments = new Map<string, Deployment>();
+  private readonly liveFunctions = new Map<string, LiveFunction>();
   private readonly refusals: RefusalLog;
   private code: FunctionCode | undefined;
   private readonly source: FunctionSource;
@@ -67,12 +74,12 @@ export class Runtime {
   private caughtUp = false;
   private reloading: Promise<void> = Promise.resolve();
 
-  private constructor(options: RuntimeOptions, rooms: Rooms) {
+  private constructor(options: RuntimeOptions, components: Components) {
     this.options = options;
-    this.rooms = rooms;
+    this.components = components;
     this.lost = this.losing.promise;
-    rooms.metrics.leader(() => this.isActive);
-    void rooms.elector?.lost.then(this.losing.resolve);
+    components.metrics.leader(() => this.isActive);
+    void components.elector?.lost.then(this.losing.resolve);
     this.refusals = new RefusalLog(options.log);
     this.source = this.functionSource();
     this.publisher = options.functionStatus ? this.statusPublisher() : undefined;
@@ -86,18 +93,16 @@ export class Runtime {
    */
   static async start(options: RuntimeOptions, signal: AbortSignal): Promise<Runtime> {
     // A data folder that another uses is told of before anything else is done.
-    const store = options.election
-      ? undefined
-      : await openPositions({ ...options, onLost: () => {} }, undefined, signal);
-    const runtime = new Runtime(options, await openRooms(options));
+    const store = options.election ? undefined : await openStore({ ...options, onLost: () => {} }, undefined, signal);
+    const runtime = new Runtime(options, await makeComponents(options));
     try {
       signal.throwIfAborted();
-      if (store) runtime.active = await activate(runtime.rooms, store, options, runtime.losing.resolve);
+      if (store) runtime.active = await activate(runtime.components, store, options, runtime.losing.resolve);
       await runtime.begin(signal);
       return runtime;
     } catch (error) {
       await runtime.endpoints?.close();
-      await closeRooms({ store, ...runtime.rooms, ...runtime.active }, false);
+      await closeComponents({ store, ...runtime.components, ...runtime.active }, false);
       throw error;
     }
   }
@@ -119,7 +124,7 @@ export class Runtime {
 
   /** Whether it may dispatch: nobody else can be there, or it holds the Lease. */
   get isActive(): boolean {
-    return this.active !== undefined && (this.rooms.elector?.holds ?? true);
+    return this.active !== undefined && (this.components.elector?.holds ?? true);
   }
 
   /**
@@ -128,12 +133,12 @@ export class Runtime {
    */
   get ready(): boolean {
     if (!this.caughtUp && this.loaded) this.caughtUp = isSettled(this.statusParts);
-    return this.caughtUp && !this.rooms.executors.trouble();
+    return this.caughtUp && !this.components.executors.trouble();
   }
 
   /** A standby that knows who holds the Lease, and has executors. */
   private get canTakeOver(): boolean {
-    const { elector, executors } = this.rooms;
+    const { elector, executors } = this.components;
     return !this.active && elector?.candidacy !== undefined && !executors.trouble();
   }
 
@@ -161,7 +166,7 @@ export class Runtime {
 
   /** The manifests of the functions that were accepted. */
   get functions(): readonly FunctionManifest[] {
-    return [...this.deployments.values()].map(({ manifest }) => manifest);
+    return [...this.liveFunctions.values()].map(({ manifest }) => manifest);
   }
 
   /** Stops taking events, lets handlers finish for at most 25 s, saves, closes everything, and lets go of the Lease. */
@@ -173,8 +178,8 @@ export class Runtime {
     await this.publisher?.close();
     const clean = await this.active?.dispatcher.drain(drainMs);
     await this.endpoints?.close();
-    await closeRooms(this.active ?? this.rooms, clean ?? false);
-    await this.rooms.elector?.release();
+    await closeComponents(this.active ?? this.components, clean ?? false);
+    await this.components.elector?.release();
     log.info({ clean }, "drained");
   }
 
@@ -186,26 +191,26 @@ export class Runtime {
     this.active?.dispatcher.halt();
     await this.publisher?.close();
     await this.endpoints?.close();
-    await closeRooms(this.active ?? this.rooms, false);
-    await this.rooms.elector?.release();
+    await closeComponents(this.active ?? this.components, false);
+    await this.components.elector?.release();
   }
 
   /** What a standby says of the Lease, and one that is about to be the active one of its positions. */
   private get standing(): Candidacy | undefined {
-    const { elector } = this.rooms;
+    const { elector } = this.components;
     if (this.delay === undefined || !elector?.holds) return elector?.standing;
     return { holder: this.options.election?.identity ?? "", obstacle: this.delay };
   }
 
   private get executorParts() {
-    const { executors } = this.rooms;
+    const { executors } = this.components;
     return { rights: executors.rights(), trouble: executors.trouble() };
   }
 
   private get statusParts() {
-    const { sandbox, watches, redactor } = this.rooms;
+    const { sandbox, watches, redactor } = this.components;
     return {
-      deployments: [...this.deployments.values()],
+      liveFunctions: [...this.liveFunctions.values()],
       rejected: this.rejected,
       sandbox: (name: string) => sandbox.status(name),
       executors: this.executorParts,
@@ -223,22 +228,22 @@ export class Runtime {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
       ready: () => (this.ready || this.canTakeOver) && !this.frozen,
-      obstacle: () => this.rooms.executors.trouble()?.message,
+      obstacle: () => this.components.executors.trouble()?.message,
       status: () => this.status(),
-      metrics: () => this.rooms.metrics.text(),
+      metrics: () => this.components.metrics.text(),
       token: keepToken(this.options.data),
       deadLetters: () => {
         if (this.active && this.isActive) return this.active.deadLetters;
-        const holder = this.rooms.elector?.candidacy?.holder;
+        const holder = this.components.elector?.candidacy?.holder;
         throw new WatchfireError("WF_LEASE_STANDBY", {
           what: `the dead letters are with ${holder || "the active one"}`,
         });
       },
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
-    this.rooms.endpoints.port = this.endpoints.port;
+    this.components.endpoints.port = this.endpoints.port;
     leaveAddress(this.options.data, this.endpoints.url);
-    const { elector } = this.rooms;
+    const { elector } = this.components;
     if (!elector) return this.takeUp(signal);
     this.reloading = this.readFunctions(AbortSignal.any([signal, this.stopping.signal])).catch(() => undefined);
     this.campaigning = this.campaign(elector, AbortSignal.any([signal, this.stopping.signal]));
@@ -251,13 +256,13 @@ export class Runtime {
     };
     try {
       await elector.campaign(signal);
-      const store = await openPositions(
+      const store = await openStore(
         { ...this.options, pod: this.options.election?.pod, waiting, onLost: this.losing.resolve },
         elector,
         signal,
       );
       await this.reloading;
-      this.active = await activate(this.rooms, store, this.options, this.losing.resolve);
+      this.active = await activate(this.components, store, this.options, this.losing.resolve);
       this.options.log.info({ fence: elector.fence?.number }, "active");
       await this.takeUp(signal);
     } catch (error) {
@@ -303,7 +308,7 @@ export class Runtime {
   private freeze(): void {
     this.frozen = true;
     this.stopping.abort();
-    for (const deployment of this.deployments.values()) deployment.freeze();
+    for (const liveFunction of this.liveFunctions.values()) liveFunction.freeze();
     this.code?.close();
   }
 
@@ -313,7 +318,7 @@ export class Runtime {
     if (folder && !deployed) return folder;
     const changed = () => void this.reload();
     const trust = keys && new IndexTrust({ keys, namespace, account, data });
-    const { watches } = this.rooms;
+    const { watches } = this.components;
     const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed });
     return folder ? new MergedSource(folder, cluster, log) : cluster;
   }
@@ -325,7 +330,7 @@ export class Runtime {
 
   private statusPublisher(): StatusPublisher {
     const { transport, namespace, account = runtimeAccount, clock, log } = this.options;
-    const { elector } = this.rooms;
+    const { elector } = this.components;
     const objects = new FunctionObjects(transport, namespace, account, elector && unlessHeld(elector));
     return new StatusPublisher({ objects, account, read: () => this.publication(), clock, log });
   }
@@ -333,7 +338,7 @@ export class Runtime {
   private publication(): Publication {
     const origins = new Map([
       ...this.rejected.map(({ name, origin }) => [name, origin] as const),
-      ...[...this.deployments.values()].map(({ name, origin }) => [name, origin] as const),
+      ...[...this.liveFunctions.values()].map(({ name, origin }) => [name, origin] as const),
     ]);
     const functions = this.status().functions.flatMap((report) => {
       const origin = origins.get(report.name);
@@ -355,7 +360,7 @@ export class Runtime {
     const refused = rejected.map(({ name }) => name);
     const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused]);
     if (complete) {
-      const gone = [...this.deployments.keys()].filter((name) => !present.has(name));
+      const gone = [...this.liveFunctions.keys()].filter((name) => !present.has(name));
       await Promise.all(gone.map((name) => this.remove(name)));
     }
     await Promise.all(functions.map((offer) => this.bring(active, offer, mended.has(offer) ? "mended" : "added")));
@@ -370,30 +375,31 @@ export class Runtime {
     this.rejected = rejected;
     const others: Refused[] = [];
     for (const each of rejected) {
-      const deployment = each.name === undefined ? undefined : this.deployments.get(each.name);
-      if (deployment) deployment.refuse(each.faults);
+      const liveFunction = each.name === undefined ? undefined : this.liveFunctions.get(each.name);
+      if (liveFunction) liveFunction.refuse(each.faults);
       else others.push(each);
     }
     if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults, isFolder: true });
     this.refusals.tell(others);
   }
 
-  private async bring(rooms: ActiveRooms, offer: FunctionOffer, occasion: Occasion): Promise<void> {
+  private async bring(components: ActiveComponents, offer: FunctionOffer, occasion: Occasion): Promise<void> {
     if (this.frozen) return;
     const { manifest } = offer;
-    const existing = this.deployments.get(manifest.name);
+    const existing = this.liveFunctions.get(manifest.name);
     const { transport, accounts, namespace, clock, log } = this.options;
-    const deployment = existing ?? new Deployment(offer, { ...rooms, transport, accounts, namespace, clock, log });
-    this.deployments.set(manifest.name, deployment);
-    const brought = existing ? deployment.update(offer) : deployment.start(this.loaded ? occasion : "start");
+    const liveFunction =
+      existing ?? new LiveFunction(offer, { ...components, transport, accounts, namespace, clock, log });
+    this.liveFunctions.set(manifest.name, liveFunction);
+    const brought = existing ? liveFunction.update(offer) : liveFunction.start(this.loaded ? occasion : "start");
     // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.
     // Nor must one whose build takes long.
     if (manifest.env.length === 0 && !accounts) await Promise.race([brought, pause(clock, slowBringMs)]);
   }
 
   private async remove(name: string): Promise<void> {
-    await this.deployments.get(name)?.stop({ retire: true });
-    this.deployments.delete(name);
+    await this.liveFunctions.get(name)?.stop({ retire: true });
+    this.liveFunctions.delete(name);
     this.options.log.info({ function: name }, "function removed");
   }
 }

@@ -2,12 +2,12 @@ import type { FunctionStatus } from "../dispatch/function-dispatch.ts";
 import { type ErrorCode, errorCodes } from "../errors.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
-import type { FunctionState } from "../sandbox/hosted-function.host.ts";
+import type { FunctionState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { SourceStatus } from "../watch/observer.ts";
 import { sourceKey } from "../watch/source-spec.ts";
 import { type Reason, reasonOfCode, reasonOfState } from "./function-status/reason.ts";
-import type { Deployment, Trouble } from "./live-function.ts";
+import type { LiveFunction, Trouble } from "./live-function.ts";
 
 /** One function on the status page. */
 export interface FunctionReport {
@@ -80,7 +80,7 @@ export interface StandbySource {
 
 /** What readiness is judged by. */
 export interface StandingParts {
-  readonly deployments: readonly Pick<Deployment, "name" | "state" | "behind">[];
+  readonly liveFunctions: readonly Pick<LiveFunction, "name" | "state" | "behind">[];
   readonly sandbox: (functionName: string) => FunctionState | undefined;
   readonly sources: readonly SourceStatus[];
   /** Why the functions that are deployed are not the ones that were taken up. */
@@ -95,7 +95,7 @@ export interface ExecutorParts {
 }
 
 export interface StatusParts extends StandingParts {
-  readonly deployments: readonly Deployment[];
+  readonly liveFunctions: readonly LiveFunction[];
   readonly role: Status["role"];
   /** Why the last write to the checkpoint failed. */
   readonly checkpoint: Trouble | undefined;
@@ -127,10 +127,10 @@ const nothingYet = {
   failures: 0,
 };
 
-/** Puts together what the rooms say of every function and source. */
+/** Puts together what the components say of every function and source. */
 export function describeStatus(parts: StatusParts): Status {
   const sources = byKey(parts.sources);
-  const running = parts.deployments.map((deployment) => describeFunction(deployment, parts, sources));
+  const running = parts.liveFunctions.map((liveFunction) => describeFunction(liveFunction, parts, sources));
   const names = new Set(running.map(({ name }) => name));
   const refused = parts.rejected.filter(({ name }) => name === undefined || !names.has(name)).map(describeRefused);
   const { role, checkpoint, deployment } = parts;
@@ -207,31 +207,31 @@ function describeRefused({ name, file, faults }: RejectedFunction): FunctionRepo
  * Where all were kept from running by no mistake of theirs, or none was found because the deployment is damaged, that is
  * not so: whoever started it is to see it.
  */
-export function isSettled({ deployments, sandbox, sources: all, deployment }: StandingParts): boolean {
-  if (deployments.length === 0 && deployment) return false;
-  if (deployments.length > 0 && deployments.every(({ state }) => isOurFault(state))) return false;
+export function isSettled({ liveFunctions, sandbox, sources: all, deployment }: StandingParts): boolean {
+  if (liveFunctions.length === 0 && deployment) return false;
+  if (liveFunctions.length > 0 && liveFunctions.every(({ state }) => isOurFault(state))) return false;
   const sources = byKey(all);
-  return deployments.every(({ name, state, behind }) => {
+  return liveFunctions.every(({ name, state, behind }) => {
     if (state.type === "starting") return false;
     if (state.type !== "running" || sandbox(name)?.state === "failed") return true;
     return behind.every((key) => explained.has(sources.get(key)?.state ?? ""));
   });
 }
 
-const isOurFault = (state: Deployment["state"]): boolean =>
+const isOurFault = (state: LiveFunction["state"]): boolean =>
   state.type === "disabled" && errorCodes[state.fault.code].blame === "system";
 
 const byKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStatus> =>
   new Map(sources.map((source) => [sourceKey(source), source]));
 
 function describeFunction(
-  deployment: Deployment,
+  liveFunction: LiveFunction,
   { dispatch, sandbox, redact, forbidden, checkpoint, executors }: StatusParts,
   sources: ReadonlyMap<string, SourceStatus>,
 ): FunctionReport {
-  const { name, state, manifest, refusal } = deployment;
+  const { name, state, manifest, refusal } = liveFunction;
   const counts = dispatch.find((each) => each.function === name);
-  const sourcesOf = (trigger: string) => deployment.sources(trigger).flatMap((key) => sources.get(key) ?? []);
+  const sourcesOf = (trigger: string) => liveFunction.sources(trigger).flatMap((key) => sources.get(key) ?? []);
   const triggers = manifest.triggers.map((trigger) => {
     const own = sourcesOf(trigger.name);
     const worst = own.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
@@ -252,7 +252,7 @@ function describeFunction(
     saidOf(checkpoint) ??
     (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
-    (deployment.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
+    (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
   const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers);
   const { lastEvent } = counts ?? {};
   return {
@@ -298,7 +298,7 @@ const catchingUp: Said = { reason: "CatchingUp", message: "its first lists are b
 
 /** Why it takes no events, or not as it should. */
 function stopOf(
-  state: Deployment["state"],
+  state: LiveFunction["state"],
   sandbox: FunctionState | undefined,
   triggers: FunctionReport["triggers"],
 ): Said | undefined {
@@ -315,7 +315,7 @@ function stopOf(
 }
 
 /** That its newest files are not what runs. */
-function refusalOf(refusal: Deployment["refusal"]): Said | undefined {
+function refusalOf(refusal: LiveFunction["refusal"]): Said | undefined {
   if (!refusal) return undefined;
   const { code, message } = refusal;
   return { reason: "ChangeRefused", code, message: `the change is refused, the old version runs on: ${message}` };

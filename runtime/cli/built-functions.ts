@@ -3,7 +3,7 @@ import { openCode } from "../catalog/function-code.ts";
 import { systemClock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { Trial } from "../sandbox/trial.host.ts";
+import { Trial } from "../sandbox/host/trial.ts";
 
 /** What came of one function: its code, or why it cannot be built or loaded. */
 export interface BuiltFunction {

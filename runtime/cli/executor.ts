@@ -1,7 +1,7 @@
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
-import { ExecutorWarden } from "../sandbox/executor-warden.ts";
+import { Warden } from "../sandbox/warden/warden.ts";
 import { command } from "./command.ts";
 import { stopSignal } from "./signals.ts";
 
@@ -15,7 +15,7 @@ export const executor = command({
     if (options.socket === undefined) {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--socket is missing" });
     }
-    await new ExecutorWarden(options.socket, systemClock).serve(stopSignal(readEnvironment()));
+    await new Warden(options.socket, systemClock).serve(stopSignal(readEnvironment()));
     return 0;
   },
 });

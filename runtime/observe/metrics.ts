@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { AccessObserver } from "../access/observer.ts";
 import type { LetterStock } from "../checkpoint/letter-ledger.ts";
 import type { Observer as DispatchObserver } from "../dispatch/delivery/observer.ts";
-import type { SandboxObserver } from "../sandbox/sandbox.host.ts";
+import type { SandboxObserver } from "../sandbox/host/sandbox.ts";
 import type { WatchObserver } from "../watch/observer.ts";
 import type { SourceSpec } from "../watch/source-spec.ts";
 import type { LineDropped } from "./log-writer.ts";

@@ -5,7 +5,7 @@ import { dirname, extname, resolve } from "node:path";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { Confinement } from "./confinement.ts";
-import { executorScript } from "./executor-script.host.ts";
+import { executorScript } from "./executor-script.ts";
 import { lifelineArgument, requiredFlags } from "./requirements.ts";
 import type { ExecutorRights } from "./rights.ts";
 

@@ -6,7 +6,7 @@ import { BadList } from "./list-splitter.ts";
 
 /**
  * How a list, or one connection of a watch, ended. A closed set, so that what follows from each is decided in one
- * place (`verdict.ts`) and none is forgotten.
+ * place (`next-step.ts`) and none is forgotten.
  */
 export type Ending =
   /** The server closed the stream as it may; `truncated` where the last line was cut in half. */

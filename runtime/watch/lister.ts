@@ -9,16 +9,16 @@ import { InitialEvents } from "./initial-events.ts";
 import type { ListSlots } from "./list-slots.ts";
 import { type Applicant, Listing } from "./listing.ts";
 import type { Lived, Liveness } from "./liveness.ts";
+import type { History } from "./next-step.ts";
 import type { WatchObserver } from "./observer.ts";
 import { PagedList } from "./paged-list.ts";
 import type { ServedKind } from "./served-kind.ts";
 import { type Cause, causesOf, Setbacks } from "./setbacks.ts";
+import type { SourceHealth, Voice } from "./source-health.ts";
 import type { SourceSpec } from "./source-spec.ts";
-import type { Standing, Voice } from "./standing.ts";
 import type { Brought } from "./stream.ts";
 import type { Subscriber } from "./subscriber.ts";
 import type { Turnstile } from "./turnstile.ts";
-import type { History } from "./verdict.ts";
 
 /** Initial events that pause longer than this, or take longer than that, do not end: some servers never mark their end. */
 const initialIdleMs = 30_000;
@@ -45,7 +45,7 @@ export interface ListerParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly standing: Standing;
+  readonly health: SourceHealth;
   readonly liveness: Liveness;
   readonly kind: ServedKind;
   readonly listSlots: ListSlots;
@@ -81,7 +81,7 @@ interface Reading {
 export class Lister {
   /** Complete lists so far, and when the last one was, in monotonic milliseconds. */
   lists = 0;
-  listedAt = Number.NEGATIVE_INFINITY;
+  listedAtMs = Number.NEGATIVE_INFINITY;
   private readonly parts: ListerParts;
   private readonly voice: Voice;
   private readonly setbacks: Setbacks;
@@ -102,7 +102,7 @@ export class Lister {
 
   constructor(parts: ListerParts) {
     this.parts = parts;
-    this.voice = parts.standing.voice();
+    this.voice = parts.health.voice();
     const signal = () => AbortSignal.any([parts.signal, this.idle.signal]);
     this.setbacks = new Setbacks({
       ...parts,
@@ -339,18 +339,18 @@ export class Lister {
 
   /** Throws where it does not count, or a subscriber threw. */
   private complete({ listing, began, floor }: Reading, at: ResourceVersion, brought: Brought | undefined): void {
-    const { clock, observer, spec, standing } = this.parts;
+    const { clock, observer, spec, health } = this.parts;
     const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
     // A list older than what was received before it began would turn back time for everybody who knows better.
     if (!rewinds && floor !== undefined && isNewer(floor, at)) throw new Ended({ type: "closed", by: "rewind" });
     const { counted, held, fault } = listing.end(at);
     const now = clock.monotonic();
     this.lists++;
-    this.listedAt = now;
+    this.listedAtMs = now;
     this.unversioned = false;
     this.setbacks.worked();
     observer.listed(spec, listing.items, now - began);
-    if (held.length > 0) standing.reconnected(doubt.cause);
+    if (held.length > 0) health.reconnected(doubt.cause);
     this.waiting.push(...held.map((applicant) => ({ ...applicant, dueAt: now + secondOpinionMs })));
     if (brought?.marked !== undefined && brought.held.length === 0) {
       for (const subscriber of counted) subscriber.bookmark(brought.marked);
@@ -363,12 +363,12 @@ export class Lister {
     const { parts, setbacks } = this;
     if (ending === stopped) return;
     const cause = causesOf(ending);
-    const sinceListMs = parts.clock.monotonic() - this.listedAt;
+    const sinceListMs = parts.clock.monotonic() - this.listedAtMs;
     if (ending.type === "refused" && ending.error.tooLargeResourceVersion) parts.resumed(reading.resource);
-    const verdict = setbacks.judge({ ending, phase, lived, after: reading.floor, sinceListMs });
-    switch (verdict.next) {
+    const step = setbacks.judge({ ending, phase, lived, after: reading.floor, sinceListMs });
+    switch (step.next) {
       case "resume":
-        return setbacks.resume(verdict, cause);
+        return setbacks.resume(step, cause);
       case "expired":
       case "relist":
         if (reading.notOlderThan === undefined || this.unversioned) return setbacks.backOff(cause);

@@ -9,8 +9,8 @@ import { endingOf } from "./failure.ts";
 import type { WatchObserver } from "./observer.ts";
 import { Removal } from "./removal.ts";
 import { type Cause, causesOf, degradedMs, Setbacks } from "./setbacks.ts";
+import type { SourceHealth, Voice } from "./source-health.ts";
 import type { SourceSpec } from "./source-spec.ts";
-import type { Standing, Voice } from "./standing.ts";
 
 /** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
 const missingPollMs = { from: 3000, to: 4000 };
@@ -22,7 +22,7 @@ export interface ServedKindParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly standing: Standing;
+  readonly health: SourceHealth;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
   /** Whether anything is known of its objects: only then it matters whether they are gone. */
@@ -47,7 +47,7 @@ export class ServedKind {
 
   constructor(parts: ServedKindParts) {
     this.parts = parts;
-    this.voice = parts.standing.voice();
+    this.voice = parts.health.voice();
     this.setbacks = new Setbacks({ ...parts, voice: this.voice });
     this.removal = new Removal(parts.transport, parts.clock);
   }
@@ -131,16 +131,16 @@ export class ServedKind {
     const ending = endingOf(error);
     const lived = { timeoutSeconds: 0, lastedMs: 0, lines: 0, bookmarks: 0 };
     const cause = causesOf(ending);
-    const verdict = this.setbacks.judge({
+    const step = this.setbacks.judge({
       ending,
       phase: "list",
       lived,
       after: undefined,
       sinceListMs: Number.POSITIVE_INFINITY,
     });
-    if (verdict.next === "resume" && verdict.wait === "backoff") await this.setbacks.backOff(cause, verdict.atLeastMs);
-    else if (verdict.next === "forbidden") await this.setbacks.forbidden(cause);
-    else if (verdict.next === "missing") await this.missing(cause);
+    if (step.next === "resume" && step.wait === "backoff") await this.setbacks.backOff(cause, step.atLeastMs);
+    else if (step.next === "forbidden") await this.setbacks.forbidden(cause);
+    else if (step.next === "missing") await this.missing(cause);
     else await this.setbacks.backOff(cause);
   }
 

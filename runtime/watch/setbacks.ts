@@ -3,10 +3,10 @@ import type { ResourceVersion } from "../resource-version.ts";
 import { Backoff, forbiddenCurve } from "./backoff.ts";
 import { causeOf, type Ending, messageOf } from "./failure.ts";
 import type { Lived } from "./liveness.ts";
+import { type History, isOdd, judge, type NextStep } from "./next-step.ts";
 import type { WatchObserver } from "./observer.ts";
+import type { SourceHealth, Voice } from "./source-health.ts";
 import type { SourceSpec } from "./source-spec.ts";
-import type { Standing, Voice } from "./standing.ts";
-import { type History, isOdd, judge, type Verdict } from "./verdict.ts";
 
 /** A short name for why something is as it is, and the same in words. */
 export interface Cause {
@@ -26,7 +26,7 @@ export interface SetbackParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly standing: Standing;
+  readonly health: SourceHealth;
   readonly voice: Voice;
   /** Aborts when nothing is to be waited for any more. */
   readonly signal: AbortSignal;
@@ -59,11 +59,11 @@ export class Setbacks {
   }
 
   /** Counts an ending, says so, and gives what follows from it. */
-  judge({ ending, phase, lived, after, sinceListMs }: Setback): Verdict {
-    const { standing, observer, spec, voice } = this.parts;
+  judge({ ending, phase, lived, after, sinceListMs }: Setback): NextStep {
+    const { health, observer, spec, voice } = this.parts;
     const { cause, message } = causesOf(ending);
-    standing.reconnected(cause);
-    if (ending.type !== "closed" && ending.type !== "eof") standing.failed(cause, message);
+    health.reconnected(cause);
+    if (ending.type !== "closed" && ending.type !== "eof") health.failed(cause, message);
     if (ending.type === "poison") {
       observer.poisoned(spec, message);
       this.poison.count = this.poison.after === (after ?? "") ? this.poison.count + 1 : 1;
@@ -92,8 +92,8 @@ export class Setbacks {
     this.brokenInitials = 0;
   }
 
-  /** Waits as a verdict says that leaves everything as it is. */
-  async resume({ wait, atLeastMs }: Extract<Verdict, { next: "resume" }>, cause: Cause): Promise<void> {
+  /** Waits as a step says that leaves everything as it is. */
+  async resume({ wait, atLeastMs }: Extract<NextStep, { next: "resume" }>, cause: Cause): Promise<void> {
     if (wait === "soon") await this.sleep(this.parts.random() * soonMs);
     else if (wait === "backoff") await this.backOff(cause, atLeastMs);
   }

@@ -13,8 +13,8 @@ import type { SourceStatus, WatchObserver } from "./observer.ts";
 import { RewindCheck } from "./rewind-check.ts";
 import { ServedKind } from "./served-kind.ts";
 import { type Cause, causesOf } from "./setbacks.ts";
+import { SourceHealth } from "./source-health.ts";
 import type { SourceSpec } from "./source-spec.ts";
-import { Standing } from "./standing.ts";
 import { type Brought, type Doubt, Stream, type StreamParts } from "./stream.ts";
 import type { ListReason, Subscriber } from "./subscriber.ts";
 import type { Turnstile } from "./turnstile.ts";
@@ -47,7 +47,7 @@ export interface RunningStream {
 export class Source {
   readonly spec: SourceSpec;
   private readonly context: SourceContext;
-  private readonly standing: Standing;
+  private readonly health: SourceHealth;
   private readonly kind: ServedKind;
   private readonly lister: Lister;
   private readonly rewind: RewindCheck;
@@ -65,13 +65,13 @@ export class Source {
     this.spec = spec;
     this.context = context;
     const { signal } = this.stopping;
-    const standing = new Standing(spec, context.clock, context.observer);
-    this.standing = standing;
+    const health = new SourceHealth(spec, context.clock, context.observer);
+    this.health = health;
     const newest = () => this.newest;
     this.kind = new ServedKind({
       ...context,
       spec,
-      standing,
+      health,
       signal,
       known: () => this.newest !== undefined,
       notServed: () => {
@@ -79,7 +79,7 @@ export class Source {
       },
       removed: () => this.removed(),
     });
-    const shared = { ...context, spec, standing, liveness: new Liveness(context.random), kind: this.kind };
+    const shared = { ...context, spec, health, liveness: new Liveness(context.random), kind: this.kind };
     this.lister = new Lister({
       ...shared,
       signal,
@@ -96,14 +96,14 @@ export class Source {
       lists: () => this.lister.lists,
       relisting: () => this.lister.rewinds,
       rewound: () => {
-        standing.reconnected("rewind");
+        health.reconnected("rewind");
         this.rewound(causesOf({ type: "closed", by: "rewind" }));
       },
       answered: (version) => this.answered(version),
     });
     this.streamParts = {
       ...shared,
-      sinceListMs: () => context.clock.monotonic() - this.lister.listedAt,
+      sinceListMs: () => context.clock.monotonic() - this.lister.listedAtMs,
       moved: (stream) => this.moved(stream),
       runs: (stream) => this.runs(stream),
       caughtUp: (stream, target) => this.join(stream, target),
@@ -143,7 +143,7 @@ export class Source {
       stream.leave(subscriber);
       if (stream.size === 0) this.dissolve(stream);
     }
-    if (this.streams.size === 0) this.standing.forgive();
+    if (this.streams.size === 0) this.health.forgive();
     return this.size;
   }
 
@@ -152,7 +152,7 @@ export class Source {
     this.stopping.abort(new Error("the source stops"));
     for (const stream of [...this.streams]) this.dissolve(stream);
     await Promise.all([...this.ending, this.lister.stop(), this.rewind.stop()]);
-    this.standing.stop();
+    this.health.stop();
   }
 
   /** The streams that run. */
@@ -166,9 +166,9 @@ export class Source {
 
   status(): SourceStatus {
     for (const { lastByteAt } of this.streams) {
-      if (lastByteAt !== undefined) this.standing.lastByteAt = Math.max(lastByteAt, this.standing.lastByteAt ?? 0);
+      if (lastByteAt !== undefined) this.health.lastByteAt = Math.max(lastByteAt, this.health.lastByteAt ?? 0);
     }
-    return this.standing.status(this.size);
+    return this.health.status(this.size);
   }
 
   private get size(): number {
@@ -184,7 +184,7 @@ export class Source {
 
   /** The newest position that anybody has, or resourceVersion that anybody knows of: no server's newest is older. */
   private get newest(): ResourceVersion | undefined {
-    let newest = this.standing.received;
+    let newest = this.health.received;
     const consider = (version: ResourceVersion | undefined) => {
       if (version !== undefined && (newest === undefined || isNewer(version, newest))) newest = version;
     };
@@ -213,7 +213,7 @@ export class Source {
   /** A list is complete: whom it was for goes on where it ends. */
   private listed({ subscribers, at, brought }: Handover): void {
     if (this.covers(at)) this.rewind.due = false;
-    if (![...this.streams].some((stream) => stream.at !== undefined)) this.standing.received = at;
+    if (![...this.streams].some((stream) => stream.at !== undefined)) this.health.received = at;
     const placed = subscribers.map((subscriber) => ({ subscriber, at }));
     const stream = [...this.streams].find((stream) => stream.at !== undefined && stream.suits(at));
     if (stream || !brought || placed.length === 0) {
@@ -309,7 +309,7 @@ export class Source {
     this.giveUpStreams("rv-rewind");
     this.lister.rewind();
     // What was received, and said, is of a time that is no more.
-    this.standing.received = undefined;
+    this.health.received = undefined;
     this.serverAt = undefined;
     for (const subscriber of [...this.subscribers(), ...this.aside]) subscriber.rewound?.();
   }

@@ -10,8 +10,8 @@ import { Members, type Placed } from "./members.ts";
 import type { WatchObserver } from "./observer.ts";
 import type { ServedKind } from "./served-kind.ts";
 import { type Cause, causesOf, Setbacks } from "./setbacks.ts";
+import type { SourceHealth, Voice } from "./source-health.ts";
 import type { SourceSpec } from "./source-spec.ts";
-import type { Standing, Voice } from "./standing.ts";
 import type { Subscriber } from "./subscriber.ts";
 import type { Turnstile } from "./turnstile.ts";
 
@@ -37,7 +37,7 @@ export interface StreamParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly standing: Standing;
+  readonly health: SourceHealth;
   readonly liveness: Liveness;
   readonly kind: ServedKind;
   readonly turnstile: Turnstile;
@@ -81,7 +81,7 @@ export class Stream implements Sink {
 
   constructor(parts: StreamParts, placed: readonly Placed[]) {
     this.parts = parts;
-    this.voice = parts.standing.voice();
+    this.voice = parts.health.voice();
     this.setbacks = new Setbacks({ ...parts, voice: this.voice, signal: this.stopping.signal });
     for (const each of placed) this.members.join(each, false);
     this.running = this.run();
@@ -172,7 +172,7 @@ export class Stream implements Sink {
     this.expired = [];
     this.stopping.abort(new Error("the stream ends"));
     connection?.end({ type: "closed", by: "join" });
-    this.parts.standing.dismiss(this.voice);
+    this.parts.health.dismiss(this.voice);
     return { placed, stopped: Promise.all([this.running, connection?.ended]) };
   }
 
@@ -186,9 +186,9 @@ export class Stream implements Sink {
   }
 
   bookmark(resourceVersion: ResourceVersion): void {
-    const { clock, standing, observer, spec } = this.parts;
+    const { clock, health, observer, spec } = this.parts;
     this.accept();
-    standing.bookmarkAt = clock.monotonic();
+    health.bookmarkAt = clock.monotonic();
     observer.received(spec, "Bookmark", 0);
     const older = this.received !== undefined && isNewer(this.received, resourceVersion);
     if (!older) this.members.bookmark(resourceVersion);
@@ -207,7 +207,7 @@ export class Stream implements Sink {
     }
     this.received = resourceVersion;
     const { target } = this;
-    if (!target) this.parts.standing.received = resourceVersion;
+    if (!target) this.parts.health.received = resourceVersion;
     else if (target.at !== undefined && isUpTo(target.at, resourceVersion)) this.parts.caughtUp(this, target);
   }
 
@@ -228,7 +228,7 @@ export class Stream implements Sink {
 
   /** One connection, and what follows from how it ended. */
   private async round(): Promise<void> {
-    const { kind, turnstile, standing, liveness } = this.parts;
+    const { kind, turnstile, health, liveness } = this.parts;
     const { signal } = this.stopping;
     const resource = this.connection ? this.resource : await kind.served(signal);
     if (!this.connection) {
@@ -241,7 +241,7 @@ export class Stream implements Sink {
     let silence: Timer | undefined;
     if (!this.connection) {
       this.from = from;
-      standing.received ??= from;
+      health.received ??= from;
       const opened = () => {
         if (this.expired.length > 0 || this.members.unsure) {
           silence = this.parts.clock.after(acceptedMs, () => this.accept());
@@ -254,8 +254,8 @@ export class Stream implements Sink {
     silence?.cancel();
     const { lived } = connection;
     const refuted = this.received !== undefined;
-    const after = this.received ?? standing.received;
-    standing.lastByteAt = connection.lastByteAt ?? standing.lastByteAt;
+    const after = this.received ?? health.received;
+    health.lastByteAt = connection.lastByteAt ?? health.lastByteAt;
     if (refuted) this.from = this.received ?? this.from;
     this.members.uncover(this.received);
     this.received = undefined;
@@ -281,7 +281,7 @@ export class Stream implements Sink {
     if (!all) parts.place(members.moveOutUncovered());
     parts.doubtful(resource, "resumed");
     parts.runs(this);
-    if (!this.target && !this.stopping.signal.aborted) parts.standing.received = this.from;
+    if (!this.target && !this.stopping.signal.aborted) parts.health.received = this.from;
   }
 
   private async react(
@@ -295,7 +295,7 @@ export class Stream implements Sink {
   ): Promise<void> {
     const { parts, setbacks } = this;
     const cause = causesOf(ending);
-    const verdict = setbacks.judge({ ending, phase: "live", lived, after, sinceListMs: parts.sinceListMs() });
+    const step = setbacks.judge({ ending, phase: "live", lived, after, sinceListMs: parts.sinceListMs() });
     // The server may have been started anew, on other data; one that is stopped in good order ends its streams early.
     if (ending.type === "network" || (ending.type === "eof" && wasCutShort(lived))) parts.doubtful(resource, "broken");
     const tooLarge = ending.type === "refused" && ending.error.tooLargeResourceVersion;
@@ -303,12 +303,12 @@ export class Stream implements Sink {
       parts.liveness.cleared();
       parts.doubtful(resource, "silent");
     }
-    switch (verdict.next) {
+    switch (step.next) {
       case "resume":
-        return setbacks.resume(verdict, cause);
+        return setbacks.resume(step, cause);
       case "expired":
-        this.expired.push(...this.members.expire({ from: this.from, oldest: verdict.oldest, refuted }));
-        this.setback = verdict.wait === "backoff" ? cause : this.setback;
+        this.expired.push(...this.members.expire({ from: this.from, oldest: step.oldest, refuted }));
+        this.setback = step.wait === "backoff" ? cause : this.setback;
         if (this.members.size === 0) this.release();
         return undefined;
       case "relist":

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Deployment, type DeploymentParts } from "../../runtime/app/live-function.ts";
+import { LiveFunction, type LiveFunctionParts } from "../../runtime/app/live-function.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { manifestOf, ownObjects } from "../access/api-server.ts";
@@ -34,16 +34,16 @@ function fixture() {
     namespace: "default",
     clock: systemClock,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
-  } as unknown as DeploymentParts;
-  return { deployment: new Deployment(offer("a"), parts), loaded, swaps };
+  } as unknown as LiveFunctionParts;
+  return { live: new LiveFunction(offer("a"), parts), loaded, swaps };
 }
 
 test("code that is taken back while it waits for the old code's attempts does not run on", async () => {
-  const { deployment, loaded, swaps } = fixture();
-  await deployment.start("start");
-  const changed = deployment.update(offer("b"));
+  const { live, loaded, swaps } = fixture();
+  await live.start("start");
+  const changed = live.update(offer("b"));
   await until("the change waits", 5_000, async () => swaps.length === 1);
-  const restored = deployment.update(offer("a"));
+  const restored = live.update(offer("a"));
   swaps[0]?.resolve();
   await changed;
   const ended = until("it waits again", 5_000, async () => swaps.length === 2).then(() => swaps[1]?.resolve());

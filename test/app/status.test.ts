@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { statusOf } from "../../runtime/app/function-status/function-object.ts";
-import type { Deployment, DeploymentState, Trouble } from "../../runtime/app/live-function.ts";
+import type { LiveFunction, LiveState, Trouble } from "../../runtime/app/live-function.ts";
 import { describeStatus, isSettled, type StatusParts } from "../../runtime/app/status.ts";
 import type { ErrorCode } from "../../runtime/errors.ts";
-import type { FunctionState } from "../../runtime/sandbox/hosted-function.host.ts";
+import type { FunctionState } from "../../runtime/sandbox/host/hosted-function.ts";
 import type { SourceState, SourceStatus } from "../../runtime/watch/observer.ts";
 import { sourceKey } from "../../runtime/watch/source-spec.ts";
 import { manifestOf } from "../access/api-server.ts";
@@ -13,11 +13,11 @@ const fault = (code: ErrorCode): Trouble => ({ code, message: `${code}: why` });
 
 /** Whether a runtime is ready whose functions were disabled with these codes. */
 function isReadyWith(codes: readonly ErrorCode[], deployment?: Trouble): boolean {
-  const deployments = codes.map((code): Pick<Deployment, "name" | "state" | "behind"> => {
-    const state: DeploymentState = { type: "disabled", fault: { code, message: code } };
+  const liveFunctions = codes.map((code): Pick<LiveFunction, "name" | "state" | "behind"> => {
+    const state: LiveState = { type: "disabled", fault: { code, message: code } };
     return { name: "f", state, behind: [] };
   });
-  return isSettled({ deployments, sandbox: () => undefined, sources: [], deployment });
+  return isSettled({ liveFunctions, sandbox: () => undefined, sources: [], deployment });
 }
 
 test("a runtime that can run nothing, by a fault that is no author's, is not ready", () => {
@@ -37,7 +37,7 @@ test("a runtime that runs nothing because its deployment is damaged is not ready
 
 /** What befalls a function that runs and has caught up with two namespaces. */
 interface Case {
-  readonly state?: DeploymentState;
+  readonly state?: LiveState;
   readonly sandbox?: FunctionState["state"];
   readonly lacks?: boolean;
   readonly refusal?: ErrorCode;
@@ -62,20 +62,20 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
     return { ...of, state: at, cause, subscribers: 1, reconnects: 0, awayMs: index === 1 ? more.awayMs : undefined };
   });
   const keys = sources.map((source) => sourceKey(source));
-  const deployment = {
+  const liveFunction = {
     name: "f",
     state,
     manifest: manifestOf({ triggers: [watched], ...(more.trustGroup && { trustGroup: more.trustGroup }) }),
     refusal: more.refusal && fault(more.refusal),
     behind: more.behind ? keys : [],
     sources: () => keys,
-  } satisfies Partial<Deployment>;
+  } satisfies Partial<LiveFunction>;
   const parts = {
     role: "active",
     checkpoint: more.checkpoint && fault(more.checkpoint),
     deployment: undefined,
     executors: { rights: undefined, trouble: more.executors && fault(more.executors) },
-    deployments: [deployment as unknown as Deployment],
+    liveFunctions: [liveFunction as unknown as LiveFunction],
     rejected: [],
     dispatch: more.dispatch ?? [],
     sandbox: () => ({ state: sandbox, detail: "why", kills: 0 }),

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
-import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
 const sandbox = new Sandbox({

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
-import { Deployment } from "../../runtime/app/live-function.ts";
+import { LiveFunction } from "../../runtime/app/live-function.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
@@ -58,7 +58,7 @@ class Follower {
       origin: { type: "folder", manifest: "functions/copy/function.yaml" },
       bundle: async () => ({ script: "", sourceMap: "", hash: "1", inputs: [], usesOldObject: false }),
     } as const;
-    const deployment = new Deployment(offer, {
+    const live = new LiveFunction(offer, {
       // What code does is no part of this: attempts end as the test says.
       sandbox: { load: async () => {}, unload: async () => {} },
       dispatcher,
@@ -73,11 +73,11 @@ class Follower {
       clock,
       log,
     });
-    await deployment.start("start");
+    await live.start("start");
     return {
       stop: async () => {
         await clock.advance(1000);
-        await deployment.stop({ retire: false });
+        await live.stop({ retire: false });
       },
     };
   }

@@ -5,7 +5,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
-import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { ownObjects } from "../access/api-server.ts";
 import { Client } from "../target/client.ts";
 import { type OwnTarget, startTarget } from "../target/target.ts";

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
-import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
-import type { Launch } from "../../runtime/sandbox/link.host.ts";
+import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
+import type { Launch } from "../../runtime/sandbox/host/link.ts";
 import { fixtureForTest, SandboxFixture } from "../sandbox/fixture.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
-import type { Launch } from "../../runtime/sandbox/link.host.ts";
+import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
+import type { Launch } from "../../runtime/sandbox/host/link.ts";
 import { SandboxFixture } from "../sandbox/fixture.ts";
 import { until } from "../tools/until.ts";
 import { Innocents } from "./innocents.ts";

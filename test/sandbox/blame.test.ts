@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Blame, type Scene, type Verdict, verdictsOf } from "../../runtime/sandbox/blame.host.ts";
+import { Blame, type Involvement, involvementsOf, type Scene } from "../../runtime/sandbox/host/blame.ts";
 
 const minute = 60_000;
-const charged: readonly Verdict[] = ["proven", "culprit"];
+const charged: readonly Involvement[] = ["proven", "culprit"];
 const reasons = ["memory", "silent", "breach", "stuck", "exited", "closed", "refused"] as const;
 
 const scenes: fc.Arbitrary<Scene> = fc
@@ -49,9 +49,9 @@ class World {
       blamed: undefined,
       wasDoomed: false,
     };
-    const verdicts = verdictsOf(scene);
-    for (const [id, verdict] of verdicts) this.blames[id]?.died(number, verdict, this.now);
-    if (verdicts.get(0) === "proven")
+    const involvements = involvementsOf(scene);
+    for (const [id, involvement] of involvements) this.blames[id]?.died(number, involvement, this.now);
+    if (involvements.get(0) === "proven")
       for (const other of this.blames.slice(1)) for (const executor of killer?.cases ?? []) other.clear(executor);
   }
 }
@@ -92,7 +92,9 @@ describe("whatever the schedule of deaths,", () => {
   it("nobody is charged with one that it was not inside alone, or did not have the executor of to itself", () => {
     fc.assert(
       fc.property(scenes, (scene) => {
-        const guilty = [...verdictsOf(scene)].filter(([, verdict]) => charged.includes(verdict)).map(([id]) => id);
+        const guilty = [...involvementsOf(scene)]
+          .filter(([, involvement]) => charged.includes(involvement))
+          .map(([id]) => id);
         expect(guilty.length).toBeLessThanOrEqual(1);
         const over = scene.inside.filter(({ isOver }) => isOver);
         const long = scene.inside.filter(({ ms }) => ms >= 20);
@@ -100,7 +102,7 @@ describe("whatever the schedule of deaths,", () => {
         for (const id of guilty) {
           const insideAlone = suspects.length > 0 && suspects.every(({ tenant }) => tenant === id);
           expect(insideAlone || scene.tenants.length === 1).toBe(true);
-          expect(verdictsOf(scene).get(id)).toBe(scene.tenants.length === 1 ? "proven" : "culprit");
+          expect(involvementsOf(scene).get(id)).toBe(scene.tenants.length === 1 ? "proven" : "culprit");
         }
         if (scene.reason === "closed" || scene.wasDoomed) expect(guilty).toEqual([]);
       }),

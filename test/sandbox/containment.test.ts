@@ -3,8 +3,8 @@ import { existsSync, globSync, openSync, readdirSync, readFileSync, readlinkSync
 import { getPriority } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
 import { childRights, executorProgram } from "../../runtime/sandbox/executor-program.ts";
+import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import { fixtureForTest, unstoppable } from "./fixture.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -197,7 +197,7 @@ describe("the sandbox", () => {
         expect(specifier, file).not.toBe("isolated-vm");
       }
     };
-    for (const file of globSync("runtime/**/*.host.ts", { cwd: root })) visit(join(root, file));
-    expect([...seen].some((file) => file.endsWith("pool.host.ts"))).toBe(true);
+    for (const file of globSync("runtime/sandbox/host/*.ts", { cwd: root })) visit(join(root, file));
+    expect([...seen].some((file) => file.endsWith("host/pool.ts"))).toBe(true);
   });
 });

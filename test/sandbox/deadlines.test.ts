@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Executor, type TenantListener } from "../../runtime/sandbox/executor.host.ts";
-import type { LinkListener } from "../../runtime/sandbox/link.host.ts";
+import { Executor, type TenantListener } from "../../runtime/sandbox/host/executor.ts";
+import type { LinkListener } from "../../runtime/sandbox/host/link.ts";
 import { encodeFrame, frameType } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
-import type { Launch, LinkListener } from "../../runtime/sandbox/link.host.ts";
+import type { Launch, LinkListener } from "../../runtime/sandbox/host/link.ts";
 import type { Events, Load } from "../../runtime/sandbox/messages.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameDown } from "../../runtime/sandbox/wire.ts";
 import { fixtureForTest } from "./fixture.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
+import { Sandbox, type SandboxOptions } from "../../runtime/sandbox/host/sandbox.ts";
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
-import { Sandbox, type SandboxOptions } from "../../runtime/sandbox/sandbox.host.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
 /** A handler that nothing can stop within one operation, and for whose sake its executor ends itself a second after its limit. */

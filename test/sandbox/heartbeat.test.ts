@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ExecutorProcess } from "../../runtime/sandbox/executor-process.host.ts";
-import type { LinkListener } from "../../runtime/sandbox/link.host.ts";
+import { ExecutorProcess } from "../../runtime/sandbox/host/executor-process.ts";
+import type { LinkListener } from "../../runtime/sandbox/host/link.ts";
 import { encodeFrame, frameType } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 

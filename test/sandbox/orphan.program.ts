@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../runtime/clock.ts";
-import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
 const sandbox = new Sandbox({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
-import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
-import type { Launch, LinkListener } from "../../runtime/sandbox/link.host.ts";
+import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
+import type { Launch, LinkListener } from "../../runtime/sandbox/host/link.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";
 import { fixtureForTest, unstoppable } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
-import { launchChild } from "../../runtime/sandbox/child-link.host.ts";
-import type { Launch } from "../../runtime/sandbox/link.host.ts";
+import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
+import type { Launch } from "../../runtime/sandbox/host/link.ts";
 import type { Load } from "../../runtime/sandbox/messages.ts";
 import { FrameReader, frameType, maxFrameDown } from "../../runtime/sandbox/wire.ts";
 import { fixtureForTest } from "./fixture.ts";

@@ -4,10 +4,10 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
-import { ExecutorProcess } from "../../runtime/sandbox/executor-process.host.ts";
-import { ExecutorWarden } from "../../runtime/sandbox/executor-warden.ts";
-import { Warden } from "../../runtime/sandbox/warden.host.ts";
-import { maxWardenFrame, start, wardenFrame } from "../../runtime/sandbox/warden-frames.ts";
+import { ExecutorProcess } from "../../runtime/sandbox/host/executor-process.ts";
+import { WardenDoor } from "../../runtime/sandbox/host/warden-door.ts";
+import { maxWardenFrame, start, wardenFrame } from "../../runtime/sandbox/warden/frames.ts";
+import { Warden } from "../../runtime/sandbox/warden/warden.ts";
 import { encodeFrame, FrameReader } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { fixtureForTest } from "./fixture.ts";
@@ -19,7 +19,7 @@ async function socketForTest() {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-warden-"));
   const path = join(folder, "executors.sock");
   const errors: unknown[] = [];
-  const parent = await Warden.listen(path, { ...quiet, error: (fields: object) => void errors.push(fields) });
+  const parent = await WardenDoor.listen(path, { ...quiet, error: (fields: object) => void errors.push(fields) });
   onTestFinished(() => {
     parent.close();
     rmSync(folder, { recursive: true, force: true });
@@ -140,7 +140,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     const stopping = new AbortController();
     const clock = new VirtualClock();
     let isOver = false;
-    const served = new ExecutorWarden(path, clock).serve(stopping.signal).then(() => (isOver = true));
+    const served = new Warden(path, clock).serve(stopping.signal).then(() => (isOver = true));
     const fixture = fixtureForTest({ launch: parent.launch });
     await fixture.load("f", "export default () => {};");
     stopping.abort();
@@ -153,9 +153,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
 
   it("leave a warden that no parent has at once", async () => {
     const stopping = new AbortController();
-    const served = new ExecutorWarden(join(tmpdir(), "watchfire-no-such.sock"), new VirtualClock()).serve(
-      stopping.signal,
-    );
+    const served = new Warden(join(tmpdir(), "watchfire-no-such.sock"), new VirtualClock()).serve(stopping.signal);
     stopping.abort();
     await served;
   });
@@ -163,7 +161,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
   it("end with their container where the kernel kills one for its memory, and the others' events are not charged", async () => {
     const { path, parent } = await socketForTest();
     let kills = 0;
-    const served = new ExecutorWarden(path, new VirtualClock(), () => kills).serve(new AbortController().signal);
+    const served = new Warden(path, new VirtualClock(), () => kills).serve(new AbortController().signal);
     const refused = expect(served).rejects.toThrow("WF_SANDBOX_CONTAINER_MEMORY");
     const fixture = fixtureForTest({ launch: parent.launch });
     await fixture.load("glutton", "export default () => new Promise(() => {});");
@@ -324,8 +322,8 @@ describe("the parent hangs up on", () => {
     const folder = mkdtempSync(join(tmpdir(), "watchfire-warden-"));
     const path = join(folder, "s");
     writeFileSync(path, "");
-    (await Warden.listen(path, quiet)).close();
-    await expect(Warden.listen(join(folder, "missing", "s"), quiet)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
+    (await WardenDoor.listen(path, quiet)).close();
+    await expect(WardenDoor.listen(join(folder, "missing", "s"), quiet)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
     rmSync(folder, { recursive: true });
   });
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readUpFrame } from "../../runtime/sandbox/frames.host.ts";
-import { cleanObject, readOutbox } from "../../runtime/sandbox/outbox.host.ts";
+import { readUpFrame } from "../../runtime/sandbox/host/frames.ts";
+import { cleanObject, readOutbox } from "../../runtime/sandbox/host/outbox.ts";
 import { encodeFrame, type Frame, FrameError, FrameReader, frameType } from "../../runtime/sandbox/wire.ts";
 import { clean } from "../../runtime/wording.ts";
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entrySource } from "../../runtime/bundle/source-path.ts";
-import { limitError } from "../../runtime/sandbox/failure.host.ts";
-import { StackMapper } from "../../runtime/sandbox/stack.host.ts";
+import { limitError } from "../../runtime/sandbox/host/failure.ts";
+import { StackMapper } from "../../runtime/sandbox/host/stack.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { fixtureForTest } from "./fixture.ts";
 

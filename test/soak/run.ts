@@ -10,7 +10,7 @@ import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
-import { Sandbox } from "../../runtime/sandbox/sandbox.host.ts";
+import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
 const { values } = parseArgs({

@@ -89,7 +89,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   /** Up to here this process has taken everything. */
   private received: ResourceVersion | undefined;
   /** The last complete list. */
-  private listedAt: ResourceVersion | undefined;
+  private listVersion: ResourceVersion | undefined;
   /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
   newestKnown: ResourceVersion | undefined;
 
@@ -294,7 +294,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
     this.epoch++;
     this.state = { type: "rebasing", because };
-    this.listedAt = undefined;
+    this.listVersion = undefined;
     this.mark.restart(entry);
     this.view.begin(this.namespace, this.epoch);
     this.parts.commits.cursorMoved(this);
@@ -316,7 +316,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   complete({ entry, plan }: Reading, to: ResourceVersion, tell: Generator<void>): void {
     const { selection, commits } = this.parts;
     this.listing = false;
-    this.listedAt = to;
+    this.listVersion = to;
     entry.reached = () => {
       this.selection = selection;
       this.initial = false;
@@ -374,7 +374,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   private isReplay(change: Change, standing: Standing | undefined): boolean {
     const { resourceVersion } = change.meta;
     if (standing && endsAsItWas(standing, change)) return false;
-    if (isWithin(resourceVersion, this.listedAt) || isWithin(resourceVersion, this.mark.value)) return true;
+    if (isWithin(resourceVersion, this.listVersion) || isWithin(resourceVersion, this.mark.value)) return true;
     return standing !== undefined && isStale(standing, change);
   }
 

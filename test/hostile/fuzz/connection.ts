@@ -1,4 +1,4 @@
-import type { Launch, Link, LinkListener } from "../../../runtime/sandbox/link.host.ts";
+import type { Launch, Link, LinkListener } from "../../../runtime/sandbox/host/link.ts";
 import type { Events, Load, Replies } from "../../../runtime/sandbox/messages.ts";
 import { type Frame, FrameReader, frameType, maxFrameDown, maxFrameUp } from "../../../runtime/sandbox/wire.ts";
 

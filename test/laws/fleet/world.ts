@@ -1,6 +1,6 @@
 import { OwnObjects } from "../../../runtime/access/own-objects.ts";
 import { Redactor } from "../../../runtime/access/redactor.ts";
-import { Deployment } from "../../../runtime/app/live-function.ts";
+import { LiveFunction } from "../../../runtime/app/live-function.ts";
 import { DeadLetters } from "../../../runtime/checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
 import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
@@ -31,7 +31,7 @@ interface Process {
   readonly dispatcher: Dispatcher;
   readonly watches: Watches;
   readonly deadLetters: DeadLetters;
-  readonly deployments: Map<string, Deployment>;
+  readonly liveFunctions: Map<string, LiveFunction>;
 }
 
 /** Runs a seed's fleet from its first change to the last quiet moment. Gives the laws that were broken. */
@@ -164,7 +164,7 @@ class Fleet {
     const random = dice.next;
     const watches = new Watches({ transport: server, discovery, clock, random, observer: silentObserver });
     const deadLetters = new DeadLetters(store, dispatcher);
-    this.process = { server, store, dispatcher, watches, deadLetters, deployments: new Map() };
+    this.process = { server, store, dispatcher, watches, deadLetters, liveFunctions: new Map() };
     for (const { plan } of this.members) if (incarnation === 0 ? dice.chance(0.7) : true) await this.bring(plan);
   }
 
@@ -200,7 +200,7 @@ class Fleet {
     };
     const { cluster, past, brokenHistory: broken } = this;
     const watches = historyLaw({ watches: process.watches, functionName: manifest.name, cluster, past, broken });
-    const deployment = new Deployment(offer, {
+    const liveFunction = new LiveFunction(offer, {
       dispatcher: process.dispatcher,
       watches: watches as Watches,
       redactor: new Redactor(),
@@ -214,28 +214,28 @@ class Fleet {
       clock,
       log: silent as unknown as Logger,
     });
-    process.deployments.set(manifest.name, deployment);
-    await this.patiently(deployment.start("start"));
+    process.liveFunctions.set(manifest.name, liveFunction);
+    await this.patiently(liveFunction.start("start"));
   }
 
   /** A function is removed, or comes back, or comes late. */
   private async removeOrBring(): Promise<void> {
     const { plan } = this.dice.pick(this.members);
-    const { deployments } = this.process;
+    const { liveFunctions } = this.process;
     const { name } = plan.manifest;
-    const here = deployments.get(name);
+    const here = liveFunctions.get(name);
     if (!here) return this.bring(plan);
     await this.patiently(here.stop({ retire: this.dice.chance(0.5) }));
-    deployments.delete(name);
+    liveFunctions.delete(name);
     this.lawsOf(name)?.processEnded();
   }
 
   private async replay(): Promise<void> {
-    const { deadLetters, deployments } = this.process;
+    const { deadLetters, liveFunctions } = this.process;
     const letters = await deadLetters.list();
     if (letters.length === 0) return;
     const { letter, function: name } = this.dice.pick(letters);
-    if (!deployments.has(name)) return;
+    if (!liveFunctions.has(name)) return;
     this.lawsOf(name)?.replayed();
     await this.patiently(deadLetters.replay([letter]).catch(() => undefined));
   }
@@ -301,10 +301,10 @@ class Fleet {
 
   private observe(): void {
     for (const { plan, laws } of this.members) {
-      const deployment = this.process.deployments.get(plan.manifest.name);
-      if (!deployment || laws.isReady) continue;
+      const liveFunction = this.process.liveFunctions.get(plan.manifest.name);
+      if (!liveFunction || laws.isReady) continue;
       laws.starting();
-      if (deployment.state.type === "running" && deployment.behind.length === 0) laws.ready();
+      if (liveFunction.state.type === "running" && liveFunction.behind.length === 0) laws.ready();
     }
   }
 
@@ -340,13 +340,13 @@ class Fleet {
 
   private async settleDown(): Promise<void> {
     this.calm = true;
-    const { deployments } = this.process;
-    for (const { plan } of this.members) if (!deployments.has(plan.manifest.name)) await this.bring(plan);
+    const { liveFunctions } = this.process;
+    for (const { plan } of this.members) if (!liveFunctions.has(plan.manifest.name)) await this.bring(plan);
     for (let round = 0; round < 50; round++) {
       await this.quiet();
       const status = this.process.dispatcher.status();
       const isIdle = status.every(({ queued, inFlight, spilled }) => queued + inFlight + spilled === 0);
-      if (isIdle && [...deployments.values()].every(({ behind }) => behind.length === 0)) return;
+      if (isIdle && [...liveFunctions.values()].every(({ behind }) => behind.length === 0)) return;
     }
   }
 

@@ -1,9 +1,9 @@
-import { clean } from "../wording.ts";
-import type { Attempt } from "./attempt.host.ts";
-import { handlerError } from "./failure.host.ts";
-import type { Caller, GuestOutput } from "./host-calls.ts";
-import { cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./outbox.host.ts";
-import type { StackMapper } from "./stack.host.ts";
+import { clean } from "../../wording.ts";
+import type { Caller, GuestOutput } from "../host-calls.ts";
+import type { Attempt } from "./attempt.ts";
+import { handlerError } from "./failure.ts";
+import { cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./outbox.ts";
+import type { StackMapper } from "./stack.ts";
 
 /** Characters that one attempt may log, and metrics that it may send: twice the guest's own limits. */
 const maxLogged = 128 * 1024;

@@ -1,12 +1,12 @@
 // Whose doing an executor's death was, and what becomes of a function by it. Pure: time comes with each call.
-import type { DeathReason } from "./executor-process.host.ts";
+import type { DeathReason } from "./executor-process.ts";
 
 /**
  * How a function stands to its executor's death:
  * `proven` it had the executor to itself; `culprit` its code alone was inside; `suspect` it was inside with others, or
  * of memory that nobody counts; `present` its code had run there before, and of that memory some may be its own.
  */
-export type Verdict = "proven" | "culprit" | "suspect" | "present" | "bystander";
+export type Involvement = "proven" | "culprit" | "suspect" | "present" | "bystander";
 
 /** What is known of an executor at its death. Functions go by the numbers that they have there. */
 export interface Scene {
@@ -33,25 +33,31 @@ function suspects(inside: Scene["inside"]): number[] {
   return [...new Set(most.map(({ tenant }) => tenant))];
 }
 
-/** The verdict on each of an executor's functions. At most one is charged, and none that was not inside, or there, alone. */
-export function verdictsOf(scene: Scene): ReadonlyMap<number, Verdict> {
+/** How far each of an executor's functions is involved in its death. At most one is charged, and none that was not inside, or there, alone. */
+export function involvementsOf(scene: Scene): ReadonlyMap<number, Involvement> {
   const { reason, tenants, ran, inside, blamed, wasDoomed } = scene;
-  const verdicts = new Map<number, Verdict>(tenants.map((id) => [id, "bystander"]));
-  if (reason === "closed" || wasDoomed) return verdicts;
+  const involvements = new Map<number, Involvement>(tenants.map((id) => [id, "bystander"]));
+  if (reason === "closed" || wasDoomed) return involvements;
   const isShared = tenants.length > 1;
   const sure = isShared ? "culprit" : "proven";
-  if (blamed !== undefined) return verdicts.set(blamed, sure);
+  if (blamed !== undefined) return involvements.set(blamed, sure);
   const names = suspects(inside);
   // Memory that nobody counts, such as that of formatters, may be another's who left it before.
   const isUncounted = reason === "memory" && isShared && !inside.some(({ isOver }) => isOver);
-  if (isUncounted) for (const id of tenants) if (ran.has(id)) verdicts.set(id, "present");
-  if (reason === "memory" && !isShared) for (const id of tenants) verdicts.set(id, sure);
-  for (const id of names) verdicts.set(id, names.length === 1 && !isUncounted ? sure : "suspect");
-  return verdicts;
+  if (isUncounted) for (const id of tenants) if (ran.has(id)) involvements.set(id, "present");
+  if (reason === "memory" && !isShared) for (const id of tenants) involvements.set(id, sure);
+  for (const id of names) involvements.set(id, names.length === 1 && !isUncounted ? sure : "suspect");
+  return involvements;
 }
 
 /** Suspicion that a death leaves on a function. */
-const weights: Readonly<Record<Verdict, number>> = { proven: 2, culprit: 2, suspect: 1, present: 0.2, bystander: 0 };
+const weights: Readonly<Record<Involvement, number>> = {
+  proven: 2,
+  culprit: 2,
+  suspect: 1,
+  present: 0.2,
+  bystander: 0,
+};
 
 /**
  * How long a function runs alone from so much suspicion on: events that it finishes, and milliseconds, both. So a patient one
@@ -116,15 +122,15 @@ export class Blame {
   }
 
   /** The executor of that number died while it was there. */
-  died(executor: number, verdict: Verdict, now: number): void {
-    const weight = weights[verdict];
+  died(executor: number, involvement: Involvement, now: number): void {
+    const weight = weights[involvement];
     if (weight === 0) return;
     const before = this.suspicion;
     this.marks.set(executor, Math.max(weight, this.marks.get(executor) ?? 0));
     const term = terms.find(({ suspicion }) => this.suspicion >= suspicion);
     // Presence alone counts where it adds up.
     if (term && (weight >= 1 || before < term.suspicion)) this.sentence(term, now);
-    if (verdict === "proven" || verdict === "culprit") this.strike(now);
+    if (involvement === "proven" || involvement === "culprit") this.strike(now);
   }
 
   /** An event of it ended in the executor of its own. */

@@ -1,5 +1,5 @@
-import type { Delivery, Outcome } from "../dispatch/delivery/delivery.ts";
-import type { Caller } from "./host-calls.ts";
+import type { Delivery, Outcome } from "../../dispatch/delivery/delivery.ts";
+import type { Caller } from "../host-calls.ts";
 
 /** One delivery on its way through the sandbox. */
 export class Attempt {

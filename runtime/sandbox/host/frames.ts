@@ -11,9 +11,9 @@ import type {
   Loaded,
   Replies,
   Unload,
-} from "./messages.ts";
-import { type Outbox, readOutbox } from "./outbox.host.ts";
-import { type Frame, frameType } from "./wire.ts";
+} from "../messages.ts";
+import { type Frame, frameType } from "../wire.ts";
+import { type Outbox, readOutbox } from "./outbox.ts";
 
 /** What the parent sends. */
 export type DownFrame = { readonly segments?: readonly Buffer[] } & (

@@ -3,7 +3,7 @@ import type { ResourceVersion } from "../resource-version.ts";
 import type { Ending } from "./failure.ts";
 
 /** What follows from an ending. */
-export type Verdict =
+export type NextStep =
   /** Resume where we were: at once, within a second, or after the backoff or what the server asked for, if longer. */
   | { readonly next: "resume"; readonly wait: "none" | "soon" | "backoff"; readonly atLeastMs?: number }
   /** What we resume from is gone, or of no use: list everything again. `wait` as above. */
@@ -46,7 +46,7 @@ const brokenToList = 3;
 const soonAfterListMs = 60_000;
 
 /** The one place that decides what to do when a list or a watch ended. */
-export function judge(ending: Ending, history: History): Verdict {
+export function judge(ending: Ending, history: History): NextStep {
   switch (ending.type) {
     case "eof":
       if (history.phase === "initial") return judgeBroken(history);
@@ -81,7 +81,7 @@ export function judge(ending: Ending, history: History): Verdict {
 }
 
 /** A connection broke. Beginning a WatchList anew costs the server a whole list. */
-function judgeBroken({ phase, brokenInitials }: History): Verdict {
+function judgeBroken({ phase, brokenInitials }: History): NextStep {
   if (phase === "initial" && brokenInitials >= brokenToList) return { next: "list-instead" };
   return { next: "resume", wait: "backoff" };
 }
@@ -92,13 +92,13 @@ const passing: ReadonlySet<number> = new Set([401, 429, 500, 502, 503, 504]);
 /** Whether an ERROR event is of no kind that is known to pass. */
 export const isOdd = ({ status }: ApiError): boolean => !passing.has(status);
 
-function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: History): Verdict {
+function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: History): NextStep {
   if (error.expired) {
     if (history.phase !== "live") return { next: "relist", wait: "backoff" };
     const wait = history.sinceListMs < soonAfterListMs ? "backoff" : "none";
     return { next: "expired", oldest: error.oldestResourceVersion, wait };
   }
-  const retry: Verdict = {
+  const retry: NextStep = {
     next: "resume",
     wait: "backoff",
     ...(error.retryAfterMs === undefined ? {} : { atLeastMs: error.retryAfterMs }),

@@ -1,5 +1,5 @@
-import { clean, controlCharacters } from "../wording.ts";
-import { shapeFault } from "./json-shape.host.ts";
+import { clean, controlCharacters } from "../../wording.ts";
+import { shapeFault } from "./json-shape.ts";
 
 /** How the guest says that an event ended. */
 export type DoneKind = "ok" | "failed" | "permanent" | "unreadable" | "output" | "deadline" | "cpu";

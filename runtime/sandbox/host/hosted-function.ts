@@ -1,12 +1,12 @@
-import { pause } from "../clock.ts";
-import type { Delivery, Outcome } from "../dispatch/delivery/delivery.ts";
-import { describeFault, WatchfireError } from "../errors.ts";
-import { Attempt } from "./attempt.host.ts";
-import type { Blame, Verdict } from "./blame.host.ts";
-import type { Executor } from "./executor.host.ts";
-import type { DeathReason } from "./executor-process.host.ts";
-import { Placement, type PlacementListener, type Services, type Version } from "./placement.host.ts";
-import { commonGroup, type Pool } from "./pool.host.ts";
+import { pause } from "../../clock.ts";
+import type { Delivery, Outcome } from "../../dispatch/delivery/delivery.ts";
+import { describeFault, WatchfireError } from "../../errors.ts";
+import { Attempt } from "./attempt.ts";
+import type { Blame, Involvement } from "./blame.ts";
+import type { Executor } from "./executor.ts";
+import type { DeathReason } from "./executor-process.ts";
+import { Placement, type PlacementListener, type Services, type Version } from "./placement.ts";
+import { commonGroup, type Pool } from "./pool.ts";
 
 /** Deliveries of one frame. */
 const batchLimit = 64;
@@ -52,7 +52,7 @@ export class HostedFunction {
   private solo = 0;
   private closed = false;
   private readonly listener: PlacementListener = {
-    lost: (placement, verdict, reason) => this.lost(placement, verdict, reason),
+    lost: (placement, involvement, reason) => this.lost(placement, involvement, reason),
     room: () => this.flush(),
   };
 
@@ -285,11 +285,11 @@ export class HostedFunction {
     throw new WatchfireError("WF_SANDBOX_EXECUTOR", { what: `${this.name} is unloaded, and never had an executor` });
   }
 
-  private lost(placement: Placement, verdict: Verdict, reason: DeathReason): void {
+  private lost(placement: Placement, involvement: Involvement, reason: DeathReason): void {
     this.leaving.delete(placement);
-    this.blame.died(placement.executorNumber, verdict, this.now);
-    if (verdict === "culprit" || verdict === "proven") this.sandbox.killed(this.name, verdict === "proven");
-    this.solo = verdict === "bystander" || verdict === "present" ? 0 : batchLimit;
+    this.blame.died(placement.executorNumber, involvement, this.now);
+    if (involvement === "culprit" || involvement === "proven") this.sandbox.killed(this.name, involvement === "proven");
+    this.solo = involvement === "bystander" || involvement === "present" ? 0 : batchLimit;
     if (this.placement !== placement) return;
     this.placement = undefined;
     // Those that finish on a doomed executor are counted until it is gone.

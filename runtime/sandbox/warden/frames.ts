@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { rightsSchema } from "./rights.ts";
+import { rightsSchema } from "../rights.ts";
 
 // Between the parent and the warden that starts executors in a container of their own: frames of wire.ts.
 //   warden: greet, then seen and exited        parent: start, cap, kill

@@ -2,15 +2,15 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Logger } from "pino";
-import { WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
-import type { ExecutorOptions } from "./executor-program.ts";
-import { framesOf, hearFirstFrame } from "./first-frame.host.ts";
-import type { Launch } from "./link.host.ts";
-import { type ExecutorRights, isWalledOff, missingRights } from "./rights.ts";
-import { SocketLink } from "./socket-link.host.ts";
-import { exited, greeting, joining, keyFile, maxWardenFrame, seen, wardenFrame } from "./warden-frames.ts";
-import { encodeFrame, type Frame, FrameReader } from "./wire.ts";
+import { WatchfireError } from "../../errors.ts";
+import { systemReason } from "../../wording.ts";
+import type { ExecutorOptions } from "../executor-program.ts";
+import { type ExecutorRights, isWalledOff, missingRights } from "../rights.ts";
+import { exited, greeting, joining, keyFile, maxWardenFrame, seen, wardenFrame } from "../warden/frames.ts";
+import { encodeFrame, type Frame, FrameReader } from "../wire.ts";
+import { framesOf, hearFirstFrame } from "./first-frame.ts";
+import type { Launch } from "./link.ts";
+import { SocketLink } from "./socket-link.ts";
 
 /** Connections that may be saying who they are at once, beside one of each executor that was asked for. */
 const maxStrangers = 64;
@@ -24,7 +24,7 @@ const burialMs = 1000;
 type Log = Pick<Logger, "info" | "warn" | "error">;
 
 /** Where the warden stands. `lost`: what it had started may live on, so that nobody can be believed to be its successor. */
-type Standing = "awaited" | "attached" | "gone" | "lost";
+type WardenState = "awaited" | "attached" | "gone" | "lost";
 
 /**
  * Executors in a container of their own, over a unix socket in a folder that both containers have: a warden there starts them
@@ -32,7 +32,7 @@ type Standing = "awaited" | "attached" | "gone" | "lost";
  * is awaited, so never while a guest's code runs. A warden serves one parent, and ends with its connection; the next one is new,
  * and so are its executors. While one is attached, whoever else speaks can only be a guest that owns its executor: all ends.
  */
-export class Warden {
+export class WardenDoor {
   private readonly path: string;
   private readonly log: Log;
   private readonly options: ExecutorOptions;
@@ -40,7 +40,7 @@ export class Warden {
   private readonly links = new Map<number, SocketLink>();
   private readonly strangers = new Set<Socket>();
   private wire: Socket | undefined;
-  private standing: Standing = "awaited";
+  private state: WardenState = "awaited";
   private found: ExecutorRights | undefined;
   /** What the next warden must know; empty while none is awaited. */
   private key = "";
@@ -58,21 +58,21 @@ export class Warden {
   }
 
   /** Listens at a path that is this process' own; a socket that a predecessor left there is replaced. @throws WatchfireError */
-  static async listen(path: string, log: Log, options: ExecutorOptions = {}): Promise<Warden> {
-    const warden = new Warden(path, log, options);
+  static async listen(path: string, log: Log, options: ExecutorOptions = {}): Promise<WardenDoor> {
+    const door = new WardenDoor(path, log, options);
     try {
       const hadPredecessor = existsSync(path);
       for (const file of [path, keyFile(path)]) rmSync(file, { force: true });
       await new Promise<void>((resolve, reject) => {
-        warden.server.once("error", reject);
-        warden.server.listen(path, resolve);
+        door.server.once("error", reject);
+        door.server.listen(path, resolve);
       });
       chmodSync(path, 0o660);
       // Its warden may be about to end as well.
-      if (hadPredecessor) warden.layKeySoon();
-      else warden.layKey();
+      if (hadPredecessor) door.layKeySoon();
+      else door.layKey();
     } catch (cause) {
-      warden.close();
+      door.close();
       throw new WatchfireError("WF_SANDBOX_EXECUTOR", {
         what: "the executors' socket cannot be made",
         actual: path,
@@ -80,7 +80,7 @@ export class Warden {
         cause,
       });
     }
-    return warden;
+    return door;
   }
 
   /** Starts an executor as soon as a warden is there. */
@@ -107,11 +107,11 @@ export class Warden {
 
   /** Why no executor can be started, while that is so. */
   get trouble(): WatchfireError | undefined {
-    if (this.standing === "attached") return undefined;
-    if (this.standing === "lost") {
+    if (this.state === "attached") return undefined;
+    if (this.state === "lost") {
       return new WatchfireError("WF_SANDBOX_WARDEN_LOST", { what: "the executors' warden ended", actual: this.path });
     }
-    const what = this.standing === "gone" ? "the executors' warden is gone" : "no executors' warden has connected yet";
+    const what = this.state === "gone" ? "the executors' warden is gone" : "no executors' warden has connected yet";
     return new WatchfireError("WF_SANDBOX_NO_WARDEN", { what, actual: this.path });
   }
 
@@ -174,7 +174,7 @@ export class Warden {
 
   private welcome(socket: Socket, rights: ExecutorRights): void {
     this.wire = socket;
-    this.standing = "attached";
+    this.state = "attached";
     this.found = rights;
     this.secret = randomBytes(32);
     this.takeKey();
@@ -220,7 +220,7 @@ export class Warden {
     for (const link of this.links.values()) link.end("exited", "the executors' warden is gone");
     if (this.closed) return;
     const isOver = this.found !== undefined && isWalledOff(this.found);
-    this.standing = isOver ? "gone" : "lost";
+    this.state = isOver ? "gone" : "lost";
     const { message, code } = this.trouble ?? {};
     this.log[isOver ? "warn" : "error"]({ error: message, code }, "no executors can be started");
     if (isOver) this.layKeySoon();

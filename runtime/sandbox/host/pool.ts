@@ -1,5 +1,5 @@
-import { Executor } from "./executor.host.ts";
-import type { DeathReason, ExecutorSettings } from "./executor-process.host.ts";
+import { Executor } from "./executor.ts";
+import type { DeathReason, ExecutorSettings } from "./executor-process.ts";
 
 /** How many executors there may be. */
 export interface PoolLimits {

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Link, LinkListener } from "./link.host.ts";
+import type { Link, LinkListener } from "./link.ts";
 
 /** Milliseconds after a kill in which the warden should have said that the process is gone. */
 const goneMs = 1000;

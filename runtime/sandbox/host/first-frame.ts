@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { maxWardenFrame } from "./warden-frames.ts";
-import { type Frame, FrameError, FrameReader } from "./wire.ts";
+import { maxWardenFrame } from "../warden/frames.ts";
+import { type Frame, FrameError, FrameReader } from "../wire.ts";
 
 /** Milliseconds that a connection has to say who it is. */
 const greetMs = 5000;

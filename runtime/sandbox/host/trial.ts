@@ -1,7 +1,7 @@
-import type { Bundle } from "../bundle/bundle.ts";
-import type { Clock } from "../clock.ts";
-import type { Version } from "./placement.host.ts";
-import { Sandbox } from "./sandbox.host.ts";
+import type { Bundle } from "../../bundle/bundle.ts";
+import type { Clock } from "../../clock.ts";
+import type { Version } from "./placement.ts";
+import { Sandbox } from "./sandbox.ts";
 
 /** Loads functions in an executor, with their limits, to hear whether they can be; no handler is called. */
 export class Trial {

@@ -2,14 +2,14 @@ import type { ChildProcess } from "node:child_process";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
-import { type Clock, pause, type Timer } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import { MemoryWatch } from "../resident-memory.ts";
+import { type Clock, pause, type Timer } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
+import { MemoryWatch } from "../../resident-memory.ts";
+import { executorProgram, ownConfinement, spawnExecutor } from "../executor-program.ts";
+import type { ExecutorRights } from "../rights.ts";
+import { encodeFrame, type Frame, FrameReader } from "../wire.ts";
 import { memoryKills } from "./container-memory.ts";
-import { executorProgram, ownConfinement, spawnExecutor } from "./executor-program.ts";
-import type { ExecutorRights } from "./rights.ts";
-import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./warden-frames.ts";
-import { encodeFrame, type Frame, FrameReader } from "./wire.ts";
+import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./frames.ts";
 
 /**
  * Milliseconds that a parent which is told to stop as well gets to let its handlers finish, and to hang up: a pod's default
@@ -30,7 +30,7 @@ interface Kept {
  * told to. Runs no code of any function itself. It tries to connect for ever, and serves one parent: it ends with that
  * connection, since a guest may have left its executor by then. As process 1 of its container it takes everything there along.
  */
-export class ExecutorWarden {
+export class Warden {
   private readonly path: string;
   private readonly clock: Clock;
   private readonly kept = new Map<number, Kept>();

@@ -1,22 +1,22 @@
-import type { Bundle } from "../bundle/bundle.ts";
-import { scriptName } from "../bundle/script-bundle.ts";
-import type { Clock } from "../clock.ts";
-import type { Outcome } from "../dispatch/delivery/delivery.ts";
-import type { WatchfireError } from "../errors.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
-import { type Attempt, eventSegments } from "./attempt.host.ts";
-import type { Verdict } from "./blame.host.ts";
-import type { Executor, TenantListener } from "./executor.host.ts";
-import type { DeathReason } from "./executor-process.host.ts";
-import { limitError, loadError, outcomeOf, unreadableError, unreadableLoad } from "./failure.host.ts";
-import type { UpFrame } from "./frames.host.ts";
-import { GuestCalls } from "./guest-calls.host.ts";
-import { GuestWords, type Lapse } from "./guest-words.host.ts";
-import type { GuestOutput, HostCalls } from "./host-calls.ts";
-import type { Ended, EndReason, EventItem, Loaded } from "./messages.ts";
-import type { Outbox } from "./outbox.host.ts";
-import type { StackMapper } from "./stack.host.ts";
-import { frameType } from "./wire.ts";
+import type { Bundle } from "../../bundle/bundle.ts";
+import { scriptName } from "../../bundle/script-bundle.ts";
+import type { Clock } from "../../clock.ts";
+import type { Outcome } from "../../dispatch/delivery/delivery.ts";
+import type { WatchfireError } from "../../errors.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { GuestOutput, HostCalls } from "../host-calls.ts";
+import type { Ended, EndReason, EventItem, Loaded } from "../messages.ts";
+import { frameType } from "../wire.ts";
+import { type Attempt, eventSegments } from "./attempt.ts";
+import type { Involvement } from "./blame.ts";
+import type { Executor, TenantListener } from "./executor.ts";
+import type { DeathReason } from "./executor-process.ts";
+import { limitError, loadError, outcomeOf, unreadableError, unreadableLoad } from "./failure.ts";
+import type { UpFrame } from "./frames.ts";
+import { GuestCalls } from "./guest-calls.ts";
+import { GuestWords, type Lapse } from "./guest-words.ts";
+import type { Outbox } from "./outbox.ts";
+import type { StackMapper } from "./stack.ts";
 
 /** One version of a function: what it needs to run anywhere. */
 export interface Version {
@@ -39,7 +39,7 @@ export interface Services {
 /** What a placement tells the function whose it is. */
 export interface PlacementListener {
   /** It came to its end with its executor, which died, or (`closed`) was let go of. */
-  lost(placement: Placement, verdict: Verdict, reason: DeathReason): void;
+  lost(placement: Placement, involvement: Involvement, reason: DeathReason): void;
   /** Its executor takes attempts again, after it had too much before it. */
   room(): void;
 }
@@ -213,13 +213,13 @@ export class Placement implements TenantListener {
     this.listener.room();
   }
 
-  lost(verdict: Verdict, reason: DeathReason, inside: readonly number[]): void {
+  lost(involvement: Involvement, reason: DeathReason, inside: readonly number[]): void {
     // A doomed executor lets the others finish; what it had not is told at its death.
     if (this.gone) {
       this.interrupt();
       return;
     }
-    const isCharged = verdict === "culprit" || verdict === "proven";
+    const isCharged = involvement === "culprit" || involvement === "proven";
     const ended: EndReason = reason === "memory" || reason === "stuck" ? "memory" : "killed";
     if (isCharged) {
       if (inside.length === 0) this.failLoad({ reason: ended, name: "", message: "", stack: "" });
@@ -230,7 +230,7 @@ export class Placement implements TenantListener {
     } else this.settle((load) => load.reject(undefined));
     if (reason !== "stuck" || isCharged) this.interrupt();
     this.gone = true;
-    this.listener.lost(this, verdict, reason);
+    this.listener.lost(this, involvement, reason);
   }
 
   private hasLoaded({ failure }: Loaded): void {

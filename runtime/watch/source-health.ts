@@ -50,7 +50,7 @@ export class Voice {
 }
 
 /** A source's state, which is the worst of its parts' states, and what is told of it. */
-export class Standing {
+export class SourceHealth {
   private readonly spec: SourceSpec;
   private readonly clock: Clock;
   private readonly observer: WatchObserver;

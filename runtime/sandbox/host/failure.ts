@@ -1,9 +1,9 @@
-import type { HandlerError, Outcome } from "../dispatch/delivery/delivery.ts";
-import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../errors.ts";
-import { clean } from "../wording.ts";
-import type { EndReason, Loaded } from "./messages.ts";
-import type { Done, GuestError } from "./outbox.host.ts";
-import type { StackMapper } from "./stack.host.ts";
+import type { HandlerError, Outcome } from "../../dispatch/delivery/delivery.ts";
+import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../../errors.ts";
+import { clean } from "../../wording.ts";
+import type { EndReason, Loaded } from "../messages.ts";
+import type { Done, GuestError } from "./outbox.ts";
+import type { StackMapper } from "./stack.ts";
 
 /** A function's limits, as its errors name them. */
 export interface Limits {

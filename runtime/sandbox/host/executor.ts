@@ -1,8 +1,8 @@
-import type { Clock } from "../clock.ts";
-import { type Verdict, verdictsOf } from "./blame.host.ts";
-import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.host.ts";
-import type { DownFrame, UpFrame } from "./frames.host.ts";
-import { frameType } from "./wire.ts";
+import type { Clock } from "../../clock.ts";
+import { frameType } from "../wire.ts";
+import { type Involvement, involvementsOf } from "./blame.ts";
+import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.ts";
+import type { DownFrame, UpFrame } from "./frames.ts";
 
 /** What an executor tells about one of its tenants. */
 export interface TenantListener {
@@ -20,7 +20,7 @@ export interface TenantListener {
   /** Since when it waits to be told how its code loaded; undefined where it does not. */
   readonly loadingSince: number | undefined;
   /** The executor will end itself, and then once more: has ended. `inside`: events whose code was running. */
-  lost(verdict: Verdict, reason: DeathReason, inside: readonly number[]): void;
+  lost(involvement: Involvement, reason: DeathReason, inside: readonly number[]): void;
 }
 
 /** What an executor tells whoever keeps it. */
@@ -278,20 +278,20 @@ export class Executor {
       [...realms.values()].map(({ since, isOver }) => ({ tenant, ms: now - since, isOver })),
     );
     const { ran, blamed } = this;
-    const verdicts = verdictsOf({ reason, tenants: [...this.tenants.keys()], ran, inside, blamed, wasDoomed });
-    for (const id of [...this.tenants.keys()]) this.tellLost(id, verdicts.get(id) ?? "bystander", reason);
-    const culprits = [...verdicts].filter(([, verdict]) => named.has(verdict)).map(([id]) => id);
+    const involvements = involvementsOf({ reason, tenants: [...this.tenants.keys()], ran, inside, blamed, wasDoomed });
+    for (const id of [...this.tenants.keys()]) this.tellLost(id, involvements.get(id) ?? "bystander", reason);
+    const culprits = [...involvements].filter(([, involvement]) => named.has(involvement)).map(([id]) => id);
     const known = culprits.length > 0 ? culprits : [...this.doomers];
     const names = known.flatMap((id) => this.tenants.get(id)?.function ?? []);
     this.tenants.clear();
     this.keeper.died(reason, detail, names);
   }
 
-  private tellLost(id: number, verdict: Verdict, reason: DeathReason): void {
+  private tellLost(id: number, involvement: Involvement, reason: DeathReason): void {
     const inside = [...(this.inside.get(id)?.values() ?? [])].flatMap((entry) => entry.events);
-    this.tenants.get(id)?.lost(verdict, reason, inside);
+    this.tenants.get(id)?.lost(involvement, reason, inside);
   }
 }
 
 /** Verdicts of whom a death is told. */
-const named: ReadonlySet<Verdict> = new Set(["proven", "culprit", "suspect"]);
+const named: ReadonlySet<Involvement> = new Set(["proven", "culprit", "suspect"]);

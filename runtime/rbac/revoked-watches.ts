@@ -8,7 +8,7 @@ import type { Need } from "./scoped-rule.ts";
 /** A right that is revoked is told within 20 s. */
 const everyMs = 10_000;
 
-export interface WatchGrantsParts {
+export interface RevokedWatchesParts {
   /** The runtime's own connection, as which it watches. */
   readonly transport: KubeTransport;
   readonly watches: Pick<Watches, "streams">;
@@ -19,12 +19,12 @@ export interface WatchGrantsParts {
  * Finds watches whose right was revoked. An API server asks for rights when a stream begins and never again, so that it
  * would go on for minutes; one that the runtime may no longer watch is begun anew, and the server's own refusal says why.
  */
-export class WatchGrants {
-  private readonly parts: WatchGrantsParts;
+export class RevokedWatches {
+  private readonly parts: RevokedWatchesParts;
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
 
-  constructor(parts: WatchGrantsParts) {
+  constructor(parts: RevokedWatchesParts) {
     this.parts = parts;
     this.running = this.run();
   }

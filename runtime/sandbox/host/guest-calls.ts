@@ -1,9 +1,9 @@
-import type { Attempt } from "./attempt.host.ts";
-import type { Executor } from "./executor.host.ts";
-import type { Caller, HostCalls, HostReply } from "./host-calls.ts";
-import { callFault, misshapen } from "./json-shape.host.ts";
-import type { GuestCall } from "./outbox.host.ts";
-import { frameType } from "./wire.ts";
+import type { Caller, HostCalls, HostReply } from "../host-calls.ts";
+import { frameType } from "../wire.ts";
+import type { Attempt } from "./attempt.ts";
+import type { Executor } from "./executor.ts";
+import { callFault, misshapen } from "./json-shape.ts";
+import type { GuestCall } from "./outbox.ts";
 
 /** Calls of one attempt that may wait at once: twice the guest's own limit, beyond which the guest is not itself. */
 const mostOfAttempt = 128;

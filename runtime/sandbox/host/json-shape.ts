@@ -1,4 +1,4 @@
-import type { HostReply } from "./host-calls.ts";
+import type { HostReply } from "../host-calls.ts";
 
 /** Levels of arrays and objects in a call's arguments: far above any Kubernetes object's (its decoder stops at 10,000). */
 const maxDepth = 500;

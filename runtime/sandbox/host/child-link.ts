@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import type { Duplex } from "node:stream";
-import { MemoryWatch } from "../resident-memory.ts";
-import { executorProgram, type Program, spawnExecutor } from "./executor-program.ts";
-import type { Launch, Link, LinkListener } from "./link.host.ts";
+import { MemoryWatch } from "../../resident-memory.ts";
+import { executorProgram, type Program, spawnExecutor } from "../executor-program.ts";
+import type { Launch, Link, LinkListener } from "./link.ts";
 
 /** Milliseconds after a process' end that its stream may take to end: another process could have got hold of it. */
 const lastWordsMs = 1000;

@@ -1,9 +1,9 @@
-import type { Clock } from "../clock.ts";
-import { type DownFrame, readUpFrame, type UpFrame } from "./frames.host.ts";
-import type { Launch, Link } from "./link.host.ts";
-import { Patience } from "./patience.host.ts";
-import { Share } from "./share.host.ts";
-import { encodeFrame, FrameReader, frameType, maxFrameUp } from "./wire.ts";
+import type { Clock } from "../../clock.ts";
+import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../wire.ts";
+import { type DownFrame, readUpFrame, type UpFrame } from "./frames.ts";
+import type { Launch, Link } from "./link.ts";
+import { Patience } from "./patience.ts";
+import { Share } from "./share.ts";
 
 /** Why an executor is gone. */
 export type DeathReason = "memory" | "silent" | "breach" | "stuck" | "exited" | "closed" | "refused";

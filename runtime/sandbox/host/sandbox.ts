@@ -1,18 +1,18 @@
 import type { Logger } from "pino";
-import type { Bundle } from "../bundle/bundle.ts";
-import { type Clock, pause } from "../clock.ts";
-import type { Delivery, Outcome, Runner } from "../dispatch/delivery/delivery.ts";
-import { describeFault } from "../errors.ts";
-import { Blame } from "./blame.host.ts";
-import { launchAhead } from "./child-link.host.ts";
-import type { DeathReason } from "./executor-process.host.ts";
-import { guestScript } from "./guest-script.host.ts";
-import type { GuestOutput, HostCalls } from "./host-calls.ts";
-import { type FunctionState, HostedFunction, type HostedListener } from "./hosted-function.host.ts";
-import type { Launch } from "./link.host.ts";
-import type { Version } from "./placement.host.ts";
-import { Pool } from "./pool.host.ts";
-import { StackMapper } from "./stack.host.ts";
+import type { Bundle } from "../../bundle/bundle.ts";
+import { type Clock, pause } from "../../clock.ts";
+import type { Delivery, Outcome, Runner } from "../../dispatch/delivery/delivery.ts";
+import { describeFault } from "../../errors.ts";
+import type { GuestOutput, HostCalls } from "../host-calls.ts";
+import { Blame } from "./blame.ts";
+import { launchAhead } from "./child-link.ts";
+import type { DeathReason } from "./executor-process.ts";
+import { guestScript } from "./guest-script.ts";
+import { type FunctionState, HostedFunction, type HostedListener } from "./hosted-function.ts";
+import type { Launch } from "./link.ts";
+import type { Version } from "./placement.ts";
+import { Pool } from "./pool.ts";
+import { StackMapper } from "./stack.ts";
 
 /** What the sandbox tells about itself, for metrics. */
 export interface SandboxObserver {

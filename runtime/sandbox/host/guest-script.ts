@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { buildInService } from "../bundle/build-service.ts";
+import { buildInService } from "../../bundle/build-service.ts";
 
 let script: Promise<string> | undefined;
 
@@ -17,7 +17,7 @@ export function guestScript(): Promise<string> {
 
 async function bundle(): Promise<string> {
   const result = await buildInService({
-    entryPoints: [fileURLToPath(new URL("./guest/bootstrap.guest.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL("../guest/bootstrap.guest.ts", import.meta.url))],
     bundle: true,
     write: false,
     format: "iife",
@@ -25,7 +25,7 @@ async function bundle(): Promise<string> {
     mainFields: ["module", "main"],
     conditions: ["import", "module"],
     // Libraries ask whether a buffer is shared; no isolate has one.
-    inject: [fileURLToPath(new URL("./guest/shared-memory.guest.ts", import.meta.url))],
+    inject: [fileURLToPath(new URL("../guest/shared-memory.guest.ts", import.meta.url))],
     target: "chrome136",
     minifyWhitespace: true,
     legalComments: "none",

@@ -1,8 +1,8 @@
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import type { Bundle } from "../bundle/bundle.ts";
-import { entrySource } from "../bundle/source-path.ts";
-import type { Place } from "../errors.ts";
-import { guestScriptName } from "./guest-script.host.ts";
+import type { Bundle } from "../../bundle/bundle.ts";
+import { entrySource } from "../../bundle/source-path.ts";
+import type { Place } from "../../errors.ts";
+import { guestScriptName } from "./guest-script.ts";
 
 /** Of the script's own frames; everything else in a stack is ours or V8's. */
 const frame = /^(\s+at .*?)\(?(app:\/\/\/[^\s:]+):(\d+):(\d+)\)?$/;
