@@ -54,6 +54,10 @@ export const errorCodes = {
   WF_MANIFEST_INVALID_VALUE: user("a field has a value that cannot be used", "correct the value"),
   WF_MANIFEST_EXPRESSION: user("a CEL expression does not compile", "correct the expression"),
   WF_MANIFEST_DUPLICATE_NAME: user("two functions or two triggers have the same name", "rename one of them"),
+  WF_MANIFEST_NOT_SERVED: user(
+    "the manifest names a kind, a resource or an API group that the cluster does not serve",
+    "correct the name, or apply the CustomResourceDefinition first",
+  ),
   WF_MANIFEST_HANDLER_MISSING: user("the handler's file does not exist", "correct `spec.handler`, or create the file"),
 
   // bundle
@@ -157,6 +161,8 @@ export const errorCodes = {
     "there is no CustomResourceDefinition to make types of",
     "name a file or folder of them with --crd, or a cluster that has some with --kubeconfig or --context",
   ),
+  WF_TYPES_HANDLER: user("the compiler refuses a function's code", "mend the code at this place"),
+  WF_TYPES_COMPILER: system("the project's TypeScript compiler did not come to its end", "run `npx tsc --noEmit`"),
   WF_TYPES_FOLDER: user("the types cannot be written", "name a folder that can be written with --out"),
 
   // lease

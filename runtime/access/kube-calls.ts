@@ -1,5 +1,5 @@
 import { ApiError, readApiError } from "../kube/api-error.ts";
-import type { Lookup } from "../kube/discovery.ts";
+import type { Lookup, NotServed } from "../kube/discovery.ts";
 import type { LastLook } from "../kube/last-look.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
@@ -16,6 +16,7 @@ import type { Reference } from "./reference.ts";
 /** Turns a kind into its resource; `Discovery` of the kube room is one. */
 export interface KindLookup {
   resolve(apiVersion: string, kind: string): Promise<Lookup>;
+  missing(apiVersion: string, kind: string): NotServed | undefined;
   /** Forgets what it knew of a group version. */
   invalidate(apiVersion: string): void;
 }
@@ -101,8 +102,11 @@ export class KubeCalls {
     const { apiVersion, kind } = plan.target;
     const group = groupOf(apiVersion);
     const guess = { ...demandOf(plan, { group, plural: guessPlural(kind), namespaced: true }), verb: plan.verb };
-    // Not even discovery is asked on behalf of a call that no rule can grant.
-    if (!mayBeGranted(manifest.permissions, guess)) throw refusal(manifest, guess);
+    // Not even discovery is asked on behalf of a call that no rule can grant. No rule is for a kind that there is not.
+    if (!mayBeGranted(manifest.permissions, guess)) {
+      const missing = this.parts.discovery.missing(apiVersion, kind);
+      throw missing ? notServed(missing) : refusal(manifest, guess);
+    }
     let found: Lookup;
     try {
       found = await this.parts.discovery.resolve(apiVersion, kind);
@@ -110,10 +114,7 @@ export class KubeCalls {
       throw new CallFailure(callErrorOf(error, guess));
     }
     signal.throwIfAborted();
-    if (found.type === "NotServed") {
-      // No NotFoundError: a handler that takes "no such kind" for "no such object" would tidy up what is in use.
-      throw new CallFailure({ type: "KubeError", message: found.reason, status: 404, reason: "NotServed" });
-    }
+    if (found.type === "NotServed") throw notServed(found);
     const { resource } = found;
     assertScope(plan.target, resource, plan.verb);
     return resource;
@@ -156,6 +157,10 @@ export class KubeCalls {
 export function assertGranted(manifest: FunctionManifest, demand: Demand): void {
   if (!isGranted(manifest.permissions, demand)) throw refusal(manifest, demand);
 }
+
+/** No NotFoundError: a handler that takes "no such kind" for "no such object" would tidy up what is in use. */
+const notServed = ({ reason: message }: NotServed): CallFailure =>
+  new CallFailure({ type: "KubeError", message, status: 404, reason: "NotServed" });
 
 function refusal(manifest: FunctionManifest, demand: Demand): CallFailure {
   const rule = missingRule(demand);

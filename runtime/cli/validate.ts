@@ -8,11 +8,13 @@ import { buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { readFolder } from "./operand.ts";
 import { functions as functionsFolder, serviceAccount } from "./options.ts";
+import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { warnOfReach } from "./warning.ts";
 
 export const validate = command({
   name: "validate",
-  summary: "checks every manifest, builds every handler, and loads it in a sandbox without calling it",
+  summary:
+    "checks every manifest, builds every handler, checks its types, and loads it in a sandbox without calling it",
   options: {
     functions: functionsFolder,
     namespace: {
@@ -20,6 +22,8 @@ export const validate = command({
       summary: "the runtime's namespace, to warn of permissions that reach it; without it: of those for all",
     },
     "service-account": serviceAccount,
+    kubeconfig: { value: "FILE", summary: "checks kinds and resources against what this kubeconfig's cluster serves" },
+    context: { value: "NAME", summary: "checks them against the cluster of this context of your kubeconfig" },
     trust: {
       value: "KEY",
       summary: "the folder must be what `watchfire build` wrote, signed with this ed25519 public key, a PEM file",
@@ -35,12 +39,16 @@ export const validate = command({
     if (functions.length + rejected.length + faults.length === 0) {
       throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
     }
+    const served = await compareWithCluster(folder, loaded, options, given);
     const built = await buildFunctions(folder, functions);
-    const all = [...faults, ...built.flatMap((each) => each.faults)];
+    const types = await compareWithTypes(folder, built);
+    const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];
     for (const fault of all) process.stderr.write(`${fault.message}\n`);
     const { namespace, "service-account": account } = options;
     const warnings = warnOfReach(loaded, { namespace, account });
-    const good = built.filter((each) => each.faults.length === 0).length;
+    for (const each of [...types.unchecked, ...served.unchecked]) process.stderr.write(`not checked: ${each}\n`);
+    const faulty = new Set([...served.faulty, ...types.faulty]);
+    const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest)).length;
     const counts = [
       `${good} valid`,
       counted(all.length, "fault"),

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
+import { suggest } from "../suggest.ts";
 import { ApiError } from "./api-error.ts";
 import { aggregatedAccept, type GroupVersion, readAggregated, readLegacy } from "./discovery-document.ts";
 import type { Resource } from "./resource.ts";
@@ -13,7 +14,11 @@ export type Lookup = { readonly type: "Served"; readonly resource: Resource } | 
 
 export interface NotServed {
   readonly type: "NotServed";
-  /** In words: the group version, or the kind within it, is missing. */
+  /** Which of the two is not known. */
+  readonly unknown: "apiVersion" | "kind";
+  /** The one that was probably meant. */
+  readonly near: string | undefined;
+  /** In words: the group version, or the kind within it, is missing; and the one that was probably meant. */
   readonly reason: string;
 }
 
@@ -44,15 +49,26 @@ export class Discovery {
   /** Throws what the transport throws; a kind that is not served is an answer. */
   async resolve(apiVersion: string, kind: string): Promise<Lookup> {
     const found = await this.groupVersion(apiVersion);
-    if (!found) return { type: "NotServed", reason: `the API server does not serve ${apiVersion}` };
+    if (!found)
+      return unserved("apiVersion", apiVersion, this.kept.keys(), `the API server does not serve ${apiVersion}`);
     const named = found.resources.filter((resource) => resource.kind === kind);
     // A kind may lie behind several paths; the one that can be watched is meant.
     const resource = named.find((each) => each.verbs.includes("watch")) ?? named[0];
     if (resource) return { type: "Served", resource };
-    const other = found.resources.find((each) => each.kind.toLowerCase() === kind.toLowerCase());
-    const spelling = other ? `; it has ${other.kind}` : "";
     this.invalidate(apiVersion);
-    return { type: "NotServed", reason: `${apiVersion} has no kind ${kind}${spelling}` };
+    return lacking(found, kind);
+  }
+
+  /** Without asking the server: a kind that is missing from what was read of its group version. Undefined: not known. */
+  missing(apiVersion: string, kind: string): NotServed | undefined {
+    const found = this.fromKept(apiVersion);
+    return found && !found.resources.some((resource) => resource.kind === kind) ? lacking(found, kind) : undefined;
+  }
+
+  /** Everything that the server's aggregated document names; nothing of a server that has none. Throws what the transport throws. */
+  async served(): Promise<readonly GroupVersion[]> {
+    if (this.clock.monotonic() - this.allAt >= keepMs) await this.loadAll();
+    return [...this.kept.values()].flatMap(({ found }) => found ?? []);
   }
 
   /** Forgets a group version: a request by what it said was answered 404. */
@@ -87,7 +103,7 @@ export class Discovery {
   private async loadAll(): Promise<void> {
     const headers = { accept: aggregatedAccept };
     const documents = await Promise.all(
-      ["/api", "/apis"].map((path) => this.transport.json<unknown>({ method: "GET", path, headers }).catch(unserved)),
+      ["/api", "/apis"].map((path) => this.transport.json<unknown>({ method: "GET", path, headers }).catch(absent)),
     );
     const at = this.clock.monotonic();
     this.allAt = at;
@@ -99,7 +115,7 @@ export class Discovery {
   private async loadOne(apiVersion: string): Promise<GroupVersion | undefined> {
     const { group, version } = splitApiVersion(apiVersion);
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-    const document = await this.transport.json<unknown>({ method: "GET", path }).catch(unserved);
+    const document = await this.transport.json<unknown>({ method: "GET", path }).catch(absent);
     if (document === undefined) return undefined;
     const found = readLegacy(document, group, version);
     if (!found) {
@@ -110,6 +126,17 @@ export class Discovery {
     this.kept.set(apiVersion, { at: this.clock.monotonic(), found });
     return found;
   }
+}
+
+function lacking(found: GroupVersion, kind: string): NotServed {
+  const kinds = found.resources.map((resource) => resource.kind);
+  return unserved("kind", kind, kinds, `${apiVersionOf(found)} has no kind ${kind}`);
+}
+
+function unserved(unknown: NotServed["unknown"], word: string, known: Iterable<string>, words: string): NotServed {
+  const near = suggest(word, known);
+  const reason = near === undefined ? words : `${words}; did you mean ${near}?`;
+  return { type: "NotServed", unknown, near, reason };
 }
 
 /** Throws WF_KUBE_NOT_WATCHABLE for a kind that is served, but not to watchers: metrics and access reviews are such. */
@@ -144,7 +171,7 @@ export function splitApiVersion(apiVersion: string): { group: string; version: s
 }
 
 /** 404 means that it is not served, 406 that the server knows no aggregated form. */
-function unserved(error: unknown): undefined {
+function absent(error: unknown): undefined {
   if (error instanceof ApiError && (error.status === 404 || error.status === 406)) return undefined;
   throw error;
 }

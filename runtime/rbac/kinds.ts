@@ -35,14 +35,30 @@ const definitionSchema = z.looseObject({
   }),
 });
 
-/** The kinds of the CustomResourceDefinitions that lie as YAML or JSON in the functions folder or beside a manifest. */
+/** What a CustomResourceDefinition makes the server serve. */
+export interface DefinedResource extends KindFacts {
+  readonly kind: string;
+  readonly versions: readonly string[];
+}
+
+/** The resources of the CustomResourceDefinitions that lie as YAML or JSON in the functions folder or beside a manifest. */
+export function definedResources(folder: string, manifests: readonly FunctionManifest[]): DefinedResource[] {
+  return [...new Set([folder, ...manifests.map(({ file }) => dirname(file))])]
+    .flatMap(definitionsIn)
+    .map(({ spec: { group, scope, names, versions } }) => ({
+      group,
+      kind: names.kind,
+      plural: names.plural,
+      namespaced: scope === "Namespaced",
+      versions: versions.map(({ name }) => name),
+    }));
+}
+
+/** The kinds of those. */
 export function definedKinds(folder: string, manifests: readonly FunctionManifest[]): KnownKinds {
   const found = new Map<string, Omit<KindFacts, "group">>();
-  for (const place of new Set([folder, ...manifests.map(({ file }) => dirname(file))])) {
-    for (const { spec } of definitionsIn(place)) {
-      const facts = { plural: spec.names.plural, namespaced: spec.scope === "Namespaced" };
-      for (const { name } of spec.versions) found.set(`${spec.group}/${name} ${spec.names.kind}`, facts);
-    }
+  for (const { group, kind, versions, plural, namespaced } of definedResources(folder, manifests)) {
+    for (const version of versions) found.set(`${group}/${version} ${kind}`, { plural, namespaced });
   }
   return (apiVersion, kind) => found.get(`${apiVersion} ${kind}`);
 }

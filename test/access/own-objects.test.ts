@@ -47,6 +47,7 @@ const discovery = {
     const resource = { group, version, plural: found[0], kind, namespaced: found[2], verbs: [], shortNames: [] };
     return { type: "Served", resource } as never;
   },
+  missing: () => undefined,
   invalidate: () => {},
 };
 

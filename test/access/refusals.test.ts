@@ -46,6 +46,17 @@ describe("a call", () => {
     expect(received).toEqual([]);
   });
 
+  it("of a kind that there is not is told so, and is offered no rule that would grant it", async () => {
+    const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] };
+    const { call, asked } = await accessTo({ manifest: { permissions: [rule] } });
+    await call("kube.get", { ref });
+    const before = asked.length;
+    const error = errorOf(await call("kube.delete", { ref: { ...ref, kind: "ConfigMapp" } }));
+    expect(error).toMatchObject({ type: "KubeError", status: 404, reason: "NotServed" });
+    expect(error.message).toBe("v1 has no kind ConfigMapp; did you mean ConfigMap?");
+    expect(asked.length).toBe(before);
+  });
+
   it("that is refused names the rule that grants it, no wider than the call", async () => {
     const { call, functions } = await accessTo();
     const error = errorOf(await call("kube.patch", { ref, patch: {} }));

@@ -90,7 +90,7 @@ describe("the command line", () => {
 
   it("validate of good functions ends with 0", async () => {
     const shipped = resolve(import.meta.dirname, "../../functions");
-    const { status, stdout } = await watchfire(["validate", "--functions", shipped]);
+    const { status, stdout } = await watchfire(["validate", "--functions", shipped], {}, folderOf({}));
     expect(stdout).toContain("0 faults");
     expect(status).toBe(0);
   });

@@ -11,9 +11,10 @@ export interface Result {
 }
 
 /** Runs one command to its end as a process of its own; of the environment it has only what is given, and PATH. */
-export function watchfire(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Result> {
+export function watchfire(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd?: string): Promise<Result> {
+  const options = { env: { PATH: process.env.PATH, ...env }, cwd };
   return new Promise((done) => {
-    execFile(process.execPath, [bin, ...args], { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {
+    execFile(process.execPath, [bin, ...args], options, (error, stdout, stderr) => {
       done({ status: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
     });
   });

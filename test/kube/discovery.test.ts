@@ -93,7 +93,7 @@ test("a server without aggregated documents is asked group by group", async () =
 
 test("a kind that is not served is looked for again each time, and found when it is there", async () => {
   await using it = await fixture("aggregated");
-  expect(await it.discovery.resolve("my.domain/v1", "MyApp")).toEqual({
+  expect(await it.discovery.resolve("my.domain/v1", "MyApp")).toMatchObject({
     type: "NotServed",
     reason: "the API server does not serve my.domain/v1",
   });
@@ -111,12 +111,25 @@ test("a group whose own server was away when the document was made is asked for 
   expect(await it.discovery.resolve("stale.io/v1", "Thing")).toMatchObject({ type: "Served" });
 });
 
-test("a kind spelled in the wrong case is told the right one", async () => {
+test.each([
+  ["apps/v1", "deployment", "apps/v1 has no kind deployment; did you mean Deployment?"],
+  ["apps/v1", "Deploymnet", "apps/v1 has no kind Deploymnet; did you mean Deployment?"],
+  ["app/v1", "Deployment", "the API server does not serve app/v1; did you mean apps/v1?"],
+  ["apps/v1", "Pod", "apps/v1 has no kind Pod"],
+])("a misspelt kind or group is answered with the one that is near: %s %s", async (apiVersion, kind, reason) => {
   await using it = await fixture("aggregated");
-  expect(await it.discovery.resolve("apps/v1", "deployment")).toEqual({
-    type: "NotServed",
-    reason: "apps/v1 has no kind deployment; it has Deployment",
-  });
+  expect(await it.discovery.resolve(apiVersion, kind)).toMatchObject({ type: "NotServed", reason });
+});
+
+test("that a kind is missing is told without asking, once its group version was read", async () => {
+  await using it = await fixture("aggregated");
+  expect(it.discovery.missing("apps/v1", "Deploymnet")).toBeUndefined();
+  await it.discovery.resolve("apps/v1", "Deployment");
+  const asked = it.server.requests.length;
+  expect(it.discovery.missing("apps/v1", "Deploymnet")?.reason).toContain("did you mean Deployment?");
+  expect(it.discovery.missing("apps/v1", "Deployment")).toBeUndefined();
+  expect(it.discovery.missing("other.io/v1", "Deployment")).toBeUndefined();
+  expect(it.server.requests.length).toBe(asked);
 });
 
 test("what was invalidated is asked for again", async () => {

@@ -1,0 +1,67 @@
+import { dirname, relative, resolve, sep } from "node:path";
+import { systemClock } from "../clock.ts";
+import type { WatchfireError } from "../errors.ts";
+import { Discovery } from "../kube/discovery.ts";
+import { isBuilt } from "../manifest/built.ts";
+import { faultOfRule } from "../manifest/fault.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { LoadedFunctions } from "../manifest/load.ts";
+import { definedResources } from "../rbac/kinds.ts";
+import { servedFaults } from "../rbac/served.ts";
+import { checkTypes } from "../types/handler-types.ts";
+import type { BuiltFunction } from "./built-functions.ts";
+import { withCluster } from "./rbac.ts";
+
+/** What one kind of check found, and what it could not look at. */
+export interface Check {
+  readonly faults: readonly WatchfireError[];
+  /** The functions whose faults they are. */
+  readonly faulty: readonly FunctionManifest[];
+  /** In words. */
+  readonly unchecked: readonly string[];
+}
+
+/** What the manifests name, against what a cluster serves. Throws what withCluster throws. */
+export async function compareWithCluster(
+  folder: string,
+  { functions, documents }: LoadedFunctions,
+  cluster: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
+  given: ReadonlySet<string>,
+): Promise<Check> {
+  if (!given.has("kubeconfig") && !given.has("context")) {
+    const unchecked = ["that a cluster serves the kinds and resources (name one with --context or --kubeconfig)"];
+    return { faults: [], faulty: [], unchecked };
+  }
+  return withCluster(cluster, async ({ transport }) => {
+    const discovery = new Discovery(transport, systemClock);
+    const defined = definedResources(folder, functions);
+    const found = await Promise.all(
+      functions.map(async (manifest) => ({ manifest, rules: await servedFaults(manifest, discovery, defined) })),
+    );
+    const faults = found.flatMap(({ manifest, rules }) => {
+      const document = documents.get(manifest.name);
+      return document ? rules.map((rule) => faultOfRule(rule, document)) : [];
+    });
+    const faulty = found.filter(({ rules }) => rules.length > 0).map(({ manifest }) => manifest);
+    return { faults, faulty, unchecked: ["that the accounts are granted these permissions (`watchfire doctor` does)"] };
+  });
+}
+
+/** The types of what could be built. What could not be has been told of already. */
+export async function compareWithTypes(folder: string, built: readonly BuiltFunction[]): Promise<Check> {
+  if (isBuilt(folder)) return { faults: [], faulty: [], unchecked: ["types, since the functions are built"] };
+  const whole = built.filter(({ bundle }) => bundle !== undefined).map(({ manifest }) => manifest);
+  const { faults, unchecked } = await checkTypes(
+    folder,
+    whole.map(({ handler }) => relative(process.cwd(), handler)),
+    process.cwd(),
+  );
+  const broken = built.filter(({ bundle }) => bundle === undefined).map(({ manifest }) => manifest);
+  const isOf = (fault: WatchfireError, { handler }: FunctionManifest): boolean =>
+    resolve(fault.detail.place?.file ?? "").startsWith(`${dirname(resolve(handler))}${sep}`);
+  return {
+    faults: faults.filter((fault) => !broken.some((manifest) => isOf(fault, manifest))),
+    faulty: whole.filter((manifest) => faults.some((fault) => isOf(fault, manifest))),
+    unchecked,
+  };
+}

@@ -1,0 +1,101 @@
+import { apiVersionOf, type Discovery } from "../kube/discovery.ts";
+import type { GroupVersion } from "../kube/discovery-document.ts";
+import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
+import type { RuleFault } from "../manifest/rules.ts";
+import { suggest } from "../suggest.ts";
+import type { DefinedResource } from "./kinds.ts";
+
+type Path = RuleFault["path"];
+
+/**
+ * What a manifest names that a cluster does not serve, and what it serves to no watcher: the kinds of its triggers, and the API groups and
+ * resources of its permissions. What a definition beside the functions defines counts as served.
+ * Throws what discovery throws.
+ */
+export async function servedFaults(
+  { triggers, permissions }: FunctionManifest,
+  discovery: Discovery,
+  defined: readonly DefinedResource[],
+): Promise<RuleFault[]> {
+  const own = defined.flatMap(asServed);
+  const faults: RuleFault[] = [];
+  for (const [index, trigger] of triggers.entries()) {
+    faults.push(...(await triggerFaults(trigger, ["spec", "triggers", index, "watch"], discovery, own)));
+  }
+  const served = await discovery.served();
+  if (served.length === 0) return faults;
+  const all = [...served, ...own];
+  return [...faults, ...permissions.flatMap((rule, index) => ruleFaults(rule, ["spec", "permissions", index], all))];
+}
+
+/** As the server will serve it; which subresources its versions have is taken for granted. */
+const asServed = ({ versions, ...names }: DefinedResource): GroupVersion[] =>
+  versions.map((version) => {
+    const resource = { ...names, version, verbs: ["list", "watch"], subresources: ["status", "scale"] };
+    return { group: names.group, version, resources: [resource] };
+  });
+
+async function triggerFaults(
+  { apiVersion, kind, namespaces }: Trigger,
+  path: Path,
+  discovery: Discovery,
+  own: readonly GroupVersion[],
+): Promise<RuleFault[]> {
+  if (own.some((each) => apiVersionOf(each) === apiVersion && each.resources[0]?.kind === kind)) return [];
+  const lookup = await discovery.resolve(apiVersion, kind);
+  if (lookup.type === "NotServed") {
+    const { unknown, near } = lookup;
+    const what = unknown === "kind" ? `${apiVersion} has no such kind` : "the API server does not serve it";
+    return [{ code: "WF_MANIFEST_NOT_SERVED", path: [...path, unknown], what, ...hintOf(near) }];
+  }
+  const { verbs, namespaced } = lookup.resource;
+  if (!["list", "watch"].every((verb) => verbs.includes(verb))) {
+    return [{ code: "WF_KUBE_NOT_WATCHABLE", path: [...path, "kind"], what: "it has no verbs list and watch" }];
+  }
+  if (!namespaced && namespaces.type !== "all") {
+    return [
+      { code: "WF_KUBE_CLUSTER_SCOPED", path: [...path, "namespaceSelector"], what: `${kind} is not in namespaces` },
+    ];
+  }
+  return [];
+}
+
+function ruleFaults({ apiGroups, resources }: Permission, path: Path, served: readonly GroupVersion[]): RuleFault[] {
+  const groups = new Set(served.map(({ group }) => group));
+  const unknown = apiGroups.flatMap((group, index): RuleFault[] => {
+    if (group === "*" || groups.has(group)) return [];
+    const what = "the API server does not serve the API group";
+    return [
+      { code: "WF_MANIFEST_NOT_SERVED", path: [...path, "apiGroups", index], what, ...hintOf(suggest(group, groups)) },
+    ];
+  });
+  // Where the resource belongs is then not known.
+  if (unknown.length > 0) return unknown;
+  const isNamed = ({ group }: GroupVersion): boolean => apiGroups.includes("*") || apiGroups.includes(group);
+  const here = pathsOf(served.filter(isNamed));
+  return resources.flatMap((resource, index): RuleFault[] => {
+    if (resource.includes("*") || here.has(resource)) return [];
+    const elsewhere = served.find((each) => pathsOf([each]).has(resource))?.group;
+    return [
+      {
+        code: "WF_MANIFEST_NOT_SERVED",
+        path: [...path, "resources", index],
+        what: `the API server has no such resource in ${apiGroups.map((group) => group || '""').join(", ")}`,
+        ...(elsewhere === undefined
+          ? hintOf(suggest(resource, here))
+          : { hint: `it is in the API group ${elsewhere || '""'}` }),
+      },
+    ];
+  });
+}
+
+/** The resources and subresources, as rules name them: `deployments`, `deployments/scale`. */
+const pathsOf = (served: readonly GroupVersion[]): ReadonlySet<string> =>
+  new Set(
+    served.flatMap(({ resources }) =>
+      resources.flatMap(({ plural, subresources }) => [plural, ...subresources.map((sub) => `${plural}/${sub}`)]),
+    ),
+  );
+
+const hintOf = (near: string | undefined): { hint?: string } =>
+  near === undefined ? {} : { hint: `did you mean ${near}?` };

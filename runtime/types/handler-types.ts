@@ -1,0 +1,116 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { z } from "zod";
+import { WatchfireError } from "../errors.ts";
+
+/** A project of hundreds of files takes seconds; milliseconds. */
+const compileMs = 120_000;
+
+/** The names of a project's files, and its faults; bytes. */
+const outputLimit = 32 * 1024 * 1024;
+
+/** What the compiler found in the functions folder, and what it did not look at, each in words. */
+export interface HandlerTypes {
+  readonly faults: readonly WatchfireError[];
+  readonly unchecked: readonly string[];
+}
+
+/**
+ * Checks the types of a functions folder's code, as the project's own tsconfig.json says and with the project's own TypeScript.
+ * That is looked for from `project`, whose packages the user runs anyhow, and never within the functions folder.
+ */
+export async function checkTypes(folder: string, handlers: readonly string[], project: string): Promise<HandlerTypes> {
+  if (handlers.length === 0) return { faults: [], unchecked: [] };
+  const compiler = compilerOf(project, folder);
+  if (compiler === undefined) {
+    return {
+      faults: [],
+      unchecked: ["types, since no TypeScript is installed here (`npm install --save-dev typescript`)"],
+    };
+  }
+  const settings = settingsAbove(resolve(folder));
+  if (settings === undefined)
+    return { faults: [], unchecked: [`types, since there is no tsconfig.json for ${folder}`] };
+  const words = [compiler, "-p", settings, "--noEmit", "--pretty", "false", "--listFiles"];
+  const lines = (await output(words, project)).split("\n");
+  const root = `${resolve(folder)}${sep}`;
+  const said = diagnostics(lines);
+  const faults = said.filter(({ file }) => resolve(project, file).startsWith(root));
+  const files = new Set(lines.map((line) => resolve(project, line)));
+  const left = handlers.filter((handler) => !files.has(resolve(handler)));
+  const general = lines.find((line) => /^error TS\d+: /.test(line));
+  const where = relative(project, settings);
+  const unchecked =
+    general === undefined
+      ? left.map((handler) => `types of ${handler}, since ${where} leaves it out`)
+      : [`types, since ${where} cannot be used: ${general.replace(/^error /, "")}`];
+  return {
+    faults: faults.map(
+      ({ what, file, line, column }) => new WatchfireError("WF_TYPES_HANDLER", { what, place: { file, line, column } }),
+    ),
+    unchecked,
+  };
+}
+
+const packageSchema = z.looseObject({ bin: z.looseObject({ tsc: z.string() }) });
+
+/** The program of the TypeScript that a project has; undefined where it has none. */
+function compilerOf(project: string, functions: string): string | undefined {
+  try {
+    const manifest = createRequire(join(resolve(project), "package.json")).resolve("typescript/package.json");
+    if (manifest.startsWith(`${resolve(functions)}${sep}`)) return undefined;
+    const { bin } = packageSchema.parse(JSON.parse(readFileSync(manifest, "utf8")));
+    return join(dirname(manifest), bin.tsc);
+  } catch {
+    return undefined;
+  }
+}
+
+function settingsAbove(folder: string): string | undefined {
+  const file = join(folder, "tsconfig.json");
+  if (existsSync(file)) return file;
+  const above = dirname(folder);
+  return above === folder ? undefined : settingsAbove(above);
+}
+
+/** What the compiler prints, whatever it thinks of the code. */
+function output(words: readonly string[], cwd: string): Promise<string> {
+  return new Promise((done, fail) => {
+    execFile(process.execPath, words, { cwd, timeout: compileMs, maxBuffer: outputLimit }, (error, stdout) => {
+      // Faults in code are an exit status; anything else is a compiler that did not come to its end.
+      if (error && typeof error.code !== "number") {
+        fail(
+          new WatchfireError("WF_TYPES_COMPILER", {
+            what: error.killed ? "it took too long" : error.message,
+            cause: error,
+          }),
+        );
+      } else done(stdout);
+    });
+  });
+}
+
+interface Diagnostic {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly what: string;
+}
+
+/** A line that begins a fault, and those indented below it, of which the last has the reason. */
+function diagnostics(lines: readonly string[]): Diagnostic[] {
+  const found: Diagnostic[] = [];
+  for (const [index, text] of lines.entries()) {
+    const match = /^(.+)\((\d+),(\d+)\): error (TS\d+: .*)$/.exec(text);
+    if (!match) continue;
+    const [, file = "", line, column, head = ""] = match;
+    const below = lines.slice(index + 1);
+    const end = below.findIndex((each) => !each.startsWith(" "));
+    const reason = below.slice(0, end < 0 ? below.length : end).at(-1);
+    const what = [head, reason?.trim()].filter((each) => each !== undefined).map((each) => each.replace(/\.$/, ""));
+    found.push({ file, line: Number(line), column: Number(column), what: what.join(": ") });
+  }
+  return found;
+}
