@@ -3,6 +3,8 @@ import type { Stored } from "./kinds.ts";
 import type { Kube } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 
+export { type Condition, type NewCondition, setCondition } from "./condition.ts";
+export { createOrUpdate, type Kept } from "./create-or-update.ts";
 export { type Duration, parseDuration } from "./duration.ts";
 export {
   AlreadyExistsError,
@@ -17,9 +19,12 @@ export {
   TimeoutError,
   TooManyRequestsError,
 } from "./errors.ts";
+export { ensureFinalizer, removeFinalizer } from "./finalizer.ts";
 export type * from "./kinds.ts";
 export type * from "./kube.ts";
 export type * from "./object.ts";
+export { controllerOf, ownerReference } from "./owner.ts";
+export { getOrUndefined, listAll } from "./reading.ts";
 
 /** Why an event is synthetic, or why a Deleted is no deletion. */
 export type Reason = "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed";

@@ -1,6 +1,5 @@
-import { type Context, type Kube, NotFoundError } from "@watchfire/sdk";
+import { type Context, getOrUndefined, type Kube, listAll, NotFoundError } from "@watchfire/sdk";
 import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
-import { every } from "./every.ts";
 
 /** On a copy: the uid of its source, by which the copies are found. */
 const uidLabel = "sync.watchfire.dev/source-uid";
@@ -10,7 +9,7 @@ const sourceAnnotation = "sync.watchfire.dev/source";
 /** The copies of a source, in one namespace or in all. */
 export function copiesOf(kube: Kube, source: V1ConfigMap, namespace?: string): Promise<V1ConfigMap[]> {
   const labelSelector = `${uidLabel}=${source.metadata?.uid}`;
-  return every<V1ConfigMap>(kube, { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector });
+  return listAll(kube, { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector });
 }
 
 /** Deletes a copy, unless another object has taken its place. */
@@ -39,7 +38,7 @@ export async function writeCopy(ctx: Context, source: V1ConfigMap, namespace: st
     binaryData: source.binaryData,
   };
 
-  const found = await find(ctx.kube, name, namespace);
+  const found = await getOrUndefined(ctx.kube, { apiVersion: "v1", kind: "ConfigMap", name, namespace });
   if (!found) {
     await ctx.kube.create(wanted);
     ctx.log.info("copied", { source: `${home}/${name}`, into: namespace });
@@ -60,15 +59,6 @@ export async function writeCopy(ctx: Context, source: V1ConfigMap, namespace: st
     metadata: { ...wanted.metadata, resourceVersion: found.metadata.resourceVersion },
   });
   ctx.log.info("copy renewed", { source: `${home}/${name}`, in: namespace });
-}
-
-async function find(kube: Kube, name: string, namespace: string): Promise<V1ConfigMap | undefined> {
-  try {
-    return await kube.get<V1ConfigMap>({ apiVersion: "v1", kind: "ConfigMap", name, namespace });
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
 }
 
 function sameEntries(a: Record<string, string> = {}, b: Record<string, string> = {}): boolean {

@@ -1,7 +1,6 @@
-import { type Context, defineHandler, type Triggers } from "@watchfire/sdk";
+import { type Context, defineHandler, listAll, type Triggers } from "@watchfire/sdk";
 import type { V1ConfigMap, V1Namespace } from "@watchfire/sdk/kubernetes";
 import { copiesOf, removeCopy, writeCopy } from "./copy.ts";
-import { every } from "./every.ts";
 import { selectedNamespaces } from "./selection.ts";
 
 export default defineHandler<Triggers<{ sources: V1ConfigMap; namespaces: V1Namespace }>>(async (event, ctx) => {
@@ -27,7 +26,7 @@ async function settleNamespace(ctx: Context, namespace: V1Namespace): Promise<vo
   const name = namespace.metadata?.name ?? "";
   const failures = new Failures();
   const query = { apiVersion: "v1", kind: "ConfigMap", labelSelector: "sync.watchfire.dev/enabled=true" };
-  for (const source of await every<V1ConfigMap>(ctx.kube, query)) {
+  for (const source of await listAll<V1ConfigMap>(ctx.kube, query)) {
     const wanted = await selectedNamespaces(ctx, source, name);
     if (!wanted) continue;
     if (wanted.includes(name)) await failures.collect(writeCopy(ctx, source, name));

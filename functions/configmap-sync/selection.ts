@@ -1,6 +1,5 @@
-import { type Context, InvalidError } from "@watchfire/sdk";
+import { type Context, InvalidError, listAll } from "@watchfire/sdk";
 import type { V1ConfigMap, V1Namespace } from "@watchfire/sdk/kubernetes";
-import { every } from "./every.ts";
 
 const annotation = "sync.watchfire.dev/namespaces";
 
@@ -25,7 +24,7 @@ export async function selectedNamespaces(
   try {
     const fieldSelector = only === undefined ? undefined : `metadata.name=${only}`;
     const query = { apiVersion: "v1", kind: "Namespace", labelSelector, fieldSelector };
-    return (await every<V1Namespace>(ctx.kube, query))
+    return (await listAll<V1Namespace>(ctx.kube, query))
       .filter((namespace) => !namespace.metadata?.deletionTimestamp)
       .map((namespace) => namespace.metadata?.name ?? "")
       .filter((name) => name !== source.metadata?.namespace);

@@ -1,7 +1,7 @@
-import { defineHandler, KubeError, type KubeObject } from "@watchfire/sdk";
+import { defineHandler, getOrUndefined, KubeError, type KubeObject } from "@watchfire/sdk";
 import { keepConfigMap } from "./config-map.ts";
-import { refOf } from "./myapp.ts";
-import { type Finding, find, writeStatus } from "./status.ts";
+import { type MyApp, refOf } from "./myapp.ts";
+import { type Finding, writeStatus } from "./status.ts";
 
 /** How to give the custom resource a status, by what it lacks. */
 const remedies = {
@@ -14,7 +14,7 @@ const remedies = {
 export default defineHandler<KubeObject>(async (event, ctx) => {
   const ref = refOf(event.object);
   if (!ref) return;
-  const app = await find(ctx.kube, ref).catch((error) => {
+  const app = await getOrUndefined<MyApp>(ctx.kube, ref).catch((error) => {
     // With the kind gone, its objects are gone. Of a MyApp that has just been seen that is not believed, but tried again.
     if (event.trigger === "configs" && error instanceof KubeError && error.reason === "NotServed") return undefined;
     throw error;

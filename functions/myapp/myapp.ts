@@ -1,4 +1,4 @@
-import type { KubeObject, Ref } from "@watchfire/sdk";
+import { type Condition, controllerOf, type KubeObject, type Ref } from "@watchfire/sdk";
 
 export const apiVersion = "my.domain/v1";
 export const kind = "MyApp";
@@ -11,24 +11,13 @@ export interface MyApp extends KubeObject {
 
 export interface MyAppStatus {
   observedGeneration?: number;
-  conditions?: Condition[];
-}
-
-/** metav1.Condition */
-export interface Condition {
-  type: string;
-  status: "True" | "False" | "Unknown";
-  observedGeneration?: number;
-  /** RFC 3339, whole seconds. */
-  lastTransitionTime: string;
-  reason: string;
-  message: string;
+  conditions?: readonly Condition[];
 }
 
 /** Names the MyApp that an event is about: the object itself, or the owner of one of our ConfigMaps. */
 export function refOf(object: KubeObject): Ref | undefined {
   const { metadata } = object;
   if (object.kind === kind) return { apiVersion, kind, name: metadata?.name ?? "", namespace: metadata?.namespace };
-  const owner = metadata?.ownerReferences?.find((reference) => reference.controller && reference.kind === kind);
-  return owner && { apiVersion, kind, name: owner.name, namespace: metadata?.namespace };
+  const owner = controllerOf(object);
+  return owner?.kind === kind ? { apiVersion, kind, name: owner.name, namespace: metadata?.namespace } : undefined;
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { AlreadyExistsError, ConflictError, InvalidError, NotFoundError } from "../errors.ts";
 import type { Ref } from "../kube.ts";
 import type { KubeObject, ObjectMeta, UnknownObject } from "../object.ts";
@@ -8,9 +9,9 @@ type Stored = UnknownObject & { apiVersion: string; kind: string; metadata: Obje
 type Answers = { readonly [O in Operation]?: (args: Operations[O]["args"]) => Operations[O]["result"] };
 
 /**
- * The objects of a unit test, in memory. It keeps names unique and resourceVersions honest, and that is all: no schema,
- * no defaults, no owners, no field managers. Apply merges; strategic and JSON patches are refused, so give `kube.patch`
- * yourself where a handler uses them. What depends on more belongs in a test on `watchfire cluster`.
+ * The objects of a unit test, in memory. It keeps names unique and resourceVersions honest, and a deleted object until its
+ * last finalizer is gone; that is all: no schema, no defaults, no owners, no field managers. Apply merges; strategic and JSON
+ * patches are refused, so give `kube.patch` yourself where a handler uses them. A test on `watchfire cluster` has the rest.
  */
 export class MemoryCluster {
   private readonly stored = new Map<string, Stored>();
@@ -65,7 +66,9 @@ export class MemoryCluster {
       this.put({ ...this.current(object), status: (object as UnknownObject).status }),
     "kube.patch": ({ ref, patch, type = "merge" }) => {
       if (type !== "merge") throw new Error(`the test harness has no ${type} patch: give kube.patch yourself`);
-      return this.put(merge(this.find(ref), patch));
+      const patched = merge(this.find(ref), patch) as Stored;
+      this.current(patched);
+      return this.put(patched);
     },
     "kube.patchStatus": ({ ref, patch }) => {
       const found = this.find(ref);
@@ -73,7 +76,12 @@ export class MemoryCluster {
     },
     "kube.apply": ({ object }) => this.put(merge(this.stored.get(keyOf(object as Stored)) ?? {}, object)),
     "kube.delete": ({ ref }) => {
-      this.stored.delete(keyOf(this.find(ref)));
+      const found = this.find(ref);
+      if (found.metadata.finalizers?.length) {
+        const { deletionTimestamp = new Date(this.revision * 1000).toISOString() } = found.metadata;
+        return this.put({ ...found, metadata: { ...found.metadata, deletionTimestamp } });
+      }
+      this.stored.delete(keyOf(found));
       return { apiVersion: "v1", kind: "Status", status: "Success" };
     },
     "kube.getScale": ({ ref }) => scaleOf(this.find(ref)),
@@ -89,9 +97,10 @@ export class MemoryCluster {
 
   /** The stored form of an object that replaces it; ConflictError where it was read before the last change. */
   private current(object: KubeObject): Stored {
-    const { apiVersion = "", kind = "", metadata: { name = "", namespace, resourceVersion } = {} } = object;
+    const { apiVersion = "", kind = "", metadata: { name = "", namespace, resourceVersion, uid } = {} } = object;
     const found = this.find({ apiVersion, kind, name, ...(namespace !== undefined && { namespace }) });
-    if (resourceVersion !== undefined && resourceVersion !== found.metadata.resourceVersion) {
+    const isOther = uid !== undefined && uid !== found.metadata.uid;
+    if (isOther || (resourceVersion !== undefined && resourceVersion !== found.metadata.resourceVersion)) {
       throw new ConflictError(`${describe(found)} has been modified`, { status: 409, reason: "Conflict" });
     }
     return found;
@@ -102,13 +111,20 @@ export class MemoryCluster {
     if (!stored.apiVersion || !stored.kind || !stored.metadata?.name) {
       throw new InvalidError("an object needs apiVersion, kind and metadata.name", { status: 422, reason: "Invalid" });
     }
+    const before = this.stored.get(keyOf(stored));
+    // As an API server does: a write that changes nothing makes no new version.
+    if (before && isDeepStrictEqual(unversioned(stored), unversioned(before))) return before;
     this.revision++;
     stored.metadata.uid ??= `uid-${this.revision}`;
     stored.metadata.resourceVersion = String(this.revision);
-    this.stored.set(keyOf(stored), stored);
+    const isOver = stored.metadata.deletionTimestamp !== undefined && !stored.metadata.finalizers?.length;
+    if (isOver) this.stored.delete(keyOf(stored));
+    else this.stored.set(keyOf(stored), stored);
     return stored;
   }
 }
+
+const unversioned = ({ metadata: { resourceVersion: _, ...metadata }, ...object }: Stored) => ({ ...object, metadata });
 
 const keyOf = ({ apiVersion, kind, metadata }: Stored): string =>
   [apiVersion, kind, metadata.namespace ?? "", metadata.name].join(" ");
