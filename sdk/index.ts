@@ -1,4 +1,4 @@
-/** What a Watchfire handler imports: types, `defineHandler` and the errors. No weight beyond the errors it uses. */
+/** What a Watchfire handler imports: types, `defineHandler`, errors, and tools for one object. No weight beyond what it uses. */
 import type { Stored } from "./kinds.ts";
 import type { Kube } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";

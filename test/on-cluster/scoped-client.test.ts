@@ -7,12 +7,24 @@ import { HttpTransport } from "../../runtime/kube/http-transport.ts";
 import { bearer, fixedIdentity } from "../../runtime/kube/identity.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
 import { createKube } from "../../sdk/client.ts";
-import { ConflictError, errorFrom, ForbiddenError, InvalidError, KubeError, NotFoundError } from "../../sdk/errors.ts";
+import { createOrUpdate } from "../../sdk/create-or-update.ts";
+import {
+  AlreadyExistsError,
+  ConflictError,
+  errorFrom,
+  ForbiddenError,
+  InvalidError,
+  KubeError,
+  NotFoundError,
+} from "../../sdk/errors.ts";
+import { ensureFinalizer, removeFinalizer } from "../../sdk/finalizer.ts";
 import type { V1ConfigMap } from "../../sdk/kubernetes.ts";
 import type { KubeObject } from "../../sdk/object.ts";
 import type { Call } from "../../sdk/operations.ts";
+import { ownerReference } from "../../sdk/owner.ts";
+import { getOrUndefined, listAll } from "../../sdk/reading.ts";
 import { caller, everything, manifestOf, ownObjects } from "../access/api-server.ts";
-import { createNamespace } from "../target/fixture.ts";
+import { admin, createNamespace } from "../target/fixture.ts";
 
 const { access: administrator } = inject("shared");
 const functions = new Map([["f", manifestOf({ permissions: [everything] })]]);
@@ -58,6 +70,7 @@ const configMap = (name: string, data = {}): V1ConfigMap => ({
   metadata: { name, namespace },
   data,
 });
+const pathOf = (name: string) => `/api/v1/namespaces/${namespace}/configmaps/${name}`;
 const refOf = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", name, namespace });
 
 describe("the scoped client on a cluster", () => {
@@ -145,5 +158,52 @@ describe("the scoped client on a cluster", () => {
       fieldSelector: "reason=Seen",
     });
     expect(items).toMatchObject([{ count: 3, message: "again", involvedObject: { name: "settings" } }]);
+  });
+});
+
+describe("the tools of a controller's author on a cluster", () => {
+  const wanted = (name: string, data: Record<string, string>, owner?: KubeObject) => ({
+    ...configMap(name, data),
+    metadata: { name, namespace, ...(owner && { ownerReferences: [ownerReference(owner)] }) },
+  });
+
+  it("bring an object to what it should be: fields that are no longer wanted go, others' stay", async () => {
+    const changes: string[] = [];
+    const states: Record<string, string>[] = [{ a: "1", b: "2" }, { a: "1", b: "2" }, { a: "3" }];
+    for (const data of states) {
+      changes.push((await createOrUpdate<V1ConfigMap>(kube, wanted("kept", data))).change);
+      if (changes.length === 1) await admin.patch(pathOf("kept"), { data: { theirs: "x" } });
+    }
+    expect(changes).toEqual(["created", "unchanged", "updated"]);
+    expect((await kube.get<V1ConfigMap>(refOf("kept"))).data).toEqual({ a: "3", theirs: "x" });
+  });
+
+  it("take no object that another controls", async () => {
+    const [one, other] = [await kube.create(configMap("one")), await kube.create(configMap("other"))];
+    await createOrUpdate<V1ConfigMap>(kube, wanted("owned", {}, one));
+    const taken = createOrUpdate<V1ConfigMap>(kube, wanted("owned", { a: "1" }, other));
+    await expect(taken).rejects.toBeInstanceOf(AlreadyExistsError);
+    expect((await kube.get<V1ConfigMap>(refOf("owned"))).data ?? {}).toEqual({});
+  });
+
+  it("hold a delete up by a finalizer, beside those of others that come at the same time", async () => {
+    const stale = await kube.create(configMap("final"));
+    await admin.patch(pathOf("final"), { metadata: { finalizers: ["example.com/theirs"] } });
+    const held = await ensureFinalizer(kube, stale, "example.com/ours");
+    expect(held.metadata).toMatchObject({ finalizers: ["example.com/theirs", "example.com/ours"] });
+    await kube.delete(refOf("final"));
+    await admin.patch(pathOf("final"), { metadata: { finalizers: ["example.com/ours"] } });
+    await removeFinalizer(kube, held, "example.com/ours");
+    expect(await getOrUndefined(kube, refOf("final"))).toBeUndefined();
+  });
+
+  it("read a list page after page, each object once", async () => {
+    const names = ["page-a", "page-b", "page-c", "page-d", "page-e"];
+    for (const name of names) {
+      await kube.create({ ...configMap(name), metadata: { name, namespace, labels: { paged: "whole" } } });
+    }
+    const query = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: "paged=whole", limit: 2 };
+    const found = await listAll(kube, query);
+    expect(found.map(({ metadata }) => metadata.name)).toEqual(names);
   });
 });
