@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { AlreadyExistsError, ConflictError, InvalidError, NotFoundError } from "../errors.ts";
 import type { Ref } from "../kube.ts";
 import type { KubeObject, ObjectMeta, UnknownObject } from "../object.ts";
@@ -113,7 +112,7 @@ export class MemoryCluster {
     }
     const before = this.stored.get(keyOf(stored));
     // As an API server does: a write that changes nothing makes no new version.
-    if (before && isDeepStrictEqual(unversioned(stored), unversioned(before))) return before;
+    if (before && isSame(unversioned(stored), unversioned(before))) return before;
     this.revision++;
     stored.metadata.uid ??= `uid-${this.revision}`;
     stored.metadata.resourceVersion = String(this.revision);
@@ -146,6 +145,14 @@ function merge(target: unknown, patch: unknown): unknown {
     else merged[field] = merge(merged[field], value);
   }
   return merged;
+}
+
+/** Whether two values are the same JSON. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, no) => isSame(item, b[no]));
+  if (!isRecord(a) || !isRecord(b)) return a === b;
+  const fields = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...fields].every((field) => isSame(a[field], b[field]));
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
