@@ -14,6 +14,9 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   "node-gyp-build": ["package.json", "LICENSE", "index.js", "node-gyp-build.js"],
 };
 
+/** The folders that they are copied from. */
+export const copied: readonly string[] = Object.keys(packages).map((name) => join(root, "node_modules", name));
+
 /** Copies what cannot be bundled into a `node_modules` folder. */
 export function copyPackages(folder: string): void {
   for (const [name, files] of Object.entries(packages)) {

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { licencesOf } from "../bundle/licences.ts";
+import { imageBill } from "./bill.ts";
 import { bundleImage } from "./bundle.ts";
 import { copyPackages } from "./packages.ts";
 
@@ -28,6 +29,7 @@ copyPackages(join(app, "node_modules"));
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../runtime/package.json"), "utf8"));
 writeFileSync(join(app, "package.json"), JSON.stringify({ name: "watchfire", version, type: "module" }));
 writeFileSync(join(app, "THIRD-PARTY-LICENSES"), licencesOf(inputs));
+writeFileSync(join(context, "sbom.cdx.json"), `${JSON.stringify(imageBill(inputs, version), null, 2)}\n`);
 renameSync(join(app, "bin/watchfire.js"), join(app, "bin/watchfire"));
 chmodSync(join(app, "bin/watchfire"), 0o755);
 copyFileSync(process.execPath, join(context, "node"));

@@ -43,7 +43,7 @@ function begin(each: Package, manifest: object): string {
   mkdirSync(to, { recursive: true });
   writeFileSync(join(to, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   copy(licence, join(to, "LICENSE"));
-  copy(join(each.folder, "README.md"), join(to, "README.md"));
+  for (const file of ["README.md", "CHANGELOG.md"]) copy(join(each.folder, file), join(to, file));
   return to;
 }
 

@@ -16,7 +16,7 @@ export function compiledManifest(folder: string): object {
   return {
     ...manifest,
     exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
-    files: ["dist", "src"],
+    files: ["dist", "src", "CHANGELOG.md"],
     engines: { node: ">=20", ...(manifest.engines as object | undefined) },
   };
 }
@@ -35,7 +35,7 @@ export function bundledManifest(folder: string, external: readonly string[]): ob
     dependencies: Object.fromEntries(kept),
     exports: { "./function.schema.json": "./function.schema.json", "./package.json": "./package.json" },
     scripts: { preinstall: "node bin/preinstall.js" },
-    files: ["bin", "sandbox", "function.schema.json", "THIRD-PARTY-LICENSES"],
+    files: ["bin", "sandbox", "function.schema.json", "THIRD-PARTY-LICENSES", "CHANGELOG.md"],
     // What its binaries are for; the launcher tells an older one what is needed.
     engines: { node: "^24 || ^26" },
   };
@@ -47,7 +47,7 @@ export function createManifest(folder: string): object {
   return {
     ...manifest,
     bin: { "create-watchfire": "create-watchfire.js" },
-    files: ["create-watchfire.js", "THIRD-PARTY-LICENSES"],
+    files: ["create-watchfire.js", "THIRD-PARTY-LICENSES", "CHANGELOG.md"],
     engines: { node: ">=20" },
   };
 }

@@ -1,0 +1,32 @@
+// npm run release:check -- TAG: refuses a tag that is not the version of all that would be published.
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { compiled, create, runtime } from "../npm/packages.ts";
+import { chartAt } from "./version.ts";
+
+const root = join(import.meta.dirname, "../..");
+const versionOf = (folder: string): string => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version;
+
+/** What keeps `tag` from being published, in words; nothing where it may be. */
+export function faultsOf(tag: string): string[] {
+  const version = versionOf(runtime.folder);
+  const chart = readFileSync(join(root, "deploy/chart/Chart.yaml"), "utf8");
+  const others = [root, ...[...compiled, create].map(({ folder }) => folder)];
+  return [
+    ...(tag === `v${version}` ? [] : [`the tag is ${tag}, and the version ${version}`]),
+    ...others.filter((folder) => versionOf(folder) !== version).map((folder) => `${folder} has another version`),
+    ...(chart === chartAt(version, chart) ? [] : ["the chart has another version"]),
+    ...[...compiled, create, runtime]
+      .filter(({ folder }) => !readFileSync(join(folder, "CHANGELOG.md"), "utf8").includes(`\n## ${version}\n`))
+      .map(({ name }) => `the changelog of ${name} does not tell of ${version}`),
+    ...globSync("[!R]*.md", { cwd: join(root, ".changeset") }).map(
+      (file) => `.changeset/${file} is not in any version`,
+    ),
+  ];
+}
+
+if (import.meta.main) {
+  const faults = faultsOf(process.argv[2] ?? "");
+  for (const fault of faults) process.stderr.write(`${fault}\n`);
+  process.exitCode = faults.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { imageBill } from "../../deploy/image/bill.ts";
+import { faultsOf } from "../../deploy/release/check.ts";
+import { packageBill } from "../../deploy/release/sbom.ts";
+import { chartAt } from "../../deploy/release/version.ts";
+
+const root = join(import.meta.dirname, "../..");
+const manifestOf = (folder: string) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+const { version } = manifestOf("runtime");
+
+describe("a version", () => {
+  it("is that of the packages, the checkout and the chart, and each changelog tells of it", () => {
+    expect(faultsOf(`v${version}`).filter((fault) => !fault.startsWith(".changeset/"))).toEqual([]);
+  });
+
+  it("is not published under another one's tag", () => {
+    expect(faultsOf("v9.9.9")).toContain(`the tag is v9.9.9, and the version ${version}`);
+  });
+
+  it("reaches every place of the chart that names it", () => {
+    const text = chartAt("9.8.7", readFileSync(join(root, "deploy/chart/Chart.yaml"), "utf8"));
+    const { version: own, appVersion, annotations } = parse(text);
+    expect([own, appVersion]).toEqual(["9.8.7", "9.8.7"]);
+    expect(parse(annotations["artifacthub.io/images"])[0].image).toMatch(/:9\.8\.7$/);
+    expect(text).not.toContain(version);
+  });
+});
+
+describe("a bill of materials", () => {
+  it("of the runtime's package names all that it depends on, esbuild among it", () => {
+    const { metadata, components } = packageBill("@watchfire/runtime");
+    expect(metadata).toMatchObject({ component: { name: "@watchfire/runtime", version } });
+    const { dependencies } = manifestOf("runtime");
+    for (const [name, exact] of Object.entries(dependencies)) {
+      const purl = `pkg:npm/${name.replace("@", "%40")}@${exact}`;
+      expect(components).toContainEqual(expect.objectContaining({ name, purl }));
+    }
+    expect(components.map(({ name }) => name)).not.toContain("vitest");
+  });
+
+  it("of the image names Node, what was bundled and what was copied, each with its licence", () => {
+    const bundled = [join(root, "node_modules/zod/index.js"), join(root, "runtime/config.ts")];
+    const { components } = imageBill(bundled, version) as { components: { purl: string; licenses: object[] }[] };
+    expect(components.map(({ purl }) => purl.replace(/@[^@]*$/, "")).sort()).toEqual([
+      "pkg:generic/node",
+      "pkg:npm/isolated-vm",
+      "pkg:npm/node-gyp-build",
+      "pkg:npm/zod",
+    ]);
+    expect(components.find(({ purl }) => purl.startsWith("pkg:generic/"))?.purl).toMatch(`@${process.versions.node}`);
+    for (const { licenses } of components)
+      expect(licenses).toEqual([{ expression: expect.stringMatching(/^[\w.-]+$/) }]);
+  });
+});
