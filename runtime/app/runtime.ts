@@ -28,7 +28,8 @@ import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
 import { LiveFunction, type Occasion } from "./live-function.ts";
 import { openStore } from "./open-store.ts";
-import { describeStandby, describeStatus, isSettled, type Status } from "./status.ts";
+import { isSettled } from "./readiness.ts";
+import { describeStandby, describeStatus, type Status } from "./status.ts";
 import { unlessHeld } from "./while-held.ts";
 
 /** Waiting for a cluster that does not answer at the start: as often as a source would try at its slowest. */

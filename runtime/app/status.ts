@@ -1,53 +1,13 @@
 import type { FunctionStatus } from "../dispatch/function-dispatch.ts";
-import { type ErrorCode, errorCodes } from "../errors.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
 import type { FunctionState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { SourceStatus } from "../watch/observer.ts";
-import { sourceKey } from "../watch/source-spec.ts";
+import type { FunctionReport } from "./function-status/function-report.ts";
 import { type Reason, reasonOfCode, reasonOfState } from "./function-status/reason.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
-
-/** One function on the status page. */
-export interface FunctionReport {
-  readonly name: string;
-  /** Those of one group share executors with nobody else; absent where the manifest names none. */
-  readonly trustGroup?: string;
-  /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
-  readonly ready: boolean;
-  /** What is wrong, in one word and in words; absent where nothing is. */
-  readonly reason?: Reason;
-  readonly message?: string;
-  /** The code of the failure that it comes from, where it comes from one. */
-  readonly code?: ErrorCode;
-  readonly deadLetters: number;
-  /** Those of them whose bodies had to go, so that the function keeps within its limit: they cannot be replayed. */
-  readonly deadLettersWithoutBody: number;
-  /** Age of the oldest event that is not done. */
-  readonly lagSeconds: number;
-  readonly queued: number;
-  readonly inFlight: number;
-  readonly spilled: number;
-  readonly blockedLanes: number;
-  readonly failures: number;
-  /** ISO 8601; when an attempt last ended. */
-  readonly lastEvent?: string;
-  readonly triggers: readonly {
-    readonly name: string;
-    readonly apiVersion: string;
-    readonly kind: string;
-    /** The worst of its sources' states. */
-    readonly state: string;
-    readonly message?: string;
-    /** Conditions that could not be evaluated since the start, with the last reason; absent where there are none. */
-    readonly conditionErrors?: readonly {
-      readonly condition: string;
-      readonly count: number;
-      readonly message: string;
-    }[];
-  }[];
-}
+import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
 
 /** What `/status` says. */
 export interface Status {
@@ -78,15 +38,6 @@ export interface StandbySource {
   readonly state: "standby";
 }
 
-/** What readiness is judged by. */
-export interface StandingParts {
-  readonly liveFunctions: readonly Pick<LiveFunction, "name" | "state" | "behind">[];
-  readonly sandbox: (functionName: string) => FunctionState | undefined;
-  readonly sources: readonly SourceStatus[];
-  /** Why the functions that are deployed are not the ones that were taken up. */
-  readonly deployment: Trouble | undefined;
-}
-
 /** The executors, as far as they are no function's. */
 export interface ExecutorParts {
   readonly rights: ExecutorRights | undefined;
@@ -94,7 +45,7 @@ export interface ExecutorParts {
   readonly trouble: Trouble | undefined;
 }
 
-export interface StatusParts extends StandingParts {
+export interface StatusParts extends ReadinessParts {
   readonly liveFunctions: readonly LiveFunction[];
   readonly role: Status["role"];
   /** Why the last write to the checkpoint failed. */
@@ -113,9 +64,6 @@ const severity = ["watching", "listing", "discovering", "backoff", "missing", "f
 /** A source that is not connected for so long holds its functions up, in milliseconds; until then it is a moment's trouble. */
 const awayLimitMs = 60_000;
 
-/** States in which a source has said why it cannot list: they do not hold up readiness. */
-const explained = new Set(["missing", "forbidden", "degraded"]);
-
 const nothingYet = {
   deadLetters: 0,
   deadLettersWithoutBody: 0,
@@ -129,7 +77,7 @@ const nothingYet = {
 
 /** Puts together what the components say of every function and source. */
 export function describeStatus(parts: StatusParts): Status {
-  const sources = byKey(parts.sources);
+  const sources = sourcesByKey(parts.sources);
   const running = parts.liveFunctions.map((liveFunction) => describeFunction(liveFunction, parts, sources));
   const names = new Set(running.map(({ name }) => name));
   const refused = parts.rejected.filter(({ name }) => name === undefined || !names.has(name)).map(describeRefused);
@@ -201,28 +149,6 @@ function describeRefused({ name, file, faults }: RejectedFunction): FunctionRepo
     triggers: [],
   };
 }
-
-/**
- * Whether every function that can run has a first list of each of its sources, or that source says why it cannot list.
- * Where all were kept from running by no mistake of theirs, or none was found because the deployment is damaged, that is
- * not so: whoever started it is to see it.
- */
-export function isSettled({ liveFunctions, sandbox, sources: all, deployment }: StandingParts): boolean {
-  if (liveFunctions.length === 0 && deployment) return false;
-  if (liveFunctions.length > 0 && liveFunctions.every(({ state }) => isOurFault(state))) return false;
-  const sources = byKey(all);
-  return liveFunctions.every(({ name, state, behind }) => {
-    if (state.type === "starting") return false;
-    if (state.type !== "running" || sandbox(name)?.state === "failed") return true;
-    return behind.every((key) => explained.has(sources.get(key)?.state ?? ""));
-  });
-}
-
-const isOurFault = (state: LiveFunction["state"]): boolean =>
-  state.type === "disabled" && errorCodes[state.fault.code].blame === "system";
-
-const byKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStatus> =>
-  new Map(sources.map((source) => [sourceKey(source), source]));
 
 function describeFunction(
   liveFunction: LiveFunction,
@@ -311,7 +237,7 @@ function stopOf(
   if (sandbox?.state === "parked") return { reason: "Parked", message: sandbox.detail };
   if (sandbox?.state === "loading" && sandbox.detail !== "") return { reason: "Starting", message: sandbox.detail };
   if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
-  return triggerTrouble(triggers.find(({ state }) => explained.has(state)));
+  return triggerTrouble(triggers.find(({ state }) => explainedStates.has(state)));
 }
 
 /** That its newest files are not what runs. */

@@ -1,4 +1,5 @@
 // The package's door: a Kubernetes API server in this process.
+
+export { type Cluster, type ClusterOptions, startCluster } from "./boot/cluster.ts";
 export type { Clock, Timer } from "./clock.ts";
-export { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
 export { ClusterError, type ClusterErrorCode } from "./cluster-error.ts";

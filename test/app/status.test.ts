@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { statusOf } from "../../runtime/app/function-status/function-object.ts";
 import type { LiveFunction, LiveState, Trouble } from "../../runtime/app/live-function.ts";
-import { describeStatus, isSettled, type StatusParts } from "../../runtime/app/status.ts";
+import { isSettled } from "../../runtime/app/readiness.ts";
+import { describeStatus, type StatusParts } from "../../runtime/app/status.ts";
 import type { ErrorCode } from "../../runtime/errors.ts";
 import type { FunctionState } from "../../runtime/sandbox/host/hosted-function.ts";
 import type { SourceState, SourceStatus } from "../../runtime/watch/observer.ts";

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as client from "@kubernetes/client-node";
-import { builtInResources } from "../../runtime/cluster/kinds/built-in.ts";
+import { builtInResources } from "../../runtime/cluster/kinds/registry/built-in.ts";
 
 type Model = { getAttributeTypeMap(): { name: string; baseName: string }[] };
 

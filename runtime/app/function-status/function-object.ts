@@ -1,5 +1,5 @@
 import type { Origin } from "../../catalog/function-source.ts";
-import type { FunctionReport } from "../status.ts";
+import type { FunctionReport } from "./function-report.ts";
 import { type Reason, reasonOfCode, reasonOfState } from "./reason.ts";
 
 /** A condition as Kubernetes has them (metav1.Condition). */

@@ -3,9 +3,9 @@ import { type Clock, pause } from "../../clock.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import { dnsLabel } from "../../kube/names.ts";
 import type { Logger } from "../../observe/log.ts";
-import type { FunctionReport } from "../status.ts";
 import { type Condition, type FunctionSpec, specOf, statusOf } from "./function-object.ts";
 import type { FunctionObjects } from "./function-objects.ts";
+import type { FunctionReport } from "./function-report.ts";
 
 /** At most one write of a status in this time, in milliseconds. */
 const roundMs = 5_000;

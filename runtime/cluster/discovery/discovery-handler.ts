@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { PathNotFound } from "../api/status.ts";
-import type { Registry } from "../kinds/registry.ts";
+import type { Registry } from "../kinds/registry/registry.ts";
 import type { Reply } from "../rest/respond.ts";
 import { aggregated, coreVersions, groupDocument, groupList, resourceList } from "./documents.ts";
 import { OpenApi } from "./open-api.ts";

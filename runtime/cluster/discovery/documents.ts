@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { apiVersionOf } from "../api/object.ts";
-import type { Registry } from "../kinds/registry.ts";
+import type { Registry } from "../kinds/registry/registry.ts";
 import type { ResourceType } from "../kinds/resource-type.ts";
 import { byPriority, type Group, groups, subresources } from "./resources.ts";
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { isFields } from "../api/object.ts";
 import { PathNotFound } from "../api/status.ts";
 import { customSchema } from "../crd/custom-schema.ts";
-import type { Registry } from "../kinds/registry.ts";
+import type { Registry } from "../kinds/registry/registry.ts";
 import type { Reply } from "../rest/respond.ts";
 import { type CustomResource, type JsonObject, openApiV2, openApiV3, openApiV3Index } from "../schema/index.ts";
 import { asksForMessage, messageMediaType, swaggerMessage } from "./swagger-message.ts";

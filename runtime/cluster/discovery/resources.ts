@@ -1,4 +1,4 @@
-import type { Registry } from "../kinds/registry.ts";
+import type { Registry } from "../kinds/registry/registry.ts";
 import type { ResourceType } from "../kinds/resource-type.ts";
 
 /** A subresource as discovery tells of it. */

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../api/object.ts";
 import type { User } from "../auth/user.ts";
 import type { Clock } from "../clock.ts";
-import type { Registry } from "../kinds/registry.ts";
+import type { Registry } from "../kinds/registry/registry.ts";
 import { keyOf, type ResourceType } from "../kinds/resource-type.ts";
 import type { Store } from "../storage/store.ts";
 

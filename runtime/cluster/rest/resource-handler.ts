@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { RequestInfo } from "../api/request-info.ts";
 import { ApiError, fault, invalid, methodNotAllowed, notFound, type Status } from "../api/status.ts";
 import type { User } from "../auth/user.ts";
-import type { Registry } from "../kinds/registry.ts";
+import type { Registry } from "../kinds/registry/registry.ts";
 import type { ResourceType } from "../kinds/resource-type.ts";
 import { asJson } from "../kinds/shape.ts";
 import { Revision } from "../storage/revision.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Condition, statusOf } from "../../../runtime/app/function-status/function-object.ts";
-import type { FunctionReport } from "../../../runtime/app/status.ts";
+import type { FunctionReport } from "../../../runtime/app/function-status/function-report.ts";
 
 const noon = Date.parse("2026-11-21T12:00:00.250Z");
 const trigger = { name: "settings", apiVersion: "v1", kind: "ConfigMap", state: "watching" };

@@ -1,5 +1,5 @@
-import { at, type Fields, fieldsOf } from "../api/object.ts";
-import type { ResourceType } from "./resource-type.ts";
+import { at, type Fields, fieldsOf } from "../../api/object.ts";
+import type { ResourceType } from "../resource-type.ts";
 
 /** autoscaling/v1 knows one metric, CPU utilization; autoscaling/v2, the stored form, has a list. */
 export const autoscalerConversion: Pick<ResourceType, "fromStorage" | "toStorage"> = {

@@ -1,7 +1,7 @@
-import type { Fields, KubeObject } from "../api/object.ts";
-import { type FieldFault, fault } from "../api/status.ts";
-import { field, type ResourceType, type Traits } from "./resource-type.ts";
-import { event } from "./traits/core.ts";
+import type { Fields, KubeObject } from "../../api/object.ts";
+import { type FieldFault, fault } from "../../api/status.ts";
+import { field, type ResourceType, type Traits } from "../resource-type.ts";
+import { event } from "../traits/core.ts";
 
 /** events.k8s.io/v1 names for the fields that core/v1 calls otherwise. */
 const renamed: Record<string, string> = {

@@ -1,5 +1,5 @@
+import type { ResourceType } from "../resource-type.ts";
 import { builtInResources } from "./built-in.ts";
-import type { ResourceType } from "./resource-type.ts";
 
 /** Everything that is served now: the built-in resources, and those of established CRDs. */
 export class Registry {

@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { stringify } from "yaml";
-import { makeFolder } from "./storage/folder.ts";
-import { writing } from "./storage/writing.ts";
+import { makeFolder } from "../storage/folder.ts";
+import { writing } from "../storage/writing.ts";
 
 /** The kubeconfig of the cluster's administrator, as YAML; nothing in it points at another file. */
 export function kubeconfigText(cluster: { url: string; ca: string; token: string }): string {

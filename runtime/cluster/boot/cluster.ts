@@ -1,25 +1,25 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { forbidden } from "./api/status.ts";
-import { Authenticator } from "./auth/authenticator.ts";
-import { Authorizer, refusal } from "./auth/authorizer.ts";
-import { refuseEscalation } from "./auth/escalation.ts";
-import { Rbac } from "./auth/rbac.ts";
-import { ServiceAccountTokens } from "./auth/service-account-tokens.ts";
-import type { User } from "./auth/user.ts";
-import { seed } from "./boot/seed.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import { startControllers } from "./controllers/controllers.ts";
-import { DiscoveryHandler } from "./discovery/discovery-handler.ts";
-import { Registry } from "./kinds/registry.ts";
+import { forbidden } from "../api/status.ts";
+import { Authenticator } from "../auth/authenticator.ts";
+import { Authorizer, refusal } from "../auth/authorizer.ts";
+import { refuseEscalation } from "../auth/escalation.ts";
+import { Rbac } from "../auth/rbac.ts";
+import { ServiceAccountTokens } from "../auth/service-account-tokens.ts";
+import type { User } from "../auth/user.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import { startControllers } from "../controllers/controllers.ts";
+import { DiscoveryHandler } from "../discovery/discovery-handler.ts";
+import { Registry } from "../kinds/registry/registry.ts";
+import { ApiServer } from "../rest/api-server.ts";
+import type { Backend } from "../rest/call.ts";
+import { ResourceHandler } from "../rest/resource-handler.ts";
+import { FileLock } from "../storage/file-lock.ts";
+import { type Identity, StateFile } from "../storage/state-file.ts";
+import { Store } from "../storage/store.ts";
+import { writing } from "../storage/writing.ts";
+import { specialResources } from "../virtual/special-resources.ts";
 import { kubeconfigText, writePrivately } from "./kubeconfig.ts";
-import { ApiServer } from "./rest/api-server.ts";
-import type { Backend } from "./rest/call.ts";
-import { ResourceHandler } from "./rest/resource-handler.ts";
-import { FileLock } from "./storage/file-lock.ts";
-import { type Identity, StateFile } from "./storage/state-file.ts";
-import { Store } from "./storage/store.ts";
-import { writing } from "./storage/writing.ts";
-import { specialResources } from "./virtual/special-resources.ts";
+import { seed } from "./seed.ts";
 
 /** How to start the embedded cluster. */
 export interface ClusterOptions {
@@ -127,7 +127,7 @@ async function openState(stateFile: string | undefined, clock: Clock) {
 
 async function newIdentity(clock: Clock): Promise<Identity> {
   // Loading the certificate library costs more than the whole start: only for a cluster that has none yet.
-  const { makeCertificates } = await import("./certificates.ts");
+  const { makeCertificates } = await import("../certificates.ts");
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return {
     ...(await makeCertificates(clock.now())),

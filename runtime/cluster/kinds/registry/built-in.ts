@@ -1,15 +1,15 @@
-import { groupVersion } from "../api/object.ts";
-import { builtInSchema } from "../schema/index.ts";
+import { groupVersion } from "../../api/object.ts";
+import { builtInSchema } from "../../schema/index.ts";
+import * as core from "../columns/core.ts";
+import * as policies from "../columns/policies.ts";
+import * as workloads from "../columns/workloads.ts";
+import { type ResourceType, storedVerbs, type Traits } from "../resource-type.ts";
+import * as coreTraits from "../traits/core.ts";
+import { customResourceDefinition } from "../traits/definitions.ts";
+import * as policyTraits from "../traits/policies.ts";
+import * as workloadTraits from "../traits/workloads.ts";
 import { autoscalerConversion } from "./autoscaling-conversion.ts";
-import * as core from "./columns/core.ts";
-import * as policies from "./columns/policies.ts";
-import * as workloads from "./columns/workloads.ts";
 import { eventConversion } from "./event-conversion.ts";
-import { type ResourceType, storedVerbs, type Traits } from "./resource-type.ts";
-import * as coreTraits from "./traits/core.ts";
-import { customResourceDefinition } from "./traits/definitions.ts";
-import * as policyTraits from "./traits/policies.ts";
-import * as workloadTraits from "./traits/workloads.ts";
 
 /** What the table below says of a kind; the rest follows from its name. */
 interface Row extends Traits {

@@ -1,0 +1,42 @@
+import type { ErrorCode } from "../../errors.ts";
+import type { Reason } from "./reason.ts";
+
+/** One function on the status page. */
+export interface FunctionReport {
+  readonly name: string;
+  /** Those of one group share executors with nobody else; absent where the manifest names none. */
+  readonly trustGroup?: string;
+  /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
+  readonly ready: boolean;
+  /** What is wrong, in one word and in words; absent where nothing is. */
+  readonly reason?: Reason;
+  readonly message?: string;
+  /** The code of the failure that it comes from, where it comes from one. */
+  readonly code?: ErrorCode;
+  readonly deadLetters: number;
+  /** Those of them whose bodies had to go, so that the function keeps within its limit: they cannot be replayed. */
+  readonly deadLettersWithoutBody: number;
+  /** Age of the oldest event that is not done. */
+  readonly lagSeconds: number;
+  readonly queued: number;
+  readonly inFlight: number;
+  readonly spilled: number;
+  readonly blockedLanes: number;
+  readonly failures: number;
+  /** ISO 8601; when an attempt last ended. */
+  readonly lastEvent?: string;
+  readonly triggers: readonly {
+    readonly name: string;
+    readonly apiVersion: string;
+    readonly kind: string;
+    /** The worst of its sources' states. */
+    readonly state: string;
+    readonly message?: string;
+    /** Conditions that could not be evaluated since the start, with the last reason; absent where there are none. */
+    readonly conditionErrors?: readonly {
+      readonly condition: string;
+      readonly count: number;
+      readonly message: string;
+    }[];
+  }[];
+}
