@@ -8,7 +8,7 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import { shorten } from "../wording.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
-import { EgressPolicy } from "./egress.ts";
+import { EgressPolicy, type Network } from "./egress.ts";
 import { CallFailure, fetchFailed } from "./failure.ts";
 import { checkedHeaders, type Headers, redirectedHeaders, responseHeaders } from "./http-headers.ts";
 import { OwnListener } from "./own-listener.ts";
@@ -42,15 +42,40 @@ interface Hop {
 /** The parent's half of `ctx.fetch`. Every hop of a redirect is checked like the first. */
 export class Fetcher {
   private readonly policy: EgressPolicy;
-  private readonly agent: Dispatcher;
+  private readonly agents: Readonly<Record<Network, Dispatcher>>;
   private readonly answers: AnswerReader;
 
   constructor({ answers, resolver, clusterNetworks, lastLook, ownPort = () => undefined }: FetcherParts) {
     this.answers = answers;
     const own = new OwnListener(ownPort);
     this.policy = new EgressPolicy(own, resolver, clusterNetworks);
+    // Apart for each network: a connection that stays open leads where one function may go, and another may not.
+    this.agents = { Public: this.agentFor("Public", own, lastLook), Private: this.agentFor("Private", own, lastLook) };
+  }
+
+  /** The response as JSON text of the SDK's `FetchResult`. Throws CallFailure. */
+  async fetch(manifest: FunctionManifest, args: ArgumentsOf<"fetch">, signal: AbortSignal): Promise<string> {
+    let hop = firstHop(args);
+    for (let followed = 0; ; followed++) {
+      const agent = this.agents[this.policy.admit(hop.url, manifest.egress)];
+      const response = await this.send(agent, hop, signal);
+      const location = redirects.has(response.statusCode) ? locationOf(response) : undefined;
+      if (location === undefined || args.redirect === "manual")
+        return await this.result(manifest.name, response, hop, followed > 0, signal);
+      response.body.on("error", () => {}).destroy();
+      if (args.redirect === "error") throw fetchFailed(`${hop.url.host} answered with a redirect`);
+      if (followed === mostRedirects) throw fetchFailed(`more than ${mostRedirects} redirects`);
+      hop = nextHop(hop, location, response.statusCode);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.agents).map((agent) => agent.destroy()));
+  }
+
+  private agentFor(network: Network, own: OwnListener, lastLook: LastLook | undefined): Dispatcher {
     const lookup: LookupFunction = (host, options, callback) => {
-      this.policy.resolve(host).then(
+      this.policy.resolve(host, network).then(
         (addresses) => {
           const [first] = addresses;
           if (options.all) callback(null, [...addresses]);
@@ -74,32 +99,16 @@ export class Fetcher {
         }),
       maxHeaderSize: 32 * 1024,
     });
-    this.agent = lastLook ? withLastLook(agent, lastLook) : agent;
+    return lastLook ? withLastLook(agent, lastLook) : agent;
   }
 
-  /** The response as JSON text of the SDK's `FetchResult`. Throws CallFailure. */
-  async fetch(manifest: FunctionManifest, args: ArgumentsOf<"fetch">, signal: AbortSignal): Promise<string> {
-    let hop = firstHop(args);
-    for (let followed = 0; ; followed++) {
-      this.policy.admit(hop.url, manifest.egress);
-      const response = await this.send(hop, signal);
-      const location = redirects.has(response.statusCode) ? locationOf(response) : undefined;
-      if (location === undefined || args.redirect === "manual")
-        return await this.result(manifest.name, response, hop, followed > 0, signal);
-      response.body.on("error", () => {}).destroy();
-      if (args.redirect === "error") throw fetchFailed(`${hop.url.host} answered with a redirect`);
-      if (followed === mostRedirects) throw fetchFailed(`more than ${mostRedirects} redirects`);
-      hop = nextHop(hop, location, response.statusCode);
-    }
-  }
-
-  close(): Promise<void> {
-    return this.agent.destroy();
-  }
-
-  private async send({ url, method, headers, body }: Hop, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  private async send(
+    agent: Dispatcher,
+    { url, method, headers, body }: Hop,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
     try {
-      return await this.agent.request({
+      return await agent.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: method as Dispatcher.HttpMethod,

@@ -72,8 +72,11 @@ export interface Delivery {
 }
 
 export interface Egress {
+  /** In lower case; a literal address without brackets; `*.domain` for all names below it. */
   readonly host: string;
   readonly ports: readonly number[];
+  /** Where its names may lead: to public addresses alone, or to private ones and the cluster's as well. */
+  readonly network: "Public" | "Private";
 }
 
 /** core/v1 EnvVar: a value, or a reference that the parent resolves in the runtime's namespace. */

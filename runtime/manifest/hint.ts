@@ -26,7 +26,7 @@ function memoryHint(actual: string): string {
 }
 
 function hostHint(actual: string): string {
-  if (actual === "*") return "there is no wildcard: name each host by itself, such as api.example.com";
+  if (/^\*(?:\.[^.]*\.?)?$/.test(actual)) return "name a domain with a dot after the star, such as *.example.com";
   if (/^\d+$/.test(actual)) return "write an address with its dots, such as 192.0.2.1, or a host by its name";
   return `write the name alone, such as ${hostIn(actual)}, and its ports under \`ports\``;
 }

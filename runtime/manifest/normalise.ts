@@ -43,9 +43,10 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
     },
     isolation: spec.isolation,
     ...(spec.trustGroup !== undefined && { trustGroup: spec.trustGroup }),
-    egress: spec.egress.map(({ host, ports }) => ({
+    egress: spec.egress.map(({ host, ports, network }) => ({
       host: unbracketed(host.toLowerCase()).replace(/\.$/, ""),
       ports: [...new Set(ports)],
+      network,
     })),
     env: spec.env.map(envOf),
   };

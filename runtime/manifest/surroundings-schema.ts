@@ -3,18 +3,22 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { dnsSubdomain } from "../kube/names.ts";
 
-/** A DNS name or a literal IP address, without scheme, port or path. */
+/** A DNS name, all names below one, or a literal IP address; without scheme, port or path. */
 export const egressSchema = z.strictObject({
   host: z
     .string()
     .refine(
-      (host) => isIP(unbracketed(host)) !== 0 || (dnsSubdomain.test(host.toLowerCase()) && !/^[\d.]+$/.test(host)),
-      {
-        error: "expected a host name or IP address, without scheme, port or wildcard",
-      },
+      (host) => isIP(unbracketed(host)) !== 0 || isName(host) || (host.startsWith("*.") && isDomain(host.slice(2))),
+      { error: "expected a host name, *.domain or an IP address, without scheme or port" },
     )
     .describe(
-      "Host name, matched exactly. A private, loopback or cluster address only counts where it is written as that address.",
+      "Host name, matched exactly; `*.example.com` stands for all names below it, at any depth. Loopback and link-local addresses only count where they are written as that address.",
+    ),
+  network: z
+    .enum(["Public", "Private"])
+    .default("Public")
+    .describe(
+      "Where the names may lead. Public: to public addresses, and names that end in .svc to the cluster's. Private: to private addresses and to the cluster's as well.",
     ),
   ports: z
     .array(z.int().min(1).max(65_535))
@@ -23,6 +27,11 @@ export const egressSchema = z.strictObject({
     .default([443])
     .describe("Ports; 443 by default."),
 });
+
+const isName = (host: string): boolean => dnsSubdomain.test(host.toLowerCase()) && !/^[\d.]+$/.test(host);
+
+/** Of a domain of one label everything would be below it: `*.com`. */
+const isDomain = (host: string): boolean => isName(host) && host.replace(/\.$/, "").includes(".");
 
 /** An IPv6 address without the brackets that a URL puts around it. */
 export const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");

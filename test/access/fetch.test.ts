@@ -26,15 +26,20 @@ async function web(handle: Handle = (_request, response) => response.end("hello"
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const { egressOf, egress = egressOf?.(port) ?? [{ host: "127.0.0.1", ports: [port] }], ...parts } = more;
+  const { egressOf, egress: rules = egressOf?.(port) ?? [{ host: "127.0.0.1", ports: [port] }], ...parts } = more;
+  const egress = rules.map((rule): Egress => ({ network: "Public", ...rule }));
   const { call, attempt, asked } = await accessTo({ manifest: { egress }, ...parts });
   const fetch = (url: string, init: object = {}) => call("fetch", { url, ...init });
   return { fetch, seen, port, attempt, asked, origin: `http://127.0.0.1:${port}` };
 }
 
+type Egress = FunctionManifest["egress"][number];
+/** A rule as a manifest has it, where `network` may be left out. */
+type Rule = Omit<Egress, "network"> & Partial<Pick<Egress, "network">>;
+
 interface Parts {
-  egress?: FunctionManifest["egress"];
-  egressOf?: (port: number) => FunctionManifest["egress"];
+  egress?: readonly Rule[];
+  egressOf?: (port: number) => readonly Rule[];
   resolver?: HostResolver;
   clusterNetworks?: string[];
   ownPort?: () => number;
@@ -212,6 +217,47 @@ describe("fetch", () => {
     expect(errorOf(await pending).type).toBe("TimeoutError");
     const loopback = await web(undefined, { egress, resolver: names("127.0.0.1") });
     expect(errorOf(await loopback.fetch("http://api.team-a.svc/")).details).toEqual({ refused: true });
+  });
+
+  it.each(["10.255.255.1", "172.31.0.1", "192.168.1.1", "fd00:ec2::254"])(
+    "may lead a name to %s where its rule says that its network is private",
+    async (address) => {
+      const egress: Rule[] = [{ host: "vault.example.com", ports: [80], network: "Private" }];
+      const clock = new VirtualClock();
+      const inside = await web(undefined, { egress, resolver: names(address, "8.8.8.8"), clock });
+      const pending = inside.fetch("http://vault.example.com/");
+      inside.attempt.abort();
+      expect(errorOf(await pending).type).toBe("TimeoutError");
+    },
+  );
+
+  it.each(["127.0.0.1", "169.254.169.254", "::1", "fe80::1", "0.0.0.0", "::ffff:127.0.0.1"])(
+    "leads no name to %s, though its network is private",
+    async (address) => {
+      const egress: Rule[] = [{ host: "vault.example.com", ports: [80], network: "Private" }];
+      const { fetch } = await web(undefined, { egress, resolver: names(address) });
+      expect(errorOf(await fetch("http://vault.example.com/")).details).toEqual({ refused: true });
+    },
+  );
+
+  it("says which line to add where a name leads to a private address", async () => {
+    const egress = [{ host: "vault.example.com", ports: [80] }];
+    const { fetch } = await web(undefined, { egress, resolver: names("10.0.0.1") });
+    expect(errorOf(await fetch("http://vault.example.com/")).message).toContain("`network: Private`");
+  });
+
+  it.each([
+    ["*.example.com", "a.example.com", true],
+    ["*.example.com", "a.b.example.com", true],
+    ["*.example.com", "example.com", false],
+    ["*.example.com", "evilexample.com", false],
+    ["*.example.com", "a.example.com.evil.net", false],
+    ["*.bücher.example", "a.xn--bcher-kva.example", true],
+    ["*.0.0.1", "127.0.0.1", false],
+  ])("by a rule for %s reaches %s: %s", async (host, asked, isReached) => {
+    const { fetch } = await web(undefined, { egress: [{ host, ports: [80] }], resolver: names("10.0.0.1") });
+    const { message } = errorOf(await fetch(`http://${asked}/`));
+    expect(message).toContain(isReached ? "leads to 10.0.0.1" : "the manifest does not allow");
   });
 
   it("connects to the addresses that were checked, whatever DNS says afterwards", async () => {

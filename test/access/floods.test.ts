@@ -62,7 +62,7 @@ describe("a function whose calls are answered slowly", () => {
   it("keeps no other function from the host that it fetches from", async () => {
     const server = await apiServer(({ path }) => (path === "/slow" ? "never" : { body: {} }));
     const port = Number(new URL(server.origin).port);
-    const egress = [{ host: "127.0.0.1", ports: [port] }];
+    const egress = [{ host: "127.0.0.1", ports: [port], network: "Public" as const }];
     const { access, attempt, functions } = await accessTo({ manifest: { egress } });
     functions.set("g", { ...manifestOf({ egress }), name: "g" });
     const fetch = (name: string, path: string) => {

@@ -68,7 +68,7 @@ describe("a runtime that may make no more calls", () => {
       server.close();
     });
     const { port } = server.address() as AddressInfo;
-    const egress = [{ host: "127.0.0.1", ports: [port] }];
+    const egress = [{ host: "127.0.0.1", ports: [port], network: "Public" as const }];
     const { call } = await accessTo({ manifest: { egress }, withheld: () => withheld });
     expect(errorOf(await call("fetch", { url: `http://127.0.0.1:${port}/first`, method: "POST" }))).toEqual(lost);
     expect(arrived).toEqual(["/first"]);

@@ -9,7 +9,8 @@ test.each([
   [memory, "8Gi", "write a size within these bounds, such as 64Mi"],
   [memory, "64mb", "write 64Mi"],
   [memory, "512kb", "write 512Ki"],
-  [host, "*", "there is no wildcard: name each host by itself, such as api.example.com"],
+  [host, "*", "name a domain with a dot after the star, such as *.example.com"],
+  [host, "*.com", "name a domain with a dot after the star, such as *.example.com"],
   [host, "2130706433", "write an address with its dots, such as 192.0.2.1, or a host by its name"],
   [host, "https://a.example/x", "write the name alone, such as a.example, and its ports under `ports`"],
 ])("a hint never says to write what stands there: %j: %s", (path, actual, hint) => {
