@@ -2,7 +2,7 @@ import { z } from "zod";
 import { WatchfireError } from "./errors.ts";
 
 /** `WATCHFIRE_LOG_LEVEL`'s values: pino's names. */
-export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 const descriptor = "the number of a descriptor, 3 or more";

@@ -164,6 +164,39 @@ describe("the house's layers", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("what is exported is imported by somebody", () => {
+    const readers = globSync(["{runtime,sdk,deploy,test,functions}/**/*.{ts,js}", "*.ts"], {
+      cwd: root,
+      exclude: notOurs,
+    });
+    const taken = new Set<string>();
+    for (const file of readers) {
+      const text = readFileSync(join(root, file), "utf8");
+      const take = (specifier = "", names = ["*"]) => {
+        if (!specifier.startsWith(".")) return;
+        for (const name of names) taken.add(`${relative(root, resolve(root, dirname(file), specifier))} ${name}`);
+      };
+      for (const [, names = "", from] of text.matchAll(
+        /(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s*from\s*"([^"]+)"/g,
+      ))
+        take(
+          from,
+          [...names.matchAll(/(?:^|,)\s*(?:type\s+)?(\w+)/g)].map(([, name = ""]) => name),
+        );
+      for (const [, from] of text.matchAll(/(?:import|export)\s+\*(?:\s+as\s+\w+)?\s*from\s*"([^"]+)"/g)) take(from);
+      for (const [, from] of text.matchAll(/import\(\s*"([^"]+)"\s*\)/g)) take(from);
+    }
+    const unused = files.flatMap((file) => {
+      const text = readFileSync(join(root, file), "utf8");
+      const declared = text.matchAll(/^export (?:async )?(?:const|let|function\*?|(?:abstract )?class|enum) (\w+)/gm);
+      const names = [...declared].map(([, name = ""]) => name);
+      return taken.has(`${file} *`)
+        ? []
+        : names.filter((name) => !taken.has(`${file} ${name}`)).map((name) => `${file} ${name}`);
+    });
+    expect(unused).toEqual([]);
+  });
+
   it("no file is longer than 500 lines, and no test longer than 600", () => {
     const tests = globSync("test/**/*.ts", { cwd: root });
     const isMade = (file: string) =>

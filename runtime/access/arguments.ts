@@ -12,7 +12,7 @@ const patchObject = z.custom<Record<string, unknown>>(
 );
 
 /** What each operation takes. The guest's half is `Operations` of the SDK. */
-export const argumentSchemas = {
+const argumentSchemas = {
   "kube.get": z.strictObject({ ref: refSchema }),
   "kube.list": z.strictObject({
     ...collectionShape,

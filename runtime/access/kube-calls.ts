@@ -39,7 +39,7 @@ export interface KubeParts {
 }
 
 /** The field manager of a function's writes, as `kubectl get --show-managed-fields` shows it. */
-export const fieldManager = (functionName: string): string => `watchfire:${functionName}`;
+const fieldManager = (functionName: string): string => `watchfire:${functionName}`;
 
 /** Asks the API server in a function's name: looks the kind up, checks the grant, sends, and passes the answer on. */
 export class KubeCalls {

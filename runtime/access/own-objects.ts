@@ -5,7 +5,7 @@ import type { Plan } from "./plan.ts";
 import { namesOfBody, type OwnNames, replacesWhole, setsLabel, touchesOwners, usesOwn } from "./written-body.ts";
 
 /** Labels below this prefix make an object the runtime's: `deploy` adopts, replaces and removes what carries them. */
-export const ownLabelPrefix = "watchfire.dev/";
+const ownLabelPrefix = "watchfire.dev/";
 
 /** The runtime's API group, of which `Function` is a kind. */
 const ownGroup = "watchfire.dev";

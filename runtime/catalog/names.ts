@@ -8,7 +8,7 @@ const stemLimit = 253 - 17;
 
 /** What is on everything that is made for one runtime: its account, and its namespace. What lacks either is another's. */
 export const runtimeLabel = "watchfire.dev/runtime";
-export const namespaceLabel = "watchfire.dev/namespace";
+const namespaceLabel = "watchfire.dev/namespace";
 export const functionLabel = "watchfire.dev/function";
 /** On accounts and rights: those that `watchfire rbac` prints lack it, and are left alone. */
 export const deployedLabel = "watchfire.dev/deployed";
@@ -31,6 +31,3 @@ export const indexName = (account: string): string => boundedName(`${account}-fu
 /** A function's ConfigMap, by its content: `watchfire-copy-labels-0f343b0931126a20`. */
 export const configMapName = (account: string, functionName: string, sha256: string): string =>
   `${boundedName(`${account}-${functionName}`, stemLimit)}-${sha256.slice(0, 16)}`;
-
-/** Where the ConfigMaps of a namespace are. */
-export const configMapsPath = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`;

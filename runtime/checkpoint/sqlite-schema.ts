@@ -3,7 +3,7 @@ import { WatchfireError } from "../errors.ts";
 import type { PreviousEnd } from "./store.ts";
 
 /** Raised with every change of the tables; a file with a higher one is refused. */
-export const schemaVersion = 1;
+const schemaVersion = 1;
 
 /** Marks the file as ours, so that another program's database is not taken for a checkpoint ("WFCP"). */
 const applicationId = 0x57464350;

@@ -135,7 +135,7 @@ export async function readLimited(body: Readable, limit = bodyLimit): Promise<st
 }
 
 /** Milliseconds to wait by a Retry-After header; undefined for none, garbage, or a date that has passed. */
-export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   const trimmed = header.trim();
   if (/^\d+$/.test(trimmed)) return Math.min(Number(trimmed) * 1000, retryAfterCapMs);

@@ -86,7 +86,7 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
 };
 
 /** The routes alone; tests ask them without a socket. `own`: names that this process is called by. */
-export function routes(inspection: Inspection, own: readonly string[] = []): Hono {
+function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   const app = new Hono();
   const names = own.map((name) => name.toLowerCase());
   app.get("/livez", (c) => (inspection.live() ? c.text("ok\n") : c.text("not live\n", 503)));

@@ -78,7 +78,7 @@ export function functionObjects(manifest: FunctionManifest, kinds: KnownKinds, o
 }
 
 /** Labels of all objects of one runtime, by which those of functions that are gone are found. */
-export function rbacLabels({ account, namespace }: RulesOptions): Record<string, string> {
+function rbacLabels({ account, namespace }: RulesOptions): Record<string, string> {
   return {
     "app.kubernetes.io/managed-by": "watchfire",
     "watchfire.dev/namespace": namespace,

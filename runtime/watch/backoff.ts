@@ -10,7 +10,7 @@ export interface Curve {
  * client-go's own curve for its reflectors (`reflector.go`); kube-rs has the same. The first four attempts fit into about
  * ten seconds on average, well inside the 75 s of history that an API server tries to keep.
  */
-export const failureCurve: Curve = { firstMs: 800, capMs: 30_000 };
+const failureCurve: Curve = { firstMs: 800, capMs: 30_000 };
 /** An API server that has just started answers 403 until it has read its own roles, which takes it a second or two. */
 export const forbiddenCurve: Curve = { firstMs: 1000, capMs: 30_000 };
 /** So long without a failure, and the past is forgotten. */

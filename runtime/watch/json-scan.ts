@@ -111,7 +111,7 @@ export function skipValue(bytes: Uint8Array, from: number, end: number): number 
 }
 
 /** @param from the index of the key's opening quote. @returns the index of the member's value, or `malformed`. */
-export function skipKey(bytes: Uint8Array, from: number, end: number): number {
+function skipKey(bytes: Uint8Array, from: number, end: number): number {
   if (from >= end || bytes[from] !== quote) return malformed;
   const after = skipString(bytes, from + 1, end);
   return after < 0 ? malformed : skipColon(bytes, after, end);

@@ -23,7 +23,7 @@ export function sourceKey(spec: SourceSpec): string {
 }
 
 /** The selector with its requirements, and the values of `in` and `notin`, in one order and without needless spaces. */
-export function canonicalSelector(selector: string): string {
+function canonicalSelector(selector: string): string {
   const requirements = splitOutside(selector);
   return [...new Set(requirements.map(canonicalRequirement))].sort().join(",");
 }

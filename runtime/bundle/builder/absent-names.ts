@@ -5,7 +5,7 @@ import { isInstalled } from "../source-path.ts";
 import type { Output } from "./build-handler.ts";
 
 /** Globals that do not exist inside an isolate on purpose, and what to use in their place. */
-export const absentNames: Readonly<Record<string, string>> = {
+const absentNames: Readonly<Record<string, string>> = {
   process: "use `ctx.env` for settings",
   Buffer: "use Uint8Array, TextEncoder, TextDecoder, atob and btoa",
   __dirname: "a handler has no file system; import the file instead",

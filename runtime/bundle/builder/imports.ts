@@ -44,7 +44,7 @@ const entryOf = <T>(table: Readonly<Record<string, T>>, key: string): T | undefi
   Object.hasOwn(table, key) ? table[key] : undefined;
 
 /** esbuild knows a file by its name here, and has neither a path nor a folder to look into. */
-export const sourceNamespace = "functions";
+const sourceNamespace = "functions";
 
 /** What cannot be imported, in a lenient build, and what a package leaves out. CommonJS: any name can be imported from it. */
 const emptyNamespace = "watchfire-empty";

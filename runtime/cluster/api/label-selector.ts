@@ -111,7 +111,7 @@ const expressionOperators: Record<string, Requirement["operator"]> = {
 };
 
 /** Reads a metav1.LabelSelector. */
-export function labelSelectorOf(selector: unknown): LabelSelector {
+function labelSelectorOf(selector: unknown): LabelSelector {
   if (!isFields(selector)) return [];
   const requirements: Requirement[] = [];
   if (isFields(selector.matchLabels))

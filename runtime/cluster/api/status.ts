@@ -34,7 +34,7 @@ export interface Named {
 }
 
 /** `deployments.apps`; the core group adds nothing. */
-export function qualified(resource: Named): string {
+function qualified(resource: Named): string {
   return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
 }
 

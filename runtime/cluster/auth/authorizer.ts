@@ -22,7 +22,7 @@ export class Authorizer {
 }
 
 /** A request as authorization sees it. A list of `metadata.name=x` is about that name. */
-export function attributesOf(info: RequestInfo, query: URLSearchParams): Attributes {
+function attributesOf(info: RequestInfo, query: URLSearchParams): Attributes {
   if (!info.isResource) return { verb: info.verb, path: info.path };
   const selected = /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get("fieldSelector") ?? "")?.[1];
   return {

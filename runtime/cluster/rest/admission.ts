@@ -1,4 +1,4 @@
-import { equal, type KubeObject } from "../api/object.ts";
+import type { KubeObject } from "../api/object.ts";
 import { badRequest, type FieldFault, fault, forbidden, invalid, notFound } from "../api/status.ts";
 import { present, type ResourceType, servedVersion } from "../kinds/resource-type.ts";
 import { asJson, faultsOf, pruned, unreadableMetadata } from "../kinds/shape.ts";
@@ -94,11 +94,6 @@ export function resetFields(call: Call): string[][] {
   if (!call.type.status) return [];
   if (call.subresource === "status") return call.type.custom ? [["spec"], ["metadata"]] : [["spec"]];
   return [["status"]];
-}
-
-/** Whether a write would change nothing: then nothing is stored. */
-export function unchanged(object: KubeObject, old: KubeObject): boolean {
-  return equal(object, old);
 }
 
 /** Throws a 422 where a resourceVersion is a must. */

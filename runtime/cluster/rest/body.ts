@@ -7,7 +7,7 @@ import { type ResourceType, servedVersion } from "../kinds/resource-type.ts";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/decode.ts";
 
 /** A request's body may have this many bytes, as at the real server (`DefaultMaxRequestSizeBytes`). */
-export const bodyLimit = 3 * 1024 * 1024;
+const bodyLimit = 3 * 1024 * 1024;
 
 const accepted = ["application/json", "application/yaml", protobufMediaType];
 

@@ -33,11 +33,6 @@ export function matchesFields(selector: FieldSelector, object: KubeObject): bool
   return selector.every(({ read, value, equal }) => (read(object) === value) === equal);
 }
 
-/** The name that `metadata.name=x` asks for, if the selector does: authorization then applies to that name. */
-export function selectedName(selector: FieldSelector): string | undefined {
-  return selector.find(({ label, equal }) => label === "metadata.name" && equal)?.value;
-}
-
 function split(text: string): string[] {
   return text.match(/(?:[^\\,]|\\.)+/gs) ?? [];
 }

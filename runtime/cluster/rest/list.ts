@@ -9,7 +9,7 @@ import { matchesFields } from "./field-selector.ts";
 import type { ListOptions } from "./list-options.ts";
 
 /** How long a read waits for a revision that is yet to come, milliseconds (`blockTimeout` of cacher/watch_cache.go). */
-export const freshnessTimeoutMs = 3000;
+const freshnessTimeoutMs = 3000;
 
 /** One page. */
 export interface Page {

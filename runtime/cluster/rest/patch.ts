@@ -18,7 +18,7 @@ import { kept, prepareNew, seen, store } from "./create.ts";
 import { replace, type Updated } from "./update.ts";
 
 /** The media types of a PATCH; custom resources have no strategic merge. */
-export const patchTypes = {
+const patchTypes = {
   json: "application/json-patch+json",
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",

@@ -5,10 +5,10 @@ import type { Revision } from "./revision.ts";
  * Changes kept per resource. kube-apiserver's ring grows to 102,400 (watch_cache_history.go); ours holds whole objects
  * in a developer's process, so it is a third of that.
  */
-export const historyLimit = 32_768;
+const historyLimit = 32_768;
 
 /** Changes older than this go too: etcd is compacted every 5 minutes (storagebackend/config.go). Milliseconds. */
-export const historyAgeMs = 300_000;
+const historyAgeMs = 300_000;
 
 /** How many expired changes may stay at the head of the array before it is cut. */
 const slack = 1024;
@@ -178,7 +178,7 @@ export interface Listener {
 }
 
 /** A reader's place in a log. It stays valid while the log is only appended to. */
-export class ChangeCursor {
+class ChangeCursor {
   private readonly log: readonly Change[];
   private index: number;
 

@@ -11,7 +11,7 @@ const uncurry = <This, Args extends unknown[], Result>(
 ): ((self: This, ...args: Args) => Result) => bind.call(call, method) as never;
 
 export const apply = Reflect.apply;
-export const setPrototypeOf = Reflect.setPrototypeOf;
+const setPrototypeOf = Reflect.setPrototypeOf;
 export const jsonParse: (text: string) => unknown = JSON.parse;
 export const jsonStringify: (value: unknown) => string | undefined = JSON.stringify;
 /** With a function that is called for each value, on what holds it, and gives what to print in its place. */

@@ -1,4 +1,4 @@
-import { at, type Fields, isFields, type KubeObject } from "../../api/object.ts";
+import { at, type Fields, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 
 /** Sets a field that has no value yet. */
@@ -88,10 +88,4 @@ export function podSpecFaults(object: unknown, path: string): FieldFault[] {
     names.add(container.name);
   });
   return faults;
-}
-
-/** The pod template at a dotted path of an object. */
-export function templateSpec(object: KubeObject, path: string): Fields | undefined {
-  const spec = at(object, path);
-  return isFields(spec) ? spec : undefined;
 }

@@ -59,7 +59,7 @@ function publish(schema: JsonObject): JsonObject {
 }
 
 /** The schema with `change` made to each schema that it holds for an object's fields or a list's items. */
-export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
+function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   const changed: JsonObject = { ...schema };
   const child = (value: Json): Json => (isObject(value) ? change(value) : value);
   if (isObject(schema.properties)) {

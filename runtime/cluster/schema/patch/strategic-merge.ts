@@ -27,7 +27,7 @@ export function strategicMergePatch(original: JsonObject, patch: Json, schema: S
 }
 
 /** Merges one object into another. */
-export function mergeMap(original: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
+function mergeMap(original: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
   const { $patch: directive, $retainKeys: retain, ...fields } = patch;
   if (directive === "replace") return withoutDirectives(fields);
   if (directive === "delete") return {};

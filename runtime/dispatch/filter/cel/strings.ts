@@ -6,7 +6,7 @@ import type { Value } from "./value.ts";
 const surrogate = /[\ud800-\udfff]/;
 
 /** Characters of a text, as CEL counts them: code points. */
-export function lengthOf(meter: Meter, text: string): number {
+function lengthOf(meter: Meter, text: string): number {
   meter.payText(text.length, 2);
   if (!surrogate.test(text)) return text.length;
   meter.payText(text.length, 10);

@@ -8,7 +8,7 @@ import { EvaluationError, type Meter } from "./meter.ts";
 export type Value = unknown;
 
 /** A double that is whole, such as `1.0`: the number alone would be an int. */
-export class Double {
+class Double {
   readonly value: number;
   constructor(value: number) {
     this.value = value;
