@@ -17,8 +17,8 @@ const unloadable: readonly (readonly [name: string, code: string, fault: RegExp]
     /^WF_BUNDLE_NO_HANDLER .*class\/handler\.ts:2:1: the default export is a class, which cannot be called as a function/m,
   ],
   ["nameless", "export const handle = () => {};\n", /^WF_BUNDLE_\w+ .*nameless\/handler\.ts:1:1: /m],
-  ["empty", "", /^WF_BUNDLE_\w+ .*empty\/handler\.ts:1:1: /m],
-  ["comment", "// soon\n", /^WF_BUNDLE_\w+ .*comment\/handler\.ts:1:1: /m],
+  ["empty", "", /^WF_BUNDLE_NO_HANDLER .*empty\/handler\.ts:1:1: the file exports nothing; write /m],
+  ["comment", "// soon\n", /^WF_BUNDLE_NO_HANDLER .*comment\/handler\.ts:1:1: the file exports nothing; write /m],
   ["common", "module.exports = {};\n", /^WF_BUNDLE_\w+ .*common\/handler\.ts:1:1: /m],
   [
     "thrower",

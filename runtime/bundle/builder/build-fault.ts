@@ -80,6 +80,15 @@ export function buildFaults(
   return faults;
 }
 
+const nothing = "the file exports nothing";
+
+/** A handler's file without an export, as it is while it is begun. */
+export const emptyHandler = ({ show, handler }: Subject): WatchfireError =>
+  new WatchfireError("WF_BUNDLE_NO_HANDLER", {
+    what: nothing,
+    place: { file: show(handler), line: 1, column: 1 },
+  });
+
 const isEntry = ({ location }: Message): boolean => location === null || location.file === entrySource;
 
 const fileOf = ({ location }: Message, { imports }: Subject): string | undefined =>
@@ -92,8 +101,10 @@ function textOf(message: Message): FaultText {
     return { code: "WF_BUNDLE_HANDLER_MISSING", what: "the handler's file cannot be read" };
   }
   if (own?.code) return { ...own, what: text };
-  if (id === "import-is-undefined" || /^No matching export in .* for import "default"$/.test(text)) {
-    if (isEntry(message)) return { code: "WF_BUNDLE_NO_HANDLER", what: "the file has no default export" };
+  // Of one of Node's ECMAScript modules esbuild says so itself.
+  if (id === "import-is-undefined" && isEntry(message)) return { code: "WF_BUNDLE_NO_HANDLER", what: nothing };
+  if (/^No matching export in .* for import "default"$/.test(text) && isEntry(message)) {
+    return { code: "WF_BUNDLE_NO_HANDLER", what: "the file has no default export" };
   }
   // A name in pieces, for which esbuild would look through folders.
   if (/^Could not resolve (?:import|require)\(/.test(text)) return unknownName;

@@ -1,10 +1,10 @@
-import type { BuildFailure, BuildOptions, BuildResult } from "esbuild";
+import type { BuildFailure, BuildOptions, BuildResult, Metafile } from "esbuild";
 import type { WatchfireError } from "../../errors.ts";
 import { mapLimit, scriptLimit } from "../limits.ts";
 import { acceptHandler } from "../script-bundle.ts";
 import { SourceFault } from "../source-fault.ts";
 import { entrySource } from "../source-path.ts";
-import { buildFaults, type Subject } from "./build-fault.ts";
+import { buildFaults, emptyHandler, type Subject } from "./build-fault.ts";
 import { build } from "./esbuild.ts";
 import type { Imports } from "./imports.ts";
 
@@ -85,14 +85,21 @@ export async function buildHandler({ subject, define, lenient }: BuildWay): Prom
   if (!script || !map) throw new Error("esbuild gave no script");
   if (script.length > scriptLimit) throw tooLarge("a script", script.length);
   if (map.length > mapLimit) throw tooLarge("a source map", map.length);
+  const faults = buildFaults(result, subject);
   return {
-    faults: buildFaults(result, subject),
+    faults: faults.length === 0 && exportsNothing(result.metafile, subject) ? [emptyHandler(subject)] : faults,
     output: {
       script: textOf(script),
       map: ownSources(JSON.parse(textOf(map)) as SourceMap, Object.keys(result.metafile.inputs), subject.imports),
     },
   };
 }
+
+/** esbuild gives a file that neither imports nor exports for a CommonJS module, whose default export is an empty object. */
+const exportsNothing = ({ inputs }: Metafile, { imports, handler }: Subject): boolean => {
+  const input = imports.entry === undefined ? undefined : inputs[imports.entry];
+  return input !== undefined && input.format === undefined && /[jt]sx?$/.test(handler);
+};
 
 /** The map with its files' real paths. Nothing may have gone in but what was given. */
 function ownSources(map: SourceMap, inputs: readonly string[], imports: Imports): SourceMap {

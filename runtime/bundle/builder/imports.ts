@@ -67,6 +67,7 @@ export interface ImportsOptions {
 export class Imports {
   private readonly options: ImportsOptions;
   private readonly files = new Map<string, string>();
+  private handlerName: string | undefined;
 
   constructor(options: ImportsOptions) {
     this.options = options;
@@ -76,6 +77,11 @@ export class Imports {
   fileOf(name: string): string | undefined {
     const prefix = `${sourceNamespace}:`;
     return name.startsWith(prefix) ? this.files.get(name.slice(prefix.length)) : undefined;
+  }
+
+  /** The handler's name, once it was resolved. */
+  get entry(): string | undefined {
+    return this.handlerName && `${sourceNamespace}:${this.handlerName}`;
   }
 
   /** Whether a name stands for nothing. */
@@ -146,14 +152,17 @@ export class Imports {
     try {
       if (!sources.rootOf(handler)) throw outside(handler);
       const found = resolver.resolve(handler, dirname(handler), false);
-      return found.type === "file" ? this.admit(found.file) : unresolved("the handler", "cannot be read");
+      if (found.type !== "file") return unresolved("the handler", "cannot be read");
+      const admitted = this.admit(found.file);
+      this.handlerName = admitted.path;
+      return admitted;
     } catch (error) {
       if (error instanceof SourceFault) return fault(`the handler cannot be built: ${error.message}`, error);
       throw error;
     }
   }
 
-  private admit(file: string): OnResolveResult {
+  private admit(file: string): OnResolveResult & { readonly path: string } {
     const { sources, resolver } = this.options;
     if (!sources.permits(file)) throw outside(file);
     const { isModule, hasSideEffects } = resolver.packageOf(file);
