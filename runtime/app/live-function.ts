@@ -1,6 +1,7 @@
 import { type ResolvedEnv, resolveEnv } from "../access/env.ts";
 import type { FunctionAccounts } from "../access/function-accounts.ts";
 import type { Bundle } from "../bundle/bundle.ts";
+import { sourceText } from "../bundle/source-text.ts";
 import type { FunctionOffer, Origin } from "../catalog/function-source.ts";
 import { type Clock, pause } from "../clock.ts";
 import type { FunctionDispatch } from "../dispatch/function-dispatch.ts";
@@ -111,6 +112,11 @@ export class LiveFunction {
   /** The files whose change means new code; absolute. */
   get inputs(): readonly string[] {
     return this.bundled?.inputs ?? [this.current.handler];
+  }
+
+  /** The text of a file as it went into the code that runs, by the name that stacks have. */
+  sourceText(file: string): string | undefined {
+    return this.bundled && sourceText(this.bundled, file);
   }
 
   /** Builds, loads and subscribes. A failure is a state, said in the log and in the status, and never thrown. */

@@ -170,6 +170,11 @@ export class Runtime {
     return [...this.liveFunctions.values()].map(({ manifest }) => manifest);
   }
 
+  /** The text of a function's file as it went into the code that runs, by the name that stacks have. */
+  sourceText(functionName: string, file: string): string | undefined {
+    return this.liveFunctions.get(functionName)?.sourceText(file);
+  }
+
   /** Stops taking events, lets handlers finish for at most 25 s, saves, closes everything, and lets go of the Lease. */
   async drain(): Promise<void> {
     const { log } = this.options;

@@ -1,5 +1,4 @@
-import { readFileSync, realpathSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { join, relative } from "node:path";
 import type { Runtime } from "../app/runtime.ts";
 import { Builders } from "../bundle/builders.ts";
 import { openCode } from "../catalog/function-code.ts";
@@ -53,11 +52,13 @@ export const dev = command({
     const listen = { host: loopback, port: readPort("--port", options.port), spare };
     makeDataFolder(options.data);
     let isUp = false;
+    let running: Runtime | undefined;
     const log = createLog(environment.logLevel, {
       write: (line) => {
         // Until then the banner's table is to tell of it.
         if (!isUp && line.includes(notServedYet)) return;
-        process.stdout.write(`${consoleLine(line, sourcesBelow(folder))}\n`);
+        // As it ran: the file may have changed since.
+        process.stdout.write(`${consoleLine(line, (name, file) => running?.sourceText(name, file))}\n`);
       },
     });
     const stop = stopSignal(environment);
@@ -86,6 +87,7 @@ export const dev = command({
         },
         stop,
         async (runtime) => {
+          running = runtime;
           await runtime.untilReady(stop);
           process.stdout.write(renderBanner(bannerOf(runtime, cluster, folder)));
           isUp = true;
@@ -104,18 +106,6 @@ export const dev = command({
     return 0;
   },
 });
-
-/** The text of the author's own files: a stack may name any file. */
-const sourcesBelow =
-  (folder: string) =>
-  (file: string): string | undefined => {
-    try {
-      const path = realpathSync(file);
-      return path.startsWith(`${realpathSync(folder)}${sep}`) ? readFileSync(path, "utf8") : undefined;
-    } catch {
-      return undefined; // moved or removed since
-    }
-  };
 
 /** The cluster that functions run on while they are written. */
 interface DevCluster {

@@ -7,7 +7,7 @@ const authorsFrame = /^\s+at (?:.*\()?([^()]+\.[cm]?[jt]sx?):(\d+):(\d+)\)?$/m;
 
 /**
  * The source around a stack's topmost frame, with a caret below the place: for a person's terminal, never for a record.
- * `read` gives a file's text, or undefined for one that is not to be shown. Undefined where there is nothing to show.
+ * `read` gives a file's text as it ran, or undefined for one that is not to be shown. Undefined where there is nothing to show.
  */
 export function codeFrame(stack: string, read: (file: string) => string | undefined): string | undefined {
   const match = authorsFrame.exec(stack);

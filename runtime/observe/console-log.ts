@@ -13,6 +13,9 @@ const record = z.looseObject({
   fields: z.record(z.string(), z.unknown()).optional(),
 });
 
+/** The text of one of a function's files as it ran; undefined for one that is not to be shown. */
+export type ReadSource = (functionName: string, file: string) => string | undefined;
+
 const styles = { debug: "gray", info: "white", warn: "yellow", error: "red", fatal: "red", trace: "gray" } as const;
 /** The runtime's own that are told in columns of their own, or are of interest to a machine alone. */
 const hidden = new Set(
@@ -24,9 +27,9 @@ const hidden = new Set(
 /**
  * One line for a person from one JSON log line: time, function, message, then the remaining fields.
  * A line that is no record, or cannot be laid out, is passed on as it is. What a handler says begins no line of its own: what
- * follows a line break is indented. `read` gives the text of a source file that may be shown below a stack.
+ * follows a line break is indented. `read` gives the text of a function's source file that may be shown below a stack.
  */
-export function consoleLine(line: string, read: (file: string) => string | undefined = () => undefined): string {
+export function consoleLine(line: string, read: ReadSource = () => undefined): string {
   try {
     return layOut(record.parse(JSON.parse(line)), read);
   } catch {
@@ -34,7 +37,7 @@ export function consoleLine(line: string, read: (file: string) => string | undef
   }
 }
 
-function layOut(parsed: z.infer<typeof record>, read: (file: string) => string | undefined): string {
+function layOut(parsed: z.infer<typeof record>, read: ReadSource): string {
   const { level, time, msg, type, object, outcome, durationMs, attempt, error } = parsed;
   const style = styles[level as keyof typeof styles] ?? "white";
   const words = [
@@ -54,7 +57,8 @@ function layOut(parsed: z.infer<typeof record>, read: (file: string) => string |
     .replaceAll("\n", "\n  ");
   const trouble = stackOf(error) ?? stackOf(parsed.err) ?? stackAmong(parsed.fields);
   if (!trouble) return first;
-  const frame = codeFrame(trouble, read);
+  const { function: owner } = parsed;
+  const frame = owner === undefined ? undefined : codeFrame(trouble, (file) => read(owner, file));
   return frame ? `${first}\n${trouble}\n${frame.replace(/^/gm, "  ")}` : `${first}\n${trouble}`;
 }
 

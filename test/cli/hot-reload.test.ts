@@ -70,6 +70,23 @@ test("a change of the folder is one line that says what came of it", async () =>
   expect(await dev.end()).toBe(0);
 });
 
+test("the code that is shown around an error is the code that ran, whatever the file says by now", async () => {
+  const folder = folderOf({});
+  const functions = join(folder, "functions");
+  const retry = "  delivery: { retry: { maxAttempts: 100, initialDelay: 200ms, maxDelay: 200ms } }";
+  const everything = "{ apiVersion: v1, kind: Namespace }";
+  define(functions, "f", "export default () => {\n  throw new Error('old');\n};", manifest("f", retry, everything));
+  const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data"), "--port", "0"]);
+  await dev.says(/> 2 \| {3}throw new Error\('old'\);/);
+
+  write(join(functions, "f", "handler.ts"), "export default () => {\n  return 'begun anew\n};");
+  await dev.says(/change refused, the old version runs on/);
+  expect(await dev.says(/> 2 \|.*/)).toMatch(/> 2 \| {3}throw new Error\('old'\);/);
+
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+});
+
 test("that a kind is not served yet stands in the table, no line comes before it, and that it is served then is told", async () => {
   const folder = folderOf({});
   const functions = join(folder, "functions");

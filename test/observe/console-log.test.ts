@@ -30,7 +30,9 @@ describe("a line on the console", () => {
     const record = { level: "warn", time: "2026-01-01T00:00:00.000Z", function: "f", error: { stack } };
     const source = "one\ntwo\n\tthree.four()\nfive";
     const text = stripVTControlCharacters(
-      consoleLine(JSON.stringify(record), (file) => (file === "functions/f/handler.ts" ? source : undefined)),
+      consoleLine(JSON.stringify(record), (name, file) =>
+        name === "f" && file === "functions/f/handler.ts" ? source : undefined,
+      ),
     );
     expect(text.split("\n").slice(-4)).toEqual([
       "    1 | one",

@@ -1,0 +1,24 @@
+import { z } from "zod";
+import type { Bundle } from "./bundle.ts";
+
+const sourceMapSchema = z.looseObject({
+  sources: z.array(z.string().nullable()),
+  sourcesContent: z.array(z.string().nullable()).optional(),
+});
+
+type SourceMap = z.infer<typeof sourceMapSchema>;
+
+/** Maps that were read, for as long as their bundles are there. */
+const read = new WeakMap<Pick<Bundle, "sourceMap">, SourceMap>();
+
+/**
+ * The text of a file as it was when the bundle was built, by the name that stacks have; undefined for a file that is none of the bundle's,
+ * and for a package's.
+ */
+export function sourceText(bundle: Pick<Bundle, "sourceMap">, file: string): string | undefined {
+  if (/(?:^|\/)node_modules\//.test(file)) return undefined;
+  const map = read.get(bundle) ?? sourceMapSchema.parse(JSON.parse(bundle.sourceMap));
+  read.set(bundle, map);
+  const index = map.sources.indexOf(file);
+  return index < 0 ? undefined : (map.sourcesContent?.[index] ?? undefined);
+}
