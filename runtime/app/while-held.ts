@@ -8,7 +8,8 @@ import type { HostCallError } from "../sandbox/host-calls.ts";
  * finds out here, before anything else.
  */
 export const runnerWhileHeld = (runner: Runner, elector: Elector): Runner => ({
-  run: (delivery) => (elector.holds ? runner.run(delivery) : Promise.resolve({ type: "interrupted" })),
+  run: (delivery, begins) => (elector.holds ? runner.run(delivery, begins) : Promise.resolve({ type: "interrupted" })),
+  recall: (functionName) => runner.recall(functionName),
 });
 
 /** Makes guests' calls only while the Lease is held: what a handler asks for after that, another replica's handler does. */

@@ -8,8 +8,11 @@ import type { Logger } from "./log.ts";
  */
 export function loggedRunner(runner: Runner, log: Logger, redactor: Redactor, successLevel: "debug" | "info"): Runner {
   return {
-    async run(delivery) {
-      const outcome = redacted(await runner.run(delivery), delivery.function, redactor);
+    recall: (functionName) => runner.recall(functionName),
+    async run(delivery, begins) {
+      const outcome = redacted(await runner.run(delivery, begins), delivery.function, redactor);
+      // It comes again, and is logged then.
+      if (outcome.type === "unbegun") return outcome;
       if (outcome.type === "ok") {
         if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome), "handled");
       } else {
@@ -26,7 +29,7 @@ const messages = {
   interrupted: "attempt interrupted, since what it ran in has ended; it runs again, uncounted",
 } as const;
 
-function fieldsOf(delivery: Delivery, outcome: Outcome): object {
+function fieldsOf(delivery: Delivery, outcome: Exclude<Outcome, { type: "unbegun" }>): object {
   const { apiVersion, kind, namespace, name } = delivery.object;
   return {
     function: delivery.function,

@@ -20,6 +20,8 @@ export interface Load {
   readonly isolation: "Handler" | "Event";
   /** Isolates that take events at once. */
   readonly isolates: number;
+  /** Events of it that may have begun and not ended; the others wait. */
+  readonly concurrency: number;
   /** JSON object of the function's environment. */
   readonly env: string;
   /** Events to run one at a time at first: one of them brought an executor down, and which is not known. */
@@ -43,6 +45,17 @@ export interface Replies {
 
 export interface Unload {
   readonly tenant: number;
+}
+
+/** Asks for what of the function's events has not begun. */
+export interface Recall {
+  readonly tenant: number;
+}
+
+/** Answers a recall: these events were sent, and never begin. */
+export interface Returned {
+  readonly tenant: number;
+  readonly events: readonly number[];
 }
 
 /** The executor is about to run code of this function, for these events (none: its module's top level). */

@@ -9,6 +9,7 @@ export const frameType = {
   events: 3,
   replies: 4,
   unload: 5,
+  recall: 6,
   ready: 16,
   beat: 17,
   entering: 18,
@@ -18,6 +19,7 @@ export const frameType = {
   doomed: 22,
   refused: 23,
   left: 24,
+  returned: 25,
 } as const;
 
 /** Bytes of a frame to an executor: the largest event or answer, and several times as much room. */

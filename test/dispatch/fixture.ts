@@ -11,6 +11,7 @@ import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
 import type { ListReason } from "../../runtime/watch/subscriber.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
+import { ModelExecutor } from "./model-executor.ts";
 
 /** Lets the event loop turn until nothing new has begun for a few turns. */
 export async function quiet(runner: ScriptedRunner): Promise<void> {
@@ -29,16 +30,41 @@ export const failure = (message = "no", retryAfterMs?: number): Outcome => ({
 
 export const done: Outcome = { type: "ok", durationMs: 1 };
 
-/** A runner whose every attempt the test ends by hand, or at once by `answer`. */
+/** A runner whose every attempt the test ends by hand, or at once by `answer`; it begins them as the sandbox does. */
 export class ScriptedRunner implements Runner {
+  /** How many run at once; the fixture sets it to the manifest's. */
+  concurrency = 4;
   /** Every attempt, in the order in which it began. */
   readonly deliveries: Delivery[] = [];
   /** Attempts that have not ended, by object name. */
   readonly open = new Map<string, (outcome: Outcome) => void>();
   /** What an attempt ends in; undefined leaves it open. */
-  answer: (delivery: Delivery) => Outcome | undefined = () => done;
+  answer: (delivery: Delivery) => Outcome | Promise<Outcome> | undefined = () => done;
 
-  run(delivery: Delivery): Promise<Outcome> {
+  private executor = this.fresh();
+
+  run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
+    return this.executor.run(delivery, begins);
+  }
+
+  recall(functionName: string): void {
+    this.executor.recall(functionName);
+  }
+
+  /** What runs and waits is gone with its process. */
+  forget(): void {
+    this.open.clear();
+    this.executor = this.fresh();
+  }
+
+  private fresh(): ModelExecutor {
+    return new ModelExecutor(
+      () => this.concurrency,
+      (delivery) => this.handle(delivery),
+    );
+  }
+
+  private handle(delivery: Delivery): Promise<Outcome> {
     this.deliveries.push(delivery);
     const outcome = this.answer(delivery);
     if (outcome) return Promise.resolve(outcome);
@@ -157,6 +183,7 @@ export class DispatchFixture {
   static async open(options: DispatchOptions = {}): Promise<DispatchFixture> {
     const { clock = new VirtualClock(), runner = new ScriptedRunner(), disk = new MemoryDisk() } = options;
     const store = options.store ?? new MemoryStore(disk);
+    runner.concurrency = (options.manifest ?? manifest()).delivery.concurrency;
     const outcomes = new Map<EventOutcome, number>();
     const observer: Observer = {
       event: (_function, _trigger, _type, outcome) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1),
@@ -192,7 +219,7 @@ export class DispatchFixture {
   async restart(options: DispatchOptions = {}): Promise<DispatchFixture> {
     this.kill();
     await settle();
-    this.runner.open.clear();
+    this.runner.forget();
     return DispatchFixture.open({ clock: this.clock, runner: this.runner, disk: this.disk, ...options });
   }
 

@@ -54,6 +54,8 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     ["entries without end", "breach"],
     ["a million heartbeats a second", "breach"],
     ["a million entries and exits a second", "breach"],
+    ["the return of an event that it had begun", "breach"],
+    ["a return that nobody asked for", "breach"],
     ["a frame of the parent's", "breach"],
     ["JSON as deep as a frame", "breach"],
     ["a header as deep as a frame", "breach"],
@@ -80,7 +82,10 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     await fixture.load("f", "export default () => {};");
     const memoryBefore = residentBytes(process.pid);
     const lag = watchLoopLag();
-    const outcome = await fixture.run("f");
+    const asks = misdeed === "the return of an event that it had begun";
+    const outcome = await fixture.sandbox.run(fixture.delivery("f"), () => {
+      if (asks) fixture.sandbox.recall("f");
+    });
     // An outcome that an executor makes up is its own function's harm alone; the parent's word is one of these.
     expect(["interrupted", "failed"]).toContain(outcome.type);
     await expect.poll(() => fixture.deaths, { timeout: 10_000 }).toMatchObject([{ reason }]);

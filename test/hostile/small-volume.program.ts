@@ -30,6 +30,7 @@ const dispatcher = await Dispatcher.open({
   log: { info() {}, warn() {}, error() {} },
   observer: { commitFailed: () => failures++ },
   runner: {
+    recall: () => {},
     run: async ({ function: name, resourceVersion: version }) => {
       if (name === "greedy") {
         told.greedy++;

@@ -14,6 +14,8 @@ export class Laws {
   /** The last attempt that began, by id. */
   private readonly attempts = new Map<string, number>();
   private readonly interrupted = new Set<string>();
+  /** Sent ahead to what died, and flagged for it. */
+  private readonly lostAhead = new Set<string>();
   private readonly running = new Set<string>();
   /** Attempts that the disk showed as begun when the last process ended, by id. */
   private readonly onRecord = new Map<string, number>();
@@ -45,6 +47,7 @@ export class Laws {
     this.onRecord.clear();
     this.newestOnRecord.clear();
     this.interrupted.clear();
+    this.lostAhead.clear();
     this.flaggedOnDisk.clear();
     for (const { id, redelivered } of this.disk.spill.values()) if (redelivered) this.flaggedOnDisk.add(id);
     for (const { started } of this.disk.journal.values()) {
@@ -57,6 +60,11 @@ export class Laws {
         this.newestOnRecord.set(name, Math.max(Number(resourceVersion), this.newestOnRecord.get(name) ?? 0));
       }
     }
+  }
+
+  /** What these deliveries were sent to has died before it began them: that they had not begun, nobody can tell. */
+  lost(deliveries: readonly Delivery[]): void {
+    for (const { id } of deliveries) this.lostAhead.add(id);
   }
 
   begins(delivery: Delivery): void {
@@ -74,7 +82,7 @@ export class Laws {
     const { type } = delivery;
     const passed = type !== "Modified" && this.passages.get(object.uid) === type;
     if (type !== "Modified") this.passages.set(object.uid, type);
-    const flagged = highest > 0 || passed || overtaken || this.flaggedOnDisk.has(id);
+    const flagged = highest > 0 || passed || overtaken || this.flaggedOnDisk.has(id) || this.lostAhead.has(id);
     this.expect(vague || redelivered === flagged, `${id} began ${highest} times before, redelivered: ${redelivered}`);
     const again = this.interrupted.has(id) && attempt === highest;
     this.expect(attempt === highest + 1 || again, `${id} began ${highest} times before, attempt: ${attempt}`);

@@ -3,6 +3,7 @@ import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import { manifest, trigger } from "../dispatch/fixture.ts";
+import { ModelExecutor } from "../dispatch/model-executor.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { BranchingHistory, changeOf, keyOf } from "./branching-history.ts";
 import { CrashingStore, roomy } from "./crashing-store.ts";
@@ -82,7 +83,10 @@ class ScopedWorld {
   private async start(): Promise<void> {
     const { clock, dice, disk } = this;
     const store = new CrashingStore(disk, dice, roomy, () => {});
-    const runner = { run: (delivery: Delivery) => this.run(delivery) };
+    const runner = new ModelExecutor(
+      () => this.concurrency,
+      (delivery) => this.run(delivery),
+    );
     const memoryLimit = { events: this.memoryEvents, bytes: this.memoryBytes };
     const parts = { store, runner, clock, random: dice.next, observer: {}, log: silent, memoryLimit };
     const dispatcher = await Dispatcher.open(parts);

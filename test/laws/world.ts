@@ -2,6 +2,7 @@ import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { manifest, trigger } from "../dispatch/fixture.ts";
+import { ModelExecutor } from "../dispatch/model-executor.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { CrashingStore } from "./crashing-store.ts";
 import { History } from "./history.ts";
@@ -66,6 +67,7 @@ class World {
   private readonly disk = new MemoryDisk();
   private readonly history = new History();
   private process!: { dispatcher: Dispatcher; store: CrashingStore; source: SimulatedSource };
+  private executor!: ModelExecutor;
   /** Handlers that run belong to a process; those of one that ended say nothing any more. */
   private incarnation = 0;
   private calm = false;
@@ -104,6 +106,8 @@ class World {
         if (process !== this.incarnation) return;
         laws.ends(delivery, outcome);
         resolve(outcome);
+        // It may have been the executor that died, with what waited there.
+        if (outcome.type === "interrupted" && dice.chance(0.5)) laws.lost(this.executor.interrupt("copy"));
       };
       if (this.calm || dice.chance(0.5)) end();
       else this.clock.after(dice.pick([1, 100, 6_000, 80_000]), end);
@@ -122,12 +126,16 @@ class World {
 
   private async start(): Promise<void> {
     const { clock, dice, setting, laws, disk } = this;
+    this.executor = new ModelExecutor(
+      () => setting.concurrency,
+      (delivery) => this.run(delivery),
+    );
     const store = new CrashingStore(disk, dice, setting, () => laws.checkDisk());
     const memoryLimit = { events: setting.memoryEvents, bytes: setting.memoryBytes };
     const random = dice.next;
     const dispatcher = await Dispatcher.open({
       store,
-      runner: { run: (delivery) => this.run(delivery) },
+      runner: this.executor,
       clock,
       random,
       observer: {},

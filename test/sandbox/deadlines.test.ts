@@ -23,7 +23,7 @@ describe("an executor whose heart beats is killed where it promises", () => {
       return loadingSince;
     },
     frame: () => {},
-    room: () => {},
+    roomAgain: () => {},
     isOverdue: () => false,
     lost: (verdict) => losses.push(`${name}: ${verdict}`),
   });

@@ -63,14 +63,20 @@ export class SandboxFixture {
       env?: Record<string, string>;
       isolation?: "Handler" | "Event";
       trustGroup?: string;
+      concurrency?: number;
     } = {},
   ): Promise<void> {
     const handler = join(this.folder, `${name}.ts`);
     writeFileSync(handler, code);
     const bundle = await bundleFunction({ name, handler });
     const resources = { memoryBytes: (limits.memoryMb ?? 32) * 2 ** 20, cpuPerEventMs: limits.cpuMs ?? 500 };
-    const { isolation = "Handler", trustGroup, env = {} } = limits;
-    await this.sandbox.load({ name, resources, isolation, ...(trustGroup && { trustGroup }) }, bundle, env);
+    const { isolation = "Handler", trustGroup, concurrency, env = {} } = limits;
+    const delivery = concurrency === undefined ? {} : { delivery: { concurrency } };
+    await this.sandbox.load(
+      { name, resources, isolation, ...(trustGroup && { trustGroup }), ...delivery },
+      bundle,
+      env,
+    );
   }
 
   delivery(name: string, over: Partial<Delivery> = {}): Delivery {

@@ -67,10 +67,18 @@ export type Outcome =
   /** Never retried: straight to the failure policy. */
   | { readonly type: "permanent"; readonly error: HandlerError; readonly durationMs: number }
   /** Another event, of this function or another, ended the isolate or executor: run again, no attempt counted, flagged as redelivered. */
-  | { readonly type: "interrupted" };
+  | { readonly type: "interrupted" }
+  /** It was recalled before it had begun: as if it had never been given. */
+  | { readonly type: "unbegun" };
 
 /** Runs handlers. The sandbox implements it; tests of dispatch pass their own. */
 export interface Runner {
-  /** Never rejects. Deliveries of one turn of the event loop may travel together. */
-  run(delivery: Delivery): Promise<Outcome>;
+  /**
+   * Never rejects. Begins a function's deliveries in the order in which they were given, never more at once than its manifest's
+   * `concurrency`. Deliveries of one turn of the event loop may travel together.
+   * @param begins called when the handler begins; not at all where it never does
+   */
+  run(delivery: Delivery, begins?: () => void): Promise<Outcome>;
+  /** Gives back what of the function's deliveries has not begun: they end as `unbegun`. The others go on. */
+  recall(functionName: string): void;
 }

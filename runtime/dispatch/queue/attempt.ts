@@ -1,9 +1,13 @@
 import type { Delivery, HandlerError } from "../delivery/delivery.ts";
 import { givenUid, type LaneEvent } from "./event.ts";
 
+/** Whether an attempt's event may have run before; of one that is counted among its attempts. */
+export const isRedelivered = ({ doubt, attempts }: Pick<LaneEvent, "doubt" | "attempts">): boolean =>
+  doubt !== "none" || attempts > 1;
+
 /** One attempt at an event, as the runner takes it. */
 export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined, timeoutMs: number): Delivery {
-  const { view, meta, type, id, flags, attempts, doubt } = event;
+  const { view, meta, type, id, flags, attempts } = event;
   return {
     function: view.functionName,
     trigger: view.trigger.name,
@@ -18,7 +22,7 @@ export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | und
     },
     resourceVersion: meta.resourceVersion,
     attempt: attempts,
-    redelivered: doubt !== "none" || attempts > 1,
+    redelivered: isRedelivered(event),
     flags,
     body,
     ...(oldBody && { oldBody }),

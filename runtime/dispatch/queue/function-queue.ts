@@ -36,7 +36,8 @@ export class FunctionQueue {
   private readonly parts: QueueParts;
   private readonly lanes = new Map<string, Lane>();
   private readonly ready = new ReadyLanes();
-  private inFlight = 0;
+  /** Attempts that are on their way to the runner, or there. */
+  private underWay = 0;
   private paused = false;
   private held = false;
   private stopped = false;
@@ -58,10 +59,10 @@ export class FunctionQueue {
       const receivedAt = lane.head?.receivedWall;
       if (receivedAt !== undefined && (oldestAt === undefined || receivedAt < oldestAt)) oldestAt = receivedAt;
     }
-    const { inFlight } = this;
     const { spill, attempts, backpressure } = this.parts;
-    const counts = { queued: queued - inFlight, inFlight, spilled: spill.waiting, blocked, oldestAt };
-    return { ...counts, full: backpressure.isFull, ...attempts.counts() };
+    const begun = attempts.counts();
+    const counts = { queued: queued - begun.inFlight, spilled: spill.waiting, blocked, oldestAt };
+    return { ...counts, full: backpressure.isFull, ...begun };
   }
 
   /** A promise while sources should wait. */
@@ -147,6 +148,7 @@ export class FunctionQueue {
   /** No attempt begins until `resume`. Resolves when none runs. */
   pause(): Promise<void> {
     this.paused = true;
+    this.parts.attempts.recall();
     return new Promise((resolve) => {
       this.idle.push(resolve);
       this.tellIdle();
@@ -163,6 +165,7 @@ export class FunctionQueue {
   /** Until `release` no attempt begins: it would fail for a reason that is no event's. Those that run go on. */
   hold(): void {
     this.held = true;
+    this.parts.attempts.recall();
   }
 
   /** What held it is over: what waits for a retry is tried at once. */
@@ -281,21 +284,24 @@ export class FunctionQueue {
   }
 
   private pump(): void {
-    while (!this.paused && !this.held && this.inFlight < this.manifest.delivery.concurrency) {
-      const lane = this.ready.take();
-      const event = lane?.head;
+    const { attempts } = this.parts;
+    while (!this.paused && !this.held) {
+      const lane = this.ready.first;
       if (!lane) return;
+      const event = lane.head;
+      if (event && this.underWay >= attempts.limitFor(event)) return;
+      this.ready.delete(lane);
       if (!event) continue;
-      this.inFlight++;
+      this.underWay++;
       lane.running = true;
-      void this.parts.attempts
-        .run(event, () => this.paused)
+      void attempts
+        .run(event, () => this.paused || this.held)
         .then(
           (conclusion) => this.conclude(lane, event, conclusion),
           (error: unknown) => this.storeFailed(lane, event, error),
         )
         .then(() => {
-          this.inFlight--;
+          this.underWay--;
           lane.running = false;
           if (!lane.backoff) this.proceed(lane);
           this.tellIdle();
@@ -447,7 +453,7 @@ export class FunctionQueue {
   }
 
   private tellIdle(): void {
-    if (this.inFlight > 0) return;
+    if (this.underWay > 0) return;
     for (const resolve of this.idle.splice(0)) resolve();
   }
 }

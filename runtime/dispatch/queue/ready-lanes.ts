@@ -15,13 +15,15 @@ export class ReadyLanes {
     (lane.isBulk ? this.bulk : this.live).add(lane);
   }
 
-  /** Takes the next. */
-  take(): Lane | undefined {
-    const from = this.live.size > 0 ? this.live : this.bulk;
-    for (const lane of from) {
-      from.delete(lane);
-      return lane;
-    }
+  /** The next. */
+  get first(): Lane | undefined {
+    for (const lane of this.live) return lane;
+    for (const lane of this.bulk) return lane;
     return undefined;
+  }
+
+  delete(lane: Lane): void {
+    this.live.delete(lane);
+    this.bulk.delete(lane);
   }
 }

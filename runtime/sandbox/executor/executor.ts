@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
-import type { Events, Hello, Load, Replies, Unload } from "../messages.ts";
+import type { Events, Hello, Load, Recall, Replies, Unload } from "../messages.ts";
 import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
 import { IsolateFactory } from "./isolate.ts";
 import { Slots } from "./slots.ts";
@@ -46,6 +46,7 @@ export class Executor {
     else if (type === frameType.events) this.events(head as Events, body);
     else if (type === frameType.replies) this.replies(head as Replies, body);
     else if (type === frameType.unload) this.unload(head as Unload);
+    else if (type === frameType.recall) this.recall(head as Recall);
   }
 
   private hello({ heartbeatMs, idleMs, recycleEvents }: Hello, body: Buffer): void {
@@ -104,6 +105,10 @@ export class Executor {
   private unload({ tenant: id }: Unload): void {
     this.tenants.get(id)?.unload();
     this.tenants.delete(id);
+  }
+
+  private recall({ tenant: id }: Recall): void {
+    this.send(frameType.returned, { tenant: id, events: this.tenants.get(id)?.recall() ?? [] });
   }
 
   /** An isolate cannot be stopped: the parent sends no more, the neighbours finish, and this process ends. */

@@ -90,6 +90,11 @@ export class Tenant {
     this.realms.get(realm)?.reply(call, ok, text);
   }
 
+  /** Gives the numbers of the events that have not begun, and forgets them. */
+  recall(): readonly number[] {
+    return this.queue.splice(0).map(({ no }) => no);
+  }
+
   /** Takes no more; what runs may finish. */
   unload(): void {
     this.unloaded = true;
@@ -110,9 +115,16 @@ export class Tenant {
     return this.options.isolation === "Event";
   }
 
+  /** Events that have begun and not ended, in isolates that take no more as well. */
+  private get running(): number {
+    let running = 0;
+    for (const realm of this.realms.values()) running += realm.size;
+    return running;
+  }
+
   private feed(): void {
     const room = this.isFresh || this.solo > 0 ? 1 : maxInside;
-    while (this.queue.length > 0) {
+    for (let free = this.options.concurrency - this.running; this.queue.length > 0 && free > 0; free--) {
       const takers = this.solo > 0 ? [...this.takers].slice(0, 1) : [...this.takers];
       const realm = takers.find((one) => one.size < room);
       if (!realm) {

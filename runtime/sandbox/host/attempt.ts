@@ -5,12 +5,17 @@ import type { Caller } from "../host-calls.ts";
 export class Attempt {
   readonly delivery: Delivery;
   private readonly resolve: (outcome: Outcome) => void;
+  private readonly begins: () => void;
   private controller: AbortController | undefined;
   private outcome: Outcome | undefined;
   /** When it was sent to an executor; monotonic milliseconds. */
   sentAt = 0;
   /** When code of it ran first. */
   enteredAt: number | undefined;
+  /** Bytes of it that its executor holds while it waits there. */
+  waitingBytes = 0;
+  /** Whoever gave it wants it back, unless it has begun. */
+  isRecalled = false;
   /** Calls whose answer its executor has not taken yet. */
   calls = 0;
   /** Characters of its log lines so far. */
@@ -18,9 +23,17 @@ export class Attempt {
   /** Metrics of it so far. */
   metrics = 0;
 
-  constructor(delivery: Delivery, resolve: (outcome: Outcome) => void) {
+  constructor(delivery: Delivery, resolve: (outcome: Outcome) => void, begins: () => void = () => {}) {
     this.delivery = delivery;
     this.resolve = resolve;
+    this.begins = begins;
+  }
+
+  /** Code of it is about to run. */
+  entered(now: number): void {
+    if (this.enteredAt !== undefined) return;
+    this.enteredAt = now;
+    this.begins();
   }
 
   get caller(): Caller {

@@ -14,7 +14,7 @@ export interface TenantListener {
   readonly size: number;
   frame(frame: UpFrame): void;
   /** Its executor takes again what it is sent, after it had too much before it. */
-  room(): void;
+  roomAgain(): void;
   /** Whether it waits for an answer that should have come long ago. */
   isOverdue(now: number): boolean;
   /** Since when it waits to be told how its code loaded; undefined where it does not. */
@@ -40,6 +40,9 @@ const leastCap = 256 * 2 ** 20;
 
 /** Milliseconds between two looks for answers that are overdue. */
 const overduePollMs = 2000;
+
+/** Bytes of events that wait in an executor for others of their functions to end. */
+const mostWaiting = 8 * 2 ** 20;
 
 /**
  * Milliseconds in which an executor has to do by itself as it said, by a clock of this process: to be gone once it is doomed
@@ -79,6 +82,8 @@ export class Executor {
   private spokeAt: number | undefined;
   /** When it was last sent events. */
   private lastSentAt: number;
+  /** Bytes of events that it has not begun. */
+  private waitingBytes = 0;
 
   /** `number`: by which its death is known. */
   constructor(settings: ExecutorSettings, number: number, keeper: KeeperListener) {
@@ -121,7 +126,7 @@ export class Executor {
   }
 
   private room(): void {
-    for (const tenant of [...this.tenants.values()]) tenant.room();
+    for (const tenant of [...this.tenants.values()]) tenant.roomAgain();
   }
 
   /** Functions on it. */
@@ -147,6 +152,18 @@ export class Executor {
   /** Whether so much of what it was sent waits to be taken that it is to be sent no more. */
   get isFull(): boolean {
     return this.process.isFull;
+  }
+
+  /** Whether as much waits in it as may. */
+  get isAhead(): boolean {
+    return this.waitingBytes >= mostWaiting;
+  }
+
+  /** So many bytes of events wait in it, or (below 0) do so no more. */
+  waits(bytes: number): void {
+    const wasAhead = this.isAhead;
+    this.waitingBytes += bytes;
+    if (wasAhead && !this.isAhead) this.room();
   }
 
   /** Whether any function's code was ever inside, of which it may have died. */

@@ -9,7 +9,9 @@ import type {
   Left,
   Load,
   Loaded,
+  Recall,
   Replies,
+  Returned,
   Unload,
 } from "../messages.ts";
 import { type Frame, frameType } from "../wire.ts";
@@ -22,6 +24,7 @@ export type DownFrame = { readonly segments?: readonly Buffer[] } & (
   | { readonly type: typeof frameType.events; readonly header: Events }
   | { readonly type: typeof frameType.replies; readonly header: Replies }
   | { readonly type: typeof frameType.unload; readonly header: Unload }
+  | { readonly type: typeof frameType.recall; readonly header: Recall }
 );
 
 /** What an executor says, checked. */
@@ -33,6 +36,7 @@ export type UpFrame =
   | ({ readonly type: typeof frameType.loaded } & Loaded)
   | ({ readonly type: typeof frameType.ended } & Ended)
   | ({ readonly type: typeof frameType.left } & Left)
+  | ({ readonly type: typeof frameType.returned } & Returned)
   | ({ readonly type: typeof frameType.doomed } & Doomed)
   | { readonly type: typeof frameType.refused; readonly reason: string };
 
@@ -74,6 +78,7 @@ const schemas = {
     running: z.boolean(),
   }),
   [frameType.left]: z.strictObject({ tenant: index, realm: index }),
+  [frameType.returned]: z.strictObject({ tenant: index, events: numbers }),
   [frameType.doomed]: z.strictObject({ tenant: index, reason: z.enum(["poisoned", "catastrophic"]) }),
   [frameType.refused]: z.strictObject({ reason: z.string().max(1000) }),
   [frameType.ready]: z.strictObject({ node: version, isolatedVm: version }),

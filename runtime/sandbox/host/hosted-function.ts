@@ -54,6 +54,7 @@ export class HostedFunction {
   private readonly listener: PlacementListener = {
     lost: (placement, involvement, reason) => this.lost(placement, involvement, reason),
     room: () => this.flush(),
+    returned: (attempts) => this.returned(attempts),
   };
 
   constructor(pool: Pool, services: Services, blame: Blame, version: Version, sandbox: HostedListener) {
@@ -112,21 +113,44 @@ export class HostedFunction {
     this.flush();
   }
 
-  run(delivery: Delivery): Promise<Outcome> {
+  run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
     return new Promise((resolve) => {
       const settle = (outcome: Outcome) => {
         resolve(outcome);
         this.trust(outcome);
+        // It may have been one of those for whose end others waited.
+        if (this.waiting.length > 0) this.flushSoon();
       };
-      this.waiting.push(new Attempt(delivery, settle));
-      if (this.flushing) return;
-      this.flushing = true;
-      // After this turn of the event loop: what is delivered in it travels together.
-      setImmediate(() => {
-        this.flushing = false;
-        this.flush();
-      });
+      this.waiting.push(new Attempt(delivery, settle, begins));
+      this.flushSoon();
     });
+  }
+
+  /** Gives back what has not begun, as soon as its executor has said so. */
+  recall(): void {
+    for (const attempt of this.waiting.splice(0)) attempt.end({ type: "unbegun" });
+    for (const placement of this.placements) placement.recall(true);
+  }
+
+  /** After this turn of the event loop: what is delivered in it travels together. */
+  private flushSoon(): void {
+    if (this.flushing) return;
+    this.flushing = true;
+    setImmediate(() => {
+      this.flushing = false;
+      this.flush();
+    });
+  }
+
+  private get placements(): readonly Placement[] {
+    return [...this.leaving, ...(this.placement ? [this.placement] : [])];
+  }
+
+  private returned(attempts: readonly Attempt[]): void {
+    for (const attempt of attempts.filter(({ isRecalled }) => isRecalled)) attempt.end({ type: "unbegun" });
+    this.waiting.unshift(...attempts.filter(({ isRecalled }) => !isRecalled));
+    if (this.closed) this.giveBack();
+    else this.flushSoon();
   }
 
   /** Takes no more; what runs may finish. */
@@ -141,7 +165,7 @@ export class HostedFunction {
   interrupt(): void {
     this.closed = true;
     this.giveBack();
-    for (const placement of [...this.leaving, ...(this.placement ? [this.placement] : [])]) placement.interrupt();
+    for (const placement of this.placements) placement.interrupt();
   }
 
   /** Another is proven to have brought those executors down. */
@@ -202,7 +226,18 @@ export class HostedFunction {
       this.placeAgain();
       return;
     }
-    while (this.waiting.length > 0 && !placement.isFull) placement.run(this.waiting.splice(0, batchLimit));
+    while (this.waiting.length > 0) {
+      const room = Math.min(batchLimit, placement.room, this.shareOf(placement));
+      if (room <= 0) return;
+      placement.run(this.waiting.splice(0, room));
+    }
+  }
+
+  /** How many attempts may be there: where others still run in places that it leaves, no more than may run at once in all. */
+  private shareOf(placement: Placement): number {
+    if (this.leaving.size === 0) return Number.POSITIVE_INFINITY;
+    const others = [...this.leaving].reduce((sum, { size }) => sum + size, 0);
+    return placement.concurrency - others - placement.size;
   }
 
   /** Stands still for its time; what it is sent meanwhile comes again later. Gives whether it does. */

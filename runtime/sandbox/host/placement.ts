@@ -5,7 +5,7 @@ import type { Outcome } from "../../dispatch/delivery/delivery.ts";
 import type { WatchfireError } from "../../errors.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
-import type { Ended, EndReason, EventItem, Loaded } from "../messages.ts";
+import type { Ended, EndReason, EventItem, Loaded, Returned } from "../messages.ts";
 import { frameType } from "../wire.ts";
 import { type Attempt, eventSegments } from "./attempt.ts";
 import type { Involvement } from "./blame.ts";
@@ -21,7 +21,10 @@ import type { StackMapper } from "./stack.ts";
 /** One version of a function: what it needs to run anywhere. */
 export interface Version {
   readonly manifest: Pick<FunctionManifest, "name" | "resources"> &
-    Partial<Pick<FunctionManifest, "isolation" | "trustGroup">>;
+    Partial<Pick<FunctionManifest, "isolation" | "trustGroup">> & {
+      /** Default: as many as an isolate holds. */
+      readonly delivery?: Pick<FunctionManifest["delivery"], "concurrency">;
+    };
   readonly bundle: Bundle;
   readonly env: Readonly<Record<string, string>>;
   readonly mapper: StackMapper;
@@ -42,6 +45,8 @@ export interface PlacementListener {
   lost(placement: Placement, involvement: Involvement, reason: DeathReason): void;
   /** Its executor takes attempts again, after it had too much before it. */
   room(): void;
+  /** What it was asked to give back: attempts that it had been sent and never begins. */
+  returned(attempts: readonly Attempt[]): void;
 }
 
 /** Milliseconds beyond every deadline after which an executor is taken for hostile. */
@@ -52,6 +57,9 @@ const frameBytes = 16 * 2 ** 20;
 
 /** Isolates of a function whose every event gets a fresh context: each holds one event. */
 const freshIsolates = 4;
+
+/** Events that an isolate holds at once. */
+const mostInside = 256;
 
 /** Thrown for what no guest can say; the executor is ended for it. */
 class Breach extends Error {}
@@ -68,6 +76,10 @@ export class Placement implements TenantListener {
   private readonly attempts = new Map<number, Attempt>();
   private readonly sentAt: number;
   private lastNo = 0;
+  /** When the last attempt of it ended. */
+  private endedAt = 0;
+  /** That were sent and are not answered. */
+  private recalls = 0;
   private unloading = false;
   private gone = false;
   private settleLoad: { resolve: () => void; reject: (error: WatchfireError | undefined) => void } | undefined;
@@ -106,6 +118,7 @@ export class Placement implements TenantListener {
         cpuPerEventMs: resources.cpuPerEventMs,
         isolation: version.manifest.isolation ?? "Handler",
         isolates: this.isolates,
+        concurrency: this.concurrency,
         env: JSON.stringify(version.env),
         solo,
       },
@@ -125,6 +138,11 @@ export class Placement implements TenantListener {
     return this.version.manifest.isolation === "Event" ? freshIsolates : 1;
   }
 
+  /** How many of its events may have begun and not ended. */
+  get concurrency(): number {
+    return this.version.manifest.delivery?.concurrency ?? mostInside;
+  }
+
   /** The number by which its executor's death is known. */
   get executorNumber(): number {
     return this.executor.number;
@@ -135,9 +153,10 @@ export class Placement implements TenantListener {
     return this.attempts.size;
   }
 
-  /** Whether it is to be sent no more for now. */
-  get isFull(): boolean {
-    return this.executor.isFull;
+  /** How many attempts it is to be sent for now. */
+  get room(): number {
+    if (this.executor.isFull) return 0;
+    return this.executor.isAhead ? Math.max(0, this.concurrency - this.size) : Number.POSITIVE_INFINITY;
   }
 
   /** When its code was sent, while its executor has not said how it loaded; monotonic milliseconds. */
@@ -150,8 +169,11 @@ export class Placement implements TenantListener {
    * have used their time first, one by one.
    */
   isOverdue(now: number): boolean {
-    for (const { sentAt, delivery } of this.attempts.values()) {
-      return now - sentAt > delivery.timeoutMs * (this.attempts.size + 1) + overdueMs;
+    // Of those that wait behind it none has its turn before it.
+    const ahead = Math.min(this.size, this.concurrency);
+    for (const { enteredAt, sentAt, delivery } of this.attempts.values()) {
+      const since = enteredAt ?? Math.max(sentAt, this.endedAt);
+      return now - since > delivery.timeoutMs * (ahead + 1) + overdueMs;
     }
     return false;
   }
@@ -176,6 +198,8 @@ export class Placement implements TenantListener {
       const length = event.length + (oldBody?.length ?? 0);
       if (bytes + length > frameBytes) send();
       bytes += length;
+      attempt.waitingBytes = length;
+      this.executor.waits(length);
       items.push([no, timeoutMs, event.length, oldBody ? oldBody.length : -1]);
       segments.push(...event.segments);
       if (oldBody) segments.push(oldBody);
@@ -183,8 +207,17 @@ export class Placement implements TenantListener {
     send();
   }
 
-  /** Leaves the executor once the attempts that are there have ended. */
+  /** Has its executor give back what it has not begun. `forGood`: whoever gave it wants it back. */
+  recall(forGood = false): void {
+    if (forGood) for (const attempt of this.attempts.values()) attempt.isRecalled = true;
+    if (this.gone || this.attempts.size === 0) return;
+    this.recalls++;
+    this.executor.send({ type: frameType.recall, header: { tenant: this.tenant } });
+  }
+
+  /** Leaves the executor once the attempts that have begun have ended; the others are given back. */
   unload(): void {
+    if (!this.unloading) this.recall();
     this.unloading = true;
     if (this.gone || this.attempts.size > 0) return;
     this.gone = true;
@@ -201,6 +234,7 @@ export class Placement implements TenantListener {
       if (frame.type === frameType.entering) this.entered(frame.events);
       else if (frame.type === frameType.drained) this.drained(frame.realm, frame.outbox);
       else if (frame.type === frameType.ended) this.ended(frame);
+      else if (frame.type === frameType.returned) this.returned(frame);
       else if (frame.type === frameType.loaded) this.hasLoaded(frame);
     } catch (error) {
       if (!(error instanceof Breach)) throw error;
@@ -208,7 +242,8 @@ export class Placement implements TenantListener {
     }
   }
 
-  room(): void {
+  /** Its executor has room again. */
+  roomAgain(): void {
     this.calls.proceed();
     this.listener.room();
   }
@@ -229,6 +264,7 @@ export class Placement implements TenantListener {
       else for (const no of inside) this.take(no)?.end({ type: "interrupted" });
     } else this.settle((load) => load.reject(undefined));
     if (reason !== "stuck" || isCharged) this.interrupt();
+    else this.recall();
     this.gone = true;
     this.listener.lost(this, involvement, reason);
   }
@@ -251,8 +287,24 @@ export class Placement implements TenantListener {
     const now = this.clock.monotonic();
     for (const no of events) {
       const attempt = this.known(no);
-      if (attempt) attempt.enteredAt ??= now;
+      if (!attempt) continue;
+      this.waitsNoMore(attempt);
+      attempt.entered(now);
     }
+  }
+
+  private waitsNoMore(attempt: Attempt): void {
+    if (attempt.waitingBytes === 0) return;
+    this.executor.waits(-attempt.waitingBytes);
+    attempt.waitingBytes = 0;
+  }
+
+  private returned({ events }: Returned): void {
+    if (this.recalls === 0) throw new Breach("it gives back what nobody asked for");
+    this.recalls--;
+    const hasBegun = (no: number) => this.known(no)?.enteredAt !== undefined;
+    if (events.some(hasBegun)) throw new Breach("it gives back what it had begun");
+    this.listener.returned(events.flatMap((no) => this.take(no) ?? []));
   }
 
   private ended({ charged, interrupted, reason, stack }: Ended): void {
@@ -359,6 +411,8 @@ export class Placement implements TenantListener {
     const attempt = this.attempts.get(no);
     if (!attempt) return undefined;
     this.attempts.delete(no);
+    this.endedAt = this.clock.monotonic();
+    this.waitsNoMore(attempt);
     if (this.unloading) this.unload();
     return attempt;
   }

@@ -90,13 +90,17 @@ export class Sandbox implements Runner, HostedListener {
     this.functions.set(manifest.name, added);
   }
 
-  run(delivery: Delivery): Promise<Outcome> {
+  run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
     const target = this.functions.get(delivery.function);
-    if (target && !this.closed) return target.run(delivery);
+    if (target && !this.closed) return target.run(delivery, begins);
     const code = "WF_SANDBOX_NOT_LOADED";
     const what = `function ${delivery.function} is not loaded`;
     const error = { name: "LoadError", message: what, stack: describeFault(code, { what }), code };
     return Promise.resolve({ type: "failed", error, durationMs: 0 });
+  }
+
+  recall(functionName: string): void {
+    this.functions.get(functionName)?.recall();
   }
 
   /** Takes a function away; what runs may finish. */

@@ -97,6 +97,9 @@ const misdeeds: Record<string, () => void> = {
         1000,
       ),
     ),
+  "the return of an event that it had begun": () =>
+    stream.on("data", () => say(frameType.returned, { tenant: 1, events: [1] })),
+  "a return that nobody asked for": () => say(frameType.returned, { tenant: 1, events: [] }),
   "a frame of the parent's": () => say(frameType.unload, { tenant: 1 }),
   "JSON as deep as a frame": () => write(...encodeFrame(frameType.drained, {}, [Buffer.from("[".repeat(4_000_000))])),
   "a header as deep as a frame": () => write(nestedHeader(4_000_000)),

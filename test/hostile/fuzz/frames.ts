@@ -49,7 +49,9 @@ export class FrameMaker {
       frameType.drained,
       frameType.left,
       ...(dice.once(10) ? [frameType.ended] : []),
-      ...(wrong ? [frameType.loaded, frameType.doomed, frameType.ready, frameType.hello, dice.below(256)] : []),
+      ...(wrong
+        ? [frameType.loaded, frameType.returned, frameType.doomed, frameType.ready, frameType.hello, dice.below(256)]
+        : []),
     ]);
     const tenant = wrong && dice.once(4) ? this.number([], true) : this.tenant;
     const events = this.known.get(tenant) ?? [];
@@ -87,6 +89,7 @@ export class FrameMaker {
       [frameType.drained]: { tenant, realm },
       [frameType.left]: { tenant, realm },
       [frameType.loaded]: { tenant },
+      [frameType.returned]: { tenant, events: this.numbers(events, 3, wrong) },
       [frameType.doomed]: { tenant, reason: "poisoned" },
       [frameType.ended]: {
         tenant,

@@ -9,6 +9,7 @@ import { Discovery } from "../../../runtime/kube/discovery.ts";
 import type { Logger } from "../../../runtime/observe/log.ts";
 import { silentObserver } from "../../../runtime/watch/observer.ts";
 import { Watches } from "../../../runtime/watch/watches.ts";
+import { ModelExecutor } from "../../dispatch/model-executor.ts";
 import { settle, VirtualClock } from "../../virtual-clock.ts";
 import { Dice } from "../random.ts";
 import { ApiServer, type Manners } from "./api-server.ts";
@@ -152,7 +153,10 @@ class Fleet {
     const store = mortal(await this.disk.open(server, clock), isDead);
     const dispatcher = await Dispatcher.open({
       store,
-      runner: { run: (delivery) => this.run(delivery) },
+      runner: new ModelExecutor(
+        (name) => this.members.find(({ plan }) => plan.manifest.name === name)?.plan.manifest.delivery.concurrency ?? 1,
+        (delivery) => this.run(delivery),
+      ),
       clock,
       random: dice.next,
       observer: {},
