@@ -3,7 +3,7 @@ import type { FunctionAccounts } from "../access/function-accounts.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { sourceText } from "../bundle/source-text.ts";
 import type { FunctionOffer, Origin } from "../catalog/function-source.ts";
-import { type Clock, pause } from "../clock.ts";
+import { type Clock, pause, type Random } from "../clock.ts";
 import type { FunctionDispatch } from "../dispatch/function-dispatch.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -18,6 +18,10 @@ import type { ActiveComponents } from "./components.ts";
 /** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
 const envRetryMs = 10_000;
 
+/** Between two looks at what `env` refers to: 15 to 25 s, so that a change is taken up within 30 s, and not by all at once. */
+const envFollowMs = 15_000;
+const envSpreadMs = 10_000;
+
 export interface LiveFunctionParts
   extends Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "grants" | "own"> {
   readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
@@ -27,6 +31,7 @@ export interface LiveFunctionParts
   /** Where `env` references are read. */
   readonly namespace: string;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Logger;
 }
 
@@ -63,6 +68,8 @@ export class LiveFunction {
   private current: FunctionManifest;
   private bundled: Bundle | undefined;
   private env: ResolvedEnv | undefined;
+  /** Why `env` cannot be read any more: it goes on with the values that it has. */
+  private envFault: string | undefined;
   private dispatch: FunctionDispatch | undefined;
   private places: Place[] = [];
   /** Namespace scopes that have not listed yet. */
@@ -162,7 +169,9 @@ export class LiveFunction {
     this.latest.abort();
     this.latest = new AbortController();
     const { signal } = this.latest;
-    return this.next(() => this.bring(offer, occasion, signal));
+    const brought = this.next(() => this.bring(offer, occasion, signal));
+    void brought.then(() => this.followEnv(signal));
+    return brought;
   }
 
   private next(step: () => Promise<void>): Promise<void> {
@@ -208,12 +217,10 @@ export class LiveFunction {
 
   /** Undefined: it was stopped, or something newer was asked for, while it waited. */
   private async environment(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv | undefined> {
-    const { namespace, grants, accounts, own } = this.parts;
-    const transport = accounts?.transport(this.name) ?? this.parts.transport;
     for (;;) {
       try {
-        await grants?.assert(manifest, signal);
-        const env = await resolveEnv(manifest, { transport, namespace, own }, signal);
+        await this.parts.grants?.assert(manifest, signal);
+        const env = await this.readEnv(manifest, signal);
         return signal.aborted ? undefined : env;
       } catch (error) {
         if (signal.aborted) return undefined;
@@ -229,6 +236,44 @@ export class LiveFunction {
       await pause(this.parts.clock, envRetryMs, signal).catch(() => undefined);
       if (signal.aborted) return undefined;
     }
+  }
+
+  /** Until something newer is asked for, or it stops. */
+  private async followEnv(signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.parts;
+    const refers = this.current.env.some(({ secretKeyRef, configMapKeyRef }) => secretKeyRef ?? configMapKeyRef);
+    while (refers && !signal.aborted) {
+      await pause(clock, envFollowMs + random() * envSpreadMs, signal).catch(() => undefined);
+      await this.next(() => this.refreshEnv(signal));
+    }
+  }
+
+  /** Takes changed values up by a fresh isolate, once the attempts that have the old ones are over. */
+  private async refreshEnv(signal: AbortSignal): Promise<void> {
+    const { dispatch, bundled, current } = this;
+    if (signal.aborted || !dispatch || !bundled) return;
+    try {
+      const env = await this.readEnv(current, signal);
+      this.envFault = undefined;
+      if (signal.aborted || same(env.values, this.env?.values)) return;
+      await this.swap(dispatch, current, bundled, env);
+      this.parts.log.info({ function: this.name }, "changed environment taken up");
+    } catch (error) {
+      if (signal.aborted) return;
+      const { message } = asFault(error, "WF_ACCESS_ENV", current);
+      if (message === this.envFault) return;
+      this.envFault = message;
+      this.parts.log.warn(
+        { function: this.name, error: message },
+        "environment not taken up anew, the old values stay",
+      );
+    }
+  }
+
+  private readEnv(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv> {
+    const { namespace, accounts, own } = this.parts;
+    const transport = accounts?.transport(this.name) ?? this.parts.transport;
+    return resolveEnv(manifest, { transport, namespace, own }, signal);
   }
 
   /** Code and permissions change together, while no attempt runs. Where the triggers change too, it is to begin anew. */

@@ -393,9 +393,9 @@ export class Runtime {
     if (this.frozen) return;
     const { manifest } = offer;
     const existing = this.liveFunctions.get(manifest.name);
-    const { transport, accounts, namespace, clock, log } = this.options;
+    const { transport, accounts, namespace, clock, random, log } = this.options;
     const liveFunction =
-      existing ?? new LiveFunction(offer, { ...components, transport, accounts, namespace, clock, log });
+      existing ?? new LiveFunction(offer, { ...components, transport, accounts, namespace, clock, random, log });
     this.liveFunctions.set(manifest.name, liveFunction);
     const brought = existing ? liveFunction.update(offer) : liveFunction.start(this.loaded ? occasion : "start");
     // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.

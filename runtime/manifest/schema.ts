@@ -229,7 +229,13 @@ const spec = z.strictObject({
     .max(listLimit)
     .default([])
     .describe("Hosts that the handler's fetch may reach. None by default."),
-  env: z.array(envSchema).max(listLimit).default([]).describe("Values that the handler finds in ctx.env."),
+  env: z
+    .array(envSchema)
+    .max(listLimit)
+    .default([])
+    .describe(
+      "Values that the handler finds in ctx.env. A change of a Secret or ConfigMap is taken up within 30 s, by a fresh isolate.",
+    ),
 });
 
 /** The shape of a manifest as the user writes it; strict throughout. What holds between fields is in rules.ts. */

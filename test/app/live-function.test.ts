@@ -1,41 +1,66 @@
 import { expect, test } from "vitest";
 import { LiveFunction, type LiveFunctionParts } from "../../runtime/app/live-function.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { ApiError } from "../../runtime/kube/api-error.ts";
+import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import { manifestOf, ownObjects } from "../access/api-server.ts";
 import { until } from "../tools/until.ts";
+import { VirtualClock } from "../virtual-clock.ts";
 
 const bundle = (hash: string) => ({ script: "", sourceMap: "", inputs: [], usesOldObject: false, hash }) as Bundle;
 
-const offer = (hash: string) => ({
-  manifest: manifestOf({ triggers: [] }),
+const offer = (hash: string, env: FunctionManifest["env"] = []) => ({
+  manifest: manifestOf({ triggers: [], env }),
   origin: { type: "folder", manifest: "f.yaml" } as const,
   bundle: async () => bundle(hash),
 });
 
-/** A sandbox that notes what it runs, and a dispatcher in which attempts run until they are told to end. */
-function fixture() {
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const token = [{ name: "TOKEN", secretKeyRef: { name: "bank", key: "token", optional: false } }];
+
+/** A sandbox that notes what it runs, a dispatcher in which attempts run until they are told to end, and one Secret. */
+function fixture({
+  clock = systemClock,
+  first = offer("a"),
+}: {
+  clock?: Clock;
+  first?: ReturnType<typeof offer>;
+} = {}) {
   const loaded: string[] = [];
+  const said: string[] = [];
   const swaps: PromiseWithResolvers<void>[] = [];
+  const secret = { data: { token: base64("one") } as Record<string, string>, reads: 0, fault: undefined as unknown };
   const replace = async (_: unknown, __: unknown, swap: () => Promise<void>) => {
     const ended = Promise.withResolvers<void>();
     swaps.push(ended);
     await ended.promise;
     await swap();
   };
+  const load = async (_: unknown, { hash }: Bundle, { TOKEN = "" }: Record<string, string>) => {
+    loaded.push(TOKEN === "" ? hash : `${hash} ${TOKEN}`);
+  };
+  const json = async () => {
+    secret.reads++;
+    if (secret.fault) throw secret.fault;
+    return { data: secret.data };
+  };
+  const say = (_: unknown, message: string) => void said.push(message);
   const parts = {
     dispatcher: { function: async () => ({ replace }), remove: async () => {} },
-    sandbox: { load: async (_: unknown, { hash }: Bundle) => void loaded.push(hash), unload: async () => {} },
+    sandbox: { load, unload: async () => {} },
     redactor: { learn: () => {}, forget: () => {} },
     metrics: { user: { forget: () => {} } },
     manifests: new Map(),
     grants: undefined,
     own: ownObjects,
+    transport: { json },
     namespace: "default",
-    clock: systemClock,
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    clock,
+    random: () => 0.999,
+    log: { debug: () => {}, info: say, warn: say, error: say },
   } as unknown as LiveFunctionParts;
-  return { live: new LiveFunction(offer("a"), parts), loaded, swaps };
+  return { live: new LiveFunction(first, parts), loaded, said, swaps, secret };
 }
 
 test("code that is taken back while it waits for the old code's attempts does not run on", async () => {
@@ -50,4 +75,59 @@ test("code that is taken back while it waits for the old code's attempts does no
   await Promise.race([restored, ended]);
   await restored;
   expect(loaded).toEqual(["a", "b", "a"]);
+});
+
+test("a changed Secret is taken up within 30 s, once the attempts that have the old value are over", async () => {
+  const clock = new VirtualClock();
+  const { live, loaded, swaps, secret } = fixture({ clock, first: offer("a", token) });
+  await live.start("start");
+  await clock.advance(60_000);
+  expect(swaps).toHaveLength(0);
+  secret.data = { token: base64("two") };
+  await clock.advance(30_000);
+  expect(loaded).toEqual(["a one"]);
+  swaps[0]?.resolve();
+  await clock.advance(60_000);
+  expect(loaded).toEqual(["a one", "a two"]);
+  await live.stop({ retire: true });
+});
+
+test("a Secret that cannot be read any more leaves the function running on the old value, and is said once", async () => {
+  const clock = new VirtualClock();
+  const { live, loaded, said, secret } = fixture({ clock, first: offer("a", token) });
+  await live.start("start");
+  said.length = 0;
+  secret.fault = new ApiError({ status: 404, message: "not found", reason: "NotFound" });
+  await clock.advance(120_000);
+  expect(said).toEqual(["environment not taken up anew, the old values stay"]);
+  expect([loaded, live.state.type]).toEqual([["a one"], "running"]);
+  await live.stop({ retire: true });
+});
+
+test("the environment of new code is followed, the old code's no more; after the end none is", async () => {
+  const clock = new VirtualClock();
+  const { live, loaded, swaps, secret } = fixture({ clock, first: offer("a", token) });
+  await live.start("start");
+  const changed = live.update(offer("b", token));
+  await clock.advance(0);
+  swaps[0]?.resolve();
+  await changed;
+  secret.data = { token: base64("two") };
+  const before = secret.reads;
+  await clock.advance(25_000);
+  swaps[1]?.resolve();
+  await clock.advance(0);
+  expect([loaded, secret.reads - before]).toEqual([["a one", "b one", "b two"], 1]);
+  await live.stop({ retire: false });
+  const ended = secret.reads;
+  await clock.advance(120_000);
+  expect([secret.reads, clock.timers]).toEqual([ended, 0]);
+});
+
+test("a function whose environment refers to nothing asks the API server for nothing", async () => {
+  const clock = new VirtualClock();
+  const { live, secret } = fixture({ clock, first: offer("a", [{ name: "TOKEN", value: "x" }]) });
+  await live.start("start");
+  await clock.advance(120_000);
+  expect([secret.reads, clock.timers]).toEqual([0, 0]);
 });

@@ -71,6 +71,7 @@ class Follower {
       transport,
       namespace: "watchfire",
       clock,
+      random: () => 0,
       log,
     });
     await live.start("start");

@@ -216,6 +216,7 @@ class Fleet {
       namespace: "watchfire",
       own: new OwnObjects({ namespace: "watchfire", account: "watchfire" }),
       clock,
+      random: () => 0,
       log: silent as unknown as Logger,
     });
     process.liveFunctions.set(manifest.name, liveFunction);
