@@ -48,8 +48,7 @@ export const dev = command({
   async run({ options, given }) {
     const environment = readEnvironment();
     const folder = readFolder(options.functions);
-    const spare = given.has("port") ? 0 : sparePorts;
-    const listen = { host: loopback, port: readPort("--port", options.port), spare };
+    const listen = endpointsAt(options.port, given.has("port"));
     makeDataFolder(options.data);
     let isUp = false;
     let running: Runtime | undefined;
@@ -105,6 +104,13 @@ export const dev = command({
     }
     return 0;
   },
+});
+
+/** Where the endpoints listen. A port that was not named is stepped over where it is taken. */
+export const endpointsAt = (port: string, isNamed: boolean) => ({
+  host: loopback,
+  port: readPort("--port", port),
+  spare: isNamed ? 0 : sparePorts,
 });
 
 /** The cluster that functions run on while they are written. */

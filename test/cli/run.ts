@@ -3,6 +3,13 @@ import { join } from "node:path";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
+/** A command's arguments. A runtime among them listens on a port that the system chooses, unless one is named. */
+export function onFreePort(args: readonly string[]): readonly string[] {
+  const [command = ""] = args;
+  const option = { dev: ["--port", "0"], start: ["--listen", "127.0.0.1:0"] }[command] ?? [];
+  return args.some((arg) => arg === option[0]) ? args : [...args, ...option];
+}
+
 /** How a command ended, and what it said. */
 export interface Result {
   readonly status: number;
@@ -14,7 +21,7 @@ export interface Result {
 export function watchfire(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd?: string): Promise<Result> {
   const options = { env: { PATH: process.env.PATH, ...env }, cwd };
   return new Promise((done) => {
-    execFile(process.execPath, [bin, ...args], options, (error, stdout, stderr) => {
+    execFile(process.execPath, [bin, ...onFreePort(args)], options, (error, stdout, stderr) => {
       done({ status: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
     });
   });

@@ -1,13 +1,14 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { TalkingProcess } from "../tools/talking-process.ts";
+import { onFreePort } from "./run.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
 /** A `watchfire` command of this checkout. */
 export class Session extends TalkingProcess {
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    super(process.execPath, [bin, ...args], { env });
+    super(process.execPath, [bin, ...onFreePort(args)], { env });
   }
 }
 

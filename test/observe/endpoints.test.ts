@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { connect } from "node:net";
 import { hostname } from "node:os";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
@@ -52,6 +52,16 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   token,
   deadLetters: () => new DeadLetters(store),
   ...over,
+});
+
+test("a port that is taken is stepped over as far as is allowed, and is told where nothing is", async () => {
+  const taken = await serveEndpoints("127.0.0.1", 0, inspection());
+  onTestFinished(() => taken.close());
+  const next = await serveEndpoints("127.0.0.1", taken.port, inspection(), 20);
+  onTestFinished(() => next.close());
+  expect(next.port).toBeGreaterThan(taken.port);
+  expect(next.port).toBeLessThanOrEqual(taken.port + 20);
+  await expect(serveEndpoints("127.0.0.1", taken.port, inspection())).rejects.toThrow("WF_OBSERVE_LISTEN");
 });
 
 describe("the endpoints", () => {
