@@ -55,7 +55,8 @@ export class Laws {
         const name = key.slice(namespace.length + 1);
         this.onRecord.set(id, Math.max(attempt, this.onRecord.get(id) ?? 0));
         const uid = id.slice(0, id.indexOf("/"));
-        if (type !== "Modified" && !this.passages.has(uid)) this.passages.set(uid, type);
+        // Sent ahead it may not have begun, and is taken to have.
+        if (type !== "Modified") this.passages.set(uid, type);
         if (type === "Deleted") continue;
         this.newestOnRecord.set(name, Math.max(Number(resourceVersion), this.newestOnRecord.get(name) ?? 0));
       }
