@@ -62,7 +62,9 @@ describe("what is sent ahead", () => {
     await burst(2_000, 20);
     expect(waiting()).toBe(19);
     const swap = it.function.replace(manifest({ concurrency: 1 }), false, async () => {});
-    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    const recorded = [...it.disk.journal.values()].flatMap(({ started }) => started.map(({ key }) => key));
+    expect(recorded).toEqual(["team-a/n2000"]);
     it.runner.answer = () => done;
     await it.runner.end("n2000");
     await swap;

@@ -50,7 +50,8 @@ export class Commits {
   private writing: PendingBatch | undefined;
   private readonly dirty = new Set<CursorOwner>();
   private nextRow: number;
-  private readonly openRows = new Map<number, number>();
+  /** Rows of attempts that are not settled, with how many of them that are and all that the row says. */
+  private readonly openRows = new Map<number, { open: number; started: readonly StartedEvent[] }>();
   /** Attempts that wait for their commit, and those that run. */
   private waiting = 0;
   private running = 0;
@@ -110,7 +111,7 @@ export class Commits {
     for (const each of started) {
       const { row: _, ...event } = each;
       each.row = this.nextRow++;
-      this.pending.addJournal({ id: each.row, started: [event] });
+      this.pending.putJournal({ id: each.row, started: [event] });
     }
     this.soon();
   }
@@ -120,7 +121,8 @@ export class Commits {
     const { pending } = this;
     const { row } = pending;
     pending.started.push(started);
-    this.openRows.set(row, (this.openRows.get(row) ?? 0) + 1);
+    const { open } = this.openRows.get(row) ?? { open: 0 };
+    this.openRows.set(row, { open: open + 1, started: pending.started });
     this.waiting++;
     return new Promise((resolve) => {
       pending.waiters.push(() => {
@@ -140,11 +142,21 @@ export class Commits {
 
   /** The attempt's record is not needed any more: its event is terminal, or a later attempt is on record. */
   settle(row: number): void {
-    const open = (this.openRows.get(row) ?? 1) - 1;
-    this.openRows.set(row, open);
-    if (open > 0) return;
+    const found = this.openRows.get(row);
+    if (found) found.open--;
+    if (found && found.open > 0) return;
     this.openRows.delete(row);
     this.pending.settleJournal(row);
+  }
+
+  /** The attempt has not begun after all: the record says so no more, also to a load of its function in this process. */
+  withdraw(row: number, started: StartedEvent): void {
+    this.settle(row);
+    const found = this.openRows.get(row);
+    if (!found) return;
+    found.started = found.started.filter((each) => each !== started);
+    this.pending.putJournal({ id: row, started: found.started });
+    this.soon();
   }
 
   /** Resolves when everything given so far is committed. */

@@ -24,7 +24,7 @@ export class PendingBatch {
   readonly waiters: (() => void)[] = [];
   private readonly known = new Map<number, Map<string, KnownState | undefined>>();
   private readonly settledJournal: number[] = [];
-  private readonly journal: JournalRow[] = [];
+  private readonly journal = new Map<number, JournalRow>();
   private readonly spill: SpilledEvent[] = [];
   private readonly unspill: { function: string; sequence: number }[] = [];
   private readonly deadLetters: NewDeadLetter[] = [];
@@ -71,8 +71,8 @@ export class PendingBatch {
     this.rows++;
   }
 
-  addJournal(row: JournalRow): void {
-    this.journal.push(row);
+  putJournal(row: JournalRow): void {
+    this.journal.set(row.id, row);
   }
 
   settleJournal(row: number): void {
@@ -93,7 +93,7 @@ export class PendingBatch {
       known,
       cursors,
       droppedCursors: this.droppedCursors,
-      journal: [...this.journal, ...started],
+      journal: [...this.journal.values(), ...started],
       settledJournal: this.settledJournal,
       spill: this.spill,
       unspill: this.unspill,

@@ -1,4 +1,4 @@
-import type { NewDeadLetter } from "../../checkpoint/batch.ts";
+import type { NewDeadLetter, StartedEvent } from "../../checkpoint/batch.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
@@ -92,17 +92,18 @@ export class Attempts {
     if (onFailure !== "Block" && isCrashLoop(event.attempts, retry)) {
       return this.givenUp(event, crashLoopError(event.attempts));
     }
-    const row = await commits.begin({
+    const started = {
       view: view.id,
       key: event.key,
       id: event.id,
       resourceVersion: event.deletedBy,
       type: event.type,
       attempt: event.attempts + 1,
-    });
+    };
+    const row = await commits.begin(started);
     if (isPaused()) {
       commits.ended();
-      commits.settle(row);
+      commits.withdraw(row, started);
       return { type: "not-begun" };
     }
     if (event.journalRow !== undefined) commits.settle(event.journalRow);
@@ -117,7 +118,7 @@ export class Attempts {
     });
     if (hasBegun) this.running--;
     commits.ended();
-    if (outcome.type === "unbegun") return this.takenBack(event, row);
+    if (outcome.type === "unbegun") return this.takenBack(event, row, started);
     this.lastAt = clock.now();
     if (outcome.type !== "interrupted") {
       this.ahead.ended(clock.monotonic() - givenAt);
@@ -163,11 +164,11 @@ export class Attempts {
   }
 
   /** Where the event had begun before, the record stays: it is all that says so. */
-  private takenBack(event: LaneEvent, row: number): Conclusion {
+  private takenBack(event: LaneEvent, row: number, started: StartedEvent): Conclusion {
     event.attempts--;
     if (event.attempts === 0 && event.doubt === "none") {
       event.journalRow = undefined;
-      this.parts.commits.settle(row);
+      this.parts.commits.withdraw(row, started);
     }
     return { type: "not-begun" };
   }
