@@ -67,15 +67,15 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     if (parts.startedBefore.isReplay(event)) continue;
     byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
-  const spill = new Spill(
-    manifest.name,
+  const spill = new Spill({
+    functionName: manifest.name,
     store,
     commits,
-    new Set(byId.keys()),
+    views: new Set(byId.keys()),
     waiting,
-    parts.memoryLimit,
-    parts.budgets,
-  );
+    limit: parts.memoryLimit,
+    budgets: parts.budgets,
+  });
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
   const attempts = new Attempts({ manifest, usesOldObject }, { spill, commits, runner, clock, random, observer, log });
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit);

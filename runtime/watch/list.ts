@@ -90,7 +90,7 @@ async function listPage(
     const receivedAt = clock.monotonic();
     splitter.push(chunk, (bytes, start, end) => {
       if (scanner.scan(bytes, start, end) !== end) throw new BadList("an item of the list is not JSON");
-      options.item(listed(scanner, identity, bytes, start, end, receivedAt));
+      options.item(listed({ scanner, identity, bytes, start, end, receivedAt }));
     });
     const congested = options.congested();
     if (congested) await abortable(congested, signal);
@@ -108,14 +108,18 @@ async function listPage(
   return envelope;
 }
 
-function listed(
-  scanner: ObjectScanner,
-  identity: ObjectIdentity,
-  bytes: Buffer,
-  start: number,
-  end: number,
-  receivedAt: number,
-): Change {
+/** An item of a list, which the scanner has read, and where its bytes are. */
+interface ListedItem {
+  readonly scanner: ObjectScanner;
+  readonly identity: ObjectIdentity;
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+  /** Monotonic milliseconds. */
+  readonly receivedAt: number;
+}
+
+function listed({ scanner, identity, bytes, start, end, receivedAt }: ListedItem): Change {
   const form = identity.judge(scanner.apiVersion, scanner.kind);
   if (form === "mismatch") {
     const sent = `${scanner.apiVersion} ${scanner.kind}`;

@@ -32,6 +32,16 @@ export type Subresource = (
   body: () => Promise<Body>,
 ) => Promise<{ code: number; value: unknown }>;
 
+/** A request, and what is known of it. */
+interface Asked {
+  readonly type: ResourceType;
+  readonly info: RequestInfo;
+  readonly query: URLSearchParams;
+  readonly user: User;
+  readonly request: IncomingMessage;
+  readonly reply: Reply;
+}
+
 /** Serves the resources: every verb on objects and their status. */
 export class ResourceHandler {
   private readonly backend: Backend;
@@ -56,7 +66,7 @@ export class ResourceHandler {
   ): Promise<void> {
     const type = this.registry.find(info.group, info.version, info.resource);
     if (!type) throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
-    const call = this.call(type, info, query, user, request, reply);
+    const call = this.call({ type, info, query, user, request, reply });
     const subresource = this.subresource(type, info);
     if (subresource) {
       const { code, value } = await subresource(call, info.verb, () => readBody(request));
@@ -78,14 +88,7 @@ export class ResourceHandler {
     return this.special.get(`${type.plural}/${info.subresource}`);
   }
 
-  private call(
-    type: ResourceType,
-    info: RequestInfo,
-    query: URLSearchParams,
-    user: User,
-    request: IncomingMessage,
-    reply: Reply,
-  ): Call {
+  private call({ type, info, query, user, request, reply }: Asked): Call {
     return {
       backend: this.backend,
       type,

@@ -202,7 +202,8 @@ export class View {
       resourceVersion: event.meta.resourceVersion,
     });
     if (event.type !== "Deleted") {
-      this.put(event.key, event.meta.uid, event.meta.resourceVersion, body, hash, matched);
+      const { uid, resourceVersion } = event.meta;
+      this.put(event.key, { uid, resourceVersion, hash, deleted: false, matched }, body);
       return;
     }
     if (this.isOver(event.key, event.epoch)) {
@@ -224,7 +225,7 @@ export class View {
   /** Learns of an object without an event. */
   record(key: string, uid: string, resourceVersion: ResourceVersion, body: Buffer): void {
     const { hash, matched } = this.judgeWith({ type: "Added", key }, body);
-    this.put(key, uid, resourceVersion, body, hash, matched);
+    this.put(key, { uid, resourceVersion, hash, deleted: false, matched }, body);
   }
 
   /**
@@ -301,17 +302,10 @@ export class View {
     this.commits.putKnown(this.id, key, undefined);
   }
 
-  private put(
-    key: string,
-    uid: string,
-    resourceVersion: ResourceVersion,
-    body: Buffer,
-    hash: string,
-    matched: boolean,
-  ): void {
-    this.known.set(key, { uid, resourceVersion, hash, deleted: false, matched });
+  private put(key: string, known: KnownIdentity, body: Buffer): void {
+    this.known.set(key, known);
     const kept = this.kept === "Full" ? body : this.kept === "Metadata" ? metadataOf(body) : undefined;
-    this.commits.putKnown(this.id, key, { uid, resourceVersion, hash, deleted: false, matched, body: kept });
+    this.commits.putKnown(this.id, key, { ...known, body: kept });
   }
 }
 

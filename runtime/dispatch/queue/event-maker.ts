@@ -29,6 +29,37 @@ export interface EventSource {
 
 const noFlags: EventFlags = {};
 
+/** An event before its first attempt here; what is absent is usual. */
+type NewEvent = Omit<LaneEvent, "size" | "interruptions" | "verdict" | "journalRow" | "oldBody" | "replayed" | "mark"> &
+  Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark">>;
+
+/** The one place that events are built in, so that all of them have one shape. */
+const laneEvent = (made: NewEvent): LaneEvent => ({
+  view: made.view,
+  sequence: made.sequence,
+  type: made.type,
+  key: made.key,
+  meta: made.meta,
+  id: made.id,
+  flags: made.flags,
+  body: made.body,
+  oldBody: made.oldBody,
+  size: made.body?.length ?? 0,
+  receivedAt: made.receivedAt,
+  receivedWall: made.receivedWall,
+  lastKnown: made.lastKnown,
+  deletedBy: made.deletedBy,
+  epoch: made.epoch,
+  replayed: made.replayed ?? false,
+  mark: made.mark,
+  place: made.place,
+  attempts: made.attempts,
+  interruptions: 0,
+  doubt: made.doubt,
+  verdict: undefined,
+  journalRow: undefined,
+});
+
 /** Makes a function's events, in order of arrival. */
 export class EventMaker {
   private readonly clock: Clock;
@@ -57,7 +88,7 @@ export class EventMaker {
     const id = eventId({ type, uid, resourceVersion, lastKnown, selective, epoch });
     const told = { view: view.id, key, uid, id, type, deletedBy };
     const { attempts, doubt } = this.doubts.ofNew(told, source.doubt ?? "none");
-    return {
+    return laneEvent({
       view,
       sequence: this.nextSequence(),
       type,
@@ -66,22 +97,16 @@ export class EventMaker {
       id,
       flags: source.flags ?? noFlags,
       body,
-      oldBody: undefined,
-      size: body?.length ?? 0,
       receivedAt: source.receivedAt,
       receivedWall: this.clock.now(),
       lastKnown,
       deletedBy,
       epoch,
-      replayed: false,
       mark: source.mark,
       place: "memory",
       attempts,
-      interruptions: 0,
       doubt,
-      verdict: undefined,
-      journalRow: undefined,
-    };
+    });
   }
 
   /** An event that comes back from the spill. */
@@ -90,7 +115,7 @@ export class EventMaker {
     const key = `${namespace}/${name}`;
     const noted = stored.redelivered ? "noted" : "none";
     const { attempts, doubt } = this.doubts.ofStored({ ...stored, view: view.id, key }, noted);
-    return {
+    return laneEvent({
       view,
       sequence,
       type,
@@ -100,20 +125,15 @@ export class EventMaker {
       flags,
       body: body.length > 0 ? body : undefined,
       oldBody: stored.oldBody,
-      size: body.length,
       receivedAt: this.clock.monotonic(),
       receivedWall: stored.receivedAt,
       lastKnown: flags.finalStateUnknown === true,
       deletedBy: stored.deletedBy,
       epoch: epochOf(stored.id),
       replayed,
-      mark: undefined,
       place: "both",
       attempts,
-      interruptions: 0,
       doubt,
-      verdict: undefined,
-      journalRow: undefined,
-    };
+    });
   }
 }

@@ -31,6 +31,18 @@ const chunkLimit = 64;
  */
 export const pinnedMs = 60_000;
 
+/** What a function's spill is made of. */
+export interface SpillParts {
+  readonly functionName: string;
+  readonly store: CheckpointStore;
+  readonly commits: Commits;
+  readonly views: ReadonlySet<number>;
+  /** The events of the function's live views that the store holds, and the bytes of their bodies. */
+  readonly waiting: { readonly events: number; readonly bytes: number };
+  readonly limit: MemoryLimit;
+  readonly budgets: { readonly memory: Budget; readonly disk: Budget };
+}
+
 /**
  * The part of a function's queue that is on disk. Events arrive with rising sequence; those in memory precede those
  * that overflowed, so that reading back in order of sequence never lets one event overtake another of its lane.
@@ -57,16 +69,7 @@ export class Spill {
   /** Bytes that its events take in the store. */
   private stored = 0;
 
-  /** `waiting`: the events of the function's live views that the store holds, and the bytes of their bodies. */
-  constructor(
-    functionName: string,
-    store: CheckpointStore,
-    commits: Commits,
-    views: ReadonlySet<number>,
-    waiting: { readonly events: number; readonly bytes: number },
-    limit: MemoryLimit,
-    budgets: { readonly memory: Budget; readonly disk: Budget },
-  ) {
+  constructor({ functionName, store, commits, views, waiting, limit, budgets }: SpillParts) {
     // An event may overflow with all that waits in memory before it in its lane.
     this.limit = store.holdsQueues ? { ...limit, bytes: Math.min(limit.bytes, store.spillLimit / 2) } : limit;
     this.memory = budgets.memory;

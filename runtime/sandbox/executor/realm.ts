@@ -78,6 +78,19 @@ interface Entry {
 /** V8's own timeout for an entry, in milliseconds, where it gets one. */
 type Timeout = { readonly timeout: number } | undefined;
 
+/** What a realm is made of. */
+export interface RealmParts {
+  readonly id: number;
+  readonly doors: GuestDoors;
+  /** CPU time of an entry, in milliseconds. */
+  readonly budgetMs: number;
+  readonly watchdog: Watchdog;
+  readonly slots: Slots;
+  /** Whether V8 may time the first entry. */
+  readonly timed: boolean;
+  readonly reports: RealmReports;
+}
+
 /** One isolate with a function's code, and its limits. At most one entry is in it at any time. */
 export class Realm implements Watched {
   /** By which answers to its calls find it. */
@@ -107,16 +120,7 @@ export class Realm implements Watched {
   private isHeavy = false;
   private over = false;
 
-  /** `timed`: whether V8 may time the first entry. */
-  constructor(
-    id: number,
-    doors: GuestDoors,
-    budgetMs: number,
-    watchdog: Watchdog,
-    slots: Slots,
-    timed: boolean,
-    reports: RealmReports,
-  ) {
+  constructor({ id, doors, budgetMs, watchdog, slots, timed, reports }: RealmParts) {
     if (!timed) this.timedAt = performance.now();
     this.id = id;
     this.doors = doors;

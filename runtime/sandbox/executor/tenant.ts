@@ -1,7 +1,7 @@
 import type { EndReason, Load, Loaded } from "../messages.ts";
 import type { GuestDoors, IsolateFactory } from "./isolate.ts";
 import type { OutboxSummary } from "./outbox.ts";
-import { type QueuedEvent, Realm } from "./realm.ts";
+import { type QueuedEvent, Realm, type RealmReports } from "./realm.ts";
 import type { Slots } from "./slots.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -163,8 +163,8 @@ export class Tenant {
     }
     let loading = true;
     let failure: LoadFailure | undefined;
-    const { cpuPerEventMs } = this.options;
-    const realm = new Realm(id, doors, cpuPerEventMs, this.ground.watchdog, this.ground.slots, this.lastStack === "", {
+    const { watchdog, slots } = this.ground;
+    const reports: RealmReports = {
       entering: (events) => this.reports.entering(realm.id, events),
       drained: (outbox, summary) => this.drained(realm, outbox, summary),
       ended: (reason, charged, interrupted, stack, running) => {
@@ -180,7 +180,9 @@ export class Tenant {
         this.stuck = true;
         this.reports.doomed("poisoned");
       },
-    });
+    };
+    const budgetMs = this.options.cpuPerEventMs;
+    const realm = new Realm({ id, doors, budgetMs, watchdog, slots, timed: this.lastStack === "", reports });
     this.realms.set(id, realm);
     const word = await realm.load(this.script, this.options.scriptName, loadBudgetMs);
     loading = false;

@@ -2,14 +2,22 @@ import { goText } from "../go-text.ts";
 import { isObject, type Json, type JsonObject, jsonEqual } from "../json.ts";
 import { PatchError } from "./patch-error.ts";
 
+/** How a list of objects is merged. */
+export interface MergeRules {
+  /** The field by which two items are one. */
+  readonly key: string;
+  /** The order that `$setElementOrder` gives. */
+  readonly order: readonly Json[] | undefined;
+  readonly merge: (left: JsonObject, right: JsonObject) => JsonObject;
+  /** What becomes of an item that is new. */
+  readonly fresh: (item: JsonObject) => JsonObject;
+}
+
 /** Merges a list of objects by their key; an item may be marked `$patch: delete`, the list `$patch: replace`. */
 export function mergeByKey(
   old: readonly Json[],
   patch: readonly Json[],
-  order: readonly Json[] | undefined,
-  key: string,
-  merge: (left: JsonObject, right: JsonObject) => JsonObject,
-  fresh: (item: JsonObject) => JsonObject,
+  { key, order, merge, fresh }: MergeRules,
 ): Json[] {
   const items: JsonObject[] = [];
   const deleted: Json[] = [];

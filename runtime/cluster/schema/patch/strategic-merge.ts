@@ -72,7 +72,7 @@ function mergeList(old: Json[], patch: Json[], order: Json[] | undefined, field:
   if (order) checkOrder(patch, order, key);
   if (key === undefined) return mergePrimitives(old, patch, order);
   const merge = (left: JsonObject, right: JsonObject): JsonObject => mergeMap(left, right, field.items ?? unknown);
-  return mergeByKey(old, patch, order, key, merge, withoutDirectives);
+  return mergeByKey(old, patch, { key, order, merge, fresh: withoutDirectives });
 }
 
 /** Brings a list into the order that the directive names, with the patch of the same list merged into it. */
