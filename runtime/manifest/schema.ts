@@ -19,7 +19,7 @@ const longestDelayMs = 24 * 3_600_000;
 const leastMemory = 8 * 2 ** 20;
 const mostMemory = 2 * 2 ** 30;
 
-const durationPattern = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
+export const durationPattern = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 
 const duration = (most: number) =>
   z
@@ -119,7 +119,7 @@ const watch = z.strictObject({
     .min(1, { error: "expected at least one of Added, Modified, Deleted" })
     .max(3)
     .default(["Added", "Modified", "Deleted"])
-    .describe("The changes that fire the trigger."),
+    .describe("The changes that fire the trigger. Left out: all three."),
   initialEvents: z
     .enum(["Deliver", "Skip"])
     .default("Deliver")
@@ -140,7 +140,9 @@ const watch = z.strictObject({
     .array(matchCondition)
     .max(mostConditions)
     .default([])
-    .describe("CEL conditions that must all hold."),
+    .describe(
+      "CEL conditions on the object; all of them must hold. They choose events, as labelSelector chooses objects.",
+    ),
   lastBody: z
     .enum(["Full", "Metadata"])
     .default("Full")
@@ -152,7 +154,9 @@ const trigger = z.strictObject({
     .string()
     .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
     .optional()
-    .describe("Echoed to the handler. Default: the kind in lower case."),
+    .describe(
+      "Told to the handler as event.trigger. Left out: the kind in lower case. The position goes by it: a new name begins anew.",
+    ),
   watch: watch.describe("What fires the trigger."),
 });
 
@@ -179,7 +183,10 @@ const delivery = z.strictObject({
     .max(1000)
     .default(4)
     .describe("Objects handled in parallel; one object's events are always in order."),
-  mode: z.enum(["All", "Latest"]).default("All").describe("Latest: queued Modifieds of one object collapse into one."),
+  mode: z
+    .enum(["All", "Latest"])
+    .default("All")
+    .describe("Latest: a Modified that waits is dropped when a newer one of its object arrives."),
   timeout: duration(longestTimeoutMs).default("30s").describe("Wall-clock limit of one attempt."),
   retry: retry.prefault({}).describe("How failed attempts are tried again."),
   onFailure: z

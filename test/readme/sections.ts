@@ -14,16 +14,22 @@ import { start } from "../../runtime/cli/start.ts";
 import { types } from "../../runtime/cli/types.ts";
 import { validate } from "../../runtime/cli/validate.ts";
 import { errorCodes } from "../../runtime/errors.ts";
+import { manifestTable } from "./manifest-table.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
 /** The page that each generated section is on. */
-export const pages = { commands: "runtime/docs/commands.md", errors: "runtime/docs/errors.md" } as const;
+export const pages = {
+  commands: "runtime/docs/commands.md",
+  errors: "runtime/docs/errors.md",
+  manifest: "runtime/docs/manifest.md",
+} as const;
 
 /** What is made from code, by the name in its markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   commands: () =>
     `\`\`\`\n${[init, dev, start, executor, cluster, validate, types, build, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
+  manifest: manifestTable,
   errors: () =>
     [
       "| code | meaning | what to do |",
