@@ -15,6 +15,7 @@ import { types } from "../../runtime/cli/types.ts";
 import { validate } from "../../runtime/cli/validate.ts";
 import { errorCodes } from "../../runtime/errors.ts";
 import { manifestTable } from "./manifest-table.ts";
+import { metricsTable } from "./metrics-table.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -23,6 +24,7 @@ export const pages = {
   commands: "runtime/docs/commands.md",
   errors: "runtime/docs/errors.md",
   manifest: "runtime/docs/manifest.md",
+  metrics: "runtime/docs/runbook.md",
 } as const;
 
 /** What is made from code, by the name in its markers. */
@@ -30,6 +32,7 @@ const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   commands: () =>
     `\`\`\`\n${[init, dev, start, executor, cluster, validate, types, build, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
   manifest: manifestTable,
+  metrics: metricsTable,
   errors: () =>
     [
       "| code | meaning | what to do |",

@@ -1,0 +1,54 @@
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+import { errorCodes } from "../../runtime/errors.ts";
+import { metricsOf } from "./metrics-table.ts";
+import { read } from "./sections.ts";
+
+const page = read("runtime/docs/runbook.md");
+const metrics = await metricsOf();
+
+/** The rows of a section's table, each by its cells. */
+function rowsOf(section: string): string[][] {
+  const text = page.split(`\n## ${section}\n`)[1]?.split("\n## ")[0] ?? "";
+  const rows = text.split("\n").filter((line) => line.startsWith("| "));
+  return rows
+    .slice(2)
+    .map((line) => line.split(" | ").map((cell) => cell.replace(/^\| | \|$/g, "").replaceAll("`", "")));
+}
+
+/** Rooms whose failures a developer sees, before anything runs on a cluster. */
+const beforehand = /^WF_(?:CLI|MANIFEST|BUNDLE|TYPES|FILTER|DEV)_/;
+
+it("the runbook has a row for every code that a running system shows, and none for another", () => {
+  const codes = Object.keys(errorCodes).filter((code) => !beforehand.test(code));
+  expect(rowsOf("Errors").map(([code]) => code)).toEqual(codes);
+});
+
+it("it has a row for every reason that /status gives", () => {
+  const source = read("runtime/app/function-status/reason.ts");
+  const union = /export type Reason =([\s\S]*?)\n\n/.exec(source)?.[1] ?? "";
+  const reasons = [...union.matchAll(/\| "(\w+)"/g)].map(([, reason]) => reason);
+  expect(reasons.length).toBeGreaterThan(10);
+  expect(
+    rowsOf("Reasons")
+      .map(([reason]) => reason)
+      .sort(),
+  ).toEqual(reasons.sort());
+});
+
+it("it says of every alert what it means, what to look at and what to do", () => {
+  const [rules = ""] = /(?<=```yaml\n)[\s\S]*?(?=```)/.exec(page) ?? [];
+  const alerts = parse(rules).groups.flatMap((group: { rules: { alert: string }[] }) => group.rules);
+  expect(rowsOf("Alerts").map(([alert]) => alert)).toEqual(alerts.map(({ alert }: { alert: string }) => alert));
+  for (const row of rowsOf("Alerts")) for (const cell of row) expect(cell, row[0]).not.toBe("");
+});
+
+it("it names no metric and no label's value that is not there", () => {
+  const known = new Set(metrics.map(({ name }) => name));
+  const named = [...page.matchAll(/watchfire_\w*[a-z]/g)].map(([name]) => name);
+  expect(
+    [...new Set(named)].filter((name) => !known.has(name) && !/^watchfire_(?:process|nodejs|user)$/.test(name)),
+  ).toEqual([]);
+  const states = read("runtime/watch/observer.ts");
+  for (const state of ["backoff", "forbidden", "missing", "degraded"]) expect(states).toContain(`| "${state}"`);
+});
