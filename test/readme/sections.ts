@@ -27,10 +27,25 @@ export const pages = {
   metrics: "runtime/docs/runbook.md",
 } as const;
 
+/** Every command, in the order of the help. */
+export const commands: readonly Command[] = [
+  init,
+  dev,
+  start,
+  executor,
+  cluster,
+  validate,
+  types,
+  build,
+  deploy,
+  rbac,
+  doctor,
+  deadLetters,
+];
+
 /** What is made from code, by the name in its markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
-  commands: () =>
-    `\`\`\`\n${[init, dev, start, executor, cluster, validate, types, build, deploy, rbac, doctor, deadLetters].map(usage).join("\n")}\`\`\``,
+  commands: () => `\`\`\`\n${commands.map(help).join("\n")}\`\`\``,
   manifest: manifestTable,
   metrics: metricsTable,
   errors: () =>
@@ -44,8 +59,6 @@ const sections: Readonly<Record<keyof typeof pages, () => string>> = {
 };
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
-
-const usage = (command: Command): string => help(command);
 
 /** The page with its marked section made anew. Throws where it has no markers. */
 export function refreshed(name: keyof typeof pages): string {
