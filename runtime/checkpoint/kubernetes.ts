@@ -181,15 +181,16 @@ export class KubernetesStore extends MemoryStore {
     return purged;
   }
 
-  override async commit(batch: Batch): Promise<void> {
+  override async commit(batch: Batch): Promise<readonly string[]> {
     const fault = this.refusal(batch);
     if (fault) throw fault;
     // Noted and applied in one turn, so that no write comes between.
     this.changes.note(batch, this.disk.nextLetter);
-    const cuts = this.takeIn({ ...batch, known: batch.known.map((write) => this.withinBodies(write)) });
+    const { ids, cuts } = this.takeIn({ ...batch, known: batch.known.map((write) => this.withinBodies(write)) });
     this.changes.noteCuts(cuts);
     this.behind.touch();
     if (this.full) void this.sync().catch(() => undefined);
+    return ids;
   }
 
   override async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {

@@ -188,12 +188,12 @@ export class MemoryStore implements CheckpointStore {
     return this.disk.letters.get(letter);
   }
 
-  async commit(batch: Batch): Promise<void> {
-    this.takeIn(batch);
+  async commit(batch: Batch): Promise<readonly string[]> {
+    return this.takeIn(batch).ids;
   }
 
-  /** In one turn. Gives the dead letters that had to go for those in the batch. */
-  protected takeIn(batch: Batch): readonly LetterCut[] {
+  /** In one turn. Gives the ids of the batch's dead letters, and those that had to go for them. */
+  protected takeIn(batch: Batch): { readonly ids: readonly string[]; readonly cuts: readonly LetterCut[] } {
     const { views, journal, spill, letters } = this.disk;
     for (const { view, key, state } of batch.known) {
       if (state) views.get(view)?.known.set(key, state);
@@ -209,13 +209,16 @@ export class MemoryStore implements CheckpointStore {
       letters.delete(letter);
       this.ledger.remove(letter);
     }
-    return batch.deadLetters.flatMap((event) => {
+    const ids: string[] = [];
+    const cuts = batch.deadLetters.flatMap((event) => {
       const kept = this.ledger.admit(event.function, this.weigh(event)) ? event : withoutBody(event);
       const letter = String(this.disk.nextLetter++);
       letters.set(letter, { ...kept, letter, bodyDropped: kept !== event });
+      ids.push(letter);
       this.ledger.add(event.function, letter, this.weigh(kept));
       return this.cutLetters();
     });
+    return { ids, cuts };
   }
 
   private cutLetters(): LetterCut[] {

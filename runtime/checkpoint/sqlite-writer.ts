@@ -24,8 +24,9 @@ export class SqliteWriter {
     this.countLetters();
   }
 
-  write(batch: Batch): void {
-    const cuts = this.transaction(() => {
+  /** Gives the ids of the batch's dead letters. */
+  write(batch: Batch): readonly string[] {
+    const { ids, cuts } = this.transaction(() => {
       const held = this.statements.fence.get()?.fence;
       if (held !== this.fence) {
         throw new WatchfireError("WF_CHECKPOINT_FENCED", {
@@ -38,6 +39,7 @@ export class SqliteWriter {
       return this.letters(batch);
     });
     this.ledger.counted(cuts);
+    return ids;
   }
 
   /** Takes what goes beyond the ledger's limits out of the store. */
@@ -87,22 +89,25 @@ export class SqliteWriter {
     for (const { function: name, sequence } of batch.unspill) run.dropSpill.run(name, sequence);
   }
 
-  /** Gives what had to go. Room is made before each is written, so that the file grows no larger than what is kept. */
-  private letters({ deadLetters, droppedDeadLetters }: Batch): LetterCut[] {
+  /** Gives the ids of the new ones, and what had to go. Room is made before each is written, so that the file grows no larger than what is kept. */
+  private letters({ deadLetters, droppedDeadLetters }: Batch): { ids: string[]; cuts: LetterCut[] } {
     const run = this.statements;
     for (const letter of droppedDeadLetters) {
       run.dropLetter.run(Number(letter));
       this.ledger.remove(letter);
     }
-    return deadLetters.flatMap(({ function: name, body, oldBody, ...letter }) => {
+    const ids: string[] = [];
+    const cuts = deadLetters.flatMap(({ function: name, body, oldBody, ...letter }) => {
       const header = JSON.stringify({ function: name, ...letter });
       const size = { record: header.length, body: body.length + (oldBody?.length ?? 0) };
       const keeps = this.ledger.admit(name, size);
-      const cuts = this.cut();
+      const gone = this.cut();
       const { lastInsertRowid } = run.putLetter.run(name, header, keeps ? body : noBody, (keeps && oldBody) || null);
+      ids.push(String(lastInsertRowid));
       this.ledger.add(name, String(lastInsertRowid), keeps ? size : { ...size, body: 0 });
-      return cuts;
+      return gone;
     });
+    return { ids, cuts };
   }
 
   private cut(): LetterCut[] {

@@ -263,8 +263,8 @@ export class SqliteStore implements CheckpointStore {
     return row && readLetter(row);
   }
 
-  async commit(batch: Batch): Promise<void> {
-    this.guard(() => this.writer.write(batch));
+  async commit(batch: Batch): Promise<readonly string[]> {
+    return this.guard(() => this.writer.write(batch));
   }
 
   async sync(): Promise<void> {}

@@ -81,8 +81,8 @@ export interface CheckpointStore {
   deadLetterStock(functionName: string): LetterStock;
   deadLetter(letter: string): Promise<DeadLetter | undefined>;
 
-  /** All of the batch or nothing of it. */
-  commit(batch: Batch): Promise<void>;
+  /** All of the batch or nothing of it. Gives the ids of its dead letters, in their order. */
+  commit(batch: Batch): Promise<readonly string[]>;
 
   /** Resolves when all that was committed outlives this process, which some stores see to only now and then. */
   sync(): Promise<void>;

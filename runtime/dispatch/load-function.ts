@@ -77,7 +77,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     budgets: parts.budgets,
   });
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
-  const attempts = new Attempts({ manifest, usesOldObject }, { spill, commits, runner, clock, random, observer, log });
+  const attempts = new Attempts({ manifest, usesOldObject }, { spill, commits, runner, clock, random, observer });
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit);
   const queue = new FunctionQueue({ attempts, spill, backpressure, restore, commits, clock, observer, log });
   return new FunctionDispatch({

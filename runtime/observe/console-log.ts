@@ -44,6 +44,8 @@ function layOut(parsed: z.infer<typeof record>, read: ReadSource): string {
     styleText("gray", clockTime(time)),
     parsed.function ? styleText("cyan", clean(parsed.function)) : undefined,
     outcome === undefined ? styleText(style, clean(msg)) : `${type} ${object}`,
+    // The lines of one run have told of its object.
+    outcome === undefined && parsed.run === undefined && typeof object === "string" ? clean(object) : undefined,
     outcome === undefined ? undefined : styleText(outcome === "ok" ? "green" : "red", outcome === "ok" ? "ok" : msg),
     attempt === undefined || attempt < 2 ? undefined : styleText("yellow", `attempt ${attempt}`),
     durationMs === undefined ? undefined : styleText("gray", `${Math.round(Number(durationMs))} ms`),

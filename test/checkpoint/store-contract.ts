@@ -271,9 +271,10 @@ export function storeContract(place: () => Promise<StorePlace>): void {
   it("dead letters are listed a page at a time, oldest first, and counted", async () => {
     const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
-    await commit(store, { deadLetters: Array.from({ length: 1_005 }, () => letter(id)) });
+    const ids = await commit(store, { deadLetters: Array.from({ length: 1_005 }, () => letter(id)) });
     const first = await store.deadLetters();
     const rest = await store.deadLetters({ function: "copy", after: first.at(-1)?.letter });
+    expect(ids).toEqual([...first, ...rest].map((it) => it.letter));
     expect([first.length, rest.length, store.deadLetterStock("copy").count]).toEqual([1_000, 5, 1_005]);
     expect((await store.deadLetters({ after: "3", limit: 2 })).map((it) => it.letter)).toEqual(["4", "5"]);
     expect(store.deadLetterStock("other").count).toBe(0);

@@ -18,11 +18,12 @@ class DyingStore extends MemoryStore {
     this.reaches = reaches;
   }
 
-  override async commit(batch: Batch): Promise<void> {
+  override async commit(batch: Batch): Promise<readonly string[]> {
     this.commits++;
-    if (!this.dead && (this.commits < this.last || this.reaches)) await super.commit(batch);
+    const arrives = !this.dead && (this.commits < this.last || this.reaches);
+    const letters = arrives ? await super.commit(batch) : [];
     this.dead ||= this.commits === this.last;
-    if (this.dead) return new Promise(() => {});
+    return this.dead ? new Promise(() => {}) : letters;
   }
 }
 

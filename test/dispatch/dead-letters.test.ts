@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Batch } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
@@ -17,6 +19,41 @@ async function withLetter(options: DispatchOptions = {}): Promise<{ it: Dispatch
 }
 
 describe("a dead letter", () => {
+  it("is told of once it is on disk: its object, its id, and the commands that show and replay it", async () => {
+    let written = Promise.withResolvers<void>();
+    written.resolve();
+    class SlowStore extends MemoryStore {
+      override async commit(batch: Batch): Promise<readonly string[]> {
+        await written.promise;
+        return super.commit(batch);
+      }
+    }
+    const it = await (await DispatchFixture.open({ manifest: oneAttempt, store: new SlowStore() })).listed();
+    it.runner.answer = () => {
+      written = Promise.withResolvers();
+      return failure();
+    };
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    expect(it.warnings).toEqual([]);
+    written.resolve();
+    await quiet(it.runner);
+    const [letter] = await it.store.deadLetters();
+    expect(it.warnings).toEqual([
+      {
+        msg: "event given up",
+        function: "copy",
+        trigger: "settings",
+        object: "v1/ConfigMap team-a/a",
+        attempt: 1,
+        letter: letter?.letter,
+        show: `watchfire dead-letters show ${letter?.letter}`,
+        replay: `watchfire dead-letters replay ${letter?.letter}`,
+      },
+    ]);
+  });
+
   it("of a trigger that was renamed is not replayed but kept, and stalls nothing", async () => {
     const { it } = await withLetter();
     const renamed = trigger({ name: "renamed" });
@@ -64,7 +101,7 @@ describe("a dead letter", () => {
     const drop = it.store.commit.bind(it.store);
     it.store.commit = async (batch) => {
       if (batch.droppedDeadLetters.includes("2")) room.resolve();
-      await drop(batch);
+      return drop(batch);
     };
     const replayed = letters.replay(["1"]);
     const taken = expect(letters.drop(["1"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_NO_DEAD_LETTER" });

@@ -8,9 +8,9 @@ import { change, DispatchFixture, quiet } from "./fixture.ts";
 class FullDisk extends MemoryStore {
   full = false;
 
-  override async commit(batch = emptyBatch): Promise<void> {
+  override async commit(batch = emptyBatch): Promise<readonly string[]> {
     if (this.full) throw new Error("disk full");
-    await super.commit(batch);
+    return super.commit(batch);
   }
 }
 
@@ -18,9 +18,9 @@ class FullDisk extends MemoryStore {
 class TakenStore extends MemoryStore {
   taken = false;
 
-  override async commit(batch = emptyBatch): Promise<void> {
+  override async commit(batch = emptyBatch): Promise<readonly string[]> {
     if (this.taken) throw new WatchfireError("WF_CHECKPOINT_FENCED", { what: "its fence is no longer 1" });
-    await super.commit(batch);
+    return super.commit(batch);
   }
 }
 

@@ -143,7 +143,12 @@ export function change(
   return { type, meta, body, receivedAt: 0 };
 }
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+/** Keeps warnings alone. */
+const warningsTo = (warnings: Record<string, unknown>[]): Log => ({
+  info: () => {},
+  warn: (fields, msg) => warnings.push({ ...fields, msg }),
+  error: () => {},
+});
 
 export interface DispatchOptions {
   readonly disk?: MemoryDisk;
@@ -168,6 +173,8 @@ export class DispatchFixture {
   readonly function: FunctionDispatch;
   readonly subscription: Subscription;
   readonly outcomes: Map<EventOutcome, number>;
+  /** What the log was warned of, with its words in `msg`. */
+  readonly warnings: readonly Record<string, unknown>[];
 
   private constructor(it: Omit<DispatchFixture, "restart" | "list" | "listed" | "kill" | "drain">) {
     this.clock = it.clock;
@@ -178,6 +185,7 @@ export class DispatchFixture {
     this.function = it.function;
     this.subscription = it.subscription;
     this.outcomes = it.outcomes;
+    this.warnings = it.warnings;
   }
 
   static async open(options: DispatchOptions = {}): Promise<DispatchFixture> {
@@ -189,7 +197,8 @@ export class DispatchFixture {
       event: (_function, _trigger, _type, outcome) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1),
     };
     const { memoryBudget, onLost = () => {} } = options;
-    const parts = { store, runner, clock, random: () => 0, observer, log: silent, onLost };
+    const warnings: Record<string, unknown>[] = [];
+    const parts = { store, runner, clock, random: () => 0, observer, log: warningsTo(warnings), onLost };
     const dispatcher = await Dispatcher.open({ ...parts, ...(memoryBudget !== undefined && { memoryBudget }) });
     const loaded = await dispatcher.function(options.manifest ?? manifest(), {
       usesOldObject: options.usesOldObject ?? false,
@@ -197,7 +206,17 @@ export class DispatchFixture {
     const { selection = "all", namespace = "" } = options;
     const subscription = loaded.subscription("settings", { selection, namespace });
     await settle();
-    return new DispatchFixture({ clock, runner, store, disk, dispatcher, function: loaded, subscription, outcomes });
+    return new DispatchFixture({
+      clock,
+      runner,
+      store,
+      disk,
+      dispatcher,
+      function: loaded,
+      subscription,
+      outcomes,
+      warnings,
+    });
   }
 
   /** Gives the subscription a complete list. */

@@ -10,7 +10,7 @@ const commitMs = 5;
 async function running(lanes: number) {
   const clock = new VirtualClock();
   class SlowDisk extends MemoryStore {
-    override async commit(batch: Batch): Promise<void> {
+    override async commit(batch: Batch): Promise<readonly string[]> {
       await new Promise<void>((resolve) => clock.after(commitMs, resolve));
       return super.commit(batch);
     }

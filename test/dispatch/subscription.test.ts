@@ -108,7 +108,7 @@ describe("a subscription", () => {
   it("that hears nothing but bookmarks follows them with one write for each at most", async () => {
     let commits = 0;
     class CountingStore extends MemoryStore {
-      override async commit(batch: typeof emptyBatch): Promise<void> {
+      override async commit(batch: typeof emptyBatch): Promise<readonly string[]> {
         commits++;
         return super.commit(batch);
       }
@@ -127,7 +127,7 @@ describe("a subscription", () => {
   it("begins no handler while commits fail, pauses its source, and goes on when they succeed", async () => {
     class FullDisk extends MemoryStore {
       full = false;
-      override async commit(batch: typeof emptyBatch): Promise<void> {
+      override async commit(batch: typeof emptyBatch): Promise<readonly string[]> {
         if (this.full) throw new Error("disk full");
         return super.commit(batch);
       }

@@ -27,20 +27,20 @@ export class CrashingStore extends MemoryStore {
     this.committed = committed;
   }
 
-  override async commit(batch: Batch): Promise<void> {
+  override async commit(batch: Batch): Promise<readonly string[]> {
     const late = this.dice.chance(0.5);
-    if (!late) await this.apply(batch);
+    const letters = late ? [] : await this.apply(batch);
     for (let turns = this.dice.below(3); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve));
     if (this.dead) return new Promise(() => {});
-    if (late) {
-      if (this.dice.chance(0.05)) throw new Error("disk full");
-      await this.apply(batch);
-    }
+    if (!late) return letters;
+    if (this.dice.chance(0.05)) throw new Error("disk full");
+    return this.apply(batch);
   }
 
-  private async apply(batch: Batch): Promise<void> {
-    if (this.dead) return;
-    await super.commit(batch);
+  private async apply(batch: Batch): Promise<readonly string[]> {
+    if (this.dead) return [];
+    const letters = await super.commit(batch);
     this.committed();
+    return letters;
   }
 }

@@ -18,6 +18,13 @@ describe("a line on the console", () => {
     expect(line({ ...record, msg: "handled" })).toMatch(/greet {2}Added v1\/ConfigMap a\/b {2}ok {2}3 ms$/);
   });
 
+  it("names the object that it is about, and what a person can type", () => {
+    const object = "v1/ConfigMap a/b";
+    expect(line({ function: "f", msg: "event given up", object, attempt: 5, letter: "7", show: "do 7" })).toMatch(
+      /f {2}event given up {2}v1\/ConfigMap a\/b {2}attempt 5 {2}letter=7 {2}show=do 7$/,
+    );
+  });
+
   it("shows a failure's stack below it", () => {
     const error = { name: "TypeError", message: "no", stack: "TypeError: no\n    at handler.ts:3:7" };
     expect(

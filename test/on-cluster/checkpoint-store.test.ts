@@ -286,7 +286,7 @@ const cursor = (view: number, lowWaterMark: string) => ({
 });
 
 /** Asks until it is refused, and gives that refusal. */
-async function eventuallyRefused(ask: () => Promise<void>): Promise<unknown> {
+async function eventuallyRefused(ask: () => Promise<unknown>): Promise<unknown> {
   const deadline = AbortSignal.timeout(20_000);
   while (!deadline.aborted) {
     try {

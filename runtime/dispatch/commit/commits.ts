@@ -250,6 +250,16 @@ export class Commits {
     }
   }
 
+  /** Said once it is on disk: whoever reads of it can look at it. */
+  private tellGivenUp(letter: NewDeadLetter, id: string | undefined): void {
+    const { function: name, trigger, attempts: attempt } = letter;
+    const ways = { show: `watchfire dead-letters show ${id}`, replay: `watchfire dead-letters replay ${id}` };
+    this.options.log.warn(
+      { function: name, trigger, object: objectText(letter), attempt, letter: id, ...ways },
+      "event given up",
+    );
+  }
+
   private async write(batch: PendingBatch): Promise<void> {
     const { store, clock, observer, log } = this.options;
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
@@ -262,7 +272,8 @@ export class Commits {
       }
       const from = clock.monotonic();
       try {
-        await store.commit(sealed);
+        const letters = await store.commit(sealed);
+        for (const [index, letter] of sealed.deadLetters.entries()) this.tellGivenUp(letter, letters[index]);
         this.lastEnd = clock.monotonic();
         this.lastDurationMs = this.lastEnd - from;
         observer.committed?.(this.lastDurationMs, sealed.known.length + sealed.journal.length + sealed.spill.length);
@@ -284,6 +295,10 @@ export class Commits {
     }
   }
 }
+
+/** What a line of the log calls an object. */
+const objectText = ({ apiVersion, kind, namespace, name }: NewDeadLetter): string =>
+  `${apiVersion}/${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`;
 
 const asWatchfireError = (error: unknown): WatchfireError =>
   error instanceof WatchfireError

@@ -3,7 +3,7 @@ import type { Clock, Random } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { HandlerError, Outcome, Runner } from "../delivery/delivery.ts";
-import type { EventOutcome, Log, Observer } from "../delivery/observer.ts";
+import type { EventOutcome, Observer } from "../delivery/observer.ts";
 import { Ahead } from "./ahead.ts";
 import { crashLoopError, deliveryOf, isRedelivered } from "./attempt.ts";
 import { type LaneEvent, storedEvent } from "./event.ts";
@@ -29,7 +29,6 @@ export interface AttemptsParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: Observer;
-  readonly log: Log;
 }
 
 /** What an attempt is made with. */
@@ -191,15 +190,10 @@ export class Attempts {
 
   private givenUp(event: LaneEvent, error: HandlerError, oldBody?: Buffer): Conclusion {
     if (this.code.manifest.delivery.onFailure === "Drop") return { type: "terminal", outcome: "dropped" };
-    const { clock, log } = this.parts;
-    const { view, attempts } = event;
-    const { apiVersion, kind } = view.trigger;
-    log.warn(
-      { function: view.functionName, trigger: view.trigger.name, object: event.key, attempt: attempts },
-      "event given up",
-    );
-    const stored = storedEvent(event, oldBody);
-    const letter = { ...stored, apiVersion, kind, attempts, error: { ...error }, failedAt: clock.now() };
+    const { apiVersion, kind } = event.view.trigger;
+    const { attempts } = event;
+    const failedAt = this.parts.clock.now();
+    const letter = { ...storedEvent(event, oldBody), apiVersion, kind, attempts, error: { ...error }, failedAt };
     return { type: "terminal", outcome: "dead_letter", letter };
   }
 }
