@@ -168,12 +168,12 @@ describe("a deployed function", () => {
     ).toEqual([]);
   });
 
-  it("has a definition that refuses a manifest, and says what to do with it", async () => {
-    const manifest = join(folder, "functions", "greet", "function.yaml");
-    const { status, stderr } = await kubectl.run(
-      ["create", "--validate=false", "-f", "-"],
-      (await readFile(manifest, "utf8")).replace("greet", "hand"),
-    );
-    expect([status, stderr]).toEqual([1, expect.stringContaining("bring a manifest with `watchfire deploy`")]);
+  it("has a definition that refuses a manifest, of a new function or of one that runs, and says what to do with it", async () => {
+    const text = await readFile(join(folder, "functions", "greet", "function.yaml"), "utf8");
+    for (const name of ["hand", "greet"]) {
+      const { status, stderr } = await kubectl.run(["apply", "-f", "-"], text.replace("greet", name));
+      expect([status, stderr]).toEqual([1, expect.stringContaining("bring a manifest with `watchfire deploy`")]);
+      expect(stderr).not.toContain("unknown field");
+    }
   });
 });
