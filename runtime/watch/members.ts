@@ -146,7 +146,10 @@ export class Members {
 
   change(change: Change): void {
     for (const member of this.members) {
-      if (!this.isSpared(member, change.meta.resourceVersion)) member.subscriber.change(change);
+      const spared = this.isSpared(member, change.meta.resourceVersion);
+      // A deletion may carry the resourceVersion of the object's last state, which it has.
+      const isNews = spared && member.covered && change.type === "Deleted" && member.subscriber.isNews?.(change);
+      if (!spared || isNews) member.subscriber.change(change);
     }
   }
 

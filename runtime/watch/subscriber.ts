@@ -42,6 +42,8 @@ export interface Subscriber {
   readonly newestKnown?: ResourceVersion | undefined;
   /** A live change, in the source's order. Changes from before `resumeFrom` may come and are dropped by the subscriber. */
   change(change: Change): void;
+  /** Whether a deletion that is no newer than what it has is news, because its object stands just there. Default: it is not. */
+  isNews?(deletion: Change): boolean;
   bookmark(resourceVersion: ResourceVersion): void;
   /** A list begins, for those who need one. `gapFrom`: up to where this subscriber had received everything; undefined where it had nothing. */
   list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver;

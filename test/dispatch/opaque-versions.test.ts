@@ -54,6 +54,15 @@ describe("an API whose resourceVersions have no order", () => {
 describe("a deletion that carries the object's own resourceVersion", () => {
   const own = change("Deleted", "a", 11);
 
+  it("is news while the object stands there, and takes nobody back to an older position", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    it.subscription.change(change("Added", "a", 11));
+    it.subscription.change(change("Added", "b", 15));
+    expect([it.subscription.isNews(own), it.subscription.isNews(change("Deleted", "b", 11))]).toEqual([true, false]);
+    it.subscription.change(own);
+    expect([it.subscription.isNews(own), it.subscription.resumeFrom]).toEqual([false, "15"]);
+  });
+
   it("is told though the mark has passed that, and once", async () => {
     const it = await (await DispatchFixture.open()).listed();
     it.subscription.change(change("Added", "a", 11));

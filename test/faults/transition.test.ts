@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Change } from "../../runtime/watch/change.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, event, statusObject } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
@@ -55,6 +56,25 @@ test("a replay that breaks off brings nobody what they had", async () => {
     .lines(event("ADDED", configMap("b", 9)), event("ADDED", configMap("c", 10)));
   await Promise.all([old.saw("Added c 10"), young.saw("Added c 10")]);
   expect([old.log, young.log]).toEqual([["Added a 7", "Added b 9", "Added c 10"], ["Added c 10"]]);
+});
+
+test("a deletion that carries its object's own resourceVersion reaches those who are spared a replay up to there", async () => {
+  await using fixture = await FaultFixture.start();
+  const old = new RecordingSubscriber("5", "old");
+  const young = Object.assign(new RecordingSubscriber("9", "young"), {
+    isNews: ({ meta }: Change) => meta.name === "b",
+  });
+  fixture.watches.subscribe(configMaps, young);
+  fixture.watches.subscribe(configMaps, old);
+  (await fixture.server.request(isWatch))
+    .stream()
+    .lines(
+      event("DELETED", configMap("a", 7)),
+      event("DELETED", configMap("b", 8)),
+      event("ADDED", configMap("c", 10)),
+    );
+  await Promise.all([old.saw("Added c 10"), young.saw("Added c 10")]);
+  expect(young.log).toEqual(["Deleted b 8", "Added c 10"]);
 });
 
 test("one that throws at the end of a list gets the list again, and so does everybody", async () => {

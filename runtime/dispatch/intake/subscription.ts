@@ -168,7 +168,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   private take(given: Change): void {
     if (!this.takes()) return;
     this.aftermath.sees(given.meta.resourceVersion);
-    this.received = given.meta.resourceVersion;
+    this.received = newerOf(this.received, given.meta.resourceVersion);
     const { view } = this;
     const change = withUid(given, view.resource);
     const { meta } = change;
@@ -195,6 +195,12 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
       this.accept({ type: "Deleted", key, meta: gone, receivedAt: this.clock.monotonic(), mark, flags, deletedBy });
     }
     this.accept({ type, key, meta, body: change.body, receivedAt: change.receivedAt, mark });
+  }
+
+  isNews(deletion: Change): boolean {
+    const given = withUid(deletion, this.view.resource);
+    const standing = this.view.standing(objectKey(given.meta));
+    return standing !== undefined && endsAsItWas(standing, given);
   }
 
   bookmark(resourceVersion: ResourceVersion): void {
