@@ -18,6 +18,8 @@ export interface Manners {
   readonly faults: boolean;
   /** A 410 names the oldest resourceVersion that there is, as the watch cache does and etcd does not. */
   readonly namesOldest: boolean;
+  /** A list that asks for a resourceVersion of before the history is answered with 410, as no etcd does. */
+  readonly refusesOldLists: boolean;
 }
 
 /**
@@ -27,11 +29,13 @@ export interface Manners {
 export class ApiServer implements KubeTransport {
   readonly description = "a simulated API server";
   calm = false;
+  /** Nothing listens: every connection is refused. */
+  down = false;
   private readonly cluster: Cluster;
   private readonly manners: Manners;
   private readonly dice: Dice;
   private readonly clock: Clock;
-  private pending: (() => void)[] = [];
+  private pending: { readonly answer: () => void; readonly fail: (error: Error) => void }[] = [];
   private streams = new Set<WatchStream>();
   private dead = false;
 
@@ -46,6 +50,7 @@ export class ApiServer implements KubeTransport {
     const { signal } = request;
     return new Promise((resolve, reject) => {
       if (this.dead) return;
+      if (this.down) return reject(broken("ECONNREFUSED"));
       const stop = () => reject(signal?.reason);
       if (signal?.aborted) return stop();
       signal?.addEventListener("abort", stop, { once: true });
@@ -56,7 +61,7 @@ export class ApiServer implements KubeTransport {
         resolve(response);
       };
       const waits = request.path.endsWith("/configmaps") || request.path === "/api/v1/namespaces";
-      if (waits && !this.calm) this.pending.push(answer);
+      if (waits && !this.calm) this.pending.push({ answer, fail: reject });
       else answer();
     });
   }
@@ -83,9 +88,9 @@ export class ApiServer implements KubeTransport {
     const { dice } = this;
     const waiting = this.pending;
     this.pending = [];
-    for (const answer of waiting) {
-      if (this.calm || dice.chance(0.6)) answer();
-      else this.pending.push(answer);
+    for (const each of waiting) {
+      if (this.calm || dice.chance(0.6)) each.answer();
+      else this.pending.push(each);
     }
     for (const stream of this.open()) if (dice.chance(0.6)) stream.step(dice, this.manners.faults && !this.calm);
   }
@@ -94,13 +99,14 @@ export class ApiServer implements KubeTransport {
   flush(): void {
     const waiting = this.pending;
     this.pending = [];
-    for (const answer of waiting) answer();
+    for (const { answer } of waiting) answer();
     for (const stream of this.open()) stream.flush();
   }
 
   /** The server itself is started anew. */
   disconnect(): void {
     for (const stream of this.open()) stream.reset();
+    for (const { fail } of this.pending.splice(0)) fail(broken("ECONNRESET"));
   }
 
   private open(): WatchStream[] {
@@ -111,8 +117,10 @@ export class ApiServer implements KubeTransport {
   private answer(request: KubeRequest): KubeResponse {
     const { method, path, query = {} } = request;
     if (path.includes("/secrets/")) return this.secret(request);
-    if (path === "/api/v1") return reply(200, resources);
-    if (method !== "GET" || !(path.endsWith("/configmaps") || path === "/api/v1/namespaces")) {
+    const { served } = this.cluster;
+    if (path === "/api/v1") return reply(200, served ? resources : resourcesBefore);
+    const isCollection = path === "/api/v1/namespaces" || (served && path.endsWith("/configmaps"));
+    if (method !== "GET" || !isCollection) {
       return reply(404, status(404, "NotFound", "there is nothing here"));
     }
     if (this.manners.faults && !this.calm && this.dice.chance(0.04)) {
@@ -128,8 +136,10 @@ export class ApiServer implements KubeTransport {
     if (query.continue !== undefined && at < cluster.compacted) {
       return reply(410, expired("The provided continue parameter is too old"));
     }
-    const least = Number(query.resourceVersion ?? 0);
-    if (least > cluster.now) return reply(504, tooLarge(least, cluster.now));
+    // A page of a state that etcd does not have yet.
+    if (at > cluster.now) return reply(500, status(500, "InternalError", "required revision is a future revision"));
+    const refusal = this.refusal(query);
+    if (refusal) return refusal;
     const items = collection.items(at);
     const size = query.limit === undefined ? items.length : manners.pageSize;
     const more = from + size < items.length ? { continue: `${at}:${from + size}` } : {};
@@ -138,12 +148,22 @@ export class ApiServer implements KubeTransport {
     return reply(200, { kind, apiVersion: "v1", metadata, items: items.slice(from, from + size) });
   }
 
+  /** A list, or a WatchList, must be no older than what was asked for. */
+  private refusal({ resourceVersion }: NonNullable<KubeRequest["query"]>): KubeResponse | undefined {
+    const { cluster, manners } = this;
+    const least = Number(resourceVersion || 0);
+    if (least > cluster.now) return reply(504, tooLarge(least, cluster.now));
+    if (!manners.refusesOldLists || least === 0 || least >= cluster.compacted) return undefined;
+    return reply(410, expired("The provided resourceVersion for the list is too old."));
+  }
+
   private watch(collection: Collection, query: NonNullable<KubeRequest["query"]>): KubeResponse {
     const { cluster, manners, dice } = this;
     const initial = query.sendInitialEvents !== undefined;
     if (initial && !manners.watchList) return reply(422, status(422, "Invalid", "sendInitialEvents is forbidden"));
     const from = Number(query.resourceVersion || 0);
-    if (initial && from > cluster.now) return reply(504, tooLarge(from, cluster.now));
+    const refusal = initial ? this.refusal(query) : undefined;
+    if (refusal) return refusal;
     if (!initial && from < cluster.compacted) {
       const words = manners.namesOldest
         ? `too old resource version: ${from} (${cluster.compacted})`
@@ -185,11 +205,11 @@ const resource = (name: string, kind: string, namespaced: boolean) => ({
   verbs: ["get", "list", "watch"],
 });
 
-const resources = {
-  kind: "APIResourceList",
-  groupVersion: "v1",
-  resources: [resource("configmaps", "ConfigMap", true), resource("namespaces", "Namespace", false)],
-};
+const resourceList = (...resources: object[]) => ({ kind: "APIResourceList", groupVersion: "v1", resources });
+const resourcesBefore = resourceList(resource("namespaces", "Namespace", false));
+const resources = resourceList(...resourcesBefore.resources, resource("configmaps", "ConfigMap", true));
+
+const broken = (code: string): Error => Object.assign(new Error("the connection is broken"), { code });
 
 const unavailable: [number, object] = [503, status(503, "ServiceUnavailable", "the server is starting")];
 const tooMany: [number, object] = [429, status(429, "TooManyRequests", "please try again later")];

@@ -28,6 +28,10 @@ export class Cluster {
   readonly secrets = new Map<string, { resourceVersion: string; data: Record<string, string> }>();
   /** Changes up to here can no longer be watched. */
   compacted = 0;
+  /** Whether the kind ConfigMap is there; as of a custom resource, it may be installed later. */
+  served = true;
+  /** A deletion is shown at the resourceVersion of the state before, as APIs do that are not etcd's. */
+  deletesAsItWas = false;
   private rv = 10;
   private uids = 0;
   private readonly dice: Dice;
@@ -55,6 +59,7 @@ export class Cluster {
       if (was) this.write({ ...was, type: "Modified", on: !was.on });
       return;
     }
+    if (!this.served) return;
     const [namespace, name] = [dice.pick(namespaces), dice.pick(names)];
     const was = this.here("ConfigMap").get(keyOf({ namespace, name }));
     const born = { ...fresh, namespace, name, a: dice.below(4), on: dice.chance(0.7) };

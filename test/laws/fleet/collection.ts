@@ -24,12 +24,14 @@ export class Collection {
   /** What a watch sends after `after`, at most `limit` changes, and up to where it has come by then. */
   changes(after: number, limit: number): { readonly lines: object[]; readonly upTo: number } {
     const lines: object[] = [];
+    let upTo = after;
     for (const revision of this.cluster.log) {
       if (revision.rv <= after || revision.kind !== this.kind) continue;
       const line = this.line(revision);
       if (!line) continue;
-      if (lines.length === limit) return { lines, upTo: Number(lastVersion(lines)) };
+      if (lines.length === limit) return { lines, upTo };
       lines.push(line);
+      upTo = revision.rv;
     }
     return { lines, upTo: this.cluster.now };
   }
@@ -42,7 +44,8 @@ export class Collection {
     if (!before && !after) return undefined;
     if (after) return { type: before ? "MODIFIED" : "ADDED", object: objectOf(revision) };
     const last = was ?? revision;
-    return { type: "DELETED", object: objectOf({ ...last, type: "Deleted", rv: revision.rv }) };
+    const rv = this.cluster.deletesAsItWas && revision.type === "Deleted" ? last.rv : revision.rv;
+    return { type: "DELETED", object: objectOf({ ...last, type: "Deleted", rv }) };
   }
 
   private shows(revision: Revision): boolean {
@@ -50,7 +53,3 @@ export class Collection {
     return this.namespace === undefined || keyOf(revision).startsWith(`${this.namespace}/`);
   }
 }
-
-const lastVersion = (lines: readonly object[]): string | undefined =>
-  (lines.at(-1) as { object?: { metadata?: { resourceVersion?: string } } } | undefined)?.object?.metadata
-    ?.resourceVersion;

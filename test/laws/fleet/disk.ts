@@ -20,6 +20,8 @@ import type { Dice } from "../random.ts";
 
 /** What outlives a process of the fleet's runtime. */
 export interface Disk {
+  /** Whether what waits may wait in it. */
+  readonly holdsQueues: boolean;
   open(transport: KubeTransport, clock: Clock): Promise<CheckpointStore>;
   /** The process was killed: what it had written is there. */
   killed(): void;
@@ -34,16 +36,13 @@ const headerBytes = 32;
 
 /** A data folder. Each process works in a copy of its own, as no process can be killed alone within this one. */
 export class DataFolder implements Disk {
+  readonly holdsQueues = true;
   private readonly root = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "watchfire-fleet-"));
   private generation = 0;
   private boot = 1;
-  /** The length of the write-ahead log when the store was open: it syncs what its opening wrote. */
-  private synced = 0;
 
   async open(): Promise<CheckpointStore> {
-    const store = new SqliteStore({ folder: this.folder, bootId: `boot-${this.boot}` });
-    this.synced = this.logLength;
-    return store;
+    return new SqliteStore({ folder: this.folder, bootId: `boot-${this.boot}` });
   }
 
   killed(): void {
@@ -55,13 +54,13 @@ export class DataFolder implements Disk {
     }
   }
 
-  /** SQLite syncs the log when it copies it back, and when it is closed: in between any end of it may be missing. */
+  /** SQLite syncs what it copies back into the file, as it does when it is closed: of what is in the log any end may be missing. */
   lostPower(dice: Dice): void {
     this.killed();
     this.boot++;
     const written = this.logLength;
-    if (written <= this.synced) return;
-    const frames = Math.floor((written - Math.max(this.synced, headerBytes)) / frameBytes);
+    if (written === 0) return;
+    const frames = Math.floor((written - headerBytes) / frameBytes);
     const log = openSync(`${this.file}-wal`, "r+");
     ftruncateSync(log, written - dice.below(frames + 1) * frameBytes);
     closeSync(log);
@@ -86,6 +85,7 @@ export class DataFolder implements Disk {
 
 /** The Secrets of the simulated cluster, each opening under the next fence. */
 export class InSecrets implements Disk {
+  readonly holdsQueues = false;
   private fence = 0;
 
   open(transport: KubeTransport, clock: Clock): Promise<CheckpointStore> {

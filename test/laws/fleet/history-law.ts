@@ -10,6 +10,8 @@ interface HistoryWitness {
   readonly past: Past;
   /** Where a broken law is written down. */
   readonly broken: string[];
+  /** The function is told that its kind does not exist. */
+  foundNoKind(): void;
 }
 
 /**
@@ -22,12 +24,17 @@ export function historyLaw({
   cluster,
   past,
   broken,
+  foundNoKind,
 }: HistoryWitness): Pick<Watches, "subscribe"> {
   return {
     subscribe(spec, subscriber): Watch {
       // Who follows namespaces keeps no position.
       if (spec.kind !== "ConfigMap") return watches.subscribe(spec, subscriber);
       const observed: Partial<Subscriber> = {
+        kindIsMissing() {
+          foundNoKind();
+          subscriber.kindIsMissing?.();
+        },
         list(reason, gapFrom) {
           const at = subscriber.resumeFrom;
           if (!past.restored && !past.draining && at !== undefined && Number(at) >= cluster.compacted) {

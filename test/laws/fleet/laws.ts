@@ -34,6 +34,8 @@ export class FunctionLaws {
   /** Uids of what may have been there, in scope, before it was ready. */
   private readonly initial = new Set<string>();
   private replays = false;
+  /** Whether what is in a namespace may count as having been there before the function. */
+  private isInitial: (namespace: string) => boolean = () => true;
 
   constructor(plan: Plan, cluster: Cluster, past: Past) {
     this.plan = plan;
@@ -43,7 +45,17 @@ export class FunctionLaws {
 
   /** Called at each step until the function is ready: objects that are there may count as having been there before it. */
   starting(): void {
-    for (const { uid } of this.inScope().values()) this.initial.add(uid);
+    for (const { uid, namespace } of this.inScope().values()) if (this.isInitial(namespace)) this.initial.add(uid);
+  }
+
+  /** A process begins. `isInitial`: whether nothing is on record of what was in a namespace when the function was deployed. */
+  processBegins(isInitial: (namespace: string) => boolean): void {
+    this.isInitial = isInitial;
+  }
+
+  /** The function was told that its kind does not exist: whatever comes is news. */
+  foundNoKind(): void {
+    this.isInitial = () => false;
   }
 
   ready(): void {
@@ -61,10 +73,14 @@ export class FunctionLaws {
 
   /**
    * The record of an object that was told last may be lost with the power. Where its history is gone, too, or its namespace
-   * is no longer chosen, nothing says that it was ever there: its deletion is not told.
+   * is no longer chosen, nothing says that it was ever there, or that it ever matched: its deletion is not told.
    */
-  recordIs(knows: (uid: string) => boolean): void {
-    for (const [key, { object }] of this.last) if (!knows(object.uid)) this.last.delete(key);
+  recordIs(versions: ReadonlyMap<string, number>): void {
+    for (const [key, { object, resourceVersion }] of this.last) {
+      const recorded = versions.get(object.uid);
+      const isOld = this.plan.condition && (recorded ?? 0) < Number(resourceVersion);
+      if (recorded === undefined || isOld) this.last.delete(key);
+    }
   }
 
   get isReady(): boolean {
@@ -97,7 +113,7 @@ export class FunctionLaws {
       const rv = Number(resourceVersion);
       const newest = this.newest.get(key) ?? 0;
       this.expect(
-        !news || this.plan.trigger.namespaces.type === "labels" || rv > newest,
+        !news || this.plan.trigger.namespaces.type === "labels" || rv > newest || this.isOwnDeletion(delivery),
         `${id} came after ${key}@${newest}`,
       );
       if (news) this.newest.set(key, Math.max(rv, newest));
@@ -111,14 +127,24 @@ export class FunctionLaws {
     this.running.delete(keyOf(object));
   }
 
-  /** When all is quiet: every net change was told, and every change where no history was lost. */
-  checkEnd(): void {
+  /**
+   * When all is quiet: every net change was told, and every change where no history was lost. `stuck`: the key of an object
+   * whose handler does not get on, which holds up no other.
+   */
+  checkEnd(stuck?: string): void {
     const here = this.inScope();
-    for (const [key, state] of here) this.checkPresent(key, state);
-    for (const [key, last] of this.last) if (!here.has(key)) this.checkAbsent(key, last);
+    for (const [key, state] of here) if (key !== stuck) this.checkPresent(key, state);
+    for (const [key, last] of this.last) if (key !== stuck && !here.has(key)) this.checkAbsent(key, last);
     const { compacted, restored } = this.past;
     const all = this.plan.manifest.delivery.mode === "All" && this.plan.trigger.namespaces.type !== "labels";
-    if (!compacted && !restored && all) this.checkEveryChange();
+    if (!compacted && !restored && all) this.checkEveryChange(stuck);
+  }
+
+  /** Whether it is a deletion that is shown at the resourceVersion of the state before. */
+  private isOwnDeletion({ type, resourceVersion, object }: Delivery): boolean {
+    return (
+      type === "Deleted" && this.cluster.deletesAsItWas && this.newest.get(keyOf(object)) === Number(resourceVersion)
+    );
   }
 
   private checkPresent(key: string, state: Revision): void {
@@ -136,12 +162,20 @@ export class FunctionLaws {
 
   private checkAbsent(key: string, last: Delivery): void {
     const { trigger, condition } = this.plan;
-    if (condition || this.replays || !trigger.events.includes("Deleted")) return;
+    if (this.replays || !trigger.events.includes("Deleted")) return;
+    if (condition && !this.heldAllAlong(condition, last)) return;
     this.expect(last.type === "Deleted", `${key} is gone, last told: ${last.id}`);
   }
 
+  /** Whether the condition held for each state of the object since the one that was told last. */
+  private heldAllAlong(condition: NonNullable<Plan["condition"]>, { object, resourceVersion }: Delivery): boolean {
+    if (condition.comparesOld || this.past.restored) return false;
+    const since = this.cluster.log.filter(({ uid, rv }) => uid === object.uid && rv >= Number(resourceVersion));
+    return since.every((state) => condition.holds(state, undefined));
+  }
+
   /** Without a gap each single change of what is watched is told. */
-  private checkEveryChange(): void {
+  private checkEveryChange(stuck: string | undefined): void {
     const { trigger, condition } = this.plan;
     for (const { type, revision } of this.watched()) {
       if (this.readyAt === undefined || revision.rv <= this.readyAt) continue;
@@ -151,6 +185,7 @@ export class FunctionLaws {
       if (condition && (type === "Deleted" || !condition.holds(revision, type === "Added" ? undefined : before)))
         continue;
       const key = keyOf(revision);
+      if (key === stuck) continue;
       const told = this.told.get(key)?.has(`${type}@${revision.rv}`);
       this.expect(told === true, `${type} ${key}@${revision.rv} was not told, and no history was lost`);
     }

@@ -1,7 +1,7 @@
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
 import { manifest, trigger } from "../../dispatch/fixture.ts";
 import type { Dice } from "../random.ts";
-import { namespaces, type Revision } from "./cluster.ts";
+import { keyOf, namespaces, type Revision } from "./cluster.ts";
 
 /** What a trigger's conditions say, in CEL and in our own words. */
 interface Condition {
@@ -28,6 +28,8 @@ export interface Plan {
   readonly trigger: Trigger;
   readonly condition: Condition | undefined;
   readonly usesOldObject: boolean;
+  /** The key of an object whose handler fails for ever, and asks for long waits, while it is stuck. */
+  readonly stuck: string | undefined;
 }
 
 /** A function with settings of the seed's own. Few kinds of sources, so that functions share them. */
@@ -58,5 +60,6 @@ export function planOf(name: string, dice: Dice): Plan {
     trigger: watched,
     condition,
     usesOldObject: dice.chance(0.3),
+    stuck: dice.chance(0.25) ? keyOf({ namespace: dice.pick(namespaces), name: "a" }) : undefined,
   };
 }

@@ -13,7 +13,7 @@ import { ModelExecutor } from "../../dispatch/model-executor.ts";
 import { settle, VirtualClock } from "../../virtual-clock.ts";
 import { Dice } from "../random.ts";
 import { ApiServer, type Manners } from "./api-server.ts";
-import { namespaces as allNamespaces, Cluster } from "./cluster.ts";
+import { namespaces as allNamespaces, Cluster, keyOf } from "./cluster.ts";
 import { DataFolder, type Disk, InSecrets, mortal } from "./disk.ts";
 import { historyLaw } from "./history-law.ts";
 import { FunctionLaws } from "./laws.ts";
@@ -66,6 +66,8 @@ class Fleet {
   private process!: Process;
   private incarnation = 0;
   private calm = false;
+  /** Handlers of the objects that are to be stuck do not get on. */
+  private stuck = false;
 
   constructor(dice: Dice) {
     this.dice = dice;
@@ -76,7 +78,10 @@ class Fleet {
       pageSize: 1 + dice.below(4),
       faults: dice.chance(0.7),
       namesOldest: dice.chance(0.6),
+      refusesOldLists: dice.chance(0.1),
     };
+    this.cluster.served = dice.chance(0.9);
+    this.cluster.deletesAsItWas = dice.chance(0.1);
     this.compacts = dice.chance(0.5);
     this.restores = dice.chance(0.15);
     this.losesPower = dice.chance(0.4);
@@ -110,10 +115,27 @@ class Fleet {
       if (dice.chance(0.6)) await settle();
       if (dice.chance(0.4)) await this.clock.advance(dice.pick([0, 1, 300, 1_000, 5_000, 40_000]));
       this.observe();
+      this.stuck ||= dice.chance(0.02);
+      this.cluster.served ||= dice.chance(0.05);
     }
+    this.calm = true;
+    this.cluster.served = true;
+    await this.checkOthersThanStuck();
     await this.settleDown();
     for (const { laws } of this.members) laws.checkEnd();
     await this.end();
+  }
+
+  /** Where something is stuck, all the rest is told meanwhile. In Secrets there is no room for what waits: who is stuck there waits. */
+  private async checkOthersThanStuck(): Promise<void> {
+    if (!this.stuck || this.members.every(({ plan }) => plan.stuck === undefined)) return;
+    await this.bringAll();
+    await this.quiet();
+    for (const { plan, laws } of this.members) {
+      if (plan.stuck === undefined || this.disk.holdsQueues) laws.checkEnd(plan.stuck);
+    }
+    this.stuck = false;
+    await this.clock.advance(stuckMs);
   }
 
   /** Something that happens to the cluster, or to the runtime. */
@@ -138,9 +160,14 @@ class Fleet {
 
   /** Nothing is written before every source has noticed: once the cluster is past what is on record, nobody could tell. */
   private async restore(): Promise<void> {
+    const { server } = this.process;
     this.past.restored = true;
+    server.down = true;
+    server.disconnect();
+    await settle();
     this.cluster.restore();
-    this.process.server.disconnect();
+    await this.clock.advance(5_000);
+    server.down = false;
     await this.quiet();
   }
 
@@ -181,10 +208,17 @@ class Fleet {
       const isLost = (namespace: string) => !has(namespaces.type === "all" ? "" : namespace);
       const places = namespaces.type === "names" ? namespaces.names : allNamespaces;
       if (places.some(isLost)) laws.begunAnew(isLost);
+      const begun = cursors.some(({ initial }) => !initial);
+      laws.processBegins((namespace) => {
+        const place = namespaces.type === "all" ? "" : namespace;
+        return cursors.find((it) => it.namespace === place)?.initial ?? !begun;
+      });
       if (store.previousEnd !== "power-loss") continue;
-      const uids = new Set<string>();
-      for (const { id } of await store.views(name)) await store.known(id, (_, { uid }) => void uids.add(uid));
-      laws.recordIs((uid) => uids.has(uid));
+      const versions = new Map<string, number>();
+      for (const { id } of await store.views(name)) {
+        await store.known(id, (_, { uid, resourceVersion }) => void versions.set(uid, Number(resourceVersion)));
+      }
+      laws.recordIs(versions);
     }
   }
 
@@ -203,7 +237,9 @@ class Fleet {
       }),
     };
     const { cluster, past, brokenHistory: broken } = this;
-    const watches = historyLaw({ watches: process.watches, functionName: manifest.name, cluster, past, broken });
+    const foundNoKind = () => this.lawsOf(manifest.name)?.foundNoKind();
+    const of = { functionName: manifest.name, cluster, past, broken, foundNoKind };
+    const watches = historyLaw({ watches: process.watches, ...of });
     const liveFunction = new LiveFunction(offer, {
       dispatcher: process.dispatcher,
       watches: watches as Watches,
@@ -280,9 +316,10 @@ class Fleet {
   run(delivery: Delivery): Promise<Outcome> {
     const { dice } = this;
     const incarnation = this.incarnation;
-    const laws = this.lawsOf(delivery.function);
+    const { laws, plan } = this.members.find(({ plan }) => plan.manifest.name === delivery.function) ?? {};
     laws?.begins(delivery);
-    const outcome = this.calm ? ok : this.outcome();
+    const isStuck = this.stuck && plan?.stuck === keyOf(delivery.object);
+    const outcome = isStuck ? stuck : this.calm ? ok : this.outcome();
     return new Promise((resolve) => {
       const end = () => {
         if (incarnation !== this.incarnation) return;
@@ -296,7 +333,6 @@ class Fleet {
 
   private outcome(): Outcome {
     const { dice } = this;
-    const error = { name: "Error", message: "no", stack: "" };
     if (dice.chance(0.7)) return ok;
     if (dice.chance(0.5)) return { type: "failed", durationMs: 1, error };
     if (dice.chance(0.4)) return { type: "permanent", durationMs: 1, error };
@@ -343,10 +379,14 @@ class Fleet {
     this.process.server.calm = this.calm;
   }
 
-  private async settleDown(): Promise<void> {
-    this.calm = true;
+  private async bringAll(): Promise<void> {
     const { liveFunctions } = this.process;
     for (const { plan } of this.members) if (!liveFunctions.has(plan.manifest.name)) await this.bring(plan);
+  }
+
+  private async settleDown(): Promise<void> {
+    const { liveFunctions } = this.process;
+    await this.bringAll();
     for (let round = 0; round < 50; round++) {
       await this.quiet();
       const status = this.process.dispatcher.status();
@@ -366,3 +406,7 @@ class Fleet {
 }
 
 const ok: Outcome = { type: "ok", durationMs: 1 };
+/** So long a handler that is stuck asks to wait, in milliseconds. */
+const stuckMs = 600_000;
+const error = { name: "Error", message: "no", stack: "" };
+const stuck: Outcome = { type: "failed", durationMs: 1, error, retryAfterMs: stuckMs };

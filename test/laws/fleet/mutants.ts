@@ -1,0 +1,207 @@
+/** A fault of delivery that was once in the runtime, or one like it: how to put it back, and which test must then fail. */
+export interface Mutant {
+  readonly fault: string;
+  /** From the repository's root. */
+  readonly file: string;
+  /** What stands there once, and what would stand there with the fault. */
+  readonly edits: readonly (readonly [string, string])[];
+  /** The test file that fails; `fleet`: some seed does. */
+  readonly caughtBy: "fleet" | `test/${string}.test.ts`;
+}
+
+const dispatch = (path: string) => `runtime/dispatch/${path}.ts`;
+const watch = (path: string) => `runtime/watch/${path}.ts`;
+const checkpoint = (path: string) => `runtime/checkpoint/${path}.ts`;
+
+export const mutants: readonly Mutant[] = [
+  {
+    fault: "a first choice of no namespaces leaves no record that the function was deployed",
+    file: dispatch("intake/trigger-scope"),
+    edits: [["if (this.hasBegun) return;", "if (this.hasBegun || namespaces.length === 0) return;"]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a kind that is not installed leaves no record that the function was deployed",
+    file: dispatch("intake/subscription"),
+    edits: [[`if (this.state.type !== "fresh" || this.listing) return;`, "return;"]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a condition that compares is judged on a missing body as if it did not hold",
+    file: dispatch("filter/filter"),
+    edits: [["return this.conditions.match(object, known ?", "return known && this.conditions.match(object, known ?"]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a deletion that a list finds is judged on a missing body as if its object had not matched",
+    file: dispatch("filter/filter"),
+    edits: [["? (before.matched ?? true)", "? false"]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a dead letter that is put back takes a newer state's place in mode Latest",
+    file: dispatch("queue/function-queue"),
+    edits: [["if (tail.replayed || next.replayed) return;", ""]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a power loss soon after a start leaves the clean end before",
+    file: checkpoint("sqlite"),
+    edits: [["      if (!maintenance) {\n        emptyLog(db);", "      if (maintenance) {\n        emptyLog(db);"]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "whoever comes without a position makes those list who stream",
+    file: watch("source"),
+    edits: [["    if (at === undefined) {\n", `    if (at === undefined) {\n      this.giveUpStreams("relist");\n`]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "whoever leaves amid its list makes those list who stream",
+    file: watch("source"),
+    edits: [
+      ["    this.lister.leave(subscriber);", `    if (this.lister.leave(subscriber)) this.giveUpStreams("relist");`],
+    ],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "one whose history is gone takes those along whose is not",
+    file: watch("members"),
+    edits: [
+      ["({ at }) => isUpTo(at, from) || !isUpTo(from, at) ||", "({ at }) => isUpTo(from, at) || isUpTo(at, from) ||"],
+    ],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a list is held whole",
+    file: dispatch("position/gap-diff"),
+    edits: [["if (this.heldBytes > this.parts.heldLimit) this.makeRoom();", ""]],
+    caughtBy: "test/dispatch/lists.test.ts",
+  },
+  {
+    fault: "a namespace costs a look at the objects of all namespaces",
+    file: dispatch("position/view"),
+    edits: [[`trigger.namespaces.type === "all" ? () => "" : namespaceOf;`, `() => "";`]],
+    caughtBy: "test/dispatch/many-namespaces.test.ts",
+  },
+  {
+    fault: "all sources connect in one turn of the event loop",
+    file: watch("turnstile"),
+    edits: [["const perTurn = 8;", "const perTurn = 100_000;"]],
+    caughtBy: "test/faults/many-sources.test.ts",
+  },
+  {
+    fault: "an object that waits for its retry fills its function's memory",
+    file: dispatch("queue/function-queue"),
+    edits: [
+      ["  private rest(lane: Lane): void {\n", "  private rest(lane: Lane): void {\n    if (lane.backoff) return;\n"],
+    ],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a store with little room lets a first list fill the memory",
+    file: dispatch("queue/backpressure"),
+    edits: [["!spill.isSpent : this.quick || spill.fill < holdAt", "!spill.isSpent : true"]],
+    caughtBy: "test/dispatch/full.test.ts",
+  },
+  {
+    fault: "where there is little room, a blocked object holds its source, and others with it",
+    file: dispatch("queue/backpressure"),
+    edits: [
+      ["!spill.isSpent : this.quick || spill.fill < holdAt", "!spill.isSpent : true"],
+      ["if (!this.quick) return undefined;", "if (!this.quick && this.spill.holdsQueues) return undefined;"],
+      ["if (!this.quick) this.free();", "if (!this.quick && this.spill.holdsQueues) this.free();"],
+    ],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "Secrets that are full refuse what only forgets",
+    file: checkpoint("kubernetes"),
+    edits: [["if (this.full && adds) return this.full;", "if (this.full) return this.full;"]],
+    caughtBy: "test/cluster/checkpoint-store.test.ts",
+  },
+  {
+    fault: "tombstones whose resourceVersions have no order stay for good",
+    file: dispatch("position/view"),
+    edits: [["return caughtUp ? isNewer(resourceVersion, lowWaterMark) :", "return caughtUp && false ? true :"]],
+    caughtBy: "test/dispatch/opaque-versions.test.ts",
+  },
+  {
+    fault: "a deletion that carries its object's own resourceVersion is dropped behind the mark",
+    file: dispatch("intake/subscription"),
+    edits: [["if (standing && endsAsItWas(standing, change)) return false;", ""]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a deletion that carries its object's own resourceVersion is dropped in a replay",
+    file: watch("members"),
+    edits: [["if (!spared || isNews)", "if (!spared)"]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "each source asks for itself how new the server is, outside of the lists' slots",
+    file: watch("newest-versions"),
+    edits: [["const waiting = this.questions.get(key);", "const waiting = [].at(0) as Question[] | undefined;"]],
+    caughtBy: "test/faults/many-sources.test.ts",
+  },
+  {
+    fault: "the file never shrinks",
+    file: checkpoint("sqlite-upkeep"),
+    edits: [["if (incremental && worth) {", "if (incremental && worth && !worth) {"]],
+    caughtBy: "test/checkpoint/sqlite.test.ts",
+  },
+  {
+    fault: "a list that is answered 410 asks for the same resourceVersion again",
+    file: watch("lister"),
+    edits: [["this.unversioned = true;", "this.unversioned = false;"]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a refusal of an API server that starts costs half a minute",
+    file: watch("backoff"),
+    edits: [["forbiddenCurve: Curve = { firstMs: 1000,", "forbiddenCurve: Curve = { firstMs: 30_000,"]],
+    caughtBy: "test/faults/refusal.test.ts",
+  },
+  {
+    fault: "a list that is slower than the history is followed by another, for ever",
+    file: watch("paged-list"),
+    edits: [["begun: (from) => this.follow(from),", "begun: () => {},"]],
+    caughtBy: "test/faults/lister.test.ts",
+  },
+  {
+    fault: "a list is held against what came while it was read",
+    file: watch("lister"),
+    edits: [["floor !== undefined && isNewer(floor, at)", "isNewer(this.parts.newest() ?? at, at)"]],
+    caughtBy: "test/faults/lister.test.ts",
+  },
+  {
+    fault: "one function's queue may fill the disk",
+    file: dispatch("queue/backpressure"),
+    edits: [["spill.holdsQueues ? !spill.isSpent :", "spill.holdsQueues ? true :"]],
+    caughtBy: "test/dispatch/full.test.ts",
+  },
+  {
+    fault: "a wall clock that is set ends the active replica",
+    file: "runtime/lease/elector.ts",
+    edits: [["return Math.abs(passed - awake) < apartMs ?", "return apartMs ?"]],
+    caughtBy: "test/lease/elector.test.ts",
+  },
+  {
+    fault: "a cluster whose identity cannot be read is passed over in silence",
+    file: "runtime/app/runtime.ts",
+    edits: [[`"cluster's identity unknown");`, `"");`]],
+    caughtBy: "test/scenarios/restart.test.ts",
+  },
+  {
+    fault: "a function that is removed in doubt comes back unflagged",
+    file: dispatch("dispatcher"),
+    edits: [["if ((await store.retiredViews()).some(isOpen)) return true;", ""]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "who steps aside amid the list after a restore comes back to a position of before",
+    file: dispatch("intake/subscription"),
+    edits: [[`    this.leaveEpoch("rewind");\n`, ""]],
+    caughtBy: "fleet",
+  },
+];

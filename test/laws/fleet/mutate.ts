@@ -1,0 +1,73 @@
+// Puts the faults of `mutants.ts` back, one at a time, in a copy of the tree, and says which seed of the fleets or which test
+// file catches each. Arguments: words of the faults to try; none for all. SEEDS: how many worlds to try, 600.
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Mutant, mutants } from "./mutants.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const seeds = Number(process.env.SEEDS ?? 600);
+/** A mutant that makes a world go on for ever is caught as well, in milliseconds. */
+const endlessMs = 300_000;
+
+const words = process.argv.slice(2);
+const chosen = mutants.filter(({ fault }) => words.every((word) => fault.includes(word)));
+const copy = mkdtempSync(join(tmpdir(), "watchfire-mutants-"));
+try {
+  for (const name of ["runtime", "test", "sdk", "functions", "package.json", "tsconfig.json", "vitest.config.ts"]) {
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  let missed = 0;
+  for (const mutant of chosen) {
+    const caughtBy = await verdict(mutant);
+    if (caughtBy === undefined) missed++;
+    process.stdout.write(`${mutant.fault} | ${caughtBy ?? "NOT CAUGHT"}\n`);
+  }
+  process.exitCode = missed === 0 ? 0 : 1;
+} finally {
+  rmSync(copy, { recursive: true, force: true });
+}
+
+/** What catches it; undefined where nothing does. */
+async function verdict({ file, edits, caughtBy }: Mutant): Promise<string | undefined> {
+  const at = join(copy, file);
+  const healthy = readFileSync(at, "utf8");
+  writeFileSync(
+    at,
+    edits.reduce((text, [from, to]) => text.replace(from, () => to), healthy),
+  );
+  const ended =
+    caughtBy === "fleet"
+      ? await run([join(copy, "test/laws/fleet/first-broken.ts"), String(seeds)])
+      : await run([join(root, "node_modules/vitest/vitest.mjs"), "run", caughtBy, "--project=!cluster-real"]);
+  writeFileSync(at, healthy);
+  if (ended === "endless") return "a world that does not end";
+  if (ended.code === 0) return undefined;
+  return caughtBy === "fleet" ? ended.output.trim() : `${caughtBy}: ${failedTests(ended.output)}`;
+}
+
+const failedTests = (output: string): string =>
+  [...new Set([...output.matchAll(/ FAIL .*?\.test\.ts > (.*)/g)].map((match) => match[1]))].join("; ");
+
+function run(args: readonly string[]): Promise<{ code: number | null; output: string } | "endless"> {
+  const env = { ...process.env, NO_COLOR: "1" };
+  const child = spawn(process.execPath, args, { cwd: copy, env, stdio: ["ignore", "pipe", "pipe"] });
+  const { promise, resolve } = Promise.withResolvers<{ code: number | null; output: string } | "endless">();
+  const late = setTimeout(() => {
+    child.kill("SIGKILL");
+    resolve("endless");
+  }, endlessMs);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk) => {
+      output += chunk;
+    });
+  }
+  child.on("close", (code) => {
+    clearTimeout(late);
+    resolve({ code, output });
+  });
+  return promise;
+}
