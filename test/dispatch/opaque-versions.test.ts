@@ -77,6 +77,33 @@ describe("a deletion that carries the object's own resourceVersion", () => {
     expect(it.runner.told).toEqual(["Added a@11", "Deleted a@11"]);
   });
 
+  it("comes flagged after the deaths of two that had begun it, and of one that had not", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    it.subscription.change(change("Added", "a", 11));
+    it.subscription.bookmark(resourceVersion("20"));
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    it.runner.answer = () => undefined;
+    it.subscription.change(own);
+    await quiet(it.runner);
+    const second = await it.restart();
+    second.subscription.change(own);
+    await quiet(it.runner);
+    // Of one attempt both records may be there: that of the first is cleared away by the commit after the second's.
+    const rows = [...it.disk.journal.values()];
+    for (const { started } of rows) {
+      const first = started.map((event) => ({ ...event, attempt: event.attempt - 1 }));
+      it.disk.journal.set(0, { id: 0, started: first });
+    }
+    const third = await second.restart();
+    await third.clock.advance(1_000);
+    const fourth = await third.restart();
+    fourth.runner.answer = () => done;
+    fourth.subscription.change(own);
+    await quiet(it.runner);
+    expect(it.runner.told.slice(1)).toEqual(["Deleted a@11", "Deleted a@11 #2 !", "Deleted a@11 #3 !"]);
+  });
+
   it("comes flagged where it had begun when the process died", async () => {
     const it = await (await DispatchFixture.open()).listed();
     it.subscription.change(change("Added", "a", 11));

@@ -37,12 +37,12 @@ export class StartedBefore implements BegunBefore {
       }
     }
     const cursorFor = (event: StartedEvent) => cursorOf(event, views.get(event.view));
-    /** Deletions that the mark is past, unless one carries the resourceVersion of an object that still stands. */
-    const passed = new Set<RecordedStart>();
+    /** Deletions that the mark is past, unless one carries the resourceVersion of an object that still stands; by `keyOf`. */
+    const passed = new Set<string>();
     for (const event of all) {
       const isPast = !spilled.has(keyOf(event)) && isPassed(event, cursorFor(event));
       if (isPast && event.type !== "Deleted") continue;
-      if (isPast) passed.add(event);
+      if (isPast) passed.add(keyOf(event));
       started.add(event);
     }
     const unproven = [...started].filter((event) => !spilled.has(keyOf(event)));
@@ -50,12 +50,12 @@ export class StartedBefore implements BegunBefore {
       const byKey = Map.groupBy(events, ({ key }) => key);
       await store.known(view, (key, known) => {
         for (const event of byKey.get(key) ?? []) {
-          if (endsAsItWas(event, known)) passed.delete(event);
+          if (endsAsItWas(event, known)) passed.delete(keyOf(event));
           if (isDone(event, known, cursorFor(event))) started.events.delete(keyOf(event));
         }
       });
     }
-    for (const event of passed) started.events.delete(keyOf(event));
+    for (const key of passed) started.events.delete(key);
     for (const { view, key, id, resourceVersion, type } of started) {
       if (type !== "Modified") started.passages.set(`${view}/${uidOf(id)}`, type);
       if (type === "Deleted") continue;

@@ -3,6 +3,7 @@ import { runFleet } from "./world.ts";
 
 const count = Number(process.argv[2]);
 for (let seed = 1; seed <= count; seed++) {
+  process.stderr.write(".");
   const [law] = await runFleet(seed).then(
     ({ broken }) => broken,
     (error: unknown) => [String(error)],

@@ -34,6 +34,7 @@ export class FunctionLaws {
   /** Uids of what may have been there, in scope, before it was ready. */
   private readonly initial = new Set<string>();
   private replays = false;
+  private isDeployed = false;
   /** Whether what is in a namespace may count as having been there before the function. */
   private isInitial: (namespace: string) => boolean = () => true;
 
@@ -48,9 +49,12 @@ export class FunctionLaws {
     for (const { uid, namespace } of this.inScope().values()) if (this.isInitial(namespace)) this.initial.add(uid);
   }
 
-  /** A process begins. `isInitial`: whether nothing is on record of what was in a namespace when the function was deployed. */
-  processBegins(isInitial: (namespace: string) => boolean): void {
-    this.isInitial = isInitial;
+  /**
+   * A process begins. `isInitial`: whether nothing is on record of what was in a namespace when the function was deployed, which
+   * is no excuse once the function was ready for a while, unless the machine lost the record.
+   */
+  processBegins(isInitial: (namespace: string) => boolean, lostPower: boolean): void {
+    this.isInitial = this.isDeployed && !lostPower ? () => false : isInitial;
   }
 
   /** The function was told that its kind does not exist: whatever comes is news. */
@@ -60,6 +64,11 @@ export class FunctionLaws {
 
   ready(): void {
     this.readyAt ??= this.cluster.now;
+  }
+
+  /** It was ready long enough for that to be on record. */
+  deployed(): void {
+    this.isDeployed = true;
   }
 
   /**

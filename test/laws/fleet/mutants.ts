@@ -136,7 +136,7 @@ export const mutants: readonly Mutant[] = [
     fault: "a deletion that carries its object's own resourceVersion is dropped in a replay",
     file: watch("members"),
     edits: [["if (!spared || isNews)", "if (!spared)"]],
-    caughtBy: "fleet",
+    caughtBy: "test/faults/transition.test.ts",
   },
   {
     fault: "each source asks for itself how new the server is, outside of the lists' slots",

@@ -8,8 +8,8 @@ import { type Mutant, mutants } from "./mutants.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const seeds = Number(process.env.SEEDS ?? 600);
-/** A mutant that makes a world go on for ever is caught as well, in milliseconds. */
-const endlessMs = 300_000;
+/** A mutant that makes a world go on for ever is caught as well; in milliseconds without a word. */
+const silentMs = 180_000;
 
 const words = process.argv.slice(2);
 const chosen = mutants.filter(({ fault }) => words.every((word) => fault.includes(word)));
@@ -48,8 +48,9 @@ async function verdict({ file, edits, caughtBy }: Mutant): Promise<string | unde
   return caughtBy === "fleet" ? ended.output.trim() : `${caughtBy}: ${failedTests(ended.output)}`;
 }
 
-const failedTests = (output: string): string =>
-  [...new Set([...output.matchAll(/ FAIL .*?\.test\.ts > (.*)/g)].map((match) => match[1]))].join("; ");
+function failedTests(output: string): string {
+  return [...new Set([...output.matchAll(/ FAIL .*?\.test\.ts > (.*)/g)].map((match) => match[1]))].join("; ");
+}
 
 function run(args: readonly string[]): Promise<{ code: number | null; output: string } | "endless"> {
   const env = { ...process.env, NO_COLOR: "1" };
@@ -58,13 +59,13 @@ function run(args: readonly string[]): Promise<{ code: number | null; output: st
   const late = setTimeout(() => {
     child.kill("SIGKILL");
     resolve("endless");
-  }, endlessMs);
+  }, silentMs);
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk) => {
-      output += chunk;
-    });
-  }
+  child.stderr.on("data", () => late.refresh());
+  child.stdout.on("data", (chunk) => {
+    late.refresh();
+    output += chunk;
+  });
   child.on("close", (code) => {
     clearTimeout(late);
     resolve({ code, output });
