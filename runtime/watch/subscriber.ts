@@ -26,10 +26,10 @@ export interface ListReceiver {
 /** A subscriber's place at its source. */
 export interface Place {
   /**
-   * Leaves it, at this subscriber's cost alone: others are served on. Once `until` resolves it is joined again, where the
-   * subscriber then stands by `resumeFrom`.
+   * Leaves it soon, at this subscriber's cost alone: others are served on. `room` is called once it has left; when that resolves
+   * it is joined again, where the subscriber then stands by `resumeFrom`.
    */
-  stepAside(until: Promise<void>): void;
+  stepAside(room: () => Promise<void>): void;
 }
 
 /** One function's trigger on one source. */

@@ -37,15 +37,15 @@ export class Watches {
       source.aside.delete(subscriber);
       source.subscribe(subscriber);
     };
-    const stepAside = async (until: Promise<void>) => {
+    const stepAside = async (room: () => Promise<void>) => {
       const gone = this.leave(key, subscriber);
       if (!left) this.sources.get(key)?.aside.add(subscriber);
       await gone;
-      await until;
+      await room();
       join();
     };
     // In a turn of its own: it may be asked for while a change is handed out.
-    subscriber.placed?.({ stepAside: (until) => setImmediate(() => void stepAside(until)) });
+    subscriber.placed?.({ stepAside: (room) => setImmediate(() => void stepAside(room)) });
     join();
     const close = () => {
       left = true;

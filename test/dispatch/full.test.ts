@@ -20,9 +20,9 @@ class SmallStore extends MemoryStore {
 function placeFor(subscription: Subscription) {
   const place = { left: 0, wanted: 0 };
   subscription.placed({
-    stepAside: (until) => {
+    stepAside: (room) => {
       place.left++;
-      void until.then(() => {
+      void room().then(() => {
         place.wanted++;
       });
     },
@@ -75,6 +75,26 @@ describe("a function whose share of the disk is used up", () => {
     expect(it.subscription.congested).toBeUndefined();
     await quiet(it.runner);
     expect(it.runner.deliveries.filter((delivery) => delivery.function === "other")).toHaveLength(989);
+  });
+
+  it("takes nothing more before it has left, though it has room again by then", async () => {
+    const { it } = await withNeighbour(new SmallStore(undefined, roomy, true));
+    let room = async () => {};
+    it.subscription.placed({
+      stepAside: (given) => {
+        room = given;
+      },
+    });
+    for (let rv = 11; rv < 1_000; rv++) {
+      it.subscription.change(change("Added", `n${rv}`, rv, { spec }));
+      if (rv % 10 === 0) await it.clock.advance(1_000);
+    }
+    const stood = it.subscription.resumeFrom;
+    await catchUp(it, { wanted: 0 }, () => {});
+    it.subscription.bookmark(resourceVersion("2000"));
+    expect([it.subscription.takes(), it.subscription.resumeFrom]).toEqual([false, stood]);
+    await room();
+    expect(it.subscription.takes()).toBe(true);
   });
 
   it("joins its source again where it stands once it has caught up, and is told of everything, once and in order", async () => {

@@ -38,7 +38,7 @@ test("one that has stepped aside is told as well, so that it does not come back 
   });
   fixture.watches.subscribe(configMaps, new RecordingSubscriber("900", "steady"));
   fixture.watches.subscribe(configMaps, busy);
-  (await placed.promise).stepAside(new Promise(() => {}));
+  (await placed.promise).stepAside(() => new Promise(() => {}));
   (await fixture.server.request(isPlainWatch)).stream();
   await rewound.promise;
   expect(busy.log).toEqual([]);

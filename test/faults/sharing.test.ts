@@ -126,7 +126,7 @@ test("one that steps aside is sent nothing, the others are served on, and it is 
   fixture.watches.subscribe(configMaps, other);
   const stream = (await fixture.server.request(isWatch)).stream().lines(event("ADDED", configMap("a", 6)));
   await Promise.all([full.saw("Added a 6"), other.saw("Added a 6")]);
-  (await placed.promise).stepAside(room.promise);
+  (await placed.promise).stepAside(() => room.promise);
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   stream.lines(event("ADDED", configMap("b", 7)), event("ADDED", configMap("c", 8)));
   await other.saw("Added c 8");

@@ -25,14 +25,14 @@ export class SimulatedSource {
     this.history = history;
     this.subscriber = subscriber;
     this.dice = dice;
-    subscriber.placed?.({ stepAside: (until) => this.stepAside(until) });
+    subscriber.placed?.({ stepAside: (room) => this.stepAside(room) });
   }
 
-  private stepAside(until: Promise<void>): void {
+  private stepAside(room: () => Promise<void>): void {
     this.left = true;
     this.received = undefined;
     this.connected = false;
-    void until.then(() => {
+    void room().then(() => {
       this.left = false;
       this.returned = true;
     });

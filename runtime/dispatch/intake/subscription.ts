@@ -153,10 +153,11 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     const full = this.intake === "open" ? this.parts.queue.full : undefined;
     if (!full) return this.intake === "open";
     this.intake = "aside";
-    const room = full.then(() => {
+    // Not before it has left: what it did not take until then would be behind it.
+    this.place?.stepAside(async () => {
+      await full;
       if (this.intake === "aside") this.intake = "open";
     });
-    this.place?.stepAside(room);
     return false;
   }
 

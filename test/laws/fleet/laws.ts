@@ -27,6 +27,8 @@ export class FunctionLaws {
   /** By key: each state that a handler was told of, as `type@resourceVersion`. */
   private readonly told = new Map<string, Set<string>>();
   private readonly last = new Map<string, Delivery>();
+  /** Uids that a handler was told of. */
+  private readonly toldOf = new Set<string>();
   /** By key: the field that `changedFields` looks at, as it was told last. */
   private readonly newestA = new Map<string, number | undefined>();
   /** By key: the newest resourceVersion that was told unflagged. */
@@ -127,6 +129,8 @@ export class FunctionLaws {
       );
       if (news) this.newest.set(key, Math.max(rv, newest));
     }
+    if (type === "Modified") this.isKnown(delivery);
+    this.toldOf.add(object.uid);
     const told = this.told.get(key) ?? new Set();
     this.told.set(key, told.add(`${type}@${resourceVersion}`));
     this.last.set(key, delivery);
@@ -240,6 +244,17 @@ export class FunctionLaws {
     this.expect(state?.uid === object.uid && state.name === object.name, `${id} is no state of ${object.name}`);
     const isBody = state === undefined || JSON.stringify(objectOf(state)) === body.toString();
     this.expect(isBody, `${id} has another state's body`);
+  }
+
+  /** What is not told as it comes was there before the function. */
+  private isKnown({ id, object: { uid } }: Delivery): void {
+    const { trigger, condition } = this.plan;
+    const filtered = condition !== undefined || trigger.changedFields.length > 0;
+    const skipped = trigger.initialEvents === "Skip" && this.initial.has(uid);
+    this.expect(
+      filtered || skipped || this.past.restored || this.toldOf.has(uid),
+      `${id} came, and its object was never told as Added`,
+    );
   }
 
   private expect(holds: boolean, law: string): void {

@@ -382,7 +382,7 @@ class Fleet {
   /** No more faults for a while: everything is received and handled. */
   private async quiet(): Promise<void> {
     this.process.server.calm = true;
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 30; round++) {
       this.process.server.flush();
       await this.clock.advance(5_000);
       this.observe();
@@ -398,11 +398,13 @@ class Fleet {
   private async settleDown(): Promise<void> {
     const { liveFunctions } = this.process;
     await this.bringAll();
-    for (let round = 0; round < 50; round++) {
+    // Who has no room any more may be aside just then.
+    for (let round = 0, idle = 0; round < 200 && idle < 2; round++) {
       await this.quiet();
       const status = this.process.dispatcher.status();
-      const isIdle = status.every(({ queued, inFlight, spilled }) => queued + inFlight + spilled === 0);
-      if (isIdle && [...liveFunctions.values()].every(({ behind }) => behind.length === 0)) return;
+      const hasNone = status.every(({ queued, inFlight, spilled, full }) => !full && queued + inFlight + spilled === 0);
+      const isIdle = hasNone && [...liveFunctions.values()].every(({ behind }) => behind.length === 0);
+      idle = isIdle ? idle + 1 : 0;
     }
   }
 
