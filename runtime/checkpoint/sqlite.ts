@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
@@ -77,6 +77,8 @@ export class SqliteStore implements CheckpointStore {
   readonly previousEnd: PreviousEnd;
   readonly holdsQueues = true;
   private readonly db: DatabaseSync;
+  /** Prepared once: preparing takes 10 us, and filters read a body for each event. */
+  private readonly readBody: StatementSync;
   private readonly file: string;
   private readonly writer: SqliteWriter;
   private readonly maintenance: boolean;
@@ -116,6 +118,7 @@ export class SqliteStore implements CheckpointStore {
       db.exec("PRAGMA synchronous = NORMAL");
       this.previousEnd = previousEnd;
       this.db = db;
+      this.readBody = db.prepare("SELECT body FROM known WHERE view = ? AND key = ?");
       this.writer = new SqliteWriter(db, this.file, fence, this.ledger);
       this.upkeep = clock && new SqliteUpkeep(db, clock, () => this.measure());
     } catch (error) {
@@ -205,7 +208,7 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async body(view: number, key: string): Promise<Buffer | undefined> {
-    return bytes(this.one("SELECT body FROM known WHERE view = ? AND key = ?", view, key)?.body);
+    return bytes(this.guard(() => this.readBody.get(view, key))?.body);
   }
 
   async journal(): Promise<JournalRow[]> {

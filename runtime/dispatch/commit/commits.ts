@@ -16,6 +16,9 @@ const maxWaitMs = 20;
 const fullCommit = 32;
 /** Commits take at most about this share of the time while handlers run, so that a slow disk gets larger batches. */
 const commitShare = 0.1;
+/** And this share, with a pause of no more than so many milliseconds, while none does: events that come one by one share some. */
+const idleShare = 0.2;
+const mostIdleMs = 2;
 /** Finished work is committed after so many rows, or bytes of bodies, or milliseconds. */
 const eagerRows = 256;
 const eagerBytes = 4 * 1024 * 1024;
@@ -204,14 +207,16 @@ export class Commits {
     else this.within(lazyMs);
   }
 
-  /** An attempt waits: at once when it alone would wait, or half of all wait with it; otherwise a little, for others to join. */
+  /** An attempt waits: at once when half of all wait with it; otherwise a little, for others to join. */
   private schedule(): void {
     const joined = this.pending.started.length;
-    if (this.running === 0 || (joined >= fullCommit && 2 * joined >= this.running + this.waiting)) {
+    if (joined >= fullCommit && 2 * joined >= this.running + this.waiting) {
       this.now();
       return;
     }
-    const pauseMs = Math.min(maxWaitMs, this.lastDurationMs / commitShare);
+    const isIdle = this.running === 0;
+    const share = isIdle ? idleShare : commitShare;
+    const pauseMs = Math.min(isIdle ? mostIdleMs : maxWaitMs, this.lastDurationMs / share);
     const delay = this.lastEnd + pauseMs - this.options.clock.monotonic();
     if (delay <= 0) this.now();
     else this.within(delay);
