@@ -1,4 +1,5 @@
-import { join, relative } from "node:path";
+import { existsSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import type { Runtime } from "../app/runtime.ts";
 import { Builders } from "../bundle/builders.ts";
 import { openCode } from "../catalog/function-code.ts";
@@ -7,6 +8,7 @@ import { readEnvironment } from "../config.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
 import { makeDataFolder } from "../dev/data-folder.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
+import { SampleRecord } from "../dev/sample-record.ts";
 import { applySamples } from "../dev/samples.ts";
 import { WatchfireError } from "../errors.ts";
 import { connectDirect } from "../kube/direct.ts";
@@ -96,7 +98,7 @@ export const dev = command({
             changed: () => void runtime.reload(),
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
-          if (cluster.embedded) await showSamples(runtime, transport, log);
+          if (cluster.samples) await showSamples(runtime, transport, cluster.samples, log);
         },
       );
     } finally {
@@ -120,7 +122,8 @@ interface DevCluster {
   readonly kubeconfig: string | undefined;
   /** For the banner. */
   readonly label: string;
-  readonly embedded: boolean;
+  /** Which samples it has had; undefined where none belongs, on a cluster that is not ours. */
+  readonly samples: SampleRecord | undefined;
   close(): Promise<void>;
 }
 
@@ -136,21 +139,23 @@ async function openCluster(
     namespace: connection.defaultNamespace,
     kubeconfig,
     label: connection.transport.description,
-    embedded: false,
+    samples: undefined,
     close: () => connection.transport.close(),
   };
 }
 
 async function openEmbedded(folder: string): Promise<DevCluster> {
   const kubeconfig = join(folder, "kubeconfig");
-  const cluster = await startEmbeddedCluster({ state: join(folder, "cluster.state"), kubeconfig });
+  const state = join(folder, "cluster.state");
+  const samples = new SampleRecord(folder, !existsSync(state));
+  const cluster = await startEmbeddedCluster({ state, kubeconfig });
   const transport = connectDirect({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
   return {
     transport,
     namespace: "default",
     kubeconfig,
     label: "embedded (--context NAME for one of yours)",
-    embedded: true,
+    samples,
     close: async () => {
       await transport.close();
       await cluster.close();
@@ -158,10 +163,15 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
   };
 }
 
-async function showSamples(runtime: Runtime, transport: KubeTransport, log: Logger): Promise<void> {
+async function showSamples(
+  runtime: Runtime,
+  transport: KubeTransport,
+  samples: SampleRecord,
+  log: Logger,
+): Promise<void> {
   try {
     const files = runtime.functions.map(({ file }) => file);
-    await applySamples(files, transport, new Discovery(transport, systemClock), systemClock.now());
+    await applySamples(files, transport, new Discovery(transport, systemClock), samples);
   } catch (error) {
     if (!(error instanceof WatchfireError)) throw error;
     log.warn({ error: error.message }, "sample not applied");
@@ -181,7 +191,7 @@ function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string): Banner
     version,
     readyMs: performance.now(),
     cluster: cluster.label,
-    empty: `no functions yet: add ${folder}/NAME/function.yaml and a handler.ts beside it`,
+    empty: `no functions yet in ${resolve(folder)}: add NAME/function.yaml there, and a handler.ts beside it`,
     functions: runtime.functions.map((manifest) => ({
       name: manifest.name,
       triggers: manifest.triggers.map((trigger) =>

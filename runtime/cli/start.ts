@@ -117,8 +117,13 @@ export const start = command({
         async (runtime) => {
           log.info({ cluster: transport.description, url: runtime.url }, "started");
           if (elects) log.info({}, "running for the lease");
-          if (runtime.status().functions.length === 0)
-            log.info({ folder: folder && resolve(folder), deployed }, "no functions yet");
+          if (runtime.status().functions.length === 0) {
+            const looked = [
+              ...(folder === undefined ? [] : [`${resolve(folder)}/NAME/function.yaml`, `${resolve(folder)}/*.yaml`]),
+              ...(deployed ? [`what \`watchfire deploy\` brings for ${namespace}/${account}`] : []),
+            ];
+            log.info({ looked }, "no functions yet");
+          }
           await runtime.untilReady(stop);
           log.info({}, "ready");
         },

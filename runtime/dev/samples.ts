@@ -8,12 +8,10 @@ import type { Discovery } from "../kube/discovery.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { lowerFirst } from "../wording.ts";
+import type { SampleRecord } from "./sample-record.ts";
 
 /** Beside a function's manifest: objects for it to react to. */
 const sampleFile = "sample.yaml";
-
-/** Stamped with the time, so that each start is a change and the function has something to do. */
-const stamp = "watchfire.dev/applied-at";
 
 const sampleSchema = z.looseObject({
   apiVersion: z.string(),
@@ -21,7 +19,6 @@ const sampleSchema = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),
     namespace: z.string().default("default"),
-    annotations: z.record(z.string(), z.string()).default({}),
   }),
 });
 
@@ -30,32 +27,33 @@ const definitionKind = "CustomResourceDefinition";
 
 /**
  * Applies the samples that lie beside the manifests, in the order of their documents and after the definitions beside them, so that a newcomer sees a function
- * run without typing anything. Only for a cluster that is ours: the embedded one.
- * @returns how many objects were applied
+ * run without typing anything. Only for a cluster that is ours: the embedded one; and each sample once, as the record has it.
  * @throws WatchfireError WF_DEV_SAMPLE for a document that is no object or whose kind is not served
  */
 export async function applySamples(
   manifestFiles: readonly string[],
   transport: KubeTransport,
   discovery: Discovery,
-  now: number,
-): Promise<number> {
-  const files = [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
-  let applied = 0;
-  for (const file of files.flatMap((sample) => [...definitionsBeside(sample), sample])) {
-    for (const document of parseAllDocuments(readFileSync(file, "utf8"))) {
-      const sample = sampleSchema.safeParse(document.toJS());
-      if (!sample.success) {
-        const [issue] = sample.error.issues;
-        const path = showPath(issue?.path ?? []);
-        const what = lowerFirst(issue?.message ?? "it is no object").replace(/^invalid input: /, "");
-        throw new WatchfireError("WF_DEV_SAMPLE", { what, place: { file }, path });
-      }
-      await apply(sample.data, file, transport, discovery, now);
-      applied++;
-    }
+  record: SampleRecord,
+): Promise<void> {
+  const samples = [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
+  for (const sample of samples.filter((each) => !record.has(each))) {
+    for (const file of [...definitionsBeside(sample), sample]) await applyFile(file, transport, discovery);
+    record.add(sample);
   }
-  return applied;
+}
+
+async function applyFile(file: string, transport: KubeTransport, discovery: Discovery): Promise<void> {
+  for (const document of parseAllDocuments(readFileSync(file, "utf8"))) {
+    const sample = sampleSchema.safeParse(document.toJS());
+    if (!sample.success) {
+      const [issue] = sample.error.issues;
+      const path = showPath(issue?.path ?? []);
+      const what = lowerFirst(issue?.message ?? "it is no object").replace(/^invalid input: /, "");
+      throw new WatchfireError("WF_DEV_SAMPLE", { what, place: { file }, path });
+    }
+    await apply(sample.data, file, transport, discovery);
+  }
 }
 
 /** The other files of a sample's folder whose documents are all CustomResourceDefinitions. */
@@ -75,22 +73,17 @@ async function apply(
   file: string,
   transport: KubeTransport,
   discovery: Discovery,
-  now: number,
 ): Promise<void> {
   const { apiVersion, kind, metadata } = sample;
   const found = await discovery.resolve(apiVersion, kind);
   if (found.type === "NotServed") throw new WatchfireError("WF_DEV_SAMPLE", { what: found.reason, place: { file } });
   const { namespaced } = found.resource;
   const { namespace, ...clusterScoped } = metadata;
-  const stamped = {
-    ...(namespaced ? metadata : clusterScoped),
-    annotations: { ...metadata.annotations, [stamp]: new Date(now).toISOString() },
-  };
   await transport.json({
     method: "PATCH",
     path: resourcePath(found.resource, namespace, metadata.name),
     query: { fieldManager: "watchfire-dev", force: "true" },
     headers: { "content-type": "application/apply-patch+yaml" },
-    body: JSON.stringify({ ...sample, metadata: stamped }),
+    body: JSON.stringify({ ...sample, metadata: namespaced ? metadata : clusterScoped }),
   });
 }

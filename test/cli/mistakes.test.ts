@@ -38,9 +38,27 @@ describe("a functions folder", () => {
   test("that is empty is none of a mistake: `dev` runs and says what to add", async () => {
     const folder = folderOf({});
     const dev = new Session(["dev", "--functions", folder, "--data", join(folder, ".data"), "--port", "0"]);
-    expect(await dev.says(/Ctrl-C/)).toContain("no functions yet");
+    expect(await dev.says(/Ctrl-C/)).toContain(`no functions yet in ${folder}: add NAME/function.yaml there`);
     define(folder, "first");
     await dev.says(/first {2}function added/);
+  });
+
+  test("that is empty is none of a mistake either to `start`, which says where it looked", async () => {
+    const folder = folderOf({ "functions/README.md": "" });
+    const kubeconfig = await clusterWith(folder, () => undefined);
+    const functions = join(folder, "functions");
+    const start = new Session([
+      ...["start", "--functions", functions, "--data", join(folder, "data"), "--kubeconfig", kubeconfig],
+      ...["--listen", "127.0.0.1:0", "--deployed"],
+    ]);
+    const line = (await start.says(/\{.*"no functions yet"\}/))
+      .split("\n")
+      .find((each) => each.includes("no functions"));
+    expect(JSON.parse(line ?? "").looked).toEqual([
+      `${functions}/NAME/function.yaml`,
+      `${functions}/*.yaml`,
+      "what `watchfire deploy` brings for default/watchfire",
+    ]);
   });
 });
 

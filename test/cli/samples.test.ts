@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Client } from "../target/client.ts";
+import { accessOf } from "../target/kubeconfig.ts";
+import { folderOf } from "../tools/folder.ts";
+import { define, manifest, Session, write } from "./session.ts";
+
+const watch = "{ apiVersion: v1, kind: ConfigMap, labelSelector: { matchLabels: { sample: yes } } }";
+const sample = (name: string) =>
+  JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels: { sample: "yes" } } });
+
+test("a sample is applied once: what is deleted stays deleted, and a function that comes later has its own", async () => {
+  const folder = folderOf({});
+  const functions = join(folder, "functions");
+  const data = join(folder, "data");
+  const start = () => new Session(["dev", "--functions", functions, "--data", data, "--port", "0"]);
+  const give = (name: string) => {
+    define(functions, name, undefined, manifest(name, "", watch.replace("yes", '"yes"')));
+    write(join(functions, name, "sample.yaml"), sample(`of-${name}`));
+  };
+
+  give("a");
+  const first = start();
+  await first.says(/a {2}Added v1\/ConfigMap default\/of-a {2}ok/);
+  await new Client(await accessOf(join(data, "kubeconfig"))).delete("/api/v1/namespaces/default/configmaps/of-a");
+  await first.says(/a {2}Deleted v1\/ConfigMap default\/of-a {2}ok/);
+  first.signal("SIGINT");
+  expect(await first.end()).toBe(0);
+
+  give("b");
+  const second = start();
+  await second.says(/b {2}Added v1\/ConfigMap default\/of-b {2}ok/);
+  expect(second.output).not.toContain("of-a");
+  second.signal("SIGINT");
+  expect(await second.end()).toBe(0);
+});
