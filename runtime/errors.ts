@@ -30,6 +30,10 @@ export const errorCodes = {
     "the runtime refused what was asked",
     "ask on the runtime's own machine, in a pod by `kubectl exec` into its container; its log may say more",
   ),
+  WF_CLI_KUBECTL: user(
+    "kubectl cannot be run on the embedded cluster",
+    "install kubectl: https://kubernetes.io/docs/tasks/tools/ has it for every system",
+  ),
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
 
   // manifest

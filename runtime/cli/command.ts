@@ -41,6 +41,8 @@ export interface Command<O extends Options = Options> {
   /** After the name, such as `list | show ID`; options are appended. */
   readonly operands?: string;
   readonly options: O;
+  /** All that follows the name goes to another program as it is: it has options of its own. */
+  readonly passes?: true;
   /** Resolves with the exit status when the command is done. */
   run(invocation: Invocation<O>): Promise<number>;
 }
@@ -54,6 +56,7 @@ export const command = <const O extends Options>(definition: Command<O>): Comman
  */
 export function parse<O extends Options>(of: Command<O>, args: readonly string[]): Invocation<O> {
   const known: Options = of.options;
+  if (of.passes) return { options: {} as Values<O>, given: new Set(), operands: args };
   const types = Object.entries(known).map(([name, { value }]) => [name, { type: value ? "string" : "boolean" }]);
   const { tokens } = parseArgs({ args: [...args], options: Object.fromEntries(types), strict: false, tokens: true });
   const values: Record<string, string | string[]> = {};

@@ -8,6 +8,7 @@ import { readEnvironment } from "../config.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
 import { makeDataFolder } from "../dev/data-folder.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
+import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
 import { SampleRecord } from "../dev/sample-record.ts";
 import { applySamples } from "../dev/samples.ts";
 import { WatchfireError } from "../errors.ts";
@@ -52,6 +53,7 @@ export const dev = command({
     const folder = readFolder(options.functions);
     const listen = endpointsAt(options.port, given.has("port"));
     makeDataFolder(options.data);
+    const hasKubectl = findKubectl(environment.variables.PATH) !== undefined;
     let isUp = false;
     let running: Runtime | undefined;
     const log = createLog(environment.logLevel, {
@@ -90,7 +92,7 @@ export const dev = command({
         async (runtime) => {
           running = runtime;
           await runtime.untilReady(stop);
-          process.stdout.write(renderBanner(bannerOf(runtime, cluster, folder)));
+          process.stdout.write(renderBanner(bannerOf(runtime, cluster, folder, hasKubectl)));
           isUp = true;
           watchFolder(folder, {
             clock: systemClock,
@@ -178,7 +180,7 @@ async function showSamples(
   }
 }
 
-function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string): Banner {
+function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string, hasKubectl: boolean): Banner {
   const { functions } = runtime.status();
   const missing = new Set(
     functions.flatMap(({ name, triggers }) =>
@@ -203,7 +205,10 @@ function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string): Banner
       limits: limitsText(manifest),
     })),
     hints: [
-      ["kubectl", `${kubectl} get configmaps -A`],
+      [
+        "kubectl",
+        hasKubectl ? `${kubectl} get configmaps -A` : `none is on your PATH; ${kubectlPage} has it for every system`,
+      ],
       ["status", `${runtime.url}/status`],
       ...faulty.map(({ name }) => ["disabled", `${name}, see above`] as const),
       ["stop", "Ctrl-C"],

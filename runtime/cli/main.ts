@@ -11,6 +11,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   dev: async () => (await import("./dev.ts")).dev,
   start: async () => (await import("./start.ts")).start,
   executor: async () => (await import("./executor.ts")).executor,
+  kubectl: async () => (await import("./kubectl.ts")).kubectl,
   cluster: async () => (await import("./cluster.ts")).cluster,
   validate: async () => (await import("./validate.ts")).validate,
   types: async () => (await import("./types.ts")).types,
@@ -46,7 +47,7 @@ async function run(args: readonly string[]): Promise<number> {
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (!load) throw noSuchCommand(name);
     const command = await load();
-    if (rest.includes("--help") || rest.includes("-h")) {
+    if (!command.passes && (rest.includes("--help") || rest.includes("-h"))) {
       process.stdout.write(help(command));
       return 0;
     }

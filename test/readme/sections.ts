@@ -9,6 +9,7 @@ import { dev } from "../../runtime/cli/dev.ts";
 import { doctor } from "../../runtime/cli/doctor.ts";
 import { executor } from "../../runtime/cli/executor.ts";
 import { init } from "../../runtime/cli/init.ts";
+import { kubectl } from "../../runtime/cli/kubectl.ts";
 import { rbac } from "../../runtime/cli/rbac.ts";
 import { start } from "../../runtime/cli/start.ts";
 import { types } from "../../runtime/cli/types.ts";
@@ -34,6 +35,7 @@ export const commands: readonly Command[] = [
   start,
   executor,
   cluster,
+  kubectl,
   validate,
   types,
   build,
