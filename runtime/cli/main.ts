@@ -47,7 +47,9 @@ async function run(args: readonly string[]): Promise<number> {
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (!load) throw noSuchCommand(name);
     const command = await load();
-    if (!command.passes && (rest.includes("--help") || rest.includes("-h"))) {
+    // Amid the words of another program, it is that one's.
+    const own = command.passes && rest.length > 1 ? [] : rest;
+    if (own.includes("--help") || own.includes("-h")) {
       process.stdout.write(help(command));
       return 0;
     }

@@ -19,6 +19,12 @@ test("kubectl has every word as it is, the kubeconfig of the dev cluster, and gi
   expect(status).toBe(3);
 });
 
+test("--help alone is of `watchfire kubectl` itself", async () => {
+  const { status, stdout } = await watchfire(["kubectl", "--help"], {}, folderOf({}));
+  expect(stdout).toMatch(/^watchfire kubectl ARGUMENT\.\.\.\n/);
+  expect(status).toBe(0);
+});
+
 test("kubectl that a signal ended says so as a shell does", async () => {
   const { folder, PATH } = project("kill -9 $$");
   expect((await watchfire(["kubectl"], { PATH }, folder)).status).toBe(128 + 9);

@@ -1,7 +1,9 @@
 import { expect, expectTypeOf, it } from "vitest";
 import {
+  type ApiVersion,
   type Context,
   defineHandler,
+  type KindIn,
   type Kube,
   type Stored,
   type Triggers,
@@ -64,6 +66,30 @@ const several = defineHandler<Triggers<{ settings: V1ConfigMap; pods: V1Pod }>>(
     "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed" | undefined
   >();
   return event.object.metadata.name;
+});
+
+const one = defineHandler<V1Deployment>(async ({ object }, { kube }) => {
+  const got = await kube.get({ apiVersion: "apps/v1", kind: "Deployment", name: "web" });
+  const { items } = await kube.list({ apiVersion: "apps/v1", kind: "Deployment" });
+  const made = await kube.create({ ...object, metadata: { name: "copy" } });
+  // One type, however the object came, whose metadata is there.
+  expectTypeOf(got).toEqualTypeOf(object);
+  expectTypeOf(items).toEqualTypeOf([object]);
+  expectTypeOf(made).toEqualTypeOf(object);
+  expectTypeOf(object.metadata.name).toEqualTypeOf<string>();
+});
+
+it("a handler's own object, and what get, list and create give, are of one type", () => {
+  expectTypeOf(one).toBeFunction();
+});
+
+it("an editor has the apiVersions and kinds to complete, those of one's own among them", () => {
+  expectTypeOf<"v1" | "apps/v1" | "shop.example/v1">().toExtend<ApiVersion>();
+  expectTypeOf<"v2">().not.toExtend<ApiVersion>();
+  expectTypeOf<KindIn<"apps/v1">>().toEqualTypeOf<
+    "ControllerRevision" | "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet"
+  >();
+  expectTypeOf<KindIn<"shop.example/v1">>().toEqualTypeOf<"Shop">();
 });
 
 it("the client's types follow from apiVersion and kind", () => {
