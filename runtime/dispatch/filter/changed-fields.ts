@@ -1,7 +1,13 @@
-import { createHash } from "node:crypto";
+import { createHash, hash as hashOf } from "node:crypto";
+import { RawField } from "./raw-fields.ts";
 
 /** Kubernetes' JSON nests down to 10,000 levels; a stack has a third of them. */
 const deepest = 500;
+
+/** Digests that are remembered by their fields' bytes: one for each object of a large namespace, 2 MB. */
+const mostRemembered = 10_000;
+/** Bytes of fields that are remembered as they are; those of more by their own digest. */
+const shortBytes = 64;
 
 /** Characters that stand for the fields' names, before those of their values. */
 const tagLength = 4;
@@ -14,26 +20,68 @@ const tagLength = 4;
 export class FieldsDigest {
   private readonly fields: readonly (readonly string[])[];
   private readonly tag: string;
+  private readonly raw: readonly RawField[];
+  /** By the fields' bytes. Equal bytes have equal digests; others may have, too, since servers differ in order and spaces. */
+  private readonly remembered = new Map<string, string>();
 
   constructor(fields: readonly (readonly string[])[]) {
     this.fields = fields;
+    this.raw = fields.map((path) => new RawField(path));
     this.tag = createHash("sha256").update(JSON.stringify(fields)).digest("base64url").slice(0, tagLength);
   }
 
   /** Of an object as JSON; `parsed` is the same, where the caller has it. */
   of(json: string, parsed?: unknown): string {
+    // Where it nests deeper than can be gone into, any change of it counts.
+    return this.digestOf(this.texts(json, parsed) ?? [json]);
+  }
+
+  /** The same of JSON in UTF-8, which is parsed only where these fields have not been seen with these bytes. */
+  ofBytes(json: Buffer): string {
+    const bytes = this.bytesOf(json);
+    const known = bytes === undefined ? undefined : this.remembered.get(bytes);
+    if (known !== undefined) return known;
+    const text = json.toString();
+    const texts = this.texts(text, undefined);
+    const digest = this.digestOf(texts ?? [text]);
+    if (bytes !== undefined && texts) this.remember(bytes, digest);
+    return digest;
+  }
+
+  private digestOf(texts: readonly string[]): string {
     const hash = createHash("sha256").update(JSON.stringify(this.fields));
-    for (const text of this.texts(json, parsed)) hash.update(text).update("\0");
+    for (const text of texts) hash.update(text).update("\0");
     return this.tag + hash.digest("base64url").slice(0, 22);
   }
 
-  /** The fields' values; the whole object where it nests deeper than can be gone into, so that any change counts. */
-  private texts(json: string, parsed: unknown): readonly string[] {
+  private remember(bytes: string, digest: string): void {
+    this.remembered.set(bytes, digest);
+    if (this.remembered.size <= mostRemembered) return;
+    for (const oldest of this.remembered.keys()) {
+      this.remembered.delete(oldest);
+      return;
+    }
+  }
+
+  /** What stands for the fields' bytes; undefined where only parsing can tell them. */
+  private bytesOf(json: Buffer): string | undefined {
+    let all = "";
+    for (const field of this.raw) {
+      const bytes = field.of(json);
+      if (!bytes) return undefined;
+      // No JSON begins with a hash sign, and none holds the character that ends each.
+      all += `${bytes.length <= shortBytes ? bytes.toString("latin1") : `#${hashOf("sha256", bytes, "base64url")}`}\0`;
+    }
+    return all;
+  }
+
+  /** The fields' values; undefined where the object nests deeper than can be gone into. */
+  private texts(json: string, parsed: unknown): readonly string[] | undefined {
     try {
       const object = rounds(json) ? parseExactly(json) : (parsed ?? JSON.parse(json));
       return this.fields.map((path) => canonical(valueAt(object, path), 0));
     } catch (error) {
-      if (error instanceof RangeError) return [json];
+      if (error instanceof RangeError) return undefined;
       throw error;
     }
   }

@@ -26,7 +26,8 @@ export interface Verdict {
 export type FilterRules = Pick<Trigger, "events" | "changedFields" | "matchConditions" | "lastBody">;
 
 /**
- * One trigger's filters. A body is parsed at most once, and only where a rule needs it. An object that matched and no
+ * One trigger's filters. A body is parsed only where a rule needs it, and not where
+ * its changed fields have bytes that were seen before. An object that matched and no
  * longer does is filtered out like any other: conditions choose events, selectors choose objects.
  */
 export class Filter {
@@ -61,11 +62,9 @@ export class Filter {
     const { digest } = this;
     const conditional = this.conditions.count > 0 && (wanted || this.remembersMatch);
     if (!digest && !conditional) return { deliver: wanted, hash: "", matched: true };
-    const json = body.toString();
-    const object: unknown = JSON.parse(json);
-    const hash = digest?.of(json, object) ?? "";
+    const hash = digest?.ofBytes(body) ?? "";
     const unchanged = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
-    const matched = !conditional || this.matches(object, type, before, oldBody);
+    const matched = !conditional || this.matches(JSON.parse(body.toString()), type, before, oldBody);
     return { deliver: wanted && !unchanged && matched, hash, matched };
   }
 
@@ -85,7 +84,7 @@ export class Filter {
 
   private hashBefore({ hash, doubted }: Before, oldBody: Buffer | undefined): string | undefined {
     if (doubted || hash === undefined || !this.isOutdated(hash)) return hash;
-    return oldBody && this.digest?.of(oldBody.toString());
+    return oldBody && this.digest?.ofBytes(oldBody);
   }
 
   private matches(object: unknown, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
