@@ -7,6 +7,12 @@ import { pages, read, refreshed } from "./sections.ts";
 const root = resolve(import.meta.dirname, "../..");
 const documents = ["README.md", ...globSync("runtime/docs/*.md", { cwd: root })];
 
+/** What else people read, and follow links in. */
+const others = globSync([".github/*.md", ".changeset/*.md", "{sdk,runtime,deploy,test}/**/README.md"], {
+  cwd: root,
+  exclude: (name) => /node_modules|\.packages|\.image|templates/.test(name),
+});
+
 describe("the docs", () => {
   it.each(Object.keys(pages) as (keyof typeof pages)[])(
     "tell the %s as the code has them; `npm run docs` makes it so",
@@ -15,7 +21,7 @@ describe("the docs", () => {
     },
   );
 
-  it.each(documents)("link to files that are there: %s", (file) => {
+  it.each([...documents, ...others])("link to files that are there: %s", (file) => {
     const targets = [...read(file).matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)|src="([^":]+)"/g)].map(
       ([, a, b]) => a ?? b ?? "",
     );
