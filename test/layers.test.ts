@@ -157,6 +157,13 @@ describe("the house's layers", () => {
     expect([...wrong, ...elsewhere]).toEqual([]);
   });
 
+  it("the runtime and the embedded cluster, which share no file, read quantities alike", () => {
+    const [ours, theirs] = ["dispatch/filter/cel", "cluster/schema/validation"].map((folder) =>
+      readFileSync(join(root, "runtime", folder, "quantity.ts"), "utf8").replace(/^\/\/.*\n/gm, ""),
+    );
+    expect(ours).toBe(theirs);
+  });
+
   it("the parent's modules never load isolated-vm", () => {
     const wrong = files
       .filter((file) => !file.startsWith("runtime/sandbox/executor/"))

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { type DeployReport, deploy as deployAll } from "../catalog/deploy.ts";
+import { type DeployReport, deploy as deployAll } from "../catalog/deploy/deploy.ts";
 import { manifestText } from "../catalog/manifest-text.ts";
 import { deployedLabel } from "../catalog/names.ts";
 import { type PackedFunction, packFunction } from "../catalog/packed-function.ts";

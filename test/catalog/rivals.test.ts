@@ -1,7 +1,7 @@
 // Two deployments to one runtime at once, one that is killed, and one that sleeps through its time.
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { type DeployPlan, deploy } from "../../runtime/catalog/deploy.ts";
+import { type DeployPlan, deploy } from "../../runtime/catalog/deploy/deploy.ts";
 import { manifestText } from "../../runtime/catalog/manifest-text.ts";
 import { packFunction } from "../../runtime/catalog/packed-function.ts";
 import type { Clock } from "../../runtime/clock.ts";

@@ -1,3 +1,6 @@
+// The runtime's match conditions have the same file, since neither imports the other: this is a package of its own. A test
+// keeps the two alike.
+
 /** How many times ten to the minus ninth, the finest quantity there is, a suffix stands for. */
 const scales: Readonly<Record<string, bigint>> = {
   n: 1n,

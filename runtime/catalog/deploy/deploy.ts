@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Clock, pause } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import type { KubeTransport } from "../kube/transport.ts";
-import { ApiObjects, type AppliedObject, type FoundObject, nameOf } from "./api-objects.ts";
+import { type Clock, pause } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import { ApiObjects, type AppliedObject, type FoundObject, nameOf } from "../api-objects.ts";
+import { readConfigMap } from "../config-map.ts";
+import { type IndexEntry, indexConfigMap, indexData, indexText, signatureOf } from "../deployed-index.ts";
+import { type PackedFunction, unpackFunction } from "../packed-function.ts";
+import type { SigningKey } from "../signature.ts";
 import { type Before, isDeployed, lookBefore } from "./before.ts";
-import { readConfigMap } from "./config-map.ts";
 import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
-import { type IndexEntry, indexConfigMap, indexData, indexText, signatureOf } from "./deployed-index.ts";
 import { type Fate, fatesOf } from "./fates.ts";
 import { IndexSigner } from "./index-signer.ts";
-import { type PackedFunction, unpackFunction } from "./packed-function.ts";
-import type { SigningKey } from "./signature.ts";
 
 /**
  * Between the new code's being there and the old one's rights being taken away, in milliseconds: the runtime takes new

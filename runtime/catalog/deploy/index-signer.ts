@@ -1,8 +1,8 @@
-import type { Clock } from "../clock.ts";
-import type { ConfigMap } from "./config-map.ts";
-import { contentOf, signatureOf } from "./deployed-index.ts";
-import { audienceOf } from "./index-trust.ts";
-import type { SigningKey } from "./signature.ts";
+import type { Clock } from "../../clock.ts";
+import type { ConfigMap } from "../config-map.ts";
+import { contentOf, signatureOf } from "../deployed-index.ts";
+import { audienceOf } from "../index-trust.ts";
+import type { SigningKey } from "../signature.ts";
 
 /** Signs the index of one runtime. */
 export class IndexSigner {

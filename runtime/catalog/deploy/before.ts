@@ -1,8 +1,8 @@
-import { WatchfireError } from "../errors.ts";
-import { type ApiObjects, type AppliedObject, type DeployedKind, type FoundObject, nameOf } from "./api-objects.ts";
-import { readConfigMap } from "./config-map.ts";
-import { type IndexEntry, readIndex } from "./deployed-index.ts";
-import { deployedLabel, indexName, labelsOf } from "./names.ts";
+import { WatchfireError } from "../../errors.ts";
+import { type ApiObjects, type AppliedObject, type DeployedKind, type FoundObject, nameOf } from "../api-objects.ts";
+import { readConfigMap } from "../config-map.ts";
+import { type IndexEntry, readIndex } from "../deployed-index.ts";
+import { deployedLabel, indexName, labelsOf } from "../names.ts";
 
 /** What is in the cluster of one runtime before a deployment: all that carries its labels. */
 export interface Before {

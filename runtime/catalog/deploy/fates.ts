@@ -1,4 +1,4 @@
-import type { IndexEntry } from "./deployed-index.ts";
+import type { IndexEntry } from "../deployed-index.ts";
 
 /** What became of a function. `restored`: it was deployed as it is, and its ConfigMap was missing or damaged. */
 export type Fate = "created" | "changed" | "unchanged" | "restored" | "removed";

@@ -1,7 +1,7 @@
-import { type Clock, pause } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import type { ApiObjects, AppliedObject, FoundObject } from "./api-objects.ts";
-import { readConfigMap } from "./config-map.ts";
+import { type Clock, pause } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
+import type { ApiObjects, AppliedObject, FoundObject } from "../api-objects.ts";
+import { readConfigMap } from "../config-map.ts";
 
 /** On the index: who deploys, and when they last said so. */
 const lockAnnotation = "watchfire.dev/deploying";
