@@ -160,6 +160,20 @@ describe("after a power loss", () => {
     expect(await it.drain()).toBe(true);
   });
 
+  it("a change back to what is on record is told, since what came in between may be what is not", async () => {
+    const options = { manifest: manifest({}, [trigger({ changedFields: [["spec"]] })]) };
+    const first = await (await DispatchFixture.open(options)).listed();
+    first.subscription.change(change("Added", "a", 11, { spec: "old" }));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    const it = await powerLoss(first, options);
+    it.subscription.serverIsAt(resourceVersion("13"));
+    it.subscription.change(change("Modified", "a", 13, { spec: "old" }));
+    it.subscription.change(change("Modified", "a", 14, { spec: "old" }));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Modified a@13 !"]);
+  });
+
   it("the farewell to a namespace is flagged also where it is left later, and of what came since it is not", async () => {
     const chosen = { type: "labels", labelSelector: "team" } as const;
     const options = { manifest: manifest({}, [trigger({ namespaces: chosen })]), namespace: "team-a" };

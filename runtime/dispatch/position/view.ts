@@ -3,6 +3,7 @@ import type { ChangeType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
 import type { Commits } from "../commit/commits.ts";
+import type { Doubt } from "../doubt/doubt.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
 import type { Before, Filter, Verdict } from "../filter/filter.ts";
@@ -20,6 +21,7 @@ export interface ViewEvent {
   readonly deletedBy: ResourceVersion;
   /** In which its resourceVersions count. */
   readonly epoch: number;
+  readonly doubt: Doubt;
 }
 
 /** What a view needs of an event that waits. */
@@ -174,14 +176,14 @@ export class View {
   }
 
   /** The verdict on an event that has its own body. */
-  judgeWith({ type, key }: Pick<ViewEvent, "type" | "key">, body: Buffer, oldBody?: Buffer): Verdict {
-    return this.verdict(() => this.filter.judge(type, body, this.before(key), oldBody));
+  judgeWith({ type, key, doubt }: Pick<ViewEvent, "type" | "key" | "doubt">, body: Buffer, oldBody?: Buffer): Verdict {
+    return this.verdict(() => this.filter.judge(type, body, this.before(key, doubt), oldBody));
   }
 
-  private before(key: string): Before {
+  private before(key: string, doubt: Doubt = "none"): Before {
     const known = this.known.get(key);
     // What may have been told last is not what is known.
-    const doubted = this.doubted.has(key);
+    const doubted = doubt === "unnoted" || this.doubted.has(key);
     const { hash, matched } = known && !known.deleted && !doubted ? known : unknown;
     return { hash, matched, doubted };
   }
@@ -224,7 +226,7 @@ export class View {
 
   /** Learns of an object without an event. */
   record(key: string, uid: string, resourceVersion: ResourceVersion, body: Buffer): void {
-    const { hash, matched } = this.judgeWith({ type: "Added", key }, body);
+    const { hash, matched } = this.judgeWith({ type: "Added", key, doubt: "none" }, body);
     this.put(key, { uid, resourceVersion, hash, deleted: false, matched }, body);
   }
 

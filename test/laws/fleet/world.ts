@@ -144,6 +144,7 @@ class Fleet {
 
   /** Something that happens to the cluster, or to the runtime. */
   private async event(): Promise<void> {
+    this.observe();
     const { dice } = this;
     const roll = dice.next();
     if (this.compacts && roll < 0.05) this.compact();
