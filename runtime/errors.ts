@@ -218,6 +218,14 @@ export const errorCodes = {
     "the Secrets that hold the checkpoint are full",
     "drop dead letters that nobody needs, watch fewer objects, or keep the checkpoint on a volume (--store sqlite); no handler starts until it fits",
   ),
+  WF_CHECKPOINT_LIMITS: user(
+    "positions in Secrets have little room: a warning, which refuses nothing",
+    "keep them on a volume (--store sqlite) where more is watched, or more has to wait; runtime/docs/deploying.md has the limits",
+  ),
+  WF_CHECKPOINT_OLD_OBJECT: user(
+    "a function reads the previous object, which Secrets do not keep: a warning, which refuses nothing",
+    "write the handler for an `oldObject` that is not there, or keep positions on a volume (--store sqlite)",
+  ),
   WF_CHECKPOINT_SECRETS: user(
     "the Secrets that hold the checkpoint cannot be used",
     "apply what `watchfire rbac --store kubernetes` prints: the Secrets, and get and update of them",

@@ -16,6 +16,7 @@ import { type BuiltFunction, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { functions, kubeconfig } from "./options.ts";
 import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { warnOfStore } from "./store-limits.ts";
 import { warn, warnOfReach } from "./warning.ts";
 
 export const deploy = command({
@@ -25,6 +26,7 @@ export const deploy = command({
     functions,
     namespace: { value: "NS", summary: "the runtime's namespace; without it: the context's" },
     "service-account": rulesOptions["service-account"],
+    store: rulesOptions.store,
     sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
@@ -40,7 +42,7 @@ export const deploy = command({
     }
     return withCluster(options, async ({ transport, defaultNamespace }) => {
       const { namespace = defaultNamespace } = options;
-      const rules = readRules({ ...options, namespace, store: "sqlite" }, new Set());
+      const rules = readRules({ ...options, namespace }, new Set());
       const kinds = await knownKinds(options.functions, manifests, transport);
       if (!expressible(manifests, kinds, rules)) return 1;
       // The folder's own name is no part of the content. What is built already names its files without it.
@@ -48,6 +50,7 @@ export const deploy = command({
       const packed = pack(built, { ...rules, root });
       if (!packed) return 1;
       warnOfReach(loaded, rules);
+      warnOfStore(loaded, built, rules.store);
       const objects = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));
       const absent = await absentNamespaces(transport, namespace, objects);
       if (absent) throw absent;

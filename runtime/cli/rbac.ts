@@ -15,6 +15,7 @@ import { functionObjects, rbacObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
 import { command, type Option } from "./command.ts";
 import { functions, serviceAccount } from "./options.ts";
+import { readStore } from "./store-limits.ts";
 import { warnOfReach } from "./warning.ts";
 
 /** The options that say which runtime the rules are for. */
@@ -74,13 +75,10 @@ export function readRules(
       actual: account,
     });
   }
-  if (store !== "sqlite" && store !== "kubernetes") {
-    throw new WatchfireError("WF_CLI_USAGE", { what: "--store takes sqlite or kubernetes", actual: store });
-  }
   return {
     namespace,
     account,
-    store,
+    store: readStore(store),
     leaderElect: given.has("leader-elect"),
     deployed: given.has("deployed"),
     functionStatus: given.has("function-status"),

@@ -9,6 +9,8 @@ import { command } from "./command.ts";
 import { readFolder } from "./operand.ts";
 import { functions as functionsFolder, serviceAccount } from "./options.ts";
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
+import { rulesOptions } from "./rbac.ts";
+import { readStore, warnOfStore } from "./store-limits.ts";
 import { warnOfReach } from "./warning.ts";
 
 export const validate = command({
@@ -22,6 +24,7 @@ export const validate = command({
       summary: "the runtime's namespace, to warn of permissions that reach it; without it: of those for all",
     },
     "service-account": serviceAccount,
+    store: rulesOptions.store,
     kubeconfig: { value: "FILE", summary: "checks kinds and resources against what this kubeconfig's cluster serves" },
     context: { value: "NAME", summary: "checks them against the cluster of this context of your kubeconfig" },
     trust: {
@@ -45,7 +48,7 @@ export const validate = command({
     const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];
     for (const fault of all) process.stderr.write(`${fault.message}\n`);
     const { namespace, "service-account": account } = options;
-    const warnings = warnOfReach(loaded, { namespace, account });
+    const warnings = warnOfReach(loaded, { namespace, account }) + warnOfStore(loaded, built, readStore(options.store));
     for (const each of [...types.unchecked, ...served.unchecked]) process.stderr.write(`not checked: ${each}\n`);
     const faulty = new Set([...served.faulty, ...types.faulty]);
     const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest)).length;

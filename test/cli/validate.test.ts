@@ -100,3 +100,36 @@ describe("a permission that reaches the runtime's own objects", () => {
     expect(output).toMatch(/^1 valid, 0 faults$/m);
   });
 });
+
+describe("positions in Secrets", () => {
+  const store = ["--store", "kubernetes"];
+
+  test("are warned of: their room, and each reader of the previous object, with its place", async () => {
+    const folder = folderOf({});
+    define(folder, "f", "export default (event) => event.oldObject;", manifest("f"));
+    const { status, output } = await outcome("validate", "--functions", folder, ...store);
+    expect(output).toMatch(/^warning: WF_CHECKPOINT_LIMITS: .*30,000 objects; 64 MiB of bodies/m);
+    expect(output).toMatch(
+      /^warning: WF_CHECKPOINT_OLD_OBJECT \S*f\/function\.yaml:\d+:\d+ spec\.handler: `oldObject` is absent/m,
+    );
+    expect(output).toMatch(/^1 valid, 0 faults, 2 warnings$/m);
+    expect(status).toBe(0);
+  });
+
+  test("are warned of at a condition that compares, too", async () => {
+    const folder = folderOf({});
+    const compares =
+      "{ apiVersion: v1, kind: ConfigMap, matchConditions: [{ name: moved, expression: object.spec != oldObject.spec }] }";
+    define(folder, "f", "export default () => {};", manifest("f", "", compares));
+    const { output } = await outcome("validate", "--functions", folder, ...store);
+    expect(output).toMatch(
+      /^warning: WF_CHECKPOINT_OLD_OBJECT \S+ spec\.triggers\[0\]: a condition on `oldObject` holds/m,
+    );
+  });
+
+  test("are no matter where positions are on a volume", async () => {
+    const folder = folderOf({});
+    define(folder, "f", "export default (event) => event.oldObject;", manifest("f"));
+    expect((await outcome("validate", "--functions", folder)).output).toMatch(/^1 valid, 0 faults$/m);
+  });
+});

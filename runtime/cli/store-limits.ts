@@ -1,0 +1,49 @@
+import { Filter } from "../dispatch/filter/filter.ts";
+import { WatchfireError } from "../errors.ts";
+import { faultOfRule } from "../manifest/fault.ts";
+import type { LoadedFunctions } from "../manifest/load.ts";
+import type { BuiltFunction } from "./built-functions.ts";
+import { warn } from "./warning.ts";
+
+/** @throws WatchfireError WF_CLI_USAGE where it names no store */
+export function readStore(store: string): "sqlite" | "kubernetes" {
+  if (store === "sqlite" || store === "kubernetes") return store;
+  throw new WatchfireError("WF_CLI_USAGE", { what: "--store takes sqlite or kubernetes", actual: store });
+}
+
+/**
+ * Says what positions in Secrets mean for these functions, and gives the number of warnings: none with another store. The
+ * numbers are measured, and explained in `checkpoint/DESIGN.md`.
+ */
+export function warnOfStore(
+  { documents }: LoadedFunctions,
+  built: readonly BuiltFunction[],
+  store: "sqlite" | "kubernetes" | undefined,
+): number {
+  if (store !== "kubernetes" || built.length === 0) return 0;
+  const limits = new WatchfireError("WF_CHECKPOINT_LIMITS", {
+    what: "all functions together may know of about 30,000 objects; 64 MiB of bodies are kept, in memory alone",
+  });
+  const readers = built.flatMap(({ manifest, bundle }) => {
+    const document = documents.get(manifest.name);
+    if (!document) return [];
+    const conditions = manifest.triggers.flatMap((trigger, index) =>
+      new Filter(trigger).needsOldBody
+        ? [
+            {
+              path: ["spec", "triggers", index],
+              what: "a condition on `oldObject` holds after a handover until the object changes",
+            },
+          ]
+        : [],
+    );
+    const handler = bundle?.usesOldObject
+      ? [{ path: ["spec", "handler"], what: "`oldObject` is absent after a handover until the object changes" }]
+      : [];
+    return [...conditions, ...handler].map((each) =>
+      faultOfRule({ code: "WF_CHECKPOINT_OLD_OBJECT", ...each }, document),
+    );
+  });
+  for (const { message } of [limits, ...readers]) warn(message);
+  return 1 + readers.length;
+}
