@@ -45,30 +45,36 @@ async function verdict({ file, edits, caughtBy }: Mutant): Promise<string | unde
   writeFileSync(at, healthy);
   if (ended === "endless") return "a world that does not end";
   if (ended.code === 0) return undefined;
-  return caughtBy === "fleet" ? ended.output.trim() : `${caughtBy}: ${failedTests(ended.output)}`;
+  return caughtBy === "fleet" ? ended.output.trim() : `${caughtBy}: ${failedTests(ended.errors)}`;
 }
 
-function failedTests(output: string): string {
-  return [...new Set([...output.matchAll(/ FAIL .*?\.test\.ts > (.*)/g)].map((match) => match[1]))].join("; ");
+function failedTests(errors: string): string {
+  return [...new Set([...errors.matchAll(/ FAIL .*?\.test\.ts > (.*)/g)].map((match) => match[1]))].join("; ");
 }
 
-function run(args: readonly string[]): Promise<{ code: number | null; output: string } | "endless"> {
+function run(args: readonly string[]): Promise<{ code: number | null; output: string; errors: string } | "endless"> {
   const env = { ...process.env, NO_COLOR: "1" };
   const child = spawn(process.execPath, args, { cwd: copy, env, stdio: ["ignore", "pipe", "pipe"] });
-  const { promise, resolve } = Promise.withResolvers<{ code: number | null; output: string } | "endless">();
+  const { promise, resolve } = Promise.withResolvers<
+    { code: number | null; output: string; errors: string } | "endless"
+  >();
   const late = setTimeout(() => {
     child.kill("SIGKILL");
     resolve("endless");
   }, silentMs);
   let output = "";
-  child.stderr.on("data", () => late.refresh());
+  let errors = "";
+  child.stderr.on("data", (chunk) => {
+    late.refresh();
+    errors += chunk;
+  });
   child.stdout.on("data", (chunk) => {
     late.refresh();
     output += chunk;
   });
   child.on("close", (code) => {
     clearTimeout(late);
-    resolve({ code, output });
+    resolve({ code, output, errors });
   });
   return promise;
 }
