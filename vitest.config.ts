@@ -18,24 +18,45 @@ const processFiles = processes.map((room) => `test/${room}/**/*.test.ts`);
 const packageFiles = ["test/npm/**/*.test.ts"];
 const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.test.ts"];
 
-/** Files that take longer than ten seconds, in this order before all others of their group: none is left alone at its end. */
-const longest = [
+/** Files of `npm run test:long`: those that take longest, and that would keep `npm test` above four minutes on two cores. */
+const long = [
   "on-cluster/replicas",
-  "on-cluster/gap/history",
-  "hostile/programs",
   "hostile/executors",
   "catalog/deploy",
-  "catalog/deployed",
   "audit/audit",
+  "cli/mistakes",
+  "catalog/deployed",
+  "on-cluster/deployed",
   "on-cluster/least-privilege",
+  "on-cluster/checkpoint-store",
+  "catalog/ownership",
+  "catalog/takeover",
   "catalog/under-load",
+  "catalog/signed-build",
+  "catalog/rivals",
+  "cli/stalled-reader",
+  "cli/validate",
+  "cli/build",
+  "scenarios/restart",
+  "hostile/patient",
+  "chart/odd-values",
+  "sandbox/containment",
+  "sandbox/suspects",
+  "sandbox/unheard",
+  "sandbox/warden",
+  "bundle/limits",
+];
+const longFiles = long.map((name) => `test/${name}.test.ts`);
+const isOnCluster = (file: string) => file.startsWith("test/on-cluster/");
+
+/** Files that take longer than ten seconds, in this order before all others of their group: none is left alone at its end. */
+const longest = [
+  ...long,
+  "hostile/programs",
+  "on-cluster/gap/history",
   "on-cluster/source",
   "conformance/history",
-  "on-cluster/deployed",
   "conformance/rbac",
-  "cli/mistakes",
-  "catalog/ownership",
-  "chart/odd-values",
   "chart/chart",
   "functions/myapp",
   "dispatch/slow",
@@ -52,11 +73,11 @@ class LongestFirst extends BaseSequencer {
 }
 
 // One suite, a project per cluster; one cluster after the other, so that neither's load is the other's latency.
-const clusterProject = (name: string, groupOrder: number) => ({
+const clusterProject = (name: string, groupOrder: number, files: { include: string[]; exclude?: string[] }) => ({
   test: {
     ...common,
+    ...files,
     name,
-    include: clusterFiles,
     globalSetup: ["test/target/shared-cluster.setup.ts"],
     setupFiles: [propertySeed, "test/target/file.setup.ts"],
     isolate: false,
@@ -83,7 +104,8 @@ export default defineConfig({
         },
       },
       // In the order of the projects' names, so that the short files of the next one fill up the end.
-      { test: { ...common, name: "processes", include: processFiles } },
+      { test: { ...common, name: "processes", include: processFiles, exclude: longFiles } },
+      { test: { ...common, name: "long", include: longFiles.filter((file) => !isOnCluster(file)) } },
       {
         test: {
           ...common,
@@ -94,14 +116,16 @@ export default defineConfig({
             ...processFiles,
             ...clusterFiles,
             ...packageFiles,
+            ...longFiles,
             "test/layers.test.ts",
           ],
           // What they are about keeps nothing between two of them: the files of a worker load it once.
           isolate: false,
         },
       },
-      clusterProject("cluster-embedded", 0),
-      ...(realClusterConfigured() ? [clusterProject("cluster-real", 1)] : []),
+      clusterProject("cluster-embedded", 0, { include: clusterFiles, exclude: longFiles }),
+      clusterProject("cluster-long", 0, { include: longFiles.filter(isOnCluster) }),
+      ...(realClusterConfigured() ? [clusterProject("cluster-real", 1, { include: clusterFiles })] : []),
     ],
   },
 });
