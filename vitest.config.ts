@@ -45,6 +45,19 @@ const long = [
   "sandbox/unheard",
   "sandbox/warden",
   "bundle/limits",
+  "chart/chart",
+  "chart/names",
+  "cli/dead-letters",
+  "cli/signals",
+  "cli/validate-types",
+  "readme/deploying",
+  "readme/operating",
+  "dispatch/slow",
+  "sandbox/words",
+  "sandbox/places",
+  "catalog/signing-guide",
+  "hostile/fuzz",
+  "on-cluster/gap/missing",
 ];
 const longFiles = long.map((name) => `test/${name}.test.ts`);
 const isOnCluster = (file: string) => file.startsWith("test/on-cluster/");
@@ -57,9 +70,8 @@ const longest = [
   "on-cluster/source",
   "conformance/history",
   "conformance/rbac",
-  "chart/chart",
   "functions/myapp",
-  "dispatch/slow",
+  "cli/main",
 ];
 
 class LongestFirst extends BaseSequencer {
