@@ -62,6 +62,10 @@ export const errorCodes = {
     "the manifest names a kind, a resource or an API group that the cluster does not serve",
     "correct the name, or apply the CustomResourceDefinition first",
   ),
+  WF_MANIFEST_NOT_BUILT_IN: user(
+    "the manifest names a kind or a resource that Kubernetes is not known to have: a warning, which refuses nothing",
+    "correct the name; where a newer Kubernetes has it, `watchfire validate --context NAME` asks that cluster",
+  ),
   WF_MANIFEST_HANDLER_MISSING: user("the handler's file does not exist", "correct `spec.handler`, or create the file"),
 
   // bundle

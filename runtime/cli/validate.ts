@@ -11,7 +11,7 @@ import { functions as functionsFolder, serviceAccount } from "./options.ts";
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { rulesOptions } from "./rbac.ts";
 import { readStore, warnOfStore } from "./store-limits.ts";
-import { warnOfReach } from "./warning.ts";
+import { warnOfNames, warnOfReach } from "./warning.ts";
 
 export const validate = command({
   name: "validate",
@@ -48,7 +48,11 @@ export const validate = command({
     const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];
     for (const fault of all) process.stderr.write(`${fault.message}\n`);
     const { namespace, "service-account": account } = options;
-    const warnings = warnOfReach(loaded, { namespace, account }) + warnOfStore(loaded, built, readStore(options.store));
+    const asksCluster = given.has("kubeconfig") || given.has("context");
+    const warnings =
+      (asksCluster ? 0 : warnOfNames(folder, loaded)) +
+      warnOfReach(loaded, { namespace, account }) +
+      warnOfStore(loaded, built, readStore(options.store));
     for (const each of [...types.unchecked, ...served.unchecked]) process.stderr.write(`not checked: ${each}\n`);
     const faulty = new Set([...served.faulty, ...types.faulty]);
     const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest)).length;

@@ -12,13 +12,16 @@ export type KindFacts = Pick<Resource, "group" | "plural" | "namespaced">;
 /** Kind to resource; undefined where it is not known. */
 export type KnownKinds = (apiVersion: string, kind: string) => Omit<KindFacts, "group"> | undefined;
 
-/** The kinds that each Kubernetes serves by itself; see refresh-built-in-kinds.ts. */
-const table = z
+/**
+ * The kinds that each Kubernetes serves by itself to watchers, by apiVersion: the plural, and whether it is in namespaces; see
+ * refresh-built-in-kinds.ts.
+ */
+export const builtInTable = z
   .record(z.string(), z.record(z.string(), z.tuple([z.string(), z.boolean()])))
   .parse(JSON.parse(readFileSync(new URL("../kube/built-in-kinds.json", import.meta.url), "utf8")));
 
 export const builtInKinds: KnownKinds = (apiVersion, kind) => {
-  const [plural, namespaced = false] = table[apiVersion]?.[kind] ?? [];
+  const [plural, namespaced = false] = builtInTable[apiVersion]?.[kind] ?? [];
   return plural === undefined ? undefined : { plural, namespaced };
 };
 

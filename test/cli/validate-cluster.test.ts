@@ -17,6 +17,7 @@ test("validate with a cluster finds a kind that it does not serve, and says what
   const { stdout, stderr, status } = await watchfire(args);
   expect(stderr).toMatch(/^WF_MANIFEST_NOT_SERVED .*misspelt\/function\.yaml:7:\d+ .*did you mean ConfigMap\?$/m);
   expect(stderr).toMatch(/^not checked: that the accounts are granted these permissions \(`watchfire doctor` does\)$/m);
+  expect(stderr).not.toContain("warning");
   expect(stdout).toBe("1 valid, 1 fault\n");
   expect(status).toBe(1);
 });

@@ -133,3 +133,17 @@ describe("positions in Secrets", () => {
     expect((await outcome("validate", "--functions", folder)).output).toMatch(/^1 valid, 0 faults$/m);
   });
 });
+
+test("a misspelt name of Kubernetes' own is a warning with its place and the near name, where no cluster is asked", async () => {
+  const folder = folderOf({});
+  const rule = "  permissions: [{ apiGroups: [''], resources: [configmap], verbs: [get] }]";
+  define(folder, "f", undefined, manifest("f", rule, "{ apiVersion: v1, kind: Confgmap }"));
+  define(folder, "other", undefined, manifest("other", "", "{ apiVersion: shop.example/v1, kind: Shp }"));
+  const { status, output } = await validate(folder);
+  expect(output).toMatch(
+    /^warning: WF_MANIFEST_NOT_BUILT_IN \S*f\/function\.yaml:7:\d+ spec\.triggers\[0\]\.watch\.kind: .*did you mean ConfigMap\?$/m,
+  );
+  expect(output).toMatch(/^warning: WF_MANIFEST_NOT_BUILT_IN .*resources\[0\]: .*did you mean configmaps\?$/m);
+  expect(output).toMatch(/^2 valid, 0 faults, 2 warnings$/m);
+  expect(status).toBe(0);
+});

@@ -1,0 +1,75 @@
+import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
+import type { RuleFault } from "../manifest/rules.ts";
+import { suggest } from "../suggest.ts";
+import { builtInTable, type DefinedResource } from "./kinds.ts";
+
+type Path = RuleFault["path"];
+
+/** What Kubernetes serves to no watcher, or knows in rules alone (`users` are impersonated, `signers` approved for). */
+const unwatched: Readonly<Record<string, readonly string[]>> = {
+  "": ["bindings", "componentstatuses", "groups", "users"],
+  "certificates.k8s.io": ["signers"],
+};
+
+/**
+ * What a manifest names in Kubernetes' own API groups that they are not known to have, without a cluster: warnings, since a
+ * newer Kubernetes may serve more. Nothing is said of other groups, nor of what a definition beside the functions defines.
+ */
+export function builtInWarnings(
+  { triggers, permissions }: Pick<FunctionManifest, "triggers" | "permissions">,
+  defined: readonly DefinedResource[],
+): RuleFault[] {
+  return [
+    ...triggers.flatMap((trigger, index) => kindWarnings(trigger, ["spec", "triggers", index, "watch"], defined)),
+    ...permissions.flatMap((rule, index) => ruleWarnings(rule, ["spec", "permissions", index], defined)),
+  ];
+}
+
+function kindWarnings({ apiVersion, kind }: Trigger, path: Path, defined: readonly DefinedResource[]): RuleFault[] {
+  const kinds = builtInTable[apiVersion];
+  if (!kinds || kinds[kind]) return [];
+  if (defined.some((each) => each.kind === kind && each.group === groupOf(apiVersion))) return [];
+  const what = `${apiVersion} is not known to have such a kind to watch`;
+  return [{ code: "WF_MANIFEST_NOT_BUILT_IN", path: [...path, "kind"], what, ...near(kind, Object.keys(kinds)) }];
+}
+
+function ruleWarnings(
+  { apiGroups, resources }: Permission,
+  path: Path,
+  defined: readonly DefinedResource[],
+): RuleFault[] {
+  // Where one of them is not Kubernetes' own, the resource may be there.
+  if (!apiGroups.every((group) => plurals.has(group))) return [];
+  const here = apiGroups.flatMap((group) => plurals.get(group) ?? []);
+  const more = apiGroups.flatMap((group) => unwatched[group] ?? []);
+  const own = defined.filter(({ group }) => apiGroups.includes(group)).map(({ plural }) => plural);
+  const known = new Set([...here, ...more, ...own]);
+  return resources.flatMap((resource, index): RuleFault[] => {
+    const [plural = ""] = resource.split("/");
+    if (plural.includes("*") || known.has(plural)) return [];
+    const elsewhere = [...plurals].find(([, each]) => each.includes(plural))?.[0];
+    return [
+      {
+        code: "WF_MANIFEST_NOT_BUILT_IN",
+        path: [...path, "resources", index],
+        what: `${apiGroups.map((group) => group || '""').join(", ")} is not known to have such a resource`,
+        ...(elsewhere === undefined ? near(plural, known) : { hint: `it is in the API group ${elsewhere || '""'}` }),
+      },
+    ];
+  });
+}
+
+const groupOf = (apiVersion: string): string => (apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "");
+
+/** The resources that can be watched, by API group. */
+const plurals: ReadonlyMap<string, readonly string[]> = new Map(
+  [...Map.groupBy(Object.entries(builtInTable), ([apiVersion]) => groupOf(apiVersion))].map(([group, entries]) => [
+    group,
+    entries.flatMap(([, kinds]) => Object.values(kinds).map(([plural]) => plural)),
+  ]),
+);
+
+function near(word: string, known: Iterable<string>): { hint?: string } {
+  const meant = suggest(word, known);
+  return meant === undefined ? {} : { hint: `did you mean ${meant}?` };
+}
