@@ -34,6 +34,10 @@ export const errorCodes = {
     "kubectl cannot be run on the embedded cluster",
     "install kubectl: https://kubernetes.io/docs/tasks/tools/ has it for every system",
   ),
+  WF_CLI_FOLDER: user(
+    "a project cannot be written to its folder",
+    "name a folder that you may write with --name, or run it in one",
+  ),
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
 
   // manifest

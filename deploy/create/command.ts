@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { addedNode, ProjectError, writeProject } from "./project.ts";
 import { type Template, templates } from "./templates.ts";
 
-export { ProjectError } from "./project.ts";
+export { FolderError, ProjectError } from "./project.ts";
 export { templates } from "./templates.ts";
 
 /** What is asked for; what is left out is asked in a terminal. */

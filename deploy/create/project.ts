@@ -16,14 +16,29 @@ export interface ProjectOptions {
 /** A mistake of whoever asks for a project, in one sentence. */
 export class ProjectError extends Error {}
 
+/** The system refuses to write into a folder. */
+export class FolderError extends ProjectError {
+  readonly folder: string;
+
+  /** @param cause the system's error */
+  constructor(folder: string, cause: unknown) {
+    super(`${folder} cannot be written: ${(cause as Error).message}`, { cause });
+    this.folder = folder;
+  }
+}
+
 /** The oldest Node that runs the runtime. */
 const oldestNode = 24;
+
+/** The README's row of `npm run types`. */
+const typesRow = /^\| `npm run types` .*\n/m;
 
 const packageNames = ["runtime", "sdk", "cluster"] as const;
 
 /**
  * Writes a project into a folder; gives the files' paths below it.
  * @throws ProjectError with nothing written, where the folder holds something, its name is no package's, or a tarball is missing
+ * @throws FolderError where the system refuses to write
  */
 export function writeProject({ folder, template, packages, nodeMajor }: ProjectOptions): string[] {
   const name = basename(resolve(folder));
@@ -33,21 +48,26 @@ export function writeProject({ folder, template, packages, nodeMajor }: ProjectO
   if (listed(folder).some((each) => each !== ".git"))
     throw new ProjectError(`${folder} is not empty; name another folder`);
   const tarballs = packageNames.map((each) => tarballOf(each, packages));
+  // Without a CustomResourceDefinition, there is nothing to write types of.
+  const hasTypes = Object.keys(material.folders[template] ?? {}).some((path) => path.startsWith("types/"));
   const files = {
     ...material.folders.common,
     ...material.folders[template],
-    "package.json": `${JSON.stringify(packageJson(name, tarballs, nodeMajor), null, 2)}\n`,
+    "package.json": `${JSON.stringify(packageJson({ name, tarballs, nodeMajor, hasTypes }), null, 2)}\n`,
   };
-  const written = Object.entries(files).map(([path, text]) => {
-    // npm takes no .gitignore into a package.
-    const to = path.replace(/^_/, ".");
-    mkdirSync(dirname(join(folder, to)), { recursive: true });
-    writeFileSync(join(folder, to), text.replaceAll("{{name}}", name));
-    return to;
-  });
-  mkdirSync(join(folder, "packages"), { recursive: true });
-  for (const tarball of tarballs) copyFileSync(join(packages, tarball), join(folder, "packages", tarball));
-  return [...written, ...tarballs.map((tarball) => `packages/${tarball}`)].sort();
+  // npm takes no .gitignore into a package.
+  const written = Object.entries(files).map(([path, text]) => [path.replace(/^_/, "."), text] as const);
+  try {
+    for (const [path, text] of written) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text.replaceAll("{{name}}", name).replace(typesRow, hasTypes ? "$&" : ""));
+    }
+    mkdirSync(join(folder, "packages"), { recursive: true });
+    for (const tarball of tarballs) copyFileSync(join(packages, tarball), join(folder, "packages", tarball));
+  } catch (cause) {
+    throw new FolderError(folder, cause);
+  }
+  return [...written.map(([path]) => path), ...tarballs.map((tarball) => `packages/${tarball}`)].sort();
 }
 
 /** What a newer Node costs beside an older one; undefined where none is added. */
@@ -56,7 +76,13 @@ export const addedNode = (nodeMajor: number): string | undefined =>
     ? undefined
     : `this Node is ${nodeMajor}, and the runtime needs ${oldestNode}: the project brings node@${material.tools.node} along, 190 MB`;
 
-function packageJson(name: string, tarballs: readonly string[], nodeMajor: number): object {
+interface PackageOptions extends Pick<ProjectOptions, "nodeMajor"> {
+  readonly name: string;
+  readonly tarballs: readonly string[];
+  readonly hasTypes: boolean;
+}
+
+function packageJson({ name, tarballs, nodeMajor, hasTypes }: PackageOptions): object {
   const { node, typescript, vitest } = material.tools;
   const own = packageNames.map((each, index) => [`@watchfire/${each}`, `file:packages/${tarballs[index]}`]);
   return {
@@ -69,7 +95,7 @@ function packageJson(name: string, tarballs: readonly string[], nodeMajor: numbe
       dev: "watchfire dev",
       validate: "watchfire validate",
       check: "tsc --noEmit",
-      types: "watchfire types --crd functions",
+      ...(hasTypes && { types: "watchfire types --crd functions" }),
       test: "vitest run",
       build: "watchfire build",
     },
@@ -89,12 +115,12 @@ function tarballOf(name: string, folder: string): string {
   throw new ProjectError(`${folder} has no ${tarball}; in a checkout of Watchfire, \`npm run pack -- DIR\` makes it`);
 }
 
-/** Empty where there is no such folder. */
+/** Empty where there is no such folder: what is there instead is told when it is written to. */
 function listed(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return [];
     throw new ProjectError(`${folder} cannot be read: ${(error as Error).message}`);
   }
 }

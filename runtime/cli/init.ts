@@ -1,4 +1,5 @@
 import { WatchfireError } from "../errors.ts";
+import { systemReason } from "../wording.ts";
 import { command } from "./command.ts";
 
 export const init = command({
@@ -11,11 +12,15 @@ export const init = command({
     yes: { summary: "asks nothing; what is not given has its default" },
   },
   async run({ options, given }) {
-    const { createProject, ProjectError } = await import("create-watchfire");
+    const { createProject, FolderError, ProjectError } = await import("create-watchfire");
     try {
       await createProject({ ...options, yes: given.has("yes") });
       return 0;
     } catch (error) {
+      if (error instanceof FolderError) {
+        const { cause, folder } = error;
+        throw new WatchfireError("WF_CLI_FOLDER", { what: systemReason(cause), place: { file: folder }, cause });
+      }
       if (error instanceof ProjectError) throw new WatchfireError("WF_CLI_USAGE", { what: error.message });
       throw error;
     }

@@ -34,7 +34,9 @@ it.each(Object.entries(firstEvents))(
 
     expect(stripVTControlCharacters(mine.run("npm", "test"))).toMatch(/Tests {2}\d passed/);
     mine.run("npm", "run", "check");
-    if (template === "controller") {
+    const hasTypes = template === "controller";
+    expect(readFileSync(join(mine.folder, "README.md"), "utf8").includes("npm run types")).toBe(hasTypes);
+    if (hasTypes) {
       const types = join(mine.folder, "types/greetings.example.com.ts");
       const made = readFileSync(types, "utf8");
       rmSync(types);
@@ -65,6 +67,14 @@ it("`watchfire init` begins the same project", () => {
   const [one, two] = ["one", "two"].map((name) => readdirSync(join(project.folder, name), { recursive: true }).sort());
   expect(one).toEqual(two);
   expect(one).toEqual(expect.arrayContaining([".gitignore", "functions/sync/handler.ts", "README.md"]));
+});
+
+it("--help is that of `watchfire init`", () => {
+  const project = Project.empty();
+  project.run("npm", "install", "--prefer-offline", "--ignore-scripts", ...inject("tarballs"));
+  const said = project.run("npx", "create-watchfire", "--help");
+  expect(said).toBe(project.run("npx", "watchfire", "init", "--help"));
+  expect(said).toContain("--template NAME");
 });
 
 it("a mistake is said in one line, and nothing is written", () => {
