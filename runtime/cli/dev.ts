@@ -100,7 +100,7 @@ export const dev = command({
             changed: () => void runtime.reload(),
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
-          if (cluster.samples) await showSamples(runtime, transport, cluster.samples, log);
+          if (cluster.samples) await showSamples(runtime, transport, cluster.samples, options.data, log);
         },
       );
     } finally {
@@ -169,11 +169,17 @@ async function showSamples(
   runtime: Runtime,
   transport: KubeTransport,
   samples: SampleRecord,
+  data: string,
   log: Logger,
 ): Promise<void> {
   try {
     const files = runtime.functions.map(({ file }) => file);
-    await applySamples(files, transport, new Discovery(transport, systemClock), samples);
+    const gone = await applySamples(files, transport, new Discovery(transport, systemClock), samples);
+    for (const sample of gone) {
+      const file = relative(process.cwd(), sample);
+      const again = `kubectl --kubeconfig ${join(data, "kubeconfig")} apply -f ${file}`;
+      log.info(`${file} is not applied again, and its object is gone: \`${again}\`, or stop and remove ${data}`);
+    }
   } catch (error) {
     if (!(error instanceof WatchfireError)) throw error;
     log.warn({ error: error.message }, "sample not applied");

@@ -4,6 +4,7 @@ import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { showPath } from "../document/path.ts";
 import { WatchfireError } from "../errors.ts";
+import { ApiError } from "../kube/api-error.ts";
 import type { Discovery } from "../kube/discovery.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -28,6 +29,7 @@ const definitionKind = "CustomResourceDefinition";
 /**
  * Applies the samples that lie beside the manifests, in the order of their documents and after the definitions beside them, so that a newcomer sees a function
  * run without typing anything. Only for a cluster that is ours: the embedded one; and each sample once, as the record has it.
+ * Gives those that the record has and an object of which is gone.
  * @throws WatchfireError WF_DEV_SAMPLE for a document that is no object or whose kind is not served
  */
 export async function applySamples(
@@ -35,15 +37,25 @@ export async function applySamples(
   transport: KubeTransport,
   discovery: Discovery,
   record: SampleRecord,
-): Promise<void> {
+): Promise<string[]> {
   const samples = [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
-  for (const sample of samples.filter((each) => !record.has(each))) {
-    for (const file of [...definitionsBeside(sample), sample]) await applyFile(file, transport, discovery);
+  const gone: string[] = [];
+  for (const sample of samples) {
+    if (record.has(sample)) {
+      if (await isGone(sample, transport, discovery)) gone.push(sample);
+      continue;
+    }
+    for (const file of [...definitionsBeside(sample), sample]) {
+      for (const each of objectsOf(file)) await apply(each, file, transport, discovery);
+    }
     record.add(sample);
   }
+  return gone;
 }
 
-async function applyFile(file: string, transport: KubeTransport, discovery: Discovery): Promise<void> {
+type Sample = z.infer<typeof sampleSchema>;
+
+function* objectsOf(file: string): Generator<Sample> {
   for (const document of parseAllDocuments(readFileSync(file, "utf8"))) {
     const sample = sampleSchema.safeParse(document.toJS());
     if (!sample.success) {
@@ -52,8 +64,24 @@ async function applyFile(file: string, transport: KubeTransport, discovery: Disc
       const what = lowerFirst(issue?.message ?? "it is no object").replace(/^invalid input: /, "");
       throw new WatchfireError("WF_DEV_SAMPLE", { what, place: { file }, path });
     }
-    await apply(sample.data, file, transport, discovery);
+    yield sample.data;
   }
+}
+
+/** Whether an object of it is not there. */
+async function isGone(file: string, transport: KubeTransport, discovery: Discovery): Promise<boolean> {
+  for (const { apiVersion, kind, metadata } of objectsOf(file)) {
+    const found = await discovery.resolve(apiVersion, kind);
+    if (found.type === "NotServed") return true;
+    const path = resourcePath(found.resource, metadata.namespace, metadata.name);
+    try {
+      await transport.json({ method: "GET", path });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return true;
+      throw error;
+    }
+  }
+  return false;
 }
 
 /** The other files of a sample's folder whose documents are all CustomResourceDefinitions. */
@@ -68,12 +96,7 @@ function definitionsBeside(sample: string): string[] {
     });
 }
 
-async function apply(
-  sample: z.infer<typeof sampleSchema>,
-  file: string,
-  transport: KubeTransport,
-  discovery: Discovery,
-): Promise<void> {
+async function apply(sample: Sample, file: string, transport: KubeTransport, discovery: Discovery): Promise<void> {
   const { apiVersion, kind, metadata } = sample;
   const found = await discovery.resolve(apiVersion, kind);
   if (found.type === "NotServed") throw new WatchfireError("WF_DEV_SAMPLE", { what: found.reason, place: { file } });

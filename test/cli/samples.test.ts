@@ -1,8 +1,10 @@
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
 import { folderOf } from "../tools/folder.ts";
+import { until } from "../tools/until.ts";
 import { define, manifest, Session, write } from "./session.ts";
 
 const watch = "{ apiVersion: v1, kind: ConfigMap, labelSelector: { matchLabels: { sample: yes } } }";
@@ -31,6 +33,10 @@ test("a sample is applied once: what is deleted stays deleted, and a function th
   const second = start();
   await second.says(/b {2}Added v1\/ConfigMap default\/of-b {2}ok/);
   expect(second.output).not.toContain("of-a");
+  const told =
+    /a\/sample\.yaml is not applied again, and its object is gone: .* apply -f \S+a\/sample\.yaml.* remove \S+data$/m;
+  await until("it tells of the sample", 10_000, async () => told.test(stripVTControlCharacters(second.output)));
+  expect(second.output).not.toContain("b/sample.yaml is not");
   second.signal("SIGINT");
   expect(await second.end()).toBe(0);
 });
