@@ -1,8 +1,12 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { Builders } from "../../runtime/bundle/builders.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { Filter } from "../../runtime/dispatch/filter/filter.ts";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import type { Launch } from "../../runtime/sandbox/host/link.ts";
 import { SandboxFixture } from "../sandbox/fixture.ts";
+import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 import { Innocents } from "./innocents.ts";
 
@@ -100,4 +104,42 @@ describe("a hostile function that is patient harms its neighbours a few times at
     expect(innocents.interruptions).toBe(0);
     await report(kind, fixture, innocents);
   });
+
+  it("it strikes while it is built: no executor knows of it", async () => {
+    const { fixture, innocents } = await fixtureWithInnocents();
+    const syntax = "a.b(c,d);".repeat(1_500_000);
+    const names = ["a", "b", "c", "d"];
+    const handler = names.map((name) => `import "./${name}.ts";`).join("");
+    const files = Object.fromEntries(names.map((name) => [`${name}.ts`, `${syntax}\nexport {};`]));
+    const folder = folderOf({ ...files, "handler.ts": handler });
+    const builders = new Builders({ folder, clock: systemClock });
+    onTestFinished(() => builders.close());
+    innocents.forget();
+    const refused = builders.bundle({ handler: join(folder, "handler.ts") });
+    await expect(refused).rejects.toMatchObject({ code: "WF_BUNDLE_LIMIT" });
+    expect([innocents.interruptions, fixture.deaths]).toEqual([0, []]);
+    await report("strikes while it is built", fixture, innocents);
+  }, 90_000);
+
+  it("it strikes in the manifest: conditions that backtrack and multiply, over each event", async () => {
+    const { fixture, innocents } = await fixtureWithInnocents();
+    const filter = new Filter({
+      events: ["Added", "Modified", "Deleted"],
+      changedFields: [],
+      lastBody: "Full",
+      matchConditions: [
+        "object.data.x.matches('^(a+)+$')",
+        "object.names.all(a, object.names.all(b, a != b || b == a))",
+      ].map((expression, index) => ({ name: `c${index}`, expression })),
+    });
+    const names = Array.from({ length: 6_000 }, (_, index) => `item-${index}`);
+    const body = Buffer.from(JSON.stringify({ data: { x: `${"a".repeat(28)}!` }, names }));
+    innocents.forget();
+    for (let event = 0; event < 200; event++) {
+      filter.judge("Modified", body, { hash: undefined, matched: undefined, doubted: false }, undefined);
+      await new Promise(setImmediate);
+    }
+    expect([innocents.interruptions, fixture.deaths]).toEqual([0, []]);
+    await report("strikes in the manifest, 200 events", fixture, innocents);
+  }, 90_000);
 });
