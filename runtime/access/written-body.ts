@@ -54,13 +54,13 @@ function touches(body: object, field: string, concerns: (key: string) => boolean
   return body.some(({ op, path, value }: Operation) => {
     if (op === "test") return false;
     const [first, second, key] = firstSteps(path);
-    if (first !== undefined && first !== "metadata") return false;
+    // What writes at the root is refused as a whole: see `replacesWhole`.
+    if (first !== "metadata") return false;
     if (second !== undefined && second !== field) return false;
     if (key !== undefined) return concerns(key);
     // What is moved or copied to a place above may hold anything.
     if (op === "move" || op === "copy") return true;
-    if (second !== undefined) return inField(value);
-    return first === undefined || inMetadata(value);
+    return second === undefined ? inMetadata(value) : inField(value);
   });
 }
 
