@@ -216,7 +216,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_FENCED: system(
     "another runtime has taken the checkpoint over",
-    "nothing more is written by this one; of replicas it stands by once it is started again, and on one data folder only one may run",
+    "nothing more is written by this one. A replica that is started again stands by; on one data folder only one may run",
   ),
   WF_CHECKPOINT_OTHER_CLUSTER: user(
     "the data folder belongs to another cluster",
@@ -240,7 +240,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_ELSEWHERE: user(
     "the positions are not where this runtime looks for them",
-    "bring back what holds them; to begin anew, where every existing object is new to the functions, empty the Secrets and the data folder and delete the Lease",
+    "bring back the volume or the Secrets that hold them. To begin anew, empty the Secrets and the data folder, and delete the Lease: every existing object is new to the functions then",
   ),
   WF_CHECKPOINT_MISSING: user("there is no checkpoint in this folder", "name the runtime's data folder with --data"),
   WF_CHECKPOINT_NO_DEAD_LETTER: user("there is no such dead letter", "see `watchfire dead-letters list`"),
