@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util";
 import { addedNode, ProjectError, writeProject } from "./project.ts";
 import { type Template, templates } from "./templates.ts";
 
@@ -12,22 +11,6 @@ export interface Wishes {
   readonly packages?: string | undefined;
   /** Asks nothing: what is left out has its default. */
   readonly yes: boolean;
-}
-
-/** Reads `create-watchfire`'s own command line. @throws ProjectError */
-export function readWishes(args: readonly string[]): Wishes {
-  const options = {
-    name: { type: "string" },
-    template: { type: "string" },
-    packages: { type: "string" },
-    yes: { type: "boolean", default: false },
-  } as const;
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    return { ...values, name: values.name ?? positionals[0] };
-  } catch (error) {
-    throw new ProjectError((error as Error).message);
-  }
 }
 
 /** Makes a project, and says what to do next. @throws ProjectError */

@@ -68,11 +68,11 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
     const option = Object.hasOwn(known, name) && rawName === `--${name}` ? known[name] : undefined;
-    if (!option) throw usage(of, `there is no option ${rawName}`, suggest(name, Object.keys(known)));
-    if (!option.value && value !== undefined) throw usage(of, `${rawName} takes no value, got ${value}`);
+    if (!option) throw usage(`there is no option ${rawName}`, suggest(name, Object.keys(known)));
+    if (!option.value && value !== undefined) throw usage(`${rawName} takes no value, got ${value}`);
     // What looks like the next option is no value: a folder of such a name is given as `--functions=--odd`.
     const isMissing = value === undefined || value === "" || (!inlineValue && value.startsWith("--"));
-    if (option.value && isMissing) throw usage(of, `${rawName} takes ${option.value}, and has none`);
+    if (option.value && isMissing) throw usage(`${rawName} takes ${option.value}, and has none`);
     given.add(name);
     const all = values[name];
     if (value === undefined) continue;
@@ -80,7 +80,7 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
     else values[name] = value;
   }
   if (operands.length > 0 && of.operands === undefined) {
-    throw usage(of, `${of.name} takes options alone, got ${operands.join(" ")}`);
+    throw usage(`${of.name} takes options alone, got ${operands.join(" ")}`);
   }
   for (const [name, { value, default: standard }] of Object.entries(known)) {
     if (value && standard !== undefined) values[name] ??= standard;
@@ -88,9 +88,8 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
   return { options: values as Values<O>, given, operands };
 }
 
-function usage(of: Command, what: string, meant?: string): WatchfireError {
-  const hint = meant === undefined ? `run \`watchfire ${of.name} --help\`` : `did you mean --${meant}?`;
-  return new WatchfireError("WF_CLI_USAGE", { what, hint });
+function usage(what: string, meant?: string): WatchfireError {
+  return new WatchfireError("WF_CLI_USAGE", { what, ...(meant !== undefined && { hint: `did you mean --${meant}?` }) });
 }
 
 /** The help text of one command. */

@@ -5,16 +5,21 @@ import { command } from "./command.ts";
 export const init = command({
   name: "init",
   summary: "begins a project of your own in a new folder: a function, its test, package.json, CI, Dockerfile",
+  operands: "[NAME]",
   options: {
-    name: { value: "NAME", summary: "the project's name, and its folder (my-functions)" },
+    name: { value: "NAME", summary: "the project's name, and its folder; as NAME alone (my-functions)" },
     template: { value: "NAME", summary: "hello, controller, sync or notifier (hello)" },
     packages: { value: "DIR", summary: "the folder of Watchfire's tarballs, as `npm run pack` writes it" },
     yes: { summary: "asks nothing; what is not given has its default" },
   },
-  async run({ options, given }) {
+  async run({ options, operands, given }) {
+    const [name, ...more] = options.name === undefined ? operands : [options.name, ...operands];
+    if (more.length > 0) {
+      throw new WatchfireError("WF_CLI_USAGE", { what: `init takes one NAME, got ${[name, ...more].join(" ")}` });
+    }
     const { createProject, FolderError, ProjectError } = await import("create-watchfire");
     try {
-      await createProject({ ...options, yes: given.has("yes") });
+      await createProject({ ...options, name, yes: given.has("yes") });
       return 0;
     } catch (error) {
       if (error instanceof FolderError) {

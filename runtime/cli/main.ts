@@ -3,7 +3,8 @@ import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { suggest } from "../suggest.ts";
 import { version } from "../version.ts";
-import { type Command, help, parse } from "./command.ts";
+import type { Command } from "./command.ts";
+import { invoke, report } from "./invoke.ts";
 
 /** Each command is imported when it is asked for, so that none pays for another's libraries. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
@@ -46,16 +47,7 @@ async function run(args: readonly string[]): Promise<number> {
     }
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (!load) throw noSuchCommand(name);
-    const command = await load();
-    // Amid the words of another program, it is that one's.
-    const own = command.passes && rest.length > 1 ? [] : rest;
-    if (own.includes("--help") || own.includes("-h")) {
-      process.stdout.write(help(command));
-      return 0;
-    }
-    return await command.run(parse(command, rest)).catch((error: unknown) => {
-      throw withHelpOf(command.name, error);
-    });
+    return await invoke(await load(), rest);
   } catch (error) {
     return report(error);
   }
@@ -65,24 +57,6 @@ function noSuchCommand(name: string): WatchfireError {
   const meant = suggest(name, Object.keys(commands));
   const hint = meant === undefined ? {} : { hint: `did you mean \`watchfire ${meant}\`?` };
   return new WatchfireError("WF_CLI_USAGE", { what: "there is no such command", actual: name, ...hint });
-}
-
-/** A mistake in a command's line leads to that command's help, unless something better is known. */
-function withHelpOf(name: string, error: unknown): unknown {
-  if (!(error instanceof WatchfireError) || error.code !== "WF_CLI_USAGE" || error.detail.hint) return error;
-  return new WatchfireError(error.code, { ...error.detail, hint: `run \`watchfire ${name} --help\`` });
-}
-
-function report(error: unknown): number {
-  if (error instanceof WatchfireError) {
-    process.stderr.write(`${error.message}\n`);
-    return error.blame === "user" ? 1 : 2;
-  }
-  const fault = new WatchfireError("WF_RUNTIME_INTERNAL", {
-    what: error instanceof Error ? error.message : String(error),
-  });
-  process.stderr.write(`${fault.message}\n${error instanceof Error ? `${error.stack}\n` : ""}`);
-  return 2;
 }
 
 async function overview(): Promise<string> {

@@ -1,5 +1,5 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { templates } from "../../deploy/create/templates.ts";
@@ -7,12 +7,14 @@ import { version } from "../../runtime/version.ts";
 import { folderOf } from "../tools/folder.ts";
 import { watchfire } from "./run.ts";
 
-/** Begins a project; the tarballs are empty. */
-const init = (name: string, template = "hello") => {
+/** Tarballs, which are empty. */
+const tarballs = () => {
   const names = ["runtime", "sdk", "cluster"].map((each) => `watchfire-${each}-${version}.tgz`);
-  const packages = folderOf(Object.fromEntries(names.map((each) => [each, ""])));
-  return watchfire(["init", "--name", name, "--template", template, "--packages", packages, "--yes"]);
+  return folderOf(Object.fromEntries(names.map((each) => [each, ""])));
 };
+
+const init = (name: string, template = "hello") =>
+  watchfire(["init", "--name", name, "--template", template, "--packages", tarballs(), "--yes"]);
 
 test("a folder that nobody can write is the user's fault, with the folder and the reason", async () => {
   const folder = folderOf({ file: "a file" });
@@ -44,11 +46,37 @@ test.each(Object.keys(templates))(
   },
 );
 
+const main = join(import.meta.dirname, "../../deploy/create/main.js");
+const create = (...words: string[]) => spawnSync(process.execPath, [main, ...words], { encoding: "utf8" });
+
 test("create-watchfire --help is that of `watchfire init`", async () => {
-  const main = join(import.meta.dirname, "../../deploy/create/main.js");
   for (const word of ["--help", "-h"]) {
     const said = execFileSync(process.execPath, [main, word], { encoding: "utf8", stdio: "pipe" });
     expect(said).toBe((await watchfire(["init", "--help"])).stdout);
     expect(said).toContain("--template NAME");
   }
+});
+
+test.each([
+  [["--nmae", "mine"], "there is no option --nmae; did you mean --name?"],
+  [["-t", "hello"], "there is no option -t; run `PROGRAM --help`"],
+  [["--name"], "--name takes NAME, and has none; run `PROGRAM --help`"],
+  [["--yes=no"], "--yes takes no value, got no; run `PROGRAM --help`"],
+  [["mine", "other"], "init takes one NAME, got mine other; run `PROGRAM --help`"],
+  [["--yes"], "name the folder of the packages' tarballs with --packages DIR; run `PROGRAM --help`"],
+])("a wrong word has one line, one code and one status, from either program: %j", async (words, said) => {
+  const init = await watchfire(["init", ...words]);
+  expect(init).toMatchObject({ status: 1, stdout: "" });
+  expect(init.stderr).toBe(`WF_CLI_USAGE: ${said.replace("PROGRAM", "watchfire init")}\n`);
+  const created = create(...words);
+  expect(created).toMatchObject({ status: 1, stdout: "" });
+  expect(created.stderr).toBe(`WF_CLI_USAGE: ${said.replace("PROGRAM", "create-watchfire")}\n`);
+});
+
+test("the project's name may stand alone, for either program", async () => {
+  const folder = folderOf({});
+  const words = ["--packages", tarballs(), "--yes"];
+  expect(await watchfire(["init", join(folder, "one"), ...words])).toMatchObject({ status: 0, stderr: "" });
+  expect(create(join(folder, "two"), ...words)).toMatchObject({ status: 0, stderr: "" });
+  expect(readdirSync(folder).sort()).toEqual(["one", "two"]);
 });

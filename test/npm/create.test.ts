@@ -81,7 +81,7 @@ it("a mistake is said in one line, and nothing is written", () => {
   const project = Project.empty();
   project.run("npm", "install", "--prefer-offline", "--ignore-scripts", tarball);
   const create = (...words: string[]) => project.run("npx", "create-watchfire", "--yes", ...words);
-  expect(() => create("--name", "mine")).toThrow(/^create-watchfire: name the folder .* --packages DIR$/m);
+  expect(() => create("--name", "mine")).toThrow(/^WF_CLI_USAGE: name the folder .* --packages DIR; /m);
   expect(() => create("--template", "helo", "--packages", packages)).toThrow(/no template helo; there are hello, /);
   expect(() => create("--name", "Mine!", "--packages", packages)).toThrow(/Mine! is no name for a package/);
   expect(() => create("--name", "mine", "--packages", ".")).toThrow(/\. has no watchfire-runtime-[\d.]+\.tgz/);
