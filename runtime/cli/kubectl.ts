@@ -4,10 +4,14 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { readEnvironment } from "../config.ts";
 import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
+import { silentServer } from "../dev/listening.ts";
 import { WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
 import { command } from "./command.ts";
 import { data } from "./options.ts";
+
+/** Of what kubectl says of a server that is not there. */
+const keptCharacters = 64 * 1024;
 
 export const kubectl = command({
   name: "kubectl",
@@ -27,13 +31,34 @@ export const kubectl = command({
     }
     const program = findKubectl(variables.PATH);
     if (program === undefined) throw new WatchfireError("WF_CLI_KUBECTL", { what: "no kubectl is on your PATH" });
-    return run(program, operands, { ...variables, KUBECONFIG: kubeconfig });
+    const silent = await silentServer(kubeconfig);
+    const ended = await run(program, operands, { ...variables, KUBECONFIG: kubeconfig }, silent !== undefined);
+    // What asks no server, such as --help, is well without one.
+    if (silent !== undefined && ended.status !== 0 && ended.stderr.includes(silent)) {
+      throw new WatchfireError("WF_CLI_KUBECTL", {
+        what: `the embedded cluster of this folder is not running: nothing listens at ${silent}`,
+        place: { file: kubeconfig },
+        hint: "start it with `npx watchfire dev`, and leave that running",
+      });
+    }
+    process.stderr.write(ended.stderr);
+    return ended.status;
   },
 });
 
-/** Gives its exit status. A signal that ends this process ends it too. */
-function run(program: string, words: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const child = spawn(program, words, { env, stdio: "inherit" });
+/** How kubectl ended, and what it said on stderr where that was kept back. */
+interface Ended {
+  readonly status: number;
+  readonly stderr: string;
+}
+
+/** A signal that ends this process ends it too. */
+function run(program: string, words: readonly string[], env: NodeJS.ProcessEnv, keepsBack: boolean): Promise<Ended> {
+  const child = spawn(program, words, { env, stdio: ["inherit", "inherit", keepsBack ? "pipe" : "inherit"] });
+  let stderr = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    stderr = (stderr + text).slice(-keptCharacters);
+  });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
   return new Promise((done, fail) => {
     child.on("error", (cause) => {
@@ -41,6 +66,8 @@ function run(program: string, words: readonly string[], env: NodeJS.ProcessEnv):
       fail(new WatchfireError("WF_CLI_KUBECTL", { what, place: { file: program }, cause }));
     });
     // A shell's way of telling a signal.
-    child.on("close", (status, signal) => done(status ?? 128 + (signal ? constants.signals[signal] : 0)));
+    child.on("close", (status, signal) =>
+      done({ status: status ?? 128 + (signal ? constants.signals[signal] : 0), stderr }),
+    );
   });
 }

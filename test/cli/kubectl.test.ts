@@ -1,8 +1,10 @@
 import { chmodSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { folderOf } from "../tools/folder.ts";
+import { kubectlPath } from "../tools/kubectl.ts";
 import { watchfire } from "./run.ts";
+import { define, Session } from "./session.ts";
 
 /** A project whose PATH has this script for kubectl. */
 function project(script: string, data = ".watchfire") {
@@ -45,4 +47,25 @@ test("where there is no kubectl, or no cluster was ever started, it is said what
   const bare = await watchfire(["kubectl", "get", "pods"], { PATH }, folderOf({}));
   expect(bare.stderr).toMatch(/^WF_CLI_KUBECTL \.watchfire\/kubeconfig: .*; start `watchfire dev` in this folder/);
   expect([none.status, bare.status]).toEqual([1, 1]);
+});
+
+test("once the cluster has stopped it is said so in one line, and what asks no cluster still works", async () => {
+  const folder = folderOf({});
+  define(join(folder, "functions"), "f");
+  const data = join(folder, "data");
+  const PATH = dirname(await kubectlPath());
+  const kubectl = (...words: string[]) => watchfire(["kubectl", ...words], { PATH, WATCHFIRE_DATA: data }, folder);
+  const dev = new Session(["dev", "--functions", join(folder, "functions"), "--data", data]);
+  await dev.says(/Ctrl-C/);
+  expect(await kubectl("get", "namespace", "default", "-o", "name")).toMatchObject({ stdout: "namespace/default\n" });
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+
+  const { status, stdout, stderr } = await kubectl("get", "pods");
+  expect(stderr).toMatch(
+    /^WF_CLI_KUBECTL \S+data\/kubeconfig: the embedded cluster .* is not running: .*127\.0\.0\.1:\d+; start it .*\n$/,
+  );
+  expect([status, stdout]).toEqual([1, ""]);
+  expect(await kubectl("config", "current-context")).toMatchObject({ status: 0, stderr: "" });
+  expect((await kubectl("get", "--colour")).stderr).toMatch(/^error: unknown flag: --colour/);
 });

@@ -1,0 +1,30 @@
+import { connect } from "node:net";
+import { readKubeconfig } from "../kube/kubeconfig-file.ts";
+
+/** The embedded cluster is on loopback: it answers in a millisecond, or nobody is there. Milliseconds. */
+const connectMs = 1_000;
+
+/**
+ * The `host:port` of the server that a kubeconfig names, where nothing listens at it; undefined where something does, and where
+ * the file does not tell.
+ */
+export async function silentServer(kubeconfig: string): Promise<string | undefined> {
+  const read = await readKubeconfig(kubeconfig).catch(() => undefined);
+  const server = read?.clusters?.[0]?.cluster.server;
+  if (server === undefined) return undefined;
+  const { host, hostname, port } = new URL(server);
+  return (await isRefused(hostname, Number(port))) ? host : undefined;
+}
+
+function isRefused(host: string, port: number): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect({ host, port, timeout: connectMs });
+    const end = (refused: boolean) => {
+      socket.destroy();
+      done(refused);
+    };
+    socket.on("connect", () => end(false));
+    socket.on("timeout", () => end(false));
+    socket.on("error", (error: NodeJS.ErrnoException) => end(error.code === "ECONNREFUSED"));
+  });
+}
