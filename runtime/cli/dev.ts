@@ -9,15 +9,13 @@ import { type Banner, renderBanner } from "../dev/banner.ts";
 import { makeDataFolder } from "../dev/data-folder.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
 import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
+import { SampleKeeper } from "../dev/sample-keeper.ts";
 import { SampleRecord } from "../dev/sample-record.ts";
-import { applySamples } from "../dev/samples.ts";
-import { WatchfireError } from "../errors.ts";
 import { connectDirect } from "../kube/direct.ts";
-import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { consoleLine } from "../observe/console-log.ts";
-import { createLog, type Logger } from "../observe/log.ts";
+import { createLog } from "../observe/log.ts";
 import { notServedYet } from "../observe/source-log.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { guestScript } from "../sandbox/host/guest-script.ts";
@@ -94,13 +92,16 @@ export const dev = command({
           await runtime.untilReady(stop);
           process.stdout.write(renderBanner(bannerOf(runtime, cluster, folder, hasKubectl)));
           isUp = true;
+          const { samples: record } = cluster;
+          const manifests = () => runtime.functions.map(({ file }) => file);
+          const samples = record && new SampleKeeper({ manifests, transport, record, data: options.data, log });
           watchFolder(folder, {
             clock: systemClock,
             signal: stop,
-            changed: () => void runtime.reload(),
+            changed: () => void runtime.reload().then(() => samples?.look()),
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
-          if (cluster.samples) await showSamples(runtime, transport, cluster.samples, options.data, log);
+          await samples?.look();
         },
       );
     } finally {
@@ -163,27 +164,6 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
       await cluster.close();
     },
   };
-}
-
-async function showSamples(
-  runtime: Runtime,
-  transport: KubeTransport,
-  samples: SampleRecord,
-  data: string,
-  log: Logger,
-): Promise<void> {
-  try {
-    const files = runtime.functions.map(({ file }) => file);
-    const gone = await applySamples(files, transport, new Discovery(transport, systemClock), samples);
-    for (const sample of gone) {
-      const file = relative(process.cwd(), sample);
-      const again = `kubectl --kubeconfig ${join(data, "kubeconfig")} apply -f ${file}`;
-      log.info(`${file} is not applied again, and its object is gone: \`${again}\`, or stop and remove ${data}`);
-    }
-  } catch (error) {
-    if (!(error instanceof WatchfireError)) throw error;
-    log.warn({ error: error.message }, "sample not applied");
-  }
 }
 
 function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string, hasKubectl: boolean): Banner {

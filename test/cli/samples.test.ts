@@ -1,3 +1,4 @@
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
@@ -39,4 +40,39 @@ test("a sample is applied once: what is deleted stays deleted, and a function th
   expect(second.output).not.toContain("b/sample.yaml is not");
   second.signal("SIGINT");
   expect(await second.end()).toBe(0);
+});
+
+test.each([
+  ["that is no YAML", "kind: [ConfigMap\nmetadata: {}", /sample\.yaml:\d+:\d+: not valid YAML: /],
+  [
+    "without a name",
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels: {}",
+    /:4:3 metadata\.name: expected string/,
+  ],
+  ["of no kind", "apiVersion: v1\nkind: Confgmap\nmetadata: { name: a }", /sample\.yaml:2:7 kind: .*Confgmap/],
+  [
+    "with a wrong field",
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: Ä }",
+    /sample\.yaml:3:\d+ metadata\.name: /,
+  ],
+  ["with nothing in it", "# soon", /sample\.yaml:1:1: the file declares nothing/],
+  ["that is a folder", undefined, /sample\.yaml: a folder is where a file should be/],
+])("a sample %s is told of with its place, the others are applied, and once mended so is it", async (_, text, said) => {
+  const folder = folderOf({});
+  const functions = join(folder, "functions");
+  const file = join(functions, "a", "sample.yaml");
+  for (const name of ["a", "b"]) define(functions, name, undefined, manifest(name, "", watch.replace("yes", '"yes"')));
+  if (text === undefined) mkdirSync(file);
+  else write(file, text);
+  write(join(functions, "b", "sample.yaml"), sample("of-b"));
+  const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data")]);
+  await dev.says(/b {2}Added v1\/ConfigMap default\/of-b {2}ok/);
+  await until("it tells of the sample", 10_000, async () => dev.output.includes("sample not applied"));
+  const line = dev.output.slice(dev.output.indexOf("sample not applied"));
+  expect(line).toMatch(/WF_DEV_SAMPLE \S+functions\/a\/sample\.yaml/);
+  expect(line).toMatch(said);
+
+  rmSync(file, { recursive: true });
+  write(file, sample("of-a"));
+  await dev.says(/a {2}Added v1\/ConfigMap default\/of-a {2}ok/);
 });

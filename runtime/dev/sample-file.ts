@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { type ManifestDocument, readDocuments } from "../document/document.ts";
+import { type Path, showPath } from "../document/path.ts";
+import { decodeUtf8 } from "../document/utf8.ts";
+import { WatchfireError } from "../errors.ts";
+import { lowerFirst, systemReason } from "../wording.ts";
+
+const objectSchema = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({
+    name: z.string(),
+    namespace: z.string().default("default"),
+  }),
+});
+
+/** An object that a file declares, and where. */
+export interface Sample {
+  readonly object: z.infer<typeof objectSchema>;
+  /** A fault at the place of one of its fields, or of the nearest above it. */
+  fault(path: Path, what: string, hint?: string): WatchfireError;
+}
+
+/** The objects of a YAML file, in its order. @throws WatchfireError WF_DEV_SAMPLE, with the place */
+export function readSamples(file: string): Sample[] {
+  return readDocuments(textOf(file), file).map((document) => {
+    const [broken] = document.faults;
+    if (broken) throw new WatchfireError("WF_DEV_SAMPLE", broken.detail);
+    const fault: Sample["fault"] = (path, what, hint) =>
+      new WatchfireError("WF_DEV_SAMPLE", {
+        what,
+        place: document.place(path),
+        path: showPath(path),
+        ...(hint !== undefined && { hint }),
+      });
+    const read = objectSchema.safeParse(document.value);
+    if (read.success) return { object: read.data, fault };
+    const [issue] = read.error.issues;
+    const what = lowerFirst(issue?.message ?? "it is no object").replace(/^invalid input: /, "");
+    throw fault(issue?.path ?? [], what);
+  });
+}
+
+/** Whether a file declares objects of this kind and no others; of a broken one, whether it says so of itself. */
+export function declaresOnly(file: string, kind: string): boolean {
+  let text: string;
+  try {
+    text = textOf(file);
+  } catch {
+    return false; // it is no text
+  }
+  const saysKind = new RegExp(`^kind: *["']?${kind}\\b`, "m").test(text);
+  const isOfKind = ({ value, faults }: ManifestDocument) =>
+    faults.length > 0 ? saysKind : (value as { kind?: unknown }).kind === kind;
+  return readDocuments(text, file).every(isOfKind);
+}
+
+function textOf(file: string): string {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(file);
+  } catch (cause) {
+    throw new WatchfireError("WF_DEV_SAMPLE", { what: systemReason(cause), place: { file }, cause });
+  }
+  return decodeUtf8(bytes, file, "WF_DEV_SAMPLE");
+}

@@ -1,0 +1,59 @@
+import { join, relative } from "node:path";
+import { systemClock } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import { Discovery } from "../kube/discovery.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { Logger } from "../observe/log.ts";
+import type { SampleRecord } from "./sample-record.ts";
+import { applySamples } from "./samples.ts";
+
+export interface SampleKeeperOptions {
+  /** The files of the manifests that were accepted, as of now. */
+  readonly manifests: () => readonly string[];
+  readonly transport: KubeTransport;
+  readonly record: SampleRecord;
+  /** The data folder, as its user names it. */
+  readonly data: string;
+  readonly log: Logger;
+}
+
+/** Brings the samples of the functions into the embedded cluster, as functions come and as files are mended. Tells of each trouble once. */
+export class SampleKeeper {
+  private readonly options: SampleKeeperOptions;
+  private readonly told = new Set<string>();
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(options: SampleKeeperOptions) {
+    this.options = options;
+  }
+
+  /** Applies what is new. One look at a time; never rejects. */
+  look(): Promise<void> {
+    this.last = this.last.then(() => this.apply());
+    return this.last;
+  }
+
+  private async apply(): Promise<void> {
+    const { manifests, transport, record, data, log } = this.options;
+    try {
+      const discovery = new Discovery(transport, systemClock); // a definition may have come since the last look
+      const { faults, gone } = await applySamples(manifests(), transport, discovery, record);
+      for (const fault of faults) this.once(fault.message, (error) => log.warn({ error }, "sample not applied"));
+      for (const sample of gone) {
+        const file = relative(process.cwd(), sample);
+        const again = `kubectl --kubeconfig ${join(data, "kubeconfig")} apply -f ${file}`;
+        const news = `${file} is not applied again, and its object is gone: \`${again}\`, or stop and remove ${data}`;
+        this.once(news, (text) => log.info(text));
+      }
+    } catch (error) {
+      const { message } = error instanceof WatchfireError ? error : new Error(String(error));
+      this.once(message, (text) => log.warn({ error: text }, "samples not applied"));
+    }
+  }
+
+  private once(text: string, tell: (text: string) => void): void {
+    if (this.told.has(text)) return;
+    this.told.add(text);
+    tell(text);
+  }
+}
