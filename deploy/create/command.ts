@@ -11,6 +11,8 @@ export interface Wishes {
   readonly packages?: string | undefined;
   /** Asks nothing: what is left out has its default. */
   readonly yes: boolean;
+  /** npm's words about itself and its Node, as it sets them in `npm_config_user_agent`; undefined where npm started nothing. */
+  readonly userAgent?: string | undefined;
 }
 
 /** Makes a project, and says what to do next. @throws ProjectError */
@@ -22,7 +24,7 @@ export async function createProject(wishes: Wishes): Promise<void> {
   }
   // A name that nobody has registered could be anybody's.
   if (!packages) throw new ProjectError("name the folder of the packages' tarballs with --packages DIR");
-  const nodeMajor = Number(process.versions.node.split(".")[0]);
+  const nodeMajor = majorOf(wishes.userAgent);
   const files = writeProject({ folder: name, template, packages, nodeMajor });
   const note = addedNode(nodeMajor);
   process.stdout.write(
@@ -33,6 +35,13 @@ export async function createProject(wishes: Wishes): Promise<void> {
     ].join("\n"),
   );
 }
+
+/**
+ * The major version of the Node that will install the project. It may be older than ours: beside npm's own Node, a checkout
+ * brings one for its commands.
+ */
+const majorOf = (userAgent = ""): number =>
+  Number(/\bnode\/v(\d+)/.exec(userAgent)?.[1] ?? process.versions.node.split(".")[0]);
 
 const defaults = { name: "my-functions", template: "hello", packages: "" };
 

@@ -2,10 +2,15 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compiled, create, runtime } from "../npm/packages.ts";
-import { chartAt } from "./version.ts";
+import { chartAt, mentions, mentionsAt } from "./version.ts";
 
 const root = join(import.meta.dirname, "../..");
 const versionOf = (folder: string): string => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")).version;
+
+function isAt(version: string, file: string): boolean {
+  const text = readFileSync(join(root, file), "utf8");
+  return text === mentionsAt(version, text);
+}
 
 /** What keeps `tag` from being published, in words; nothing where it may be. */
 export function faultsOf(tag: string): string[] {
@@ -16,6 +21,7 @@ export function faultsOf(tag: string): string[] {
     ...(tag === `v${version}` ? [] : [`the tag is ${tag}, and the version ${version}`]),
     ...others.filter((folder) => versionOf(folder) !== version).map((folder) => `${folder} has another version`),
     ...(chart === chartAt(version, chart) ? [] : ["the chart has another version"]),
+    ...mentions.filter((file) => !isAt(version, file)).map((file) => `${file} shows another version`),
     ...[...compiled, create, runtime]
       .filter(({ folder }) => !readFileSync(join(folder, "CHANGELOG.md"), "utf8").includes(`\n## ${version}\n`))
       .map(({ name }) => `the changelog of ${name} does not tell of ${version}`),

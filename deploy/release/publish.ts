@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { packAll } from "../npm/pack.ts";
 import { output } from "../npm/packages.ts";
 
-/** Publishes tarballs, in this order; gives what npm calls each of them, such as `@watchfire/sdk@0.1.0`. */
+/** Publishes tarballs, in this order; gives what npm calls each of them, such as `@watchfire/sdk@1.2.3`. */
 export const publish = (tarballs: readonly string[], words: readonly string[]): string[] =>
   tarballs.map((tarball) =>
     execFileSync("npm", ["publish", tarball, "--access", "public", ...words], {

@@ -1,3 +1,4 @@
+import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
 import { command } from "./command.ts";
@@ -19,7 +20,8 @@ export const init = command({
     }
     const { createProject, FolderError, ProjectError } = await import("create-watchfire");
     try {
-      await createProject({ ...options, name, yes: given.has("yes") });
+      const userAgent = readEnvironment().variables.npm_config_user_agent;
+      await createProject({ ...options, name, yes: given.has("yes"), userAgent });
       return 0;
     } catch (error) {
       if (error instanceof FolderError) {

@@ -22,7 +22,7 @@ export interface HttpTransportOptions {
   readonly server: string;
   readonly identity: Identity;
   readonly clock: Clock;
-  /** Sent as User-Agent: `watchfire/0.1.0`. */
+  /** Sent as User-Agent: `watchfire/` and the version. */
   readonly userAgent: string;
   readonly description: string;
   /** The URL of an http, https or socks5 proxy. */

@@ -1,9 +1,13 @@
+import { readFileSync } from "node:fs";
 import { cp, mkdtemp, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { readValues, type Value } from "../../deploy/values/values.ts";
 import { chart, containers, helm, only, render, scenarios, valuesOf } from "./helm.ts";
+
+const { appVersion } = parse(readFileSync(join(chart, "Chart.yaml"), "utf8"));
 
 describe.each(scenarios)("with the values of ci/%s-values.yaml", (scenario) => {
   test("helm lints and renders the chart", async () => {
@@ -128,8 +132,8 @@ describe("values", () => {
     ["--set", "image.tag=1e10", "1e10"],
     ["--set", "image.tag=1.10", "1.10"],
     ["--set-json", "image.tag=20261121102030", "20261121102030"],
-    ["--set", "image.tag=", "0.1.0"],
-    ["--set", "image.tag=null", "0.1.0"],
+    ["--set", "image.tag=", appVersion],
+    ["--set", "image.tag=null", appVersion],
   ])("%s %s is the image's tag %s", async (flag, set, tag) => {
     expect(containers(await render(flag, set))).toMatchObject({
       watchfire: { image: `ghcr.io/watchfire/watchfire:${tag}` },

@@ -13,8 +13,8 @@ const tarballs = () => {
   return folderOf(Object.fromEntries(names.map((each) => [each, ""])));
 };
 
-const init = (name: string, template = "hello") =>
-  watchfire(["init", "--name", name, "--template", template, "--packages", tarballs(), "--yes"]);
+const init = (name: string, template = "hello", env: NodeJS.ProcessEnv = {}) =>
+  watchfire(["init", "--name", name, "--template", template, "--packages", tarballs(), "--yes"], env);
 
 test("a folder that nobody can write is the user's fault, with the folder and the reason", async () => {
   const folder = folderOf({ file: "a file" });
@@ -25,6 +25,21 @@ test("a folder that nobody can write is the user's fault, with the folder and th
     );
     expect(stderr).toContain(join(folder, name));
     expect([status, stdout]).toEqual([1, ""]);
+  }
+});
+
+test("a project brings Node along where npm's own is too old, whichever Node runs the command", async () => {
+  for (const [major, adds] of [
+    [20, true],
+    [24, false],
+  ] as const) {
+    const mine = join(folderOf({}), "mine");
+    const { stdout } = await init(mine, "hello", {
+      npm_config_user_agent: `npm/11.19.1 node/v${major}.20.2 linux x64`,
+    });
+    expect(stdout.includes(`this Node is ${major}, and the runtime needs 24`)).toBe(adds);
+    const { devDependencies, engines } = JSON.parse(readFileSync(join(mine, "package.json"), "utf8"));
+    expect([Object.hasOwn(devDependencies, "node"), engines.node]).toEqual([adds, adds ? ">=20" : "^24 || ^26"]);
   }
 });
 

@@ -1,14 +1,15 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { imageBill } from "../../deploy/image/bill.ts";
 import { faultsOf } from "../../deploy/release/check.ts";
 import { packageBill } from "../../deploy/release/sbom.ts";
-import { chartAt } from "../../deploy/release/version.ts";
+import { chartAt, mentions, mentionsAt } from "../../deploy/release/version.ts";
 
 const root = join(import.meta.dirname, "../..");
-const manifestOf = (folder: string) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+const textOf = (file: string) => readFileSync(join(root, file), "utf8");
+const manifestOf = (folder: string) => JSON.parse(textOf(join(folder, "package.json")));
 const { version } = manifestOf("runtime");
 
 describe("a version", () => {
@@ -21,11 +22,21 @@ describe("a version", () => {
   });
 
   it("reaches every place of the chart that names it", () => {
-    const text = chartAt("9.8.7", readFileSync(join(root, "deploy/chart/Chart.yaml"), "utf8"));
+    const text = chartAt("9.8.7", textOf("deploy/chart/Chart.yaml"));
     const { version: own, appVersion, annotations } = parse(text);
     expect([own, appVersion]).toEqual(["9.8.7", "9.8.7"]);
     expect(parse(annotations["artifacthub.io/images"])[0].image).toMatch(/:9\.8\.7$/);
     expect(text).not.toContain(version);
+  });
+
+  it("reaches every text that shows it beside Watchfire's name", () => {
+    const texts = ["*.md", "{.github,runtime,sdk,deploy,functions}/**/{*.{md,ts,js,yaml,txt},*Dockerfile}"];
+    const isMade = /node_modules|\.packages|\.image|CHANGELOG\.md|Chart\.yaml/;
+    const files = globSync(texts, { cwd: root, exclude: (name) => isMade.test(name) });
+    const shown = new RegExp(`watchfire.{0,20}\\b${version.replaceAll(".", "\\.")}\\b`);
+    const showing = files.filter((file) => !isMade.test(file) && shown.test(textOf(file)));
+    expect(showing.toSorted()).toEqual(mentions.toSorted());
+    for (const file of mentions) expect(mentionsAt("9.8.7", textOf(file)), file).not.toMatch(shown);
   });
 });
 
