@@ -1,5 +1,5 @@
 import { createHash, hash as hashOf } from "node:crypto";
-import { RawField } from "./raw-fields.ts";
+import { RawFields } from "./raw-fields.ts";
 
 /** Kubernetes' JSON nests down to 10,000 levels; a stack has a third of them. */
 const deepest = 500;
@@ -20,13 +20,13 @@ const tagLength = 4;
 export class FieldsDigest {
   private readonly fields: readonly (readonly string[])[];
   private readonly tag: string;
-  private readonly raw: readonly RawField[];
+  private readonly raw: RawFields;
   /** By the fields' bytes. Equal bytes have equal digests; others may have, too, since servers differ in order and spaces. */
   private readonly remembered = new Map<string, string>();
 
   constructor(fields: readonly (readonly string[])[]) {
     this.fields = fields;
-    this.raw = fields.map((path) => new RawField(path));
+    this.raw = new RawFields(fields);
     this.tag = createHash("sha256").update(JSON.stringify(fields)).digest("base64url").slice(0, tagLength);
   }
 
@@ -65,10 +65,10 @@ export class FieldsDigest {
 
   /** What stands for the fields' bytes; undefined where only parsing can tell them. */
   private bytesOf(json: Buffer): string | undefined {
+    const found = this.raw.of(json);
+    if (!found) return undefined;
     let all = "";
-    for (const field of this.raw) {
-      const bytes = field.of(json);
-      if (!bytes) return undefined;
+    for (const bytes of found) {
       // No JSON begins with a hash sign, and none holds the character that ends each.
       all += `${bytes.length <= shortBytes ? bytes.toString("latin1") : `#${hashOf("sha256", bytes, "base64url")}`}\0`;
     }

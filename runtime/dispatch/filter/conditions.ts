@@ -2,6 +2,7 @@ import { type Place, WatchfireError } from "../../errors.ts";
 import { ExpressionError } from "./cel/expression-error.ts";
 import { expressionLimit, Meter, triggerLimit } from "./cel/meter.ts";
 import { Expression } from "./expression.ts";
+import { NamedFields } from "./named-fields.ts";
 import { PreviousObject } from "./previous-object.ts";
 
 interface Condition {
@@ -31,10 +32,15 @@ export class MatchConditions {
   /** Whether any of them reads `oldObject`. */
   readonly usesOldObject: boolean;
   private readonly conditions: readonly Condition[];
+  /** What they name of the object, and of the one before. */
+  private readonly fields: NamedFields;
+  private readonly oldFields: NamedFields;
 
   /** Throws a fault of the filter section, at `place`, for an expression that does not compile. */
   constructor(sources: readonly ConditionSource[], place?: Place) {
     this.conditions = sources.map((source, index) => compile(source, index, place));
+    this.fields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.objectPaths));
+    this.oldFields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.oldObjectPaths));
     this.usesOldObject = this.conditions.some(({ expression }) => expression.usesOldObject);
   }
 
@@ -42,8 +48,13 @@ export class MatchConditions {
     return this.conditions.length;
   }
 
-  /** Takes parsed JSON. `old` is undefined where it is not known: then conditions that read it count as holding. */
-  match(object: unknown, old: PreviousObject | undefined, onError: (error: ConditionError) => void): boolean {
+  /**
+   * Takes an object's JSON, and that of the object before: `none` where there is none; undefined where it is not known, and
+   * then conditions that read it count as holding.
+   */
+  match(body: Buffer, oldBody: Buffer | "none" | undefined, onError: (error: ConditionError) => void): boolean {
+    const object = this.fields.read(body);
+    const old = oldBody === "none" ? PreviousObject.none : oldBody && new PreviousObject(oldBody, this.oldFields);
     let left = triggerLimit;
     const failures: ConditionError[] = [];
     for (const { name: condition, expression } of this.conditions) {

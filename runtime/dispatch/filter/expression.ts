@@ -1,10 +1,10 @@
-import type { ASTNode } from "@marcbachmann/cel-js";
 import type { Code } from "./cel/code.ts";
 import { compile } from "./cel/compile.ts";
 import { firstLine } from "./cel/expression-error.ts";
 import { EvaluationError, LimitExceeded, type Meter } from "./cel/meter.ts";
-import { childrenOf, parseCondition } from "./cel/parse.ts";
+import { parseCondition } from "./cel/parse.ts";
 import { typeName } from "./cel/value.ts";
+import { type Path, pathsOf } from "./named-fields.ts";
 
 /** Whether an expression holds; where nobody can tell, why. */
 export type Outcome =
@@ -20,17 +20,24 @@ const fails: Outcome = { type: "fails" };
 
 /** A compiled expression over `object` and `oldObject`. */
 export class Expression {
-  readonly usesOldObject: boolean;
+  /** The fields that it names, of either. */
+  readonly objectPaths: readonly Path[];
+  readonly oldObjectPaths: readonly Path[];
   private readonly code: Code;
 
   /** @throws ExpressionError unless it compiles to a bool, or to what may turn out as one */
   constructor(text: string) {
     const ast = parseCondition(text);
-    this.usesOldObject = names(ast, "oldObject");
+    this.objectPaths = pathsOf(ast, "object");
+    this.oldObjectPaths = pathsOf(ast, "oldObject");
     this.code = compile(ast);
   }
 
-  /** Takes parsed JSON as it is; `oldObject` is called where the expression comes to name it. Throws nothing. */
+  get usesOldObject(): boolean {
+    return this.oldObjectPaths.length > 0;
+  }
+
+  /** Takes parsed JSON, of the named fields at least; `oldObject` is called where the expression comes to name it. Throws nothing. */
   evaluate(meter: Meter, object: unknown, oldObject: () => unknown): Outcome {
     try {
       const value = this.code({ meter, object, oldObject, slots: [] });
@@ -43,8 +50,4 @@ export class Expression {
       return { type: "limit", message };
     }
   }
-}
-
-function names(node: ASTNode, variable: string): boolean {
-  return (node.op === "id" && node.args === variable) || childrenOf(node).some((child) => names(child, variable));
 }

@@ -2,7 +2,7 @@ import type { Place } from "../../errors.ts";
 import type { ChangeType, Trigger } from "../../manifest/function.ts";
 import { FieldsDigest } from "./changed-fields.ts";
 import { type ConditionError, MatchConditions } from "./conditions.ts";
-import { isMetadataAlone, PreviousObject } from "./previous-object.ts";
+import { isMetadataAlone } from "./previous-object.ts";
 
 /** What is known of the object before the change that is judged. */
 export interface Before {
@@ -26,8 +26,8 @@ export interface Verdict {
 export type FilterRules = Pick<Trigger, "events" | "changedFields" | "matchConditions" | "lastBody">;
 
 /**
- * One trigger's filters. A body is parsed only where a rule needs it, and not where
- * its changed fields have bytes that were seen before. An object that matched and no
+ * One trigger's filters. A body is parsed only where a rule needs it, in the fields that its conditions name, and not
+ * where its changed fields have bytes that were seen before. An object that matched and no
  * longer does is filtered out like any other: conditions choose events, selectors choose objects.
  */
 export class Filter {
@@ -64,7 +64,7 @@ export class Filter {
     if (!digest && !conditional) return { deliver: wanted, hash: "", matched: true };
     const hash = digest?.ofBytes(body) ?? "";
     const unchanged = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
-    const matched = !conditional || this.matches(JSON.parse(body.toString()), type, before, oldBody);
+    const matched = !conditional || this.matches(body, type, before, oldBody);
     return { deliver: wanted && !unchanged && matched, hash, matched };
   }
 
@@ -74,11 +74,10 @@ export class Filter {
    */
   judgeDeletion(lastBody: Buffer | undefined, before: Before): Verdict {
     const wanted = this.rules.events.includes("Deleted");
-    const object = this.conditions.count > 0 && lastBody ? JSON.parse(lastBody.toString()) : undefined;
-    const matched =
-      object === undefined || before.matched === undefined || isMetadataAlone(object)
-        ? (before.matched ?? true)
-        : this.matches(object, "Deleted", before, lastBody);
+    const { matched: answered = true } = before;
+    const isJudged = this.conditions.count > 0 && lastBody && before.matched !== undefined;
+    const isWhole = isJudged && !isMetadataAlone(JSON.parse(lastBody.toString()));
+    const matched = isWhole ? this.matches(lastBody, "Deleted", before, lastBody) : answered;
     return { deliver: wanted && matched, hash: "", matched };
   }
 
@@ -87,10 +86,10 @@ export class Filter {
     return oldBody && this.digest?.ofBytes(oldBody);
   }
 
-  private matches(object: unknown, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
-    if (type === "Added") return this.conditions.match(object, PreviousObject.none, this.onError);
+  private matches(body: Buffer, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
+    if (type === "Added") return this.conditions.match(body, "none", this.onError);
     // What it should be compared with is not known: what compares does not keep it from being told.
     const known = !this.needsOldBody || (!before.doubted && oldBody !== undefined);
-    return this.conditions.match(object, known ? new PreviousObject(oldBody) : undefined, this.onError);
+    return this.conditions.match(body, known ? (oldBody ?? "none") : undefined, this.onError);
   }
 }

@@ -1,23 +1,28 @@
-/** The object before a change, as far as it is kept. Its body is parsed when a condition first names it. */
+import { NamedFields } from "./named-fields.ts";
+
+/** The object before a change, as far as it is kept. What conditions name of it is parsed when the first of them does. */
 export class PreviousObject {
   /** An Added has none. */
-  static readonly none = new PreviousObject(undefined);
+  static readonly none = new PreviousObject(undefined, new NamedFields([]));
   private readonly body: Buffer | undefined;
+  private readonly fields: NamedFields;
   private parsed: unknown;
 
-  constructor(body: Buffer | undefined) {
+  /** @param fields what conditions name of it */
+  constructor(body: Buffer | undefined, fields: NamedFields) {
     this.body = body;
+    this.fields = fields;
   }
 
   get value(): unknown {
     if (!this.body) return null;
-    this.parsed ??= JSON.parse(this.body.toString());
+    this.parsed ??= this.fields.read(this.body);
     return this.parsed;
   }
 
   /** Whether a condition that has no value on it may have one on the whole object. */
   get isPartial(): boolean {
-    return this.body !== undefined && isMetadataAlone(this.value);
+    return this.body !== undefined && isMetadataAlone(JSON.parse(this.body.toString()));
   }
 }
 

@@ -6,57 +6,119 @@ const openBrace = 0x7b;
 const openBracket = 0x5b;
 const backslash = 0x5c;
 
-/** Where a value's bytes begin and end; `absent`: there is none; `unclear`: only parsing can tell. */
-type Span = readonly [from: number, to: number] | "absent" | "unclear";
+/** Names that are looked for in one object at most: each key is compared with all of them. */
+const mostNames = 16;
 
-/** A named field of JSON text, found without parsing: its path's names in UTF-8. */
-export class RawField {
-  private readonly names: readonly Buffer[];
+/** A member of the objects in which fields are looked for. */
+interface Member {
+  readonly name: Buffer;
+  readonly text: string;
+  readonly members: Member[];
+  /** The path that ends here, by its place among the paths; -1 where none does. */
+  path: number;
+  /** Where its value was found; 0 where it was not. */
+  from: number;
+  to: number;
+}
 
-  constructor(path: readonly string[]) {
-    this.names = path.map((name) => Buffer.from(name));
-  }
+/** Named fields of JSON text, found without parsing it, in one pass over the objects that hold them. */
+export class RawFields {
+  private readonly root: Member = member("");
+  private readonly count: number;
 
-  /** The field's bytes as they are written, empty where it is absent; undefined where only parsing can tell. `json`: well formed. */
-  of(json: Buffer): Buffer | undefined {
-    let span: Span = [0, json.length];
-    for (const name of this.names) {
-      span = memberOf(json, skipSpace(json, span[0], span[1]), span[1], name);
-      if (span === "absent") return json.subarray(0, 0);
-      if (span === "unclear") return undefined;
+  /** @param paths names from the outside in; an empty one is the whole */
+  constructor(paths: readonly (readonly string[])[]) {
+    this.count = paths.length;
+    for (const [index, path] of paths.entries()) {
+      let at = this.root;
+      for (const name of path) {
+        const known = at.members.find(({ text }) => text === name);
+        const next = known ?? member(name);
+        if (!known) at.members.push(next);
+        at = next;
+      }
+      at.path = index;
     }
-    return json.subarray(span[0], span[1]);
+  }
+
+  /** Each path's bytes as they are written, empty where it is absent; undefined where only parsing can tell. `json`: well formed. */
+  of(json: Buffer): readonly Buffer[] | undefined {
+    if (!this.find(json)) return undefined;
+    const found = Array<Buffer>(this.count).fill(json.subarray(0, 0));
+    collect(json, this.root, found);
+    return found;
+  }
+
+  /**
+   * JSON of the same object with nothing but these fields, and what is no object where one is expected; undefined where only
+   * parsing can tell.
+   */
+  excerpt(json: Buffer): string | undefined {
+    return this.find(json) ? excerptOf(json, this.root) : undefined;
+  }
+
+  private find(json: Buffer): boolean {
+    this.root.from = skipSpace(json, 0, json.length);
+    this.root.to = json.length;
+    return search(json, this.root);
   }
 }
 
-/** A member of the value that begins there. As in a parser, the last of several with one name counts. */
-function memberOf(json: Buffer, from: number, end: number, name: Buffer): Span {
+const member = (text: string): Member => ({ name: Buffer.from(text), text, members: [], path: -1, from: 0, to: 0 });
+
+/** Looks for the members of a value that was found. As in a parser, the last of several with one name counts. Gives false where only parsing can tell. */
+function search(json: Buffer, { members, from, to }: Member): boolean {
+  if (members.length === 0) return true;
+  for (const each of members) each.from = each.to = 0;
+  if (members.length > mostNames) return false;
   // An array's items have names as well.
-  if (json[from] === openBracket) return "unclear";
-  if (json[from] !== openBrace) return "absent";
-  let found: Span = "absent";
-  for (let at = skipSpace(json, from + 1, end); json[at] === quote; ) {
-    const keyEnd = skipString(json, at + 1, end);
-    if (keyEnd < 0) return "unclear";
-    const isFound = isName(json, at + 1, keyEnd - 1, name);
-    if (isFound === undefined) return "unclear";
-    const value = skipColon(json, keyEnd, end);
-    const next = value < 0 ? value : skipValue(json, value, end);
-    if (next < 0) return "unclear";
-    if (isFound) found = [value, next];
-    at = skipSpace(json, next, end);
-    if (json[at] !== comma) return found;
-    at = skipSpace(json, at + 1, end);
+  if (json[from] === openBracket) return false;
+  if (json[from] !== openBrace) return true;
+  for (let at = skipSpace(json, from + 1, to); json[at] === quote; ) {
+    const keyEnd = skipString(json, at + 1, to);
+    if (keyEnd < 0 || isEscaped(json, at + 1, keyEnd)) return false;
+    const named = memberOf(members, json, at + 1, keyEnd - 1);
+    const value = skipColon(json, keyEnd, to);
+    const next = value < 0 ? value : skipValue(json, value, to);
+    if (next < 0) return false;
+    if (named) {
+      named.from = value;
+      named.to = next;
+    }
+    at = skipSpace(json, next, to);
+    if (json[at] !== comma) break;
+    at = skipSpace(json, at + 1, to);
   }
-  return found;
+  for (const each of members) if (each.to > 0 && !search(json, each)) return false;
+  return true;
 }
 
-/** Undefined for a key with escapes. */
-function isName(json: Buffer, from: number, to: number, name: Buffer): boolean | undefined {
-  let isSame = to - from === name.length;
-  for (let at = from; at < to; at++) {
-    if (json[at] === backslash) return undefined;
-    if (isSame && json[at] !== name[at - from]) isSame = false;
+function memberOf(members: readonly Member[], json: Buffer, from: number, to: number): Member | undefined {
+  for (const each of members) {
+    const { name } = each;
+    if (name.length !== to - from) continue;
+    let at = 0;
+    while (at < name.length && json[from + at] === name[at]) at++;
+    if (at === name.length) return each;
   }
-  return isSame;
+  return undefined;
+}
+
+function isEscaped(json: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if (json[at] === backslash) return true;
+  return false;
+}
+
+function collect(json: Buffer, { path, from, to, members }: Member, found: Buffer[]): void {
+  if (path >= 0) found[path] = json.subarray(from, to);
+  for (const each of members) if (each.to > 0) collect(json, each, found);
+}
+
+function excerptOf(json: Buffer, { path, from, to, members }: Member): string {
+  if (path >= 0 || json[from] !== openBrace) return json.toString("utf8", from, to);
+  let all = "";
+  for (const each of members) {
+    if (each.to > 0) all += `${all === "" ? "" : ","}${JSON.stringify(each.text)}:${excerptOf(json, each)}`;
+  }
+  return `{${all}}`;
 }

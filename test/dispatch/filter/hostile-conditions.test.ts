@@ -92,6 +92,8 @@ function cpuMs(run: () => void): number {
 /** The least of a few times: the first warms the code up, and collecting garbage may fall into another. */
 const leastMs = (run: () => void): number => Math.min(...Array.from({ length: 4 }, () => cpuMs(run)));
 
+const nested = (levels: number, json: string): string => `${'{"d":'.repeat(levels)}${json}${"}".repeat(levels)}`;
+
 describe("hostile conditions", () => {
   const object = JSON.parse(JSON.stringify(hostileObject()));
 
@@ -114,6 +116,23 @@ describe("hostile conditions", () => {
     const filter = new Filter(rulesOf(all));
     const parsing = leastMs(() => JSON.parse(body.toString()));
     expect(leastMs(() => filter.judge("Added", body, nothing, undefined)) - parsing).toBeLessThan(100);
+  });
+
+  it.each([
+    [
+      "many keys",
+      JSON.stringify({
+        data: Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${1e6 + index}`, 1])),
+      }),
+      (index: number) =>
+        Array.from({ length: 20 }, (_, each) => `has(object.data.k${2e6 + index * 20 + each})`).join(" || "),
+    ],
+    ["many levels", nested(90, `"${"a".repeat(1e6)}"`), (index: number) => `has(object${".d".repeat(90)}.n${index})`],
+  ])("fields of an object of %s are found in less than four times the time of parsing it", (_, json, expression) => {
+    const body = Buffer.from(json);
+    const filter = new Filter(rulesOf(Array.from({ length: 64 }, (_, index) => expression(index))));
+    const parsing = leastMs(() => JSON.parse(body.toString()));
+    expect(leastMs(() => filter.judge("Added", body, nothing, undefined))).toBeLessThan(4 * parsing + 5);
   });
 
   it("an object that makes a condition too expensive is delivered, and its other conditions decide", () => {

@@ -1,0 +1,51 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+import { childrenOf } from "./cel/parse.ts";
+import { RawFields } from "./raw-fields.ts";
+
+/** Names from the outside in; an empty one is the whole. */
+export type Path = readonly string[];
+
+/** Names of a path that are followed: each takes another pass over what it holds, and whoever writes objects makes that large. */
+const mostNames = 4;
+
+/** What expressions may read of an object: parsed JSON of no more than that. */
+export class NamedFields {
+  /** Undefined where they read all of it. */
+  private readonly fields: RawFields | undefined;
+
+  constructor(paths: readonly Path[]) {
+    const isWhole = paths.some((path) => path.length === 0);
+    if (!isWhole) this.fields = new RawFields(paths.map((path) => path.slice(0, mostNames)));
+  }
+
+  /** @param json of an object, well formed, in UTF-8 */
+  read(json: Buffer): unknown {
+    return JSON.parse(this.fields?.excerpt(json) ?? json.toString());
+  }
+}
+
+/** The fields of a variable that an expression names; more may be given where a macro's variable has the same name. */
+export function pathsOf(node: ASTNode, variable: string): readonly Path[] {
+  const path = pathTo(node, variable);
+  return path ? [path] : childrenOf(node).flatMap((child) => pathsOf(child, variable));
+}
+
+/** The path of a chain of names that begins at the variable; undefined for anything else. */
+function pathTo(node: ASTNode, variable: string): Path | undefined {
+  switch (node.op) {
+    case "id":
+      return node.args === variable ? [] : undefined;
+    case ".":
+    case ".?":
+      return longer(pathTo(node.args[0], variable), node.args[1]);
+    case "[]":
+    case "[?]": {
+      const [of, key] = node.args;
+      return key.op === "value" && typeof key.args === "string" ? longer(pathTo(of, variable), key.args) : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+const longer = (path: Path | undefined, name: string): Path | undefined => path && [...path, name];
