@@ -326,18 +326,18 @@ export class LiveFunction {
   private follow(dispatch: FunctionDispatch, trigger: Trigger, labelSelector: string): void {
     const scope = new NamespaceScope({
       watches: this.parts.watches,
+      clock: this.parts.clock,
       id: `${this.name}/${trigger.name}/namespaces`,
       labelSelector,
       believes: (namespaces) => dispatch.believes(trigger.name, namespaces),
+      // All at once on record, before any of them can have listed: those that come later bring news.
+      begin: (namespaces) => dispatch.retain(trigger.name, namespaces),
       enter: (namespace) => this.enter(dispatch, trigger, namespace),
       leave: (namespace) => {
         void this.leave(trigger, namespace);
-        if (!this.unlisted.has(scope)) dispatch.retain(trigger.name, scope.namespaces);
-      },
-      ready: () => {
-        this.unlisted.delete(scope);
         dispatch.retain(trigger.name, scope.namespaces);
       },
+      ready: () => this.unlisted.delete(scope),
     });
     this.unlisted.add(scope);
     const caughtUp = () => !this.unlisted.has(scope);

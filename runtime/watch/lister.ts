@@ -132,7 +132,7 @@ export class Lister {
     if (applicants.length === 0) return;
     this.waiting.push(...applicants);
     this.setback ??= setback;
-    this.nap.abort();
+    if (!this.nap.signal.aborted) this.nap.abort();
     this.running ??= this.run();
   }
 

@@ -1,6 +1,8 @@
+import type { Clock } from "../clock.ts";
 import type { Change } from "./change.ts";
 import type { SourceSpec } from "./source-spec.ts";
 import type { ListReceiver, Subscriber } from "./subscriber.ts";
+import { Turns } from "./turns.ts";
 import type { Watch, Watches } from "./watches.ts";
 
 /** Why a namespace is no longer in scope: it was deleted, or its labels no longer match. */
@@ -12,31 +14,35 @@ export interface NamespaceScopeOptions {
   readonly id: string;
   /** The selector that namespaces must match. */
   readonly labelSelector: string;
+  readonly clock: Clock;
   /** Whether a complete list of the namespaces may count; where it may not, a second one is asked for after 30 s. */
   believes(namespaces: readonly string[]): boolean;
+  /** The first complete list: all of these will enter. */
+  begin?(namespaces: readonly string[]): void;
   enter(namespace: string): void;
   leave(namespace: string, reason: LeaveReason): void;
-  /** The first complete list was handed on. */
+  /** All of the first complete list have entered. */
   ready?(): void;
 }
 
-/** Follows the namespaces whose labels match a selector, and says which come and go. */
+/** Follows the namespaces whose labels match a selector, and says which come and go, thousands of them in many turns of the event loop. */
 export class NamespaceScope implements Subscriber {
   readonly id: string;
   /** Nothing is kept over a restart: the namespaces are few. */
   readonly resumeFrom = undefined;
-  readonly congested = undefined;
   /** The source it follows. */
   readonly spec: SourceSpec;
   private readonly options: NamespaceScopeOptions;
   private readonly current = new Set<string>();
+  private readonly turns: Turns;
   private readonly watch: Watch;
   private listed = false;
 
   constructor(options: NamespaceScopeOptions) {
     this.id = options.id;
     this.options = options;
-    const { watches, labelSelector } = options;
+    const { watches, labelSelector, clock } = options;
+    this.turns = new Turns(clock);
     this.spec = { apiVersion: "v1", kind: "Namespace", labelSelector, representation: "metadata" };
     this.watch = watches.subscribe(this.spec, this);
   }
@@ -46,10 +52,14 @@ export class NamespaceScope implements Subscriber {
     return [...this.current];
   }
 
+  get congested(): Promise<void> | undefined {
+    return this.turns.busy;
+  }
+
   change(change: Change): void {
     const { name } = change.meta;
-    if (change.type === "Deleted") this.remove(name, leaveReason(change));
-    else this.add(name);
+    if (change.type === "Deleted") this.turns.queue(() => this.remove(name, leaveReason(change)));
+    else this.turns.queue(() => this.add(name));
   }
 
   bookmark(): void {}
@@ -62,10 +72,7 @@ export class NamespaceScope implements Subscriber {
       },
       end: () => {
         if (!this.options.believes([...found])) return "held";
-        for (const name of this.current) if (!found.has(name)) this.remove(name, "unselected");
-        for (const name of found) this.add(name);
-        if (!this.listed) this.options.ready?.();
-        this.listed = true;
+        this.turns.run(this.take(found));
         return "counted";
       },
       abort: () => {},
@@ -74,7 +81,24 @@ export class NamespaceScope implements Subscriber {
 
   /** Stops following; namespaces in scope are not left. */
   async close(): Promise<void> {
+    this.turns.cancel();
     await this.watch.close();
+  }
+
+  private *take(found: ReadonlySet<string>): Generator<void> {
+    const { listed } = this;
+    this.listed = true;
+    for (const name of this.current) {
+      if (found.has(name)) continue;
+      this.remove(name, "unselected");
+      yield;
+    }
+    if (!listed) this.options.begin?.([...found]);
+    for (const name of found) {
+      yield;
+      this.add(name);
+    }
+    if (!listed) this.options.ready?.();
   }
 
   private add(name: string): void {

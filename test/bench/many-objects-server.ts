@@ -1,6 +1,6 @@
 // An API server of many kinds of small objects: it sends all that exist to whoever watches, and then changes at a steady
-// pace when told to. A process of its own, so that its work is nobody's figure.
-// Arguments: kinds, objects of each kind, where to write the kubeconfig.
+// pace, and namespaces that come and go, when told to. A process of its own, so that its work is nobody's figure.
+// Arguments: kinds, objects of each kind, where to write the kubeconfig, over how many namespaces the objects are spread.
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -15,10 +15,15 @@ const pieceBytes = 64 * 1024;
 
 const [kinds = 0, objects = 0] = process.argv.slice(2, 4).map(Number);
 const kubeconfigPath = process.argv[4] ?? "";
+const namespaces = Number(process.argv[5] ?? 20);
+/** By kind, and those of namespaces. */
 const watchers = new Map<number, ServerResponse>();
-let revision = kinds * objects + 1;
+const namespaceWatchers = new Set<ServerResponse>();
+let revision = kinds * objects + namespaces + 1;
+/** The first of them, which do not match any more. */
+let unlabelled = 0;
 
-const collection = new RegExp(`^/apis/${group}/v1/things(\\d+)$`);
+const collection = new RegExp(`^/apis/${group}/v1/(?:namespaces/team-(\\d+)/)?things(\\d+)$`);
 const resources = Array.from({ length: kinds }, (_, index) => ({
   name: `things${index}`,
   singularName: `thing${index}`,
@@ -28,6 +33,19 @@ const resources = Array.from({ length: kinds }, (_, index) => ({
 }));
 const documents: Readonly<Record<string, object>> = {
   "/version": { major: "1", minor: "36", gitVersion: "v1.36.3" },
+  "/api/v1": {
+    kind: "APIResourceList",
+    groupVersion: "v1",
+    resources: [
+      {
+        name: "namespaces",
+        singularName: "namespace",
+        namespaced: false,
+        kind: "Namespace",
+        verbs: ["get", "list", "watch"],
+      },
+    ],
+  },
   [`/apis/${group}/v1`]: { kind: "APIResourceList", groupVersion: `${group}/v1`, resources },
   "/api/v1/namespaces/kube-system": {
     apiVersion: "v1",
@@ -38,9 +56,13 @@ const documents: Readonly<Record<string, object>> = {
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
   const url = new URL(request.url ?? "/", "https://bench");
-  const kind = collection.exec(url.pathname)?.[1];
+  const [, place, kind] = collection.exec(url.pathname) ?? [];
   if (kind !== undefined && url.searchParams.get("watch")) {
-    void watch(Number(kind), url, response);
+    void watch(Number(kind), place === undefined ? undefined : Number(place), url, response);
+    return;
+  }
+  if (url.pathname === "/api/v1/namespaces" && url.searchParams.get("watch")) {
+    watchNamespaces(url, response);
     return;
   }
   const document = documents[url.pathname];
@@ -48,28 +70,51 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(document ? 200 : 404, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
-async function watch(kind: number, url: URL, response: ServerResponse): Promise<void> {
+/** @param namespace undefined for all */
+async function watch(kind: number, namespace: number | undefined, url: URL, response: ServerResponse): Promise<void> {
   response.writeHead(200, { "content-type": "application/json" });
   response.flushHeaders();
   if (url.searchParams.get("fieldSelector") !== null) {
-    response.write(line("BOOKMARK", marker(kind)));
+    response.write(line("BOOKMARK", thingMarker(kind)));
     return;
   }
   if (url.searchParams.get("sendInitialEvents") === "true") {
     let piece = "";
-    for (let index = 0; index < objects; index++) {
-      piece += line("ADDED", thing(kind, index, kind * objects + index + 2));
-      if (piece.length < pieceBytes && index < objects - 1) continue;
+    const step = namespace === undefined ? 1 : namespaces;
+    for (let index = namespace ?? 0; index < objects; index += step) {
+      piece += line("ADDED", thing(kind, index, namespaces + kind * objects + index + 2));
+      if (piece.length < pieceBytes) continue;
       const full = !response.write(piece);
       piece = "";
       if (full) await new Promise((resolve) => response.once("drain", resolve));
     }
-    response.write(line("BOOKMARK", marker(kind)));
+    response.write(piece + line("BOOKMARK", thingMarker(kind)));
   }
-  watchers.set(kind, response);
+  if (namespace === undefined) watchers.set(kind, response);
 }
 
-function change({ perSecond, seconds }: ToServer): void {
+/** Those that match: every selector is taken for the same. */
+function watchNamespaces(url: URL, response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.flushHeaders();
+  if (url.searchParams.get("sendInitialEvents") === "true") {
+    const matching = Array.from({ length: namespaces - unlabelled }, (_, index) => index + unlabelled);
+    response.write(matching.map((index) => line("ADDED", namespaceObject(index, index + 2))).join(""));
+    response.write(line("BOOKMARK", marker("v1", "Namespace")));
+  }
+  namespaceWatchers.add(response);
+  response.once("close", () => namespaceWatchers.delete(response));
+}
+
+function label(type: "leave" | "return", count: number): void {
+  unlabelled = type === "leave" ? count : 0;
+  const word = type === "leave" ? "DELETED" : "ADDED";
+  const lines = Array.from({ length: count }, (_, index) => line(word, namespaceObject(index, ++revision)));
+  for (const response of namespaceWatchers) response.write(lines.join(""));
+  process.send?.({ type: "sent" } satisfies FromServer);
+}
+
+function change(perSecond: number, seconds: number): void {
   const began = performance.now();
   let sent = 0;
   const timer = setInterval(() => {
@@ -86,10 +131,22 @@ function change({ perSecond, seconds }: ToServer): void {
 
 const line = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`;
 
-const marker = (kind: number) => ({
-  apiVersion: `${group}/v1`,
-  kind: kindOf(kind),
+const marker = (apiVersion: string, kind: string) => ({
+  apiVersion,
+  kind,
   metadata: { resourceVersion: String(revision), annotations: { "k8s.io/initial-events-end": "true" } },
+});
+const thingMarker = (kind: number) => marker(`${group}/v1`, kindOf(kind));
+
+const namespaceObject = (index: number, resourceVersion: number) => ({
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: {
+    name: `team-${index}`,
+    uid: `0b6d4f2a-52c7-4e0b-9a53-${index.toString(16).padStart(12, "0")}`,
+    resourceVersion: String(resourceVersion),
+    labels: { team: "yes" },
+  },
 });
 
 function thing(kind: number, index: number, resourceVersion: number): object {
@@ -98,7 +155,7 @@ function thing(kind: number, index: number, resourceVersion: number): object {
     kind: kindOf(kind),
     metadata: {
       name: `thing-${index.toString(36).padStart(5, "0")}`,
-      namespace: `team-${index % 20}`,
+      namespace: `team-${index % namespaces}`,
       uid: `3f1c7b52-8d0e-4a55-${kind.toString(16).padStart(4, "0")}-${index.toString(16).padStart(12, "0")}`,
       resourceVersion: String(resourceVersion),
       generation: 1,
@@ -120,5 +177,8 @@ server.listen(0, "127.0.0.1", () => {
   const objectBytes = line("ADDED", thing(0, 0, revision)).length;
   process.send?.({ type: "listening", objectBytes } satisfies FromServer);
 });
-process.on("message", change);
+process.on("message", (message: ToServer) => {
+  if (message.type === "change") change(message.perSecond, message.seconds);
+  else label(message.type, message.namespaces);
+});
 process.on("disconnect", () => process.exit());

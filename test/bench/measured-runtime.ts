@@ -10,10 +10,15 @@ const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 /** What its first line gives Node where it is run by its name. */
 const usersFlags = readFileSync(bin, "utf8").split("\n", 1)[0]?.match(/--\S+/g) ?? [];
 
+/** The question costs a runtime of thousands of sources some milliseconds. */
+const readyPollMs = 50;
+
 /** What one trigger of the function under measure watches. */
 export interface Watched {
   readonly apiVersion: string;
   readonly kind: string;
+  /** The label that its namespaces must have; undefined: it watches all. */
+  readonly namespaceLabels?: Readonly<Record<string, string>>;
 }
 
 export interface MeasuredOptions {
@@ -22,9 +27,13 @@ export interface MeasuredOptions {
   readonly kubeconfig: string;
   /** One trigger each, all of one function whose handler does nothing. */
   readonly watches: readonly Watched[];
+  /** How many such functions there are; 1 unless given. */
+  readonly functions?: number;
   readonly initialEvents: "Skip" | "Deliver";
   /** For Node; where its heap is to be measured, say. */
   readonly nodeFlags?: readonly string[];
+  /** Beside the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** `watchfire start` as users run it, with its process at hand. */
@@ -41,13 +50,15 @@ export class MeasuredRuntime {
 
   /** Starts it; it is not ready yet when this resolves. */
   static async start(options: MeasuredOptions): Promise<MeasuredRuntime> {
-    const { folder, kubeconfig, nodeFlags = [] } = options;
-    await writeNoop(join(folder, "functions", "noop"), options);
+    const { folder, kubeconfig, functions = 1, nodeFlags = [], env } = options;
+    for (let index = 0; index < functions; index++)
+      await writeNoop(join(folder, "functions"), `noop-${index}`, options);
     const address = `127.0.0.1:${await freePort()}`;
     const folders = ["--functions", join(folder, "functions"), "--data", join(folder, "data")];
     const args = [bin, "start", ...folders, "--kubeconfig", kubeconfig, "--listen", address];
     const child = spawn(process.execPath, [...usersFlags, ...nodeFlags, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...env },
     });
     const log = createWriteStream(join(folder, "runtime.log"));
     child.stdout.pipe(log, { end: false });
@@ -57,16 +68,18 @@ export class MeasuredRuntime {
 
   /** @param limitMs after which it rejects. */
   async ready(limitMs: number): Promise<void> {
-    await until("the runtime is ready", limitMs, async () => {
+    const isReady = async () => {
       if (this.exit !== null) throw new Hopeless(`the runtime ended: ${this.exit}`);
       return (await fetch(`http://${this.address}/readyz`)).status === 200;
-    });
+    };
+    await until("the runtime is ready", limitMs, isReady, readyPollMs);
     // A function that cannot run does not hold up readiness.
-    const [noop] = (JSON.parse(await this.read("/status")) as Status).functions;
-    if (!noop?.ready) throw new Error(`the function does not run: ${noop?.message}`);
+    const { functions } = JSON.parse(await this.read("/status")) as Status;
+    const idle = functions.find(({ ready }) => !ready);
+    if (idle) throw new Error(`${idle.name} does not run: ${idle.message}`);
   }
 
-  async read(path: "/status" | "/metrics"): Promise<string> {
+  async read(path: "/livez" | "/readyz" | "/status" | "/metrics"): Promise<string> {
     return (await fetch(`http://${this.address}${path}`)).text();
   }
 
@@ -83,13 +96,17 @@ export class MeasuredRuntime {
   }
 }
 
-async function writeNoop(folder: string, { watches, initialEvents }: MeasuredOptions): Promise<void> {
+async function writeNoop(functions: string, name: string, { watches, initialEvents }: MeasuredOptions): Promise<void> {
+  const folder = join(functions, name);
   await mkdir(folder, { recursive: true });
-  const triggers = watches.map((watch, index) => ({ name: `trigger-${index}`, watch: { ...watch, initialEvents } }));
+  const triggers = watches.map(({ namespaceLabels, ...watch }, index) => ({
+    name: `trigger-${index}`,
+    watch: { ...watch, namespaceSelector: namespaceLabels && { matchLabels: namespaceLabels }, initialEvents },
+  }));
   const manifest = {
     apiVersion: "watchfire.dev/v1alpha1",
     kind: "Function",
-    metadata: { name: "noop" },
+    metadata: { name },
     spec: { handler: "./handler.ts", triggers, delivery: { concurrency: 256 } },
   };
   await writeFile(join(folder, "function.yaml"), JSON.stringify(manifest));

@@ -15,10 +15,11 @@ import { peakRssOf, usageOf } from "./process-tree.ts";
 
 const kinds = Number(process.env.SCALE_KINDS ?? 20);
 const objects = Number(process.env.SCALE_OBJECTS ?? 10_000);
-const pace: ToServer = {
+const pace = {
+  type: "change",
   perSecond: Number(process.env.SCALE_RATE ?? 2000),
   seconds: Number(process.env.SCALE_SECONDS ?? 30),
-};
+} as const satisfies ToServer;
 const limits = { readySeconds: 30, rssBytes: 400e6, waitSeconds: 0.05 };
 
 const watches = Array.from({ length: kinds }, (_, index) => ({ apiVersion: `${group}/v1`, kind: kindOf(index) }));

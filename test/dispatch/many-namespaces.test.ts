@@ -68,6 +68,17 @@ test("a start with many namespaces looks at each object a few times, and a names
   );
 });
 
+test("a list of the namespaces is doubted for what leaves, and who stays is hardly looked at", async () => {
+  const it = await DispatchFixture.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
+  const looked = looks();
+  expect(it.function.believes("settings", names)).toBe(true);
+  expect(looked()).toBe(0);
+  expect(it.function.believes("settings", names.slice(5))).toBe(true);
+  expect(looked()).toBeLessThanOrEqual(2 * 6 * each);
+  expect(it.function.believes("settings", names.slice(count / 2 + 1))).toBe(false);
+  expect(it.function.believes("settings", names.slice(count / 2))).toBe(true);
+});
+
 test("a list of one namespace looks at the objects of that namespace alone", async () => {
   const it = await DispatchFixture.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
   it.function.retain("settings", names);

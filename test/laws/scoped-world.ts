@@ -99,8 +99,8 @@ class ScopedWorld {
       { usesOldObject: dice.chance(0.3) },
     );
     this.process = { dispatcher, function: loaded, store, sources: new Map() };
-    this.enter();
     loaded.retain("settings", [...this.scope]);
+    this.enter();
   }
 
   /** Subscribes to the namespaces in scope. */

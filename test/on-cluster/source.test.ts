@@ -172,6 +172,7 @@ test("namespaces come into scope and go as their labels and they themselves do",
   const scope = await new Promise<NamespaceScope>((resolve) => {
     const made: NamespaceScope = new NamespaceScope({
       watches,
+      clock: systemClock,
       id: "scope",
       labelSelector: `team=${team}`,
       believes: () => true,

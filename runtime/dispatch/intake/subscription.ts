@@ -5,6 +5,7 @@ import { isOrdered, isUpTo, newerOf, predecessor, type ResourceVersion } from ".
 import { type Change, objectKey } from "../../watch/change.ts";
 import { MassDeletionGuard } from "../../watch/diff.ts";
 import type { ListReason, ListReceiver, Place, Subscriber } from "../../watch/subscriber.ts";
+import { Turns } from "../../watch/turns.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Observer } from "../delivery/observer.ts";
 import { Aftermath } from "../doubt/aftermath.ts";
@@ -16,7 +17,6 @@ import type { View } from "../position/view.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "../queue/event.ts";
 import type { EventMaker, EventSource } from "../queue/event-maker.ts";
 import { type ListedSource, type Reader, Reading, type ReadingPlan, type Rebase } from "./reading.ts";
-import { Turns } from "./turns.ts";
 
 export interface SubscriptionParts {
   readonly view: View;

@@ -86,13 +86,15 @@ export class TriggerScope {
    * most of the objects known, as an empty answer does, until another one 30 s later says so too.
    */
   believes(namespaces: readonly string[]): boolean {
+    const { view, clock } = this.parts;
     const kept = new Set(namespaces);
-    let [known, deleted] = [0, 0];
-    for (const [key] of this.parts.view.live("")) {
-      known++;
-      if (!kept.has(namespaceOf(key))) deleted++;
+    let [deleted, staying] = [0, 0];
+    for (const namespace of view.namespaces) if (!kept.has(namespace)) for (const _ of view.live(namespace)) deleted++;
+    // Once half of them stay, it does not matter how many more do.
+    for (const namespace of kept) {
+      for (const _ of staying < deleted ? view.live(namespace) : []) staying++;
     }
-    return this.guard.believes(deleted, known, this.parts.clock.monotonic());
+    return this.guard.believes(deleted, deleted + staying, clock.monotonic());
   }
 
   /**

@@ -1,11 +1,18 @@
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../clock.ts";
 
 /** Other work waits no longer than this, in milliseconds. */
 const turnMs = 10;
 
+/** The event loop is one, so that its turns are shared by all long work: what was spent of this one, and who waits for the next. */
+const round = {
+  spentMs: 0,
+  ends: false,
+  waiting: new Set<{ turn(): void }>(),
+};
+
 /**
- * Work that may be long, done in pieces: after each 10 ms the event loop turns. What comes meanwhile waits behind it, in
- * order. Work that takes less is done before `run` returns.
+ * Work that may be long, done in pieces: after 10 ms, be they of one or of many, the event loop turns. What comes
+ * meanwhile waits behind it, in order. Work that finds time in this turn is done before `run` returns.
  */
 export class Turns {
   private readonly clock: Clock;
@@ -49,21 +56,29 @@ export class Turns {
     this.end();
   }
 
+  /** Does pieces while there is time in this turn of the event loop. */
+  turn(): void {
+    const from = this.clock.monotonic();
+    const leftMs = turnMs - round.spentMs;
+    let [spentMs, more] = [0, this.steps.length > 0];
+    while (more && spentMs < leftMs) {
+      more = this.step();
+      spentMs = this.clock.monotonic() - from;
+    }
+    if (spentMs > 0) spend(spentMs);
+    if (more) this.wait();
+    else this.end();
+  }
+
   private add(step: () => boolean): void {
     if (this.cancelled) return;
     this.steps.push(step);
     if (!this.over) this.turn();
   }
 
-  private turn(): void {
-    const until = this.clock.monotonic() + turnMs;
-    while (this.step()) {
-      if (this.clock.monotonic() < until) continue;
-      this.over ??= Promise.withResolvers();
-      setImmediate(() => this.turn());
-      return;
-    }
-    this.end();
+  private wait(): void {
+    this.over ??= Promise.withResolvers();
+    round.waiting.add(this);
   }
 
   /** Gives false when nothing is left. */
@@ -74,7 +89,26 @@ export class Turns {
   }
 
   private end(): void {
+    round.waiting.delete(this);
     this.over?.resolve();
     this.over = undefined;
+  }
+}
+
+function spend(ms: number): void {
+  round.spentMs += ms;
+  if (round.ends) return;
+  round.ends = true;
+  setImmediate(next);
+}
+
+/** A turn of the event loop is over: those who wait go on, whoever waited longest first. */
+function next(): void {
+  round.spentMs = 0;
+  round.ends = false;
+  for (const each of round.waiting) {
+    if (round.spentMs >= turnMs) return;
+    round.waiting.delete(each);
+    each.turn();
   }
 }
