@@ -2,7 +2,7 @@ import { runtimeAccount } from "../access/account.ts";
 import { ClusterSource } from "../catalog/cluster-source.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
-import type { FunctionOffer, FunctionSource, RejectedOffer } from "../catalog/function-source.ts";
+import type { FunctionSource } from "../catalog/function-source.ts";
 import { IndexTrust } from "../catalog/index-trust.ts";
 import { MergedSource } from "../catalog/merged-source.ts";
 import { claimCluster } from "../checkpoint/cluster.ts";
@@ -14,7 +14,6 @@ import type { Candidacy, Elector } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { leaveAddress } from "../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
-import { RefusalLog, type Refused } from "../observe/refusal-log.ts";
 import { keepToken } from "../observe/token-file.ts";
 import {
   type ActiveComponents,
@@ -26,7 +25,7 @@ import {
 } from "./components.ts";
 import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
-import { LiveFunction, type Occasion } from "./live-function.ts";
+import { LiveFunctions } from "./live-functions.ts";
 import { openStore } from "./open-store.ts";
 import { isSettled } from "./readiness.ts";
 import { describeStandby, describeStatus, type Status } from "./status.ts";
@@ -39,9 +38,6 @@ const refusedRetriesMs = [1_000, 2_000];
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
 const drainMs = 25_000;
-
-/** How long reading the functions waits for one to be brought, in milliseconds: four times what a busy machine takes. */
-const slowBringMs = 2_000;
 
 /** How often `untilReady` looks: at first often, since a start takes moments; then ever less, in case it never is. */
 const readyPollMs = { from: 5, to: 1_000 };
@@ -59,18 +55,12 @@ export class Runtime {
   private active: ActiveComponents | undefined;
   private campaigning: Promise<void> = Promise.resolve();
   private endpoints: Endpoints | undefined;
-  private readonly liveFunctions = new Map<string, LiveFunction>();
-  private readonly refusals: RefusalLog;
+  private readonly live: LiveFunctions;
   private code: FunctionCode | undefined;
   private readonly source: FunctionSource;
   /** Aborts when nothing more is to be brought: reading may wait for the cluster. */
   private readonly stopping = new AbortController();
   private readonly publisher: StatusPublisher | undefined;
-  private offers: readonly FunctionOffer[] = [];
-  private rejected: readonly RejectedOffer[] = [];
-  /** Whether the functions that were read last are all there are. */
-  private complete = false;
-  private loaded = false;
   private frozen = false;
   private caughtUp = false;
   private reloading: Promise<void> = Promise.resolve();
@@ -81,8 +71,8 @@ export class Runtime {
     this.lost = this.losing.promise;
     components.metrics.leader(() => this.isActive);
     void components.elector?.lost.then(this.losing.resolve);
-    this.refusals = new RefusalLog(options.log);
     this.source = this.functionSource();
+    this.live = new LiveFunctions({ ...options, source: this.source, active: () => this.active });
     this.publisher = options.functionStatus ? this.statusPublisher() : undefined;
   }
 
@@ -133,7 +123,7 @@ export class Runtime {
    * Never of a standby.
    */
   get ready(): boolean {
-    if (!this.caughtUp && this.loaded) this.caughtUp = isSettled(this.statusParts);
+    if (!this.caughtUp && this.live.loaded) this.caughtUp = isSettled(this.statusParts);
     return this.caughtUp && !this.components.executors.trouble();
   }
 
@@ -151,15 +141,9 @@ export class Runtime {
   }
 
   status(): Status {
-    const { active, offers, rejected } = this;
+    const { active, live } = this;
     if (!active)
-      return describeStandby(
-        offers.map(({ manifest }) => manifest),
-        rejected,
-        this.standing,
-        this.source.trouble,
-        this.executorParts,
-      );
+      return describeStandby(live.offered, live.rejected, this.standing, this.source.trouble, this.executorParts);
     const { dispatcher } = active;
     const role = this.isActive ? "active" : "standby";
     return describeStatus({ ...this.statusParts, role, dispatch: dispatcher.status(), checkpoint: dispatcher.trouble });
@@ -167,12 +151,12 @@ export class Runtime {
 
   /** The manifests of the functions that were accepted. */
   get functions(): readonly FunctionManifest[] {
-    return [...this.liveFunctions.values()].map(({ manifest }) => manifest);
+    return this.live.all.map(({ manifest }) => manifest);
   }
 
   /** The text of a function's file as it went into the code that runs, by the name that stacks have. */
   sourceText(functionName: string, file: string): string | undefined {
-    return this.liveFunctions.get(functionName)?.sourceText(file);
+    return this.live.get(functionName)?.sourceText(file);
   }
 
   /** Stops taking events, lets handlers finish for at most 25 s, saves, closes everything, and lets go of the Lease. */
@@ -216,8 +200,8 @@ export class Runtime {
   private get statusParts() {
     const { sandbox, watches, redactor } = this.components;
     return {
-      liveFunctions: [...this.liveFunctions.values()],
-      rejected: this.rejected,
+      liveFunctions: this.live.all,
+      rejected: this.live.rejected,
       sandbox: (name: string) => sandbox.status(name),
       executors: this.executorParts,
       sources: watches.status(),
@@ -314,7 +298,7 @@ export class Runtime {
   private freeze(): void {
     this.frozen = true;
     this.stopping.abort();
-    for (const liveFunction of this.liveFunctions.values()) liveFunction.freeze();
+    this.live.freeze();
     this.code?.close();
   }
 
@@ -343,70 +327,19 @@ export class Runtime {
 
   private publication(): Publication {
     const origins = new Map([
-      ...this.rejected.map(({ name, origin }) => [name, origin] as const),
-      ...[...this.liveFunctions.values()].map(({ name, origin }) => [name, origin] as const),
+      ...this.live.rejected.map(({ name, origin }) => [name, origin] as const),
+      ...this.live.all.map(({ name, origin }) => [name, origin] as const),
     ]);
     const functions = this.status().functions.flatMap((report) => {
       const origin = origins.get(report.name);
       return origin ? { report, origin } : [];
     });
-    return { functions, complete: this.complete };
+    return { functions, complete: this.live.complete };
   }
 
   private async readFunctions(signal = this.stopping.signal): Promise<void> {
-    if (this.frozen) return;
-    const { functions, rejected, faults, complete } = await this.source.read(signal);
-    if (this.frozen) return;
-    this.offers = functions;
-    const { active } = this;
-    const mended = new Set(functions.filter(({ manifest: { name, file } }) => this.refusals.has(name, file)));
-    this.refuse(rejected, faults);
-    if (!active) return;
-    // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
-    const refused = rejected.map(({ name }) => name);
-    const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused]);
-    if (complete) {
-      const gone = [...this.liveFunctions.keys()].filter((name) => !present.has(name));
-      await Promise.all(gone.map((name) => this.remove(name)));
-    }
-    await Promise.all(functions.map((offer) => this.bring(active, offer, mended.has(offer) ? "mended" : "added")));
-    if (complete) await active.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
-    this.complete = complete;
-    this.loaded = true;
-    this.publisher?.start();
-  }
-
-  /** A manifest with a fault in it leaves what runs of it as it is. */
-  private refuse(rejected: readonly RejectedOffer[], faults: readonly WatchfireError[]): void {
-    this.rejected = rejected;
-    const others: Refused[] = [];
-    for (const each of rejected) {
-      const liveFunction = each.name === undefined ? undefined : this.liveFunctions.get(each.name);
-      if (liveFunction) liveFunction.refuse(each.faults);
-      else others.push(each);
-    }
-    if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults, isFolder: true });
-    this.refusals.tell(others);
-  }
-
-  private async bring(components: ActiveComponents, offer: FunctionOffer, occasion: Occasion): Promise<void> {
-    if (this.frozen) return;
-    const { manifest } = offer;
-    const existing = this.liveFunctions.get(manifest.name);
-    const { transport, accounts, namespace, clock, random, log } = this.options;
-    const liveFunction =
-      existing ?? new LiveFunction(offer, { ...components, transport, accounts, namespace, clock, random, log });
-    this.liveFunctions.set(manifest.name, liveFunction);
-    const brought = existing ? liveFunction.update(offer) : liveFunction.start(this.loaded ? occasion : "start");
-    // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.
-    // Nor must one whose build takes long.
-    if (manifest.env.length === 0 && !accounts) await Promise.race([brought, pause(clock, slowBringMs)]);
-  }
-
-  private async remove(name: string): Promise<void> {
-    await this.liveFunctions.get(name)?.stop({ retire: true });
-    this.liveFunctions.delete(name);
-    this.options.log.info({ function: name }, "function removed");
+    await this.live.read(signal);
+    if (this.live.loaded) this.publisher?.start();
   }
 }
 

@@ -1,0 +1,124 @@
+import type { FunctionOffer, FunctionSource, RejectedOffer } from "../catalog/function-source.ts";
+import { pause } from "../clock.ts";
+import type { WatchfireError } from "../errors.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { RefusalLog, type Refused } from "../observe/refusal-log.ts";
+import type { ActiveComponents, RuntimeOptions } from "./components.ts";
+import { LiveFunction, type Occasion } from "./live-function.ts";
+
+/** How long reading the functions waits for one to be brought, in milliseconds: four times what a busy machine takes. */
+const slowBringMs = 2_000;
+
+export interface LiveFunctionsOptions
+  extends Pick<RuntimeOptions, "functions" | "transport" | "accounts" | "namespace" | "clock" | "random" | "log"> {
+  readonly source: FunctionSource;
+  /** Undefined on a standby, which reads what it would run, and brings none of it. */
+  readonly active: () => ActiveComponents | undefined;
+}
+
+/** The functions of a runtime, as its source had them when it was read last. */
+export class LiveFunctions {
+  private readonly options: LiveFunctionsOptions;
+  private readonly live = new Map<string, LiveFunction>();
+  private readonly refusals: RefusalLog;
+  private offers: readonly FunctionOffer[] = [];
+  private refused: readonly RejectedOffer[] = [];
+  private isComplete = false;
+  private isLoaded = false;
+  private frozen = false;
+
+  constructor(options: LiveFunctionsOptions) {
+    this.options = options;
+    this.refusals = new RefusalLog(options.log);
+  }
+
+  /** Those that were brought. */
+  get all(): readonly LiveFunction[] {
+    return [...this.live.values()];
+  }
+
+  get(name: string): LiveFunction | undefined {
+    return this.live.get(name);
+  }
+
+  /** Of those that can run, also on a standby. */
+  get offered(): readonly FunctionManifest[] {
+    return this.offers.map(({ manifest }) => manifest);
+  }
+
+  get rejected(): readonly RejectedOffer[] {
+    return this.refused;
+  }
+
+  /** Whether the functions that were read last are all there are. */
+  get complete(): boolean {
+    return this.isComplete;
+  }
+
+  /** Whether they were brought once. */
+  get loaded(): boolean {
+    return this.isLoaded;
+  }
+
+  /** Brings nothing any more. */
+  freeze(): void {
+    this.frozen = true;
+    for (const liveFunction of this.live.values()) liveFunction.freeze();
+  }
+
+  /** Starts what came, takes up what changed, stops what went. */
+  async read(signal: AbortSignal): Promise<void> {
+    if (this.frozen) return;
+    const { functions, rejected, faults, complete } = await this.options.source.read(signal);
+    if (this.frozen) return;
+    this.offers = functions;
+    const active = this.options.active();
+    const mended = new Set(functions.filter(({ manifest: { name, file } }) => this.refusals.has(name, file)));
+    this.refuse(rejected, faults);
+    if (!active) return;
+    // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
+    const refused = rejected.map(({ name }) => name);
+    const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused]);
+    if (complete) {
+      const gone = [...this.live.keys()].filter((name) => !present.has(name));
+      await Promise.all(gone.map((name) => this.remove(name)));
+    }
+    await Promise.all(functions.map((offer) => this.bring(active, offer, mended.has(offer) ? "mended" : "added")));
+    if (complete) await active.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
+    this.isComplete = complete;
+    this.isLoaded = true;
+  }
+
+  /** A manifest with a fault in it leaves what runs of it as it is. */
+  private refuse(rejected: readonly RejectedOffer[], faults: readonly WatchfireError[]): void {
+    this.refused = rejected;
+    const others: Refused[] = [];
+    for (const each of rejected) {
+      const liveFunction = each.name === undefined ? undefined : this.live.get(each.name);
+      if (liveFunction) liveFunction.refuse(each.faults);
+      else others.push(each);
+    }
+    if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults, isFolder: true });
+    this.refusals.tell(others);
+  }
+
+  private async bring(components: ActiveComponents, offer: FunctionOffer, occasion: Occasion): Promise<void> {
+    if (this.frozen) return;
+    const { manifest } = offer;
+    const existing = this.live.get(manifest.name);
+    const { transport, accounts, namespace, clock, random, log } = this.options;
+    const liveFunction =
+      existing ?? new LiveFunction(offer, { ...components, transport, accounts, namespace, clock, random, log });
+    this.live.set(manifest.name, liveFunction);
+    const brought = existing ? liveFunction.update(offer) : liveFunction.start(this.isLoaded ? occasion : "start");
+    // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.
+    // Nor must one whose build takes long.
+    if (manifest.env.length === 0 && !accounts) await Promise.race([brought, pause(clock, slowBringMs)]);
+  }
+
+  private async remove(name: string): Promise<void> {
+    await this.live.get(name)?.stop({ retire: true });
+    this.live.delete(name);
+    this.options.log.info({ function: name }, "function removed");
+  }
+}
