@@ -1,12 +1,9 @@
-import { type ResolvedEnv, resolveEnv } from "../access/env.ts";
-import type { FunctionAccounts } from "../access/function-accounts.ts";
+import type { ResolvedEnv } from "../access/env.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { sourceText } from "../bundle/source-text.ts";
 import type { FunctionOffer, Origin } from "../catalog/function-source.ts";
-import { type Clock, pause, type Random } from "../clock.ts";
 import type { FunctionDispatch } from "../dispatch/function-dispatch.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
-import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { Logger } from "../observe/log.ts";
 import type { UserMetrics } from "../observe/user-metrics.ts";
@@ -14,24 +11,13 @@ import { NamespaceScope } from "../watch/namespace-scope.ts";
 import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import type { Watch } from "../watch/watches.ts";
 import type { ActiveComponents } from "./components.ts";
-
-/** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
-const envRetryMs = 10_000;
-
-/** Between two looks at what `env` refers to: 15 to 25 s, so that a change is taken up within 30 s, and not by all at once. */
-const envFollowMs = 15_000;
-const envSpreadMs = 10_000;
+import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
 
 export interface LiveFunctionParts
-  extends Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "grants" | "own"> {
+  extends FunctionEnvParts,
+    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests"> {
   readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
-  readonly transport: KubeTransport;
-  readonly accounts?: FunctionAccounts | undefined;
-  /** Where `env` references are read. */
-  readonly namespace: string;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly log: Logger;
 }
 
@@ -64,6 +50,7 @@ interface Place {
 export class LiveFunction {
   readonly name: string;
   private readonly parts: LiveFunctionParts;
+  private readonly environment: FunctionEnv;
   private offered: FunctionOffer;
   private current: FunctionManifest;
   private bundled: Bundle | undefined;
@@ -86,6 +73,7 @@ export class LiveFunction {
     this.offered = offer;
     this.current = offer.manifest;
     this.parts = parts;
+    this.environment = new FunctionEnv(this.name, parts);
   }
 
   get state(): LiveState {
@@ -170,7 +158,8 @@ export class LiveFunction {
     this.latest = new AbortController();
     const { signal } = this.latest;
     const brought = this.next(() => this.bring(offer, occasion, signal));
-    void brought.then(() => this.followEnv(signal));
+    const refresh = () => this.next(() => this.refreshEnv(signal));
+    void brought.then(() => this.environment.follow(this.current, signal, refresh));
     return brought;
   }
 
@@ -190,7 +179,8 @@ export class LiveFunction {
         if (this.refused) this.tell("mended", bundle);
         return;
       }
-      const env = await this.environment(manifest, signal);
+      // Undefined: it was stopped, or something newer was asked for, while it waited.
+      const env = await this.environment.awaited(manifest, signal, (error) => this.lacks(error, manifest));
       if (!env) return;
       const { dispatch } = this;
       if (dispatch) await this.swap(dispatch, manifest, bundle, env);
@@ -215,37 +205,14 @@ export class LiveFunction {
     this.parts.log[level]({ function: this.name, bundle: bundle.hash.slice(0, 12) }, occasions[occasion]);
   }
 
-  /** Undefined: it was stopped, or something newer was asked for, while it waited. */
-  private async environment(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv | undefined> {
-    for (;;) {
-      try {
-        await this.parts.grants?.assert(manifest, signal);
-        const env = await this.readEnv(manifest, signal);
-        return signal.aborted ? undefined : env;
-      } catch (error) {
-        if (signal.aborted) return undefined;
-        const fault = asFault(error, "WF_ACCESS_ENV", manifest);
-        const before = this.dispatch ? this.refused : this.now.type === "waiting" ? this.now.fault : undefined;
-        if (this.dispatch) this.refused = fault;
-        else this.now = { type: "waiting", fault };
-        // Said once, however often it is tried.
-        if (before?.message !== fault.message) {
-          this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
-        }
-      }
-      await pause(this.parts.clock, envRetryMs, signal).catch(() => undefined);
-      if (signal.aborted) return undefined;
-    }
-  }
-
-  /** Until something newer is asked for, or it stops. */
-  private async followEnv(signal: AbortSignal): Promise<void> {
-    const { clock, random } = this.parts;
-    const refers = this.current.env.some(({ secretKeyRef, configMapKeyRef }) => secretKeyRef ?? configMapKeyRef);
-    while (refers && !signal.aborted) {
-      await pause(clock, envFollowMs + random() * envSpreadMs, signal).catch(() => undefined);
-      await this.next(() => this.refreshEnv(signal));
-    }
+  /** Said once, however often it is tried. */
+  private lacks(error: unknown, manifest: FunctionManifest): void {
+    const fault = asFault(error, "WF_ACCESS_ENV", manifest);
+    const before = this.dispatch ? this.refused : this.now.type === "waiting" ? this.now.fault : undefined;
+    if (this.dispatch) this.refused = fault;
+    else this.now = { type: "waiting", fault };
+    if (before?.message === fault.message) return;
+    this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
   }
 
   /** Takes changed values up by a fresh isolate, once the attempts that have the old ones are over. */
@@ -253,7 +220,7 @@ export class LiveFunction {
     const { dispatch, bundled, current } = this;
     if (signal.aborted || !dispatch || !bundled) return;
     try {
-      const env = await this.readEnv(current, signal);
+      const env = await this.environment.read(current, signal);
       this.envFault = undefined;
       if (signal.aborted || same(env.values, this.env?.values)) return;
       await this.swap(dispatch, current, bundled, env);
@@ -268,12 +235,6 @@ export class LiveFunction {
         "environment not taken up anew, the old values stay",
       );
     }
-  }
-
-  private readEnv(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv> {
-    const { namespace, accounts, own } = this.parts;
-    const transport = accounts?.transport(this.name) ?? this.parts.transport;
-    return resolveEnv(manifest, { transport, namespace, own }, signal);
   }
 
   /** Code and permissions change together, while no attempt runs. Where the triggers change too, it is to begin anew. */
