@@ -1,148 +1,28 @@
-// The runtime refuses to write its own objects, and to read its Secrets, to a function that is granted everything.
+// The runtime refuses to write its own objects to a function that is granted everything.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { functionAccount } from "../../runtime/access/account.ts";
 import { OwnObjects } from "../../runtime/access/own-objects.ts";
-import { configMapName, indexName, labelsOf } from "../../runtime/catalog/names.ts";
-import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
-import { accessTo, errorOf, everything } from "./api-server.ts";
-
-const home = "watchfire";
-const account = "watchfire";
-const pod = "events-0";
-const sha256 = "0123456789abcdef".repeat(4);
-
-/** Kinds of the runtime's own objects, as an API server serves them. */
-const served: Record<string, [plural: string, kind: string, namespaced: boolean][]> = {
-  v1: [
-    ["configmaps", "ConfigMap", true],
-    ["secrets", "Secret", true],
-    ["serviceaccounts", "ServiceAccount", true],
-    ["pods", "Pod", true],
-    ["persistentvolumeclaims", "PersistentVolumeClaim", true],
-    ["events", "Event", true],
-    ["namespaces", "Namespace", false],
-  ],
-  "apps/v1": [["statefulsets", "StatefulSet", true]],
-  "batch/v1": [["jobs", "Job", true]],
-  "autoscaling/v2": [["horizontalpodautoscalers", "HorizontalPodAutoscaler", true]],
-  "coordination.k8s.io/v1": [["leases", "Lease", true]],
-  "coordination.k8s.io/v1beta1": [["leases", "Lease", true]],
-  "rbac.authorization.k8s.io/v1": [
-    ["roles", "Role", true],
-    ["rolebindings", "RoleBinding", true],
-    ["clusterroles", "ClusterRole", false],
-    ["clusterrolebindings", "ClusterRoleBinding", false],
-  ],
-  "apiextensions.k8s.io/v1": [["customresourcedefinitions", "CustomResourceDefinition", false]],
-  "apiregistration.k8s.io/v1": [["apiservices", "APIService", false]],
-  "watchfire.dev/v1alpha1": [["functions", "Function", true]],
-};
-
-const discovery = {
-  resolve: async (apiVersion: string, kind: string) => {
-    const found = served[apiVersion]?.find(([, each]) => each === kind);
-    if (!found) throw new Error(`${apiVersion} ${kind} is not served here`);
-    const [group = "", version = ""] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
-    const resource = { group, version, plural: found[0], kind, namespaced: found[2], verbs: [], shortNames: [] };
-    return { type: "Served", resource } as never;
-  },
-  missing: () => undefined,
-  invalidate: () => {},
-};
-
-const own = new OwnObjects({ namespace: home, account, pod, reserved: ["mounted"] });
-const accessWithAll = () => accessTo({ manifest: { permissions: [everything] }, own, discovery });
-
-type Ref = { apiVersion: string; kind: string; name: string; namespace?: string };
-const at = (apiVersion: string, kind: string, name: string, namespace?: string): Ref => ({
-  apiVersion,
-  kind,
-  name,
-  ...(namespace !== undefined && { namespace }),
-});
-const objectOf = ({ apiVersion, kind, ...metadata }: Ref, more: object = {}) => ({
-  apiVersion,
-  kind,
-  metadata: { ...metadata, uid: "u", ...(more as { metadata?: object }).metadata },
-});
-
-const rbac = "rbac.authorization.k8s.io/v1";
-const ownRefs: Ref[] = [
-  at("v1", "ConfigMap", indexName(account), home),
-  at("v1", "ConfigMap", configMapName(account, "greet", sha256), home),
-  ...checkpointSecrets(account).map((name) => at("v1", "Secret", name, home)),
-  at("v1", "Secret", "mounted", home),
-  at("v1", "ConfigMap", "mounted", home),
-  at("v1", "ConfigMap", "kube-root-ca.crt", home),
-  at("v1", "ServiceAccount", account, home),
-  at("v1", "ServiceAccount", functionAccount(account, "greet"), home),
-  at("coordination.k8s.io/v1", "Lease", account, home),
-  at("coordination.k8s.io/v1beta1", "Lease", account, home),
-  at(rbac, "Role", "watchfire.watchfire", home),
-  at(rbac, "Role", "watchfire-greet.watchfire", "team-a"),
-  at(rbac, "RoleBinding", "watchfire-greet.watchfire.runtime", "team-a"),
-  at(rbac, "ClusterRole", "watchfire-greet.watchfire"),
-  at(rbac, "ClusterRoleBinding", "watchfire.watchfire"),
-  at(rbac, "ClusterRoleBinding", "watchfire:events"),
-  at("apps/v1", "StatefulSet", "events", home),
-  at("v1", "Pod", pod, home),
-  at("v1", "Pod", "events-1", home),
-  at("v1", "PersistentVolumeClaim", "data-events-0", home),
-  at("v1", "Event", "watchfire-functions.1234", home),
-  at("watchfire.dev/v1alpha1", "Function", "greet", home),
-  at("watchfire.dev/v1alpha1", "Function", "greet", "another"),
-  at("apiextensions.k8s.io/v1", "CustomResourceDefinition", "functions.watchfire.dev"),
-  at("apiregistration.k8s.io/v1", "APIService", "v1alpha1.watchfire.dev"),
-];
-
-/** Every operation that writes, on one object. */
-const writes = (ref: Ref): [string, object][] => [
-  ["kube.create", { object: objectOf(ref) }],
-  ["kube.update", { object: objectOf(ref) }],
-  ["kube.patch", { ref, patch: { data: {} } }],
-  ["kube.patch", { ref, patch: {}, type: "strategic" }],
-  ["kube.patch", { ref, patch: [{ op: "remove", path: "/data" }], type: "json" }],
-  ["kube.apply", { object: objectOf(ref), force: true }],
-  ["kube.delete", { ref }],
-  ["kube.updateStatus", { object: objectOf(ref) }],
-  ["kube.patchStatus", { ref, patch: {} }],
-  ["kube.setScale", { ref, replicas: 0 }],
-];
-
-const refusal = {
-  type: "ForbiddenError",
-  status: 403,
-  reason: "Forbidden",
-  message: expect.stringMatching(/^WF_ACCESS_OWN_OBJECT: the runtime refuses to .+; .*reserved\.md/),
-  details: { refusedBy: "runtime" },
-};
-
-async function expectRefused(...calls: readonly (readonly [string, object])[]) {
-  const { call, received } = await accessWithAll();
-  for (const [operation, args] of calls) {
-    const reply = await call(operation, args);
-    expect([operation, args, reply.ok ? reply : reply.error]).toEqual([operation, args, refusal]);
-  }
-  expect(received).toEqual([]);
-}
-
-async function expectSent(...calls: readonly (readonly [string, object])[]) {
-  const { call, received } = await accessWithAll();
-  for (const [operation, args] of calls) {
-    expect([args, await call(operation, args)]).toMatchObject([args, { ok: true }]);
-  }
-  expect(received).toHaveLength(calls.length);
-}
-
-const configMap = (name: string, metadata: object = {}, namespace = home) => ({
-  apiVersion: "v1",
-  kind: "ConfigMap",
-  metadata: { name, namespace, uid: "u", ...metadata },
-});
-const notes = at("v1", "ConfigMap", "notes", home);
-const elsewhere = at("v1", "ConfigMap", "notes", "team-a");
-const labels = labelsOf(account, home);
+import { configMapName, indexName } from "../../runtime/catalog/names.ts";
+import { accessTo, errorOf } from "./api-server.ts";
+import {
+  accessWithAll,
+  account,
+  at,
+  configMap,
+  discovery,
+  elsewhere,
+  expectRefused,
+  expectSent,
+  home,
+  labels,
+  notes,
+  own,
+  ownRefs,
+  rbac,
+  sha256,
+  writes,
+} from "./own-fixture.ts";
 
 describe("a function that is granted everything", () => {
   it.each(ownRefs.map((ref) => [`${ref.kind} ${ref.namespace ?? ""}/${ref.name}`, ref] as const))(
@@ -304,40 +184,6 @@ describe("a function that is granted everything", () => {
       job({ serviceAccountName: "mine", volumes: [{ name: "watchfire", secret: { secretName: "mine" } }] }),
       create("v1", "ConfigMap", { data: { serviceAccountName: "mine" } }),
     );
-  });
-
-  it("reads none of the runtime's Secrets, and every other", async () => {
-    const secrets = [...checkpointSecrets(account), "mounted"].map((name) => at("v1", "Secret", name, home));
-    await expectRefused(...secrets.map((ref) => ["kube.get", { ref }] as const));
-    await expectSent(
-      ["kube.get", { ref: at("v1", "Secret", "watchfire-slack", home) }],
-      ["kube.get", { ref: at("v1", "Secret", "watchfire-checkpoint-0", "team-a") }],
-      ["kube.get", { ref: at("v1", "ConfigMap", indexName(account), home) }],
-    );
-  });
-
-  it.each([home, undefined])(
-    "lists Secrets without the runtime's own, whatever selector it sends (%s)",
-    async (namespace) => {
-      const { call, received } = await accessWithAll();
-      const hidden = [...checkpointSecrets(account), "mounted"].map((name) => `metadata.name!=${name}`).join(",");
-      const list = { apiVersion: "v1", kind: "Secret", ...(namespace && { namespace }) };
-      await call("kube.list", list);
-      await call("kube.list", { ...list, fieldSelector: "metadata.name=watchfire-checkpoint-0" });
-      await call("kube.list", { ...list, fieldSelector: "type!=x\\" });
-      expect(received.map(({ query }) => query.get("fieldSelector"))).toEqual([
-        hidden,
-        `${hidden},metadata.name=watchfire-checkpoint-0`,
-        `${hidden},type!=x\\`,
-      ]);
-    },
-  );
-
-  it("lists of other kinds and namespaces as it asks", async () => {
-    const { call, received } = await accessWithAll();
-    await call("kube.list", { apiVersion: "v1", kind: "ConfigMap", namespace: home });
-    await call("kube.list", { apiVersion: "v1", kind: "Secret", namespace: "team-a", fieldSelector: "type=x" });
-    expect(received.map(({ query }) => query.get("fieldSelector"))).toEqual([null, "type=x"]);
   });
 
   it("writes Events about none of the runtime's objects but the one that fired it", async () => {
