@@ -16,6 +16,9 @@ export interface LiveFunctionsOptions
   readonly active: () => ActiveComponents | undefined;
 }
 
+/** What a manifest says of itself. */
+type Declared = Pick<RejectedOffer, "name" | "file">;
+
 /** The functions of a runtime, as its source had them when it was read last. */
 export class LiveFunctions {
   private readonly options: LiveFunctionsOptions;
@@ -74,14 +77,14 @@ export class LiveFunctions {
     this.offers = functions;
     const active = this.options.active();
     const mended = new Set(functions.filter(({ manifest: { name, file } }) => this.refusals.has(name, file)));
-    this.refuse(rejected, faults);
+    const kept = this.refuse(functions, rejected, faults);
     if (!active) return;
     // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
     const refused = rejected.map(({ name }) => name);
-    const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused]);
+    const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused, ...kept]);
     if (complete) {
-      const gone = [...this.live.keys()].filter((name) => !present.has(name));
-      await Promise.all(gone.map((name) => this.remove(name)));
+      const gone = this.all.filter(({ name }) => !present.has(name));
+      await Promise.all(gone.map((each) => this.remove(each, this.successor(each, functions))));
     }
     await Promise.all(functions.map((offer) => this.bring(active, offer, mended.has(offer) ? "mended" : "added")));
     if (complete) await active.dispatcher.retireOthers([...present].filter((name) => name !== undefined));
@@ -89,17 +92,36 @@ export class LiveFunctions {
     this.isLoaded = true;
   }
 
-  /** A manifest with a fault in it leaves what runs of it as it is. */
-  private refuse(rejected: readonly RejectedOffer[], faults: readonly WatchfireError[]): void {
-    this.refused = rejected;
-    const others: Refused[] = [];
-    for (const each of rejected) {
-      const liveFunction = each.name === undefined ? undefined : this.live.get(each.name);
-      if (liveFunction) liveFunction.refuse(each.faults);
-      else others.push(each);
-    }
+  /** A manifest with a fault in it leaves what runs of it as it is. Gives the names of what does. */
+  private refuse(
+    functions: readonly FunctionOffer[],
+    rejected: readonly RejectedOffer[],
+    faults: readonly WatchfireError[],
+  ): string[] {
+    const declared = [...functions.map(({ manifest }) => manifest), ...rejected];
+    const told = rejected.map((each) => ({ each, running: this.runningOf(each, declared) }));
+    for (const { each, running } of told) for (const liveFunction of running) liveFunction.refuse(each.faults);
+    this.refused = told.flatMap(({ each, running }) => (running.length === 0 ? each : []));
+    const others: Refused[] = [...this.refused];
     if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults, isFolder: true });
     this.refusals.tell(others);
+    return told.flatMap(({ running }) => running.map(({ name }) => name));
+  }
+
+  /** What runs of a manifest: what has its name or, where the name is wrong or another's, what its file declared before. */
+  private runningOf({ name, file }: RejectedOffer, declared: readonly Declared[]): readonly LiveFunction[] {
+    const named = name === undefined ? undefined : this.live.get(name);
+    if (named && (named.manifest.file === file || declared.every((each) => each.file !== named.manifest.file))) {
+      return [named];
+    }
+    const names = new Set(declared.map((each) => each.name));
+    return this.all.filter((each) => each.manifest.file === file && !names.has(each.name));
+  }
+
+  /** The one new function that a file declares in the place of one that it declared before. */
+  private successor({ manifest: { file } }: LiveFunction, functions: readonly FunctionOffer[]): string | undefined {
+    const fresh = functions.filter(({ manifest }) => manifest.file === file && !this.live.has(manifest.name));
+    return fresh.length === 1 ? fresh[0]?.manifest.name : undefined;
   }
 
   private async bring(components: ActiveComponents, offer: FunctionOffer, occasion: Occasion): Promise<void> {
@@ -116,9 +138,11 @@ export class LiveFunctions {
     if (manifest.env.length === 0 && !accounts) await Promise.race([brought, pause(clock, slowBringMs)]);
   }
 
-  private async remove(name: string): Promise<void> {
-    await this.live.get(name)?.stop({ retire: true });
+  private async remove(liveFunction: LiveFunction, successor: string | undefined): Promise<void> {
+    const { name } = liveFunction;
+    await liveFunction.stop({ retire: true });
     this.live.delete(name);
-    this.options.log.info({ function: name }, "function removed");
+    if (successor === undefined) this.options.log.info({ function: name }, "function removed");
+    else this.options.log.info({ function: name, successor }, "function removed, its manifest has another name now");
   }
 }

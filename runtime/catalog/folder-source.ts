@@ -35,7 +35,7 @@ export class FolderSource implements FunctionSource {
       })),
       rejected: rejected.map((each) => ({ ...each, origin: { type: "folder", manifest: each.file } })),
       faults,
-      // A manifest so broken that its name cannot be read may be anybody's.
+      // A manifest without a name that can be a function's may be anybody's.
       complete: faults.length === 0 && rejected.every(({ name }) => name !== undefined),
     };
   }

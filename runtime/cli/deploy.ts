@@ -69,6 +69,7 @@ export const deploy = command({
         waiting: (who) => process.stderr.write(`waiting up to 30 s, since another deployment has not ended: ${who}\n`),
       });
       process.stdout.write(describe(report, packed));
+      warnOfRenames(report);
       if (report.unsigned) {
         warn("what was deployed before was signed, and this is not: a runtime with --trust refuses it");
       }
@@ -116,6 +117,17 @@ function report(faults: readonly unknown[]): boolean {
     process.stderr.write(`${fault.message}\n`);
   }
   return faults.length === 0;
+}
+
+/** Whoever renamed a function may take the new name for the old one's. */
+function warnOfRenames({ functions: fates }: DeployReport): void {
+  const [created, removed] = (["created", "removed"] as const).map((which) =>
+    fates.flatMap(({ name, fate }) => (fate === which ? name : [])).join(", "),
+  );
+  if (!created || !removed) return;
+  warn(
+    `${removed} is removed and ${created} is new: a function by another name begins anew, with the objects that exist`,
+  );
 }
 
 function describe({ functions: fates, deleted, prunedEverywhere }: DeployReport, packed: readonly PackedFunction[]) {

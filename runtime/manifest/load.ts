@@ -14,7 +14,7 @@ const fileLimit = 1024 * 1024;
 
 /** A function that cannot run because of its manifest. */
 export interface RejectedFunction {
-  /** As its manifest claims; undefined where no name could be read. */
+  /** As its manifest claims; undefined where it claims none that a function can have. */
   readonly name: string | undefined;
   readonly file: string;
   readonly faults: readonly WatchfireError[];

@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ManifestDocument, readDocuments } from "../document/document.ts";
 import { WatchfireError } from "../errors.ts";
+import { dnsLabel } from "../kube/names.ts";
 import { suggest } from "../suggest.ts";
 import { faultOfRule, faultsOfIssues } from "./fault.ts";
 import type { FunctionManifest } from "./function.ts";
@@ -11,7 +12,7 @@ import { apiVersion, manifestSchema } from "./schema.ts";
 
 /** One document of a file: a function, or what keeps it from being one. */
 export interface ReadManifest {
-  /** The name it claims, where that can be read. */
+  /** The name it claims, where that can be read, and can be a function's. */
   readonly name: string | undefined;
   readonly manifest: FunctionManifest | undefined;
   /** Every fault of the document; empty where `manifest` is there. */
@@ -98,7 +99,7 @@ function handlerFault(document: ManifestDocument, folder: string): WatchfireErro
 
 function nameOf(value: unknown): string | undefined {
   const name = (value as { metadata?: { name?: unknown } | null } | null | undefined)?.metadata?.name;
-  return typeof name === "string" ? name : undefined;
+  return typeof name === "string" && dnsLabel.test(name) ? name : undefined;
 }
 
 const position = ({ detail: { place } }: WatchfireError): number => (place?.line ?? 0) * 1e6 + (place?.column ?? 0);

@@ -193,6 +193,19 @@ test("a function that is gone takes its account and rights along; what `watchfir
   expect(await fixture.objects()).toEqual([...alone, `ServiceAccount/${home}/W-image`].sort());
 });
 
+test("a function by another name is told as a removal and an addition, which begins anew", async () => {
+  const team = await createTeam();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch() });
+  expect((await fixture.tryDeploy()).stderr).not.toContain("begins anew");
+  await fixture.remove("greet");
+  await fixture.define("salute", { watch: team.watch() });
+  const { status, stdout, stderr } = await fixture.tryDeploy();
+  expect(stdout).toMatch(/^greet +removed\nsalute +created/);
+  expect(stderr).toMatch(/^warning: greet is removed and salute is new: .* begins anew, /m);
+  expect(status).toBe(0);
+});
+
 test("rights that a new version does without are there until it has taken over", async () => {
   const team = await createTeam();
   const fixture = await CatalogFixture.create();

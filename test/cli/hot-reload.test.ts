@@ -70,6 +70,49 @@ test("a change of the folder is one line that says what came of it", async () =>
   expect(await dev.end()).toBe(0);
 });
 
+test("a manifest whose name goes bad or is another's leaves what ran running; a good new name is a removal and an addition", async () => {
+  const functions = join(folderOf({}), "functions");
+  const all = "{ apiVersion: v1, kind: Namespace }";
+  const rename = (name: string) => write(join(functions, "guest", "function.yaml"), manifest(name, "", all));
+  define(functions, "steady");
+  define(functions, "guest", undefined, manifest("guest", "", all));
+  const dev = new Session(["dev", "--functions", functions, "--data", join(folderOf({}), "data")]);
+  const url = /http:\S+\/status/.exec(await dev.says(/Ctrl-C/))?.[0] ?? "";
+  const standing = async () => {
+    const { functions } = (await (await fetch(url)).json()) as Status;
+    return functions.map(({ name, ready, code }) => [name, ready, code]).sort();
+  };
+  for (const [name, code] of [
+    ["Guest_1", "WF_MANIFEST_INVALID_VALUE"],
+    ["[]", "WF_MANIFEST_WRONG_TYPE"],
+    ["{", "WF_MANIFEST_SYNTAX"],
+  ] as const) {
+    rename(name);
+    expect(await dev.says(new RegExp(code))).toMatch(/guest {2}change refused, the old version runs on/);
+    expect(await standing()).toEqual([
+      ["guest", true, code],
+      ["steady", true, undefined],
+    ]);
+  }
+
+  rename("steady");
+  await dev.says(
+    /guest {2}change refused, the old version runs on\n.*WF_MANIFEST_DUPLICATE_NAME .*steady\/function\.yaml/,
+  );
+  expect(await standing()).toEqual([
+    ["guest", true, "WF_MANIFEST_DUPLICATE_NAME"],
+    ["steady", true, "WF_MANIFEST_DUPLICATE_NAME"],
+  ]);
+
+  rename("guest");
+  await dev.says(/guest {2}function mended/);
+  expect(dev.output).not.toContain("function removed");
+  rename("visitor");
+  await dev.says(/visitor {2}Added v1\/Namespace default {2}ok/);
+  expect(dev.output).toMatch(/guest {2}function removed, its manifest has another name now {2}successor=visitor\n/);
+  expect(dev.output).toMatch(/visitor {2}function added\n/);
+});
+
 test("the code that is shown around an error is the code that ran, whatever the file says by now", async () => {
   const folder = folderOf({});
   const functions = join(folder, "functions");
