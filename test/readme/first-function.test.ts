@@ -1,4 +1,5 @@
-// The README's first function, and every command about it on the README's page and in troubleshooting.
+// The README's first function, and every command about it on the README's page, in troubleshooting and in building.
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { folderOf } from "../tools/folder.ts";
@@ -11,15 +12,17 @@ import { Shell } from "./shell.ts";
 
 const root = join(import.meta.dirname, "../..");
 
+const files = blocks.filter(({ page, text }) => page === "README.md" && /^(?:#|\/\/) functions\//.test(text));
+/** A file's first line says where it is. */
+const fileOf = (text: string) => /functions\/\S+/.exec(text)?.[0] ?? "";
+
 test("the first function does what the README says, and troubleshooting's commands tell of it", {
   timeout: 90_000,
 }, async () => {
   const port = await freePort();
   const shell = await Shell.open({ "127.0.0.1:9464": `127.0.0.1:${port}` });
-  const files = blocks.filter(({ page, text }) => page === "README.md" && /^(?:#|\/\/) functions\//.test(text));
   expect(files).toHaveLength(2);
-  // Each file's first line says where it is.
-  for (const { text } of files) shell.write(/functions\/\S+/.exec(text)?.[0] ?? "", text);
+  for (const { text } of files) shell.write(fileOf(text), text);
   const dev = shell.start(`npx watchfire dev --port ${port}`);
   await dev.says(/stop +Ctrl-C/);
 
@@ -41,6 +44,20 @@ test("the first function does what the README says, and troubleshooting's comman
     expect.stringMatching(/outcome="ok"\} \d/),
     expect.stringContaining("no dead letters"),
   ]);
+  for (const command of commandsOf("runtime/docs/building.md"))
+    expect(await shell.run(command)).toMatch(/^greet {2}[0-9a-f]{16} {2}\d+ KiB$/m);
+});
+
+test("`validate` says of the shipped functions and the first one what the README shows", {
+  timeout: 60_000,
+}, async () => {
+  const shell = await Shell.open();
+  cpSync(join(root, "functions"), join(shell.folder, "functions"), { recursive: true });
+  for (const { text } of files) shell.write(fileOf(text), text);
+  const [, shown] = /^\$ npx watchfire validate\n([^$]*)/m.exec(read("README.md")) ?? [];
+  expect(await shell.run("npx watchfire validate")).toBe(shown);
+  const [, code = ""] = /The two warnings \(`(\w+)`\)/.exec(read("README.md")) ?? [];
+  expect((await shell.run("npx watchfire validate 2>&1 >/dev/null")).split(`warning: ${code} `)).toHaveLength(3);
 });
 
 test("`npm start` prints the table that the README shows", { timeout: 60_000 }, async () => {

@@ -45,4 +45,5 @@ test("dead letters are listed, shown and replayed as the page says, on a cluster
     async () => (await shell.run(list)).includes("no dead letters") || undefined,
   );
   await shell.run(replayAll);
+  for (const page of ["runtime/docs/commands.md", "runtime/docs/operating.md"]) expect(shell.missed(page)).toEqual([]);
 });

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { onTestFinished } from "vitest";
-import { kubectlPath } from "../tools/kubectl.ts";
+import { helmPath, kubectlPath } from "../tools/kubectl.ts";
 import { TalkingProcess } from "../tools/talking-process.ts";
+import { commandsOf } from "./blocks.ts";
 
 const root = join(import.meta.dirname, "../..");
 const bin = join(root, "runtime/bin/watchfire.js");
@@ -14,6 +15,7 @@ export class Shell {
   readonly folder: string;
   private readonly env: NodeJS.ProcessEnv;
   private readonly texts: Readonly<Record<string, string>>;
+  private readonly ran: string[] = [];
 
   private constructor(folder: string, texts: Readonly<Record<string, string>>) {
     this.folder = folder;
@@ -28,12 +30,20 @@ export class Shell {
     const folder = mkdtempSync(join(cache, "shell-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const shell = new Shell(folder, texts);
-    // `npx watchfire` is this checkout's.
-    const shims = { npx: `shift; exec ${process.execPath} ${bin} "$@"`, kubectl: `exec ${await kubectlPath()} "$@"` };
+    const shims = {
+      // This checkout's, as in the image.
+      npx: `shift; exec ${process.execPath} ${bin} "$@"`,
+      watchfire: `exec ${process.execPath} ${bin} "$@"`,
+      node: `exec ${process.execPath} "$@"`,
+      helm: `exec ${await helmPath()} "$@"`,
+      // The pods of this cluster do not run: what `kubectl exec` would run in one runs here.
+      kubectl: `[ "$1" != exec ] || { while [ "$1" != -- ]; do shift; done; shift; exec "$@"; }\nexec ${await kubectlPath()} "$@"`,
+    };
     for (const [name, text] of Object.entries(shims)) {
       shell.write(`bin/${name}`, `#!/bin/sh\n${text}\n`);
       chmodSync(join(folder, "bin", name), 0o755);
     }
+    symlinkSync(join(root, "deploy"), join(folder, "deploy"));
     // Of the checkout, no more than these functions are type-checked.
     shell.write("tsconfig.json", JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["functions"] }));
     return shell;
@@ -46,14 +56,21 @@ export class Shell {
 
   /** Gives what a command prints; fails with what it complains of. */
   async run(command: string): Promise<string> {
+    this.ran.push(command);
     const words = ["-ec", this.here(command)];
     return (await promisify(execFile)("sh", words, { cwd: this.folder, env: this.env })).stdout;
   }
 
   /** Starts a command that goes on; it ends with the test. */
   start(command: string): TalkingProcess {
+    this.ran.push(command);
     const words = ["-ec", `exec ${this.here(command).replace(/ &$/, "")}`];
     return new TalkingProcess("sh", words, { cwd: this.folder, env: this.env, patienceMs: 30_000 });
+  }
+
+  /** The page's commands that were not run here, with more words or without. */
+  missed(page: string): string[] {
+    return commandsOf(page).filter((command) => !this.ran.some((each) => each.startsWith(command)));
   }
 
   private here(command: string): string {

@@ -1,0 +1,57 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { commandsOf, userPages } from "./blocks.ts";
+import { read } from "./sections.ts";
+
+const tests = join(import.meta.dirname, "..");
+
+/** The tests that run a page's commands, as they read them from it. */
+const runBy: Readonly<Record<string, string>> = {
+  "README.md": "readme/first-function.test.ts",
+  "deploy/chart/README.md": "readme/deploying.test.ts",
+  "runtime/docs/building.md": "readme/first-function.test.ts",
+  "runtime/docs/commands.md": "readme/operating.test.ts",
+  "runtime/docs/deploying.md": "readme/deploying.test.ts",
+  "runtime/docs/executor-rights.md": "readme/deploying.test.ts",
+  "runtime/docs/getting-started.md": "npm/getting-started.test.ts",
+  "runtime/docs/operating.md": "readme/operating.test.ts",
+  "runtime/docs/runbook.md": "readme/deploying.test.ts",
+  "runtime/docs/signing.md": "catalog/signing-guide.test.ts",
+  "runtime/docs/troubleshooting.md": "readme/first-function.test.ts",
+};
+
+const pages = userPages.filter((page) => commandsOf(page).length > 0);
+
+describe("the commands of the pages", () => {
+  it.each(pages)("are run by a test, which reads them from the page: %s", (page) => {
+    const file = join(tests, runBy[page] ?? "no test");
+    expect(existsSync(file), page).toBe(true);
+    expect(readFileSync(file, "utf8")).toContain(page);
+  });
+
+  it("are named for no page that has none", () => {
+    expect(Object.keys(runBy).toSorted()).toEqual(pages.toSorted());
+  });
+});
+
+/** What the README has beside its first function. */
+const others = commandsOf("README.md").filter((each) => !/watchfire validate|configmap ada/.test(each));
+
+describe("the README's other commands", () => {
+  const guide = commandsOf("runtime/docs/getting-started.md");
+  const scripts = Object.keys(JSON.parse(read("package.json")).scripts);
+  /** Why nothing runs the command as it stands; undefined where something does. */
+  const reason = (part: string): string | undefined => {
+    if (guide.includes(part)) return undefined;
+    const [, script = ""] = /^npm (?:run )?([\w:]+)$/.exec(part) ?? [];
+    if (script === "ci") return "it made the folder that this runs in";
+    return scripts.includes(script) ? "it is a script of package.json, and these tests are a part of it" : "";
+  };
+
+  it.each(
+    others.flatMap((each) => each.split(" && ")).map((part) => [part, reason(part) ?? "getting started runs it"]),
+  )("%s: %s", (_, why) => {
+    expect(why).not.toBe("");
+  });
+});
