@@ -33,6 +33,9 @@ export function checkpointFault(error: unknown, file: string): WatchfireError {
 /** Whether there was no room on the disk. */
 export const isFull = (error: unknown): boolean => primaryCode(error) === full;
 
+/** Whether somebody else held the lock. */
+export const isBusy = (error: unknown): boolean => primaryCode(error) === busy;
+
 /** The extended code's low byte. */
 function primaryCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return undefined;

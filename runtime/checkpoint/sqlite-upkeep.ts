@@ -49,20 +49,28 @@ export function rewriteIfEmpty(db: DatabaseSync): boolean {
   }
 }
 
+export interface UpkeepHooks {
+  /** Called now and then, for what else is to be kept up. */
+  looked(): void;
+  /** So many pages went into the log. */
+  wrote(pages: number): void;
+  /** All that is worth it was given back: the file is cut once the log is copied into it. */
+  shrunk(): void;
+}
+
 /** Gives pages that are free back to the disk, a little at a time, between commits. */
 export class SqliteUpkeep {
   private readonly db: DatabaseSync;
   private readonly clock: Clock;
-  private readonly looked: () => void;
+  private readonly hooks: UpkeepHooks;
   private timer: Timer | undefined;
   /** Pages were given back, and the file is not cut yet. */
   private shrinking = false;
 
-  /** `looked`: called now and then, for what else is to be kept up. */
-  constructor(db: DatabaseSync, clock: Clock, looked: () => void) {
+  constructor(db: DatabaseSync, clock: Clock, hooks: UpkeepHooks) {
     this.db = db;
     this.clock = clock;
-    this.looked = looked;
+    this.hooks = hooks;
     this.later(lookMs);
   }
 
@@ -74,7 +82,7 @@ export class SqliteUpkeep {
     this.timer = this.clock.after(
       delayMs,
       () => {
-        if (delayMs === lookMs) this.looked();
+        if (delayMs === lookMs) this.hooks.looked();
         this.later(this.step() ? stepMs : lookMs);
       },
       { unref: true },
@@ -88,9 +96,10 @@ export class SqliteUpkeep {
       const worth = free * size >= worthBytes && free >= worthShare * all;
       if (incremental && worth) {
         this.db.exec(`PRAGMA incremental_vacuum(${stepPages})`);
+        this.hooks.wrote(2 * stepPages);
         this.shrinking = true;
       } else if (this.shrinking) {
-        emptyLog(this.db);
+        this.hooks.shrunk();
         this.shrinking = false;
       }
       return this.shrinking;

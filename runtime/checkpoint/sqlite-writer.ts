@@ -58,10 +58,10 @@ export class SqliteWriter {
 
   /** Runs `work` in a transaction that holds the write lock from its start. */
   transaction<T>(work: () => T): T {
-    this.db.exec("BEGIN IMMEDIATE");
+    this.statements.begin.run();
     try {
       const result = work();
-      this.db.exec("COMMIT");
+      this.statements.commit.run();
       return result;
     } catch (error) {
       if (this.db.isTransaction) this.db.exec("ROLLBACK");
@@ -149,6 +149,8 @@ DELETE FROM journal WHERE started = '[]';
 
 const prepare = (db: DatabaseSync) =>
   ({
+    begin: db.prepare("BEGIN IMMEDIATE"),
+    commit: db.prepare("COMMIT"),
     fence: db.prepare("SELECT fence FROM meta"),
     putKnown: db.prepare(
       `INSERT INTO known (view, key, uid, resource_version, hash, flags, body) VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -18,7 +18,9 @@ import type {
 import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
 import { LetterLedger, type LetterLimit, type LetterStock } from "./letter-ledger.ts";
 import { takeSpilled } from "./memory.ts";
-import { checkpointFault } from "./sqlite-fault.ts";
+import { checkpointFault, isBusy } from "./sqlite-fault.ts";
+import { SqliteLock } from "./sqlite-lock.ts";
+import { SqliteLog } from "./sqlite-log.ts";
 import {
   bytes,
   type Row,
@@ -68,7 +70,7 @@ const pageBytes = 2048;
 const minLogBytes = 256 * 1024;
 
 /**
- * The store in one SQLite file, `checkpoint.db`. The file is held in exclusive mode from opening to closing, so that a
+ * The store in one SQLite file, `checkpoint.db`. Its folder is locked from opening to closing, so that a
  * second runtime fails with WF_CHECKPOINT_LOCKED; the kernel frees the lock when the process dies, however it does.
  * Commits are not synced one by one (`synchronous=NORMAL`): a killed process loses nothing that was committed; a machine
  * that goes down may lose the last commits, all of each, which `previousEnd` tells.
@@ -76,7 +78,9 @@ const minLogBytes = 256 * 1024;
 export class SqliteStore implements CheckpointStore {
   readonly previousEnd: PreviousEnd;
   readonly holdsQueues = true;
+  private readonly lock: SqliteLock;
   private readonly db: DatabaseSync;
+  private readonly log: SqliteLog;
   /** Prepared once: preparing takes 10 us, and filters read a body for each event. */
   private readonly readBody: StatementSync;
   private readonly file: string;
@@ -96,18 +100,20 @@ export class SqliteStore implements CheckpointStore {
     if (maintenance && !existed) {
       throw new WatchfireError("WF_CHECKPOINT_MISSING", { what: "no checkpoint.db", place: { file: folder } });
     }
+    let lock: SqliteLock | undefined;
     let db: DatabaseSync | undefined;
     try {
       makeFolder(folder, 0o700);
+      lock = new SqliteLock(folder);
       db = new DatabaseSync(this.file, { timeout: 0 });
       chmodSync(this.file, 0o600);
       // Of a new file; another keeps its own.
       if (!existed) db.exec(`PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
       // Synced, so that no power loss takes back that the store is in use; its commits then are not, one by one.
-      db.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
       db.exec("PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON");
-      this.shares = sharesOf(this.room());
-      limitLog(db, this.shares.log);
+      this.log = new SqliteLog(this.file);
+      this.measure();
       db.exec("BEGIN EXCLUSIVE");
       const { previousEnd, fence } = takeOver(db, this.file, maintenance ? undefined : bootId);
       db.exec("COMMIT");
@@ -117,12 +123,20 @@ export class SqliteStore implements CheckpointStore {
       }
       db.exec("PRAGMA synchronous = NORMAL");
       this.previousEnd = previousEnd;
+      this.lock = lock;
       this.db = db;
       this.readBody = db.prepare("SELECT body FROM known WHERE view = ? AND key = ?");
       this.writer = new SqliteWriter(db, this.file, fence, this.ledger);
-      this.upkeep = clock && new SqliteUpkeep(db, clock, () => this.measure());
+      this.upkeep =
+        clock &&
+        new SqliteUpkeep(db, clock, {
+          looked: () => this.measure(),
+          wrote: (pages) => this.log.wrote(pages * frameBytes),
+          shrunk: () => void this.log.copyAll(),
+        });
     } catch (error) {
       if (db?.isOpen) db.close();
+      lock?.release();
       throw checkpointFault(error, this.file);
     }
   }
@@ -133,9 +147,8 @@ export class SqliteStore implements CheckpointStore {
 
   /** The disk has other users, and grows. */
   private measure(): void {
-    const before = this.shares.log;
     this.shares = sharesOf(this.room());
-    if (this.shares.log !== before) limitLog(this.db, this.shares.log);
+    this.log.limit = Math.max(minLogBytes, Math.floor(this.shares.log));
   }
 
   async cluster(): Promise<string | undefined> {
@@ -144,7 +157,7 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async setCluster(uid: string): Promise<void> {
-    this.change("UPDATE meta SET cluster = ?", uid);
+    await this.write(() => this.db.prepare("UPDATE meta SET cluster = ?").run(uid));
   }
 
   async views(functionName?: string): Promise<StoredView[]> {
@@ -154,7 +167,7 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
-    const row = this.guard(() =>
+    const row = await this.write(() =>
       this.db
         .prepare(
           `INSERT INTO view (function, trigger, resource) VALUES (?, ?, ?)
@@ -170,11 +183,14 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async retire(views: readonly number[], at: number): Promise<void> {
-    for (const id of views) this.change("UPDATE view SET retired_at = coalesce(retired_at, ?) WHERE id = ?", at, id);
+    const retire = "UPDATE view SET retired_at = coalesce(retired_at, ?) WHERE id = ?";
+    for (const id of views) await this.write(() => this.db.prepare(retire).run(at, id));
   }
 
   async purge(before: number): Promise<number> {
-    return this.guard(() => this.writer.purge(before));
+    const purged = await this.write(() => this.writer.purge(before));
+    if (purged > 0) this.log.copy();
+    return purged;
   }
 
   async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
@@ -252,7 +268,7 @@ export class SqliteStore implements CheckpointStore {
 
   async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
     this.ledger.limit(functionName, limit);
-    this.guard(() => this.writer.cutLetters());
+    await this.write(() => this.writer.cutLetters());
   }
 
   deadLetterStock(functionName: string): LetterStock {
@@ -267,17 +283,38 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async commit(batch: Batch): Promise<readonly string[]> {
-    return this.guard(() => this.writer.write(batch));
+    if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
+    const ids = await this.write(() => this.writer.write(batch));
+    this.log.wrote(pagesOf(batch) * frameBytes);
+    return ids;
   }
 
   async sync(): Promise<void> {}
 
   async close(clean: boolean): Promise<void> {
     this.upkeep?.stop();
+    if (this.log.isRunning) await this.log.close();
     this.guard(() => {
-      if (!this.maintenance) this.db.prepare("UPDATE meta SET clean = ?").run(clean ? 1 : 0);
-      this.db.close();
+      try {
+        if (!this.maintenance) this.db.prepare("UPDATE meta SET clean = ?").run(clean ? 1 : 0);
+        this.db.close();
+      } finally {
+        this.lock.release();
+      }
     });
+  }
+
+  /** A write waits while the thread that copies the log holds the file: a moment, as a rule. */
+  private async write<T>(work: () => T): Promise<T> {
+    for (;;) {
+      const { copied } = this.log;
+      try {
+        return work();
+      } catch (error) {
+        if (!copied || !isBusy(error)) throw checkpointFault(error, this.file);
+        await copied;
+      }
+    }
   }
 
   private view(row: Row): StoredView {
@@ -316,11 +353,6 @@ export class SqliteStore implements CheckpointStore {
     }
   }
 
-  /** Gives how many rows changed. */
-  private change(sql: string, ...values: (string | number)[]): number {
-    return this.guard(() => Number(this.db.prepare(sql).run(...values).changes));
-  }
-
   private guard<T>(work: () => T): T {
     try {
       return work();
@@ -330,10 +362,17 @@ export class SqliteStore implements CheckpointStore {
   }
 }
 
-/** The log is copied back into the file when it is so large, and is cut to it where one commit made it larger. */
-function limitLog(db: DatabaseSync, bytes: number): void {
-  const size = Math.max(minLogBytes, Math.floor(bytes));
-  db.exec(`PRAGMA wal_autocheckpoint = ${Math.ceil(size / pageBytes)}; PRAGMA journal_size_limit = ${size}`);
+/** A page in the log, with its header. */
+const frameBytes = pageBytes + 24;
+
+/** Pages that a batch writes, about: rows of one commit share some, and few share none. */
+function pagesOf({ known, cursors, journal, settledJournal, spill, unspill, deadLetters }: Batch): number {
+  let bytes = 0;
+  for (const { state } of known) bytes += state?.body?.length ?? 0;
+  for (const { body, oldBody } of [...spill, ...deadLetters]) bytes += body.length + (oldBody?.length ?? 0);
+  const rows = known.length + spill.length + unspill.length + deadLetters.length;
+  const few = (count: number) => Math.ceil(count / 8);
+  return 2 + rows + few(cursors.length) + few(journal.length) + few(settledJournal.length) + bytes / pageBytes;
 }
 
 /** Linux names each boot; elsewhere every unclean end counts as a power loss, which only flags more. */

@@ -1,0 +1,119 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { type CopyReply, type CopyRequest, copyProgram } from "./sqlite-log-thread.ts";
+
+/** Copying begins when so much of the log's share is written: the other half is for what is committed meanwhile. */
+const beginShare = 0.5;
+/** After a copy that failed, so much more of the share is written before the next is tried. */
+const againShare = 0.125;
+
+/** 8 MB. */
+const threadLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 };
+
+/**
+ * Keeps the write-ahead log within its share of the disk. It is copied into the file on a thread, which begins when
+ * it is first needed, because copying syncs: 50 to 100 ms that no commit, and no other work of this process, is to wait for.
+ */
+export class SqliteLog {
+  private readonly file: string;
+  /** The log's share of the disk, in bytes. */
+  limit = 0;
+  private thread: Worker | undefined;
+  private copying: Promise<void> | undefined;
+  /** Bytes that the log has, about. */
+  private length = 0;
+  private beginAt = 0;
+  private failure: Error | undefined;
+
+  constructor(file: string) {
+    this.file = file;
+  }
+
+  /** A promise while the log is copied: meanwhile the file may be locked for a moment. It does not reject. */
+  get copied(): Promise<void> | undefined {
+    return this.copying;
+  }
+
+  /** Notes that a commit wrote about so many bytes. */
+  wrote(bytes: number): void {
+    this.length += bytes;
+    if (this.length > Math.max(this.beginAt, this.limit * beginShare)) this.copy();
+  }
+
+  /** Whether a commit has to wait for `room`. */
+  get isFull(): boolean {
+    return this.length > this.limit;
+  }
+
+  /** Resolves when the log has room. @throws what SQLite said, where it cannot be copied */
+  async room(): Promise<void> {
+    this.copy();
+    await this.copying;
+    if (this.isFull && this.failure) throw this.failure;
+  }
+
+  /** Begins to copy, where it is not done already. */
+  copy(): void {
+    this.copying ??= this.copyOnce().finally(() => {
+      this.copying = undefined;
+    });
+  }
+
+  /** Copies all that it has by now. */
+  async copyAll(): Promise<void> {
+    await this.copying;
+    this.copy();
+    await this.copying;
+  }
+
+  /** Ends the thread, if there is one. */
+  async close(): Promise<void> {
+    await this.copying;
+    const { thread } = this;
+    this.thread = undefined;
+    if (!thread) return;
+    const exit = once(thread, "exit");
+    thread.postMessage(undefined);
+    await exit;
+  }
+
+  get isRunning(): boolean {
+    return this.thread !== undefined;
+  }
+
+  private async copyOnce(): Promise<void> {
+    try {
+      const { restarted, fault } = await this.ask({ bytes: this.limit });
+      this.failure = fault && Object.assign(new Error(fault.message), { errcode: fault.errcode });
+      if (restarted) this.length = 0;
+    } catch (error) {
+      // The thread is gone; the next copy begins another.
+      this.thread = undefined;
+      this.failure = error instanceof Error ? error : new Error(String(error));
+    }
+    this.beginAt = this.failure ? this.length + this.limit * againShare : 0;
+  }
+
+  private ask(request: CopyRequest): Promise<CopyReply> {
+    this.thread ??= this.begin();
+    const { thread } = this;
+    return new Promise((resolve, reject) => {
+      const settle = () => thread.off("message", onReply).off("error", onEnd).off("exit", onEnd).unref();
+      const onReply = (reply: CopyReply) => {
+        settle();
+        resolve(reply);
+      };
+      const onEnd = (reason: unknown) => {
+        settle();
+        reject(reason instanceof Error ? reason : new Error(`the thread ended with status ${reason}`));
+      };
+      thread.on("message", onReply).on("error", onEnd).on("exit", onEnd).ref();
+      thread.postMessage(request);
+    });
+  }
+
+  private begin(): Worker {
+    const bare = { eval: true, env: {}, argv: [], execArgv: [] };
+    return new Worker(copyProgram, { ...bare, workerData: { file: this.file }, resourceLimits: threadLimits });
+  }
+}

@@ -1,0 +1,136 @@
+import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { until } from "../tools/until.ts";
+import { spilledEvent } from "./store-contract.ts";
+
+const mebibyte = 1024 * 1024;
+
+/** A store whose log may take 1 MiB, and what its tests need of it. */
+class Fixture {
+  readonly file: string;
+  readonly store: SqliteStore;
+  private next = 1;
+  private view = 0;
+
+  private constructor(folder: string) {
+    this.file = join(folder, "checkpoint.db");
+    this.store = new SqliteStore({ folder, bootId: "boot-1", room: () => 8 * mebibyte });
+  }
+
+  static async open(): Promise<Fixture> {
+    const folder = mkdtempSync(join(tmpdir(), "watchfire-log-"));
+    const it = new Fixture(folder);
+    onTestFinished(async () => {
+      await it.store.close(false).catch(() => {});
+      rmSync(folder, { recursive: true, force: true });
+    });
+    it.view = (await it.store.openView("copy", "settings", "/ConfigMap")).id;
+    return it;
+  }
+
+  /** One event of 64 KiB, and the one before it goes: the file needs no more room. */
+  async commit(): Promise<void> {
+    const sequence = this.next++;
+    const spill = [spilledEvent(this.view, sequence, { body: Buffer.alloc(mebibyte / 16, sequence) })];
+    await this.store.commit({ ...emptyBatch, spill, unspill: [{ function: "copy", sequence: sequence - 1 }] });
+  }
+
+  async fill(bytes: number): Promise<void> {
+    for (let written = 0; written < bytes; written += mebibyte / 16) await this.commit();
+  }
+
+  get logBytes(): number {
+    return statSync(`${this.file}-wal`).size;
+  }
+
+  async sequences(): Promise<number[]> {
+    return [...(await this.store.spillHeaders("copy"))].map(({ sequence }) => sequence);
+  }
+
+  get last(): number {
+    return this.next - 1;
+  }
+
+  /** Another connection, as of somebody who looks into the file. */
+  other(): DatabaseSync {
+    const db = new DatabaseSync(this.file);
+    onTestFinished(() => {
+      if (db.isOpen) db.close();
+    });
+    return db;
+  }
+}
+
+describe("the log", () => {
+  it("keeps within its share however much is committed, and what was committed is there", async () => {
+    const it = await Fixture.open();
+    let most = 0;
+    for (let n = 0; n < 40; n++) {
+      await it.fill(mebibyte / 4);
+      most = Math.max(most, it.logBytes);
+    }
+    // A commit that finds room may go beyond it by itself.
+    expect(most).toBeLessThan(1.5 * mebibyte);
+    expect(await it.sequences()).toEqual([it.last]);
+  });
+
+  it("is copied while nobody commits and nobody closes the store: a power loss then takes nothing that it had", async () => {
+    const it = await Fixture.open();
+    await it.fill(0.75 * mebibyte);
+    const before = it.last;
+    const left = mkdtempSync(join(tmpdir(), "watchfire-left-"));
+    onTestFinished(() => rmSync(left, { recursive: true, force: true }));
+    await until("the file alone has it", 10_000, async () => {
+      copyFileSync(it.file, join(left, "checkpoint.db"));
+      const db = new DatabaseSync(join(left, "checkpoint.db"));
+      const rows = db.prepare("SELECT sequence FROM spill").all();
+      db.close();
+      return rows[0]?.sequence === before;
+    });
+  });
+
+  it("fails no commit that finds the file locked while it is copied", async () => {
+    const it = await Fixture.open();
+    const other = it.other();
+    other.exec("PRAGMA busy_timeout = 5000");
+    await it.fill(0.75 * mebibyte);
+    // In the turn of the commit that began the copy, whose end is heard of in a later one.
+    other.exec("BEGIN IMMEDIATE");
+    const waiting = it.commit();
+    await new Promise((resolve) => setImmediate(resolve));
+    other.exec("ROLLBACK");
+    await waiting;
+    expect(await it.sequences()).toEqual([it.last]);
+  });
+
+  it("that cannot be copied, as somebody reads what it has replaced, makes commits wait once it is full", async () => {
+    const it = await Fixture.open();
+    const reader = it.other();
+    reader.exec("BEGIN; SELECT count(*) FROM spill");
+    const all = it.fill(4 * mebibyte);
+    await until("the log is full", 10_000, async () => it.logBytes > mebibyte);
+    const full = it.logBytes;
+    reader.exec("COMMIT");
+    reader.close();
+    await all;
+    expect(full).toBeLessThan(1.5 * mebibyte);
+    expect(await it.sequences()).toEqual([it.last]);
+  });
+
+  it("that cannot be copied because of a fault tells it by its code once it is full, and of nothing once it can", async () => {
+    const it = await Fixture.open();
+    renameSync(it.file, `${it.file}.aside`);
+    mkdirSync(it.file);
+    await expect(it.fill(4 * mebibyte)).rejects.toMatchObject({ code: "WF_CHECKPOINT_READ_ONLY" });
+    expect(it.logBytes).toBeLessThan(1.5 * mebibyte);
+    rmdirSync(it.file);
+    renameSync(`${it.file}.aside`, it.file);
+    await it.fill(2 * mebibyte);
+    expect(it.logBytes).toBeLessThan(1.5 * mebibyte);
+  });
+});
