@@ -11,11 +11,13 @@ import { watchFolder } from "../dev/folder-watch.ts";
 import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
 import { SampleKeeper } from "../dev/sample-keeper.ts";
 import { SampleRecord } from "../dev/sample-record.ts";
+import { TypeWatch, type TypeWatchOptions } from "../dev/type-watch.ts";
 import { connectDirect } from "../kube/direct.ts";
 import type { KubeTransport } from "../kube/transport.ts";
+import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { consoleLine } from "../observe/console-log.ts";
-import { createLog } from "../observe/log.ts";
+import { createLog, type Logger } from "../observe/log.ts";
 import { notServedYet } from "../observe/source-log.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { guestScript } from "../sandbox/host/guest-script.ts";
@@ -95,13 +97,18 @@ export const dev = command({
           const { samples: record } = cluster;
           const manifests = () => runtime.functions.map(({ file }) => file);
           const samples = record && new SampleKeeper({ manifests, transport, record, data: options.data, log });
+          const types = typeWatchOf(runtime, folder, log, stop);
           watchFolder(folder, {
             clock: systemClock,
             signal: stop,
-            changed: () => void runtime.reload().then(() => samples?.look()),
+            changed: () => {
+              void runtime.reload().then(() => samples?.look());
+              types.changed();
+            },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
           await samples?.look();
+          types.changed();
         },
       );
     } finally {
@@ -164,6 +171,24 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
       await cluster.close();
     },
   };
+}
+
+/** Looks at types as `watchfire validate` does, where there is a TypeScript to do it. */
+function typeWatchOf(runtime: Runtime, folder: string, log: Logger, signal: AbortSignal): TypeWatch {
+  const check: TypeWatchOptions["check"] = async (handlers, signal) => {
+    if (isBuilt(folder)) return [];
+    const { checkTypes } = await import("../types/handler-types.ts");
+    return (await checkTypes(folder, handlers, process.cwd(), signal)).faults;
+  };
+  const functions = () => {
+    const codes = new Map(runtime.status().functions.map(({ name, code }) => [name, code]));
+    return runtime.functions.map(({ name, handler }) => ({
+      name,
+      handler,
+      isBroken: codes.get(name)?.startsWith("WF_BUNDLE_") ?? false,
+    }));
+  };
+  return new TypeWatch({ check, functions, clock: systemClock, signal, log });
 }
 
 function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string, hasKubectl: boolean): Banner {

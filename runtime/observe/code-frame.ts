@@ -12,10 +12,15 @@ const authorsFrame = /^\s+at (?:.*\()?([^()]+\.[cm]?[jt]sx?):(\d+):(\d+)\)?$/m;
 export function codeFrame(stack: string, read: (file: string) => string | undefined): string | undefined {
   const match = authorsFrame.exec(stack);
   if (!match) return undefined;
-  const [, file = "", lineText, columnText] = match;
-  const [line, column] = [Number(lineText), Number(columnText)];
-  const lines = read(file)?.split(/\r?\n/);
-  if (!lines || line > lines.length || column > maxWidth) return undefined;
+  const [, file = "", line, column] = match;
+  const text = read(file);
+  return text === undefined ? undefined : frameAt(text, Number(line), Number(column));
+}
+
+/** The lines of a text up to a place, with a caret below it. Undefined where there is nothing to show. */
+export function frameAt(source: string, line: number, column: number): string | undefined {
+  const lines = source.split(/\r?\n/);
+  if (line > lines.length || column > maxWidth) return undefined;
   const first = Math.max(1, line - before);
   const width = String(line).length;
   const shown = lines

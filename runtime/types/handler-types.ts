@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { constants, setPriority } from "node:os";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
 import { WatchfireError } from "../errors.ts";
@@ -20,8 +21,15 @@ export interface HandlerTypes {
 /**
  * Checks the types of a functions folder's code, as the project's own tsconfig.json says and with the project's own TypeScript.
  * That is looked for from `project`, whose packages the user runs anyhow, and never within the functions folder.
+ * With a signal the compiler runs at the lowest priority, and ends when the signal aborts.
+ * @throws WatchfireError WF_TYPES_COMPILER
  */
-export async function checkTypes(folder: string, handlers: readonly string[], project: string): Promise<HandlerTypes> {
+export async function checkTypes(
+  folder: string,
+  handlers: readonly string[],
+  project: string,
+  signal?: AbortSignal,
+): Promise<HandlerTypes> {
   if (handlers.length === 0) return { faults: [], unchecked: [] };
   const compiler = compilerOf(project, folder);
   if (compiler === undefined) {
@@ -34,7 +42,7 @@ export async function checkTypes(folder: string, handlers: readonly string[], pr
   if (settings === undefined)
     return { faults: [], unchecked: [`types, since there is no tsconfig.json for ${folder}`] };
   const words = [compiler, "-p", settings, "--noEmit", "--pretty", "false", "--listFiles"];
-  const lines = (await output(words, project)).split("\n");
+  const lines = (await output(words, project, signal)).split("\n");
   const root = `${resolve(folder)}${sep}`;
   const said = diagnostics(lines);
   const faults = said.filter(({ file }) => resolve(project, file).startsWith(root));
@@ -76,9 +84,10 @@ function settingsAbove(folder: string): string | undefined {
 }
 
 /** What the compiler prints, whatever it thinks of the code. */
-function output(words: readonly string[], cwd: string): Promise<string> {
+function output(words: readonly string[], cwd: string, signal: AbortSignal | undefined): Promise<string> {
+  const options = { cwd, timeout: compileMs, maxBuffer: outputLimit, ...(signal && { signal }) };
   return new Promise((done, fail) => {
-    execFile(process.execPath, words, { cwd, timeout: compileMs, maxBuffer: outputLimit }, (error, stdout) => {
+    const compiler = execFile(process.execPath, words, options, (error, stdout) => {
       // Faults in code are an exit status; anything else is a compiler that did not come to its end.
       if (error && typeof error.code !== "number") {
         fail(
@@ -89,7 +98,17 @@ function output(words: readonly string[], cwd: string): Promise<string> {
         );
       } else done(stdout);
     });
+    if (signal && compiler.pid !== undefined) yieldAlways(compiler.pid);
   });
+}
+
+/** Whatever else wants a core comes first. */
+function yieldAlways(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+  } catch {
+    // it has ended already
+  }
 }
 
 interface Diagnostic {

@@ -7,8 +7,8 @@ const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
 /** A `watchfire` command of this checkout. */
 export class Session extends TalkingProcess {
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    super(process.execPath, [bin, ...onFreePort(args)], { env });
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = process.cwd()) {
+    super(process.execPath, [bin, ...onFreePort(args)], { env, cwd });
   }
 }
 

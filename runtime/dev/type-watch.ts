@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import { dirname, resolve, sep } from "node:path";
+import type { Clock, Timer } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import { frameAt } from "../observe/code-frame.ts";
+import type { Logger } from "../observe/log.ts";
+
+/** A compiler takes a core for a second or more: changes in a row are one, and a start is over by then. Milliseconds. */
+const quietMs = 1_000;
+
+/** A function whose handler's types are checked. */
+export interface CheckedFunction {
+  readonly name: string;
+  /** Absolute. */
+  readonly handler: string;
+  /** It cannot be built, which has been told of: the compiler would only say so again. */
+  readonly isBroken: boolean;
+}
+
+export interface TypeWatchOptions {
+  /** Gives the faults of the folder's types as they are now; it stops when the signal aborts. */
+  readonly check: (handlers: readonly string[], signal: AbortSignal) => Promise<readonly WatchfireError[]>;
+  readonly functions: () => readonly CheckedFunction[];
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly log: Pick<Logger, "info" | "warn">;
+}
+
+/** Warns of wrong types while the code runs all the same. One check at a time; each fault is told once while it lasts. */
+export class TypeWatch {
+  private readonly options: TypeWatchOptions;
+  private timer: Timer | undefined;
+  private checking = false;
+  private stale = false;
+  private told = new Set<string>();
+
+  constructor(options: TypeWatchOptions) {
+    this.options = options;
+    options.signal.addEventListener("abort", () => this.timer?.cancel());
+  }
+
+  /** The folder's code may have changed. */
+  changed(): void {
+    const { clock, signal } = this.options;
+    this.timer?.cancel();
+    if (!signal.aborted) this.timer = clock.after(quietMs, () => void this.run(), { unref: true });
+  }
+
+  private async run(): Promise<void> {
+    this.stale = this.checking;
+    if (this.checking) return;
+    this.checking = true;
+    try {
+      await this.look();
+    } finally {
+      this.checking = false;
+    }
+    if (this.stale) this.changed();
+  }
+
+  private async look(): Promise<void> {
+    const { check, functions, signal, log } = this.options;
+    const now = new Set<string>();
+    try {
+      const checked = functions();
+      const handlers = checked.map(({ handler }) => handler);
+      for (const fault of await check(handlers, signal)) {
+        const owner = checked.find(({ handler }) => isBelow(dirname(handler), fault.detail.place?.file ?? ""));
+        if (owner?.isBroken) continue;
+        now.add(fault.message);
+        if (this.told.has(fault.message)) continue;
+        const error = [fault.message, frameOf(fault)].filter((part) => part !== undefined).join("\n");
+        log.warn({ ...(owner && { function: owner.name }), error }, "types are wrong, the code runs all the same");
+      }
+      if (this.told.size > 0 && now.size === 0) log.info({}, "types are right again");
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof WatchfireError)) throw error;
+      now.add(error.message);
+      if (!this.told.has(error.message)) log.warn({ error: error.message }, "types are not checked");
+    }
+    this.told = now;
+  }
+}
+
+const isBelow = (folder: string, file: string): boolean => resolve(file).startsWith(`${resolve(folder)}${sep}`);
+
+/** The code at a fault, as it is on disk; undefined where it cannot be shown. */
+function frameOf({ detail: { place } }: WatchfireError): string | undefined {
+  if (place?.line === undefined || place.column === undefined) return undefined;
+  try {
+    return frameAt(readFileSync(place.file, "utf8"), place.line, place.column);
+  } catch {
+    return undefined; // it is gone by now
+  }
+}

@@ -1,0 +1,62 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { typedProject } from "../tools/typed-project.ts";
+import { until } from "../tools/until.ts";
+import { manifest, Session, write } from "./session.ts";
+
+const handler = (field: string) => `
+import { defineHandler } from "@watchfire/sdk";
+import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
+export default defineHandler<V1ConfigMap>((event) => {
+  return event.object.${field};
+});
+`;
+const files = (field: string) => ({
+  "functions/copy/function.yaml": manifest("copy", "", "{ apiVersion: v1, kind: Namespace }"),
+  "functions/copy/handler.ts": handler(field),
+});
+
+test("`dev` runs code whose types are wrong, warns of it afterwards with place and code, and tells when it is mended", async () => {
+  const folder = typedProject(files("dta"));
+  const dev = new Session(["dev"], {}, folder);
+  expect(await dev.says(/copy {2}Added v1\/Namespace default {2}ok/)).not.toContain("WF_TYPES");
+  await dev.says(/copy {2}types are wrong, the code runs all the same/);
+  expect(await dev.says(/> 5 \|.*\n.*\^/)).toMatch(
+    /^ {2}WF_TYPES_HANDLER functions\/copy\/handler\.ts:5:23: TS2551: Property 'dta' does not exist[\s\S]*> 5 \| {3}return event\.object\.dta;\n {6}\| {23}\^/,
+  );
+  write(join(folder, "functions/copy/handler.ts"), handler("data"));
+  await dev.says(/types are right again/);
+  write(join(folder, "functions/copy/handler.ts"), handler("kin"));
+  await dev.says(/handler\.ts:5:23: TS2551: Property 'kin'/);
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+});
+
+test("a compiler that is at work ends with `dev`", async () => {
+  const folder = typedProject(files("data"), { typescript: false });
+  const own = join(folder, "node_modules/typescript");
+  const running = join(folder, "running");
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, "package.json"), `{ "bin": { "tsc": "tsc.cjs" } }`);
+  const endless = `require("node:fs").writeFileSync(${JSON.stringify(running)}, String(process.pid)); setInterval(() => {}, 1e6);`;
+  writeFileSync(join(own, "tsc.cjs"), endless);
+  const dev = new Session(["dev"], {}, folder);
+  await until(
+    "the compiler is at work",
+    15_000,
+    async () => existsSync(running) && readFileSync(running, "utf8") !== "",
+  );
+  const pid = Number(readFileSync(running, "utf8"));
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+  await until("the compiler is gone", 5_000, async () => !isAlive(pid));
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
