@@ -16,6 +16,7 @@ const common = {
 const processes = ["audit", "cli", "catalog", "app/function-status", "functions", "hostile", "sandbox", "scenarios"];
 const processFiles = processes.map((room) => `test/${room}/**/*.test.ts`);
 const packageFiles = ["test/npm/**/*.test.ts"];
+const sourceFiles = ["test/layers.test.ts", "test/readme/plain-english.test.ts"];
 const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.test.ts"];
 
 /** Files of `npm run test:long`: those that take longest, and that would keep `npm test` above four minutes on two cores. */
@@ -103,7 +104,8 @@ export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: { ...common, name: "layers", include: ["test/layers.test.ts"] } },
+      // Laws of the sources themselves: part of `npm run check`, because any change may break them.
+      { test: { ...common, name: "layers", include: sourceFiles } },
       // Installs packages from the registry: a command of its own.
       {
         test: {
@@ -129,7 +131,7 @@ export default defineConfig({
             ...clusterFiles,
             ...packageFiles,
             ...longFiles,
-            "test/layers.test.ts",
+            ...sourceFiles,
           ],
           // What they are about keeps nothing between two of them: the files of a worker load it once.
           isolate: false,

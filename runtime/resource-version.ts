@@ -3,10 +3,10 @@ declare const brand: unique symbol;
 /**
  * A position in the history of one resource, as the API server gave it: of an object, a bookmark or a list.
  *
- * Kubernetes promises positive decimal integers of up to 128 bit since 1.35 (apimachinery `resourceversion.go`), so the
+ * Kubernetes promises positive decimal integers of up to 128 bit since 1.35 (apimachinery `resourceversion.go`). So the
  * longer one is the newer, and equal lengths compare as text; no number type is wide enough. Some aggregated APIs give
- * opaque text instead. One rule holds for those: neither of two is newer than the other, and one is up to the other only
- * where they are the same.
+ * opaque text instead. One rule holds for those. Neither of two is newer than the other, and one is up to the other
+ * only where they are the same.
  */
 export type ResourceVersion = string & { readonly [brand]: "ResourceVersion" };
 

@@ -12,9 +12,9 @@ export interface Kept<T> {
 }
 
 /**
- * Brings one object to what it should be, by server-side apply: fields that `wanted` names are set, those that an earlier
- * call named and this one does not are removed, and fields of others stay. Fields that others set are taken over. Needs
- * `get`, `patch`, and `create` where it creates.
+ * Brings one object to what it should be, by server-side apply. Fields that `wanted` names are set. Those that an
+ * earlier call named and this one does not are removed, and fields of others stay. Fields that others set are taken
+ * over. Needs `get`, `patch`, and `create` where it creates.
  *
  * @param wanted the fields that the function cares for, whole, with apiVersion, kind and name
  * @throws AlreadyExistsError where `wanted` has a controller among its owners, and an object of that name is not the same one's

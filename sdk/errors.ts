@@ -4,8 +4,8 @@ import { type Duration, parseDuration } from "./duration.ts";
 const brandKey = (name: string) => Symbol.for(`@watchfire/sdk/${name}`);
 
 /**
- * Marks a class, so that `instanceof` holds for the errors of another copy of this package as well: a handler's
- * bundle brings one copy, the sandbox another. A user's own subclass keeps the ordinary `instanceof`.
+ * Marks a class, so that `instanceof` holds for the errors of another copy of this package as well. A handler's bundle
+ * brings one copy, the sandbox another. A user's own subclass keeps the ordinary `instanceof`.
  */
 function brand(target: { readonly prototype: Error }, name: string): void {
   const key = brandKey(name);

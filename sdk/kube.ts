@@ -125,8 +125,8 @@ export interface Kube {
   /** Sets the number of replicas. Needs `patch` on `<resource>/scale`. */
   setScale(ref: Ref, replicas: number): Promise<Scale>;
   /**
-   * Reads the object, lets `change` alter it (or return another in its place), and updates it; on a ConflictError does so
-   * again, up to five times in all, with backoff and jitter. Needs `get` and `update`.
+   * Reads the object, lets `change` alter it (or return another in its place), and updates it. On a ConflictError it
+   * does so again, up to five times in all, with backoff and jitter. Needs `get` and `update`.
    */
   retryOnConflict<A extends string, K extends string>(
     ref: TypedRef<A, K>,

@@ -15,9 +15,9 @@ export interface BundleOptions {
 }
 
 /**
- * Bundles the runtime into JavaScript in `folder`, laid out so that code finds its neighbours where the sources have them:
- * `bin/watchfire.js`, `sandbox/executor/main.js`, and beside the latter what the two have in common.
- * Gives the files that went in.
+ * Bundles the runtime into JavaScript in `folder`, laid out so that code finds its neighbours where the sources have
+ * them. That is `bin/watchfire.js`, `sandbox/executor/main.js`, and beside the latter the code that both share. Gives
+ * the files that went in.
  */
 export async function bundleRuntime(folder: string, options: BundleOptions): Promise<string[]> {
   const { metafile } = await build({

@@ -1,5 +1,5 @@
-// npm run image: prepares deploy/.image/, which deploy/Dockerfile copies into an image, so that building that image needs
-// no network and runs nothing: the runtime as JavaScript, the packages that cannot be bundled, and Node.
+// npm run image: prepares deploy/.image/, which deploy/Dockerfile copies into an image. It holds the runtime as
+// JavaScript, the packages that cannot be bundled, and Node. So building the image needs no network and runs nothing.
 import {
   chmodSync,
   copyFileSync,

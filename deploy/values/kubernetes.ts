@@ -3,8 +3,8 @@ import { isObject, type Json, type JsonObject } from "../../runtime/cluster/sche
 
 /**
  * The schema that a real API server publishes for a type, such as `io.k8s.api.core.v1.SecurityContext`, made fit for
- * values: whole, without references, and refusing fields that the type does not have. Types in `replaced` are taken from
- * there. Undefined for a name that is no type's.
+ * values. It is whole, without references, and refuses fields that the type does not have. Types in `replaced` are
+ * taken from there. Undefined for a name that is no type's.
  */
 export function kubernetesForm(
   name: string,

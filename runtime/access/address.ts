@@ -1,8 +1,8 @@
 import { BlockList, isIP } from "node:net";
 
 /**
- * Networks that are not the public internet, by IANA's special-purpose registries (RFC 6890 and updates), and the
- * carriers' shared range, in which some clusters put their pods.
+ * Networks that are not the public internet, by IANA's special-purpose registries (RFC 6890 and updates). The carriers'
+ * shared range is among them, in which some clusters put their pods.
  */
 const special = [
   "0.0.0.0/8",

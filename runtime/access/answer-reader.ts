@@ -17,8 +17,8 @@ export interface Reading {
 }
 
 /**
- * Reads answers to functions' calls. Of one function's many the large ones are read one after another: 16 of 16 MiB at once,
- * each of which is copied some times on its way, were a gigabyte, and the runtime's memory is everybody's.
+ * Reads answers to functions' calls. A function's large answers are read one after another. 16 of 16 MiB at once, each
+ * copied some times on its way, would take a gigabyte of the memory that all functions share.
  */
 export class AnswerReader {
   private readonly gates = new Map<string, Gate>();

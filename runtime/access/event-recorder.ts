@@ -35,8 +35,8 @@ export interface RecorderParts {
 type Emit = ArgumentsOf<"events.emit">;
 
 /**
- * Writes core/v1 Events. Repeats raise the count of one Event. A function above its rate writes nothing new: what repeats
- * is counted and shown by the next write, for Events are for people and must not fail a handler.
+ * Writes core/v1 Events. Repeats raise the count of one Event. A function above its rate writes nothing new. A repeat
+ * is counted, and shown by the next write. Events are for people, and must not fail a handler.
  */
 export class EventRecorder {
   private readonly parts: RecorderParts;

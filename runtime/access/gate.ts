@@ -12,8 +12,8 @@ export interface GateLimits {
 }
 
 /**
- * Lets so many calls of one function be under way at once; the rest wait in order, up to a limit, so that a flood
- * costs its own function patience and nobody else anything.
+ * Lets so many calls of one function be under way at once. The rest wait in order, up to a limit, so that a flood costs
+ * only its own function patience.
  */
 export class Gate {
   private readonly limits: GateLimits;

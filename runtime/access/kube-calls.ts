@@ -122,7 +122,7 @@ export class KubeCalls {
 
   /**
    * The body to send. Where the request could create and the manifest does not grant it, the body names the uid of the
-   * object that is there: the API server then refuses to create another (409), whatever happens in between.
+   * object that is there. The API server then refuses to create another (409), whatever happens in between.
    */
   private async pinned(
     manifest: FunctionManifest,

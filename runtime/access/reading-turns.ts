@@ -4,8 +4,8 @@ import type { Clock } from "../clock.ts";
 const turnMs = 10;
 
 /**
- * Lets the event loop turn between the readings of many calls, and the functions have their readings by turns: a flood of one
- * holds up neither the runtime nor another function. What finds nothing before it is read at once.
+ * Lets the event loop turn between the readings of many calls, and gives the functions their readings by turns. A flood
+ * of one holds up neither the runtime nor another function. What finds nothing before it is read at once.
  */
 export class ReadingTurns {
   private readonly clock: Clock;

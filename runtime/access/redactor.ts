@@ -117,8 +117,8 @@ function redacted(text: string, known: Known, allowance: Allowance): string {
 type Stretch = readonly [from: number, to: number];
 
 /**
- * Where forms stand in a text, and beginnings of forms that a cut has cut off, in order; they may overlap, since a value may
- * overlap another's beginning. The time that it takes has a bound, whatever a handler makes of the text.
+ * Where forms stand in a text, and beginnings of forms that a cut has cut off, in order. They may overlap, since a
+ * value may overlap another's beginning. The time that it takes has a bound, whatever a handler makes of the text.
  */
 function stretchesOf(text: string, { forms, maybe }: Known, allowance: Allowance): Stretch[] {
   const found: Stretch[] = [];

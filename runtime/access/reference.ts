@@ -2,8 +2,8 @@ import { z } from "zod";
 import * as names from "../kube/names.ts";
 
 /**
- * Names that are path segments: what the API server itself refuses in one (`.`, `..`, `/`, `%`; apimachinery
- * `validation/path`) cannot get in, nor can anything that a URL gives a meaning.
+ * Names that are path segments. Nothing gets in that the API server itself refuses in one (`.`, `..`, `/`, `%`;
+ * apimachinery `validation/path`), nor anything that a URL gives a meaning.
  */
 const objectName = z.string().regex(/^(?!\.$)(?!.*\.\.)[A-Za-z0-9._:@~+=,-]{1,253}$/, { error: "is no object's name" });
 const namespaceName = z.string().regex(names.dnsLabel, { error: "is no namespace's name" });

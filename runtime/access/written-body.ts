@@ -40,8 +40,9 @@ export const touchesOwners = (body: object | undefined): boolean =>
   body !== undefined && touches(body, "ownerReferences", () => true);
 
 /**
- * Whether a JSON patch writes at its root. A real API server (1.36) takes a document without a kind there for the metadata
- * itself, and later operations find the labels at `/labels`: no reading of the fields tells what such a patch does.
+ * Whether a JSON patch writes at its root. A real API server (1.36) takes a document without a kind there for the
+ * metadata itself, and later operations find the labels at `/labels`. No reading of the fields tells what such a patch
+ * does.
  */
 export const replacesWhole = (body: object): boolean =>
   Array.isArray(body) && body.some(({ op, path }: Operation) => op !== "test" && firstSteps(path).length === 0);
@@ -65,8 +66,8 @@ function touches(body: object, field: string, concerns: (key: string) => boolean
 }
 
 /**
- * The field by which the body uses an account, a Secret or a claim of the runtime's: a pod that runs under the account, a
- * Secret that is to be filled with its token, an autoscaler of its pods. Looks at every field.
+ * The field by which the body uses an account, a Secret or a claim of the runtime's. Examples are a pod under the
+ * account, a Secret to be filled with its token, an autoscaler of its pods. Looks at every field.
  */
 export function usesOwn(body: object, names: OwnNames): string | undefined {
   const isNaming = (field: string, within: string) =>
@@ -106,7 +107,7 @@ export function usesOwn(body: object, names: OwnNames): string | undefined {
 }
 
 /**
- * Up to three steps of a JSON pointer as the API server takes it apart (`evanphx/json-patch`, `findObject`): what stands
+ * Up to three steps of a JSON pointer as the API server takes it apart (`evanphx/json-patch`, `findObject`). The part
  * before the first slash counts for nothing. No more are looked at, since a pointer may have megabytes.
  */
 const firstSteps = (path: unknown): string[] =>

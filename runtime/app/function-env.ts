@@ -9,7 +9,10 @@ import type { GrantWatch } from "../rbac/grant-watch.ts";
 /** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
 const envRetryMs = 10_000;
 
-/** Between two looks at what `env` refers to: 15 to 25 s, so that a change is taken up within 30 s, and not by all at once. */
+/**
+ * Between two looks at the objects of `env`: 15 to 25 s. So a change is taken up within 30 s, and not by all functions
+ * at once.
+ */
 const envFollowMs = 15_000;
 const envSpreadMs = 10_000;
 

@@ -120,8 +120,8 @@ export class LiveFunction {
   }
 
   /**
-   * Takes new code or a new manifest up, whole or not at all: what fails to build or to load leaves what runs as it is.
-   * An update that still waits gives way to a newer one.
+   * Takes new code or a new manifest up, whole or not at all. Code that fails to build or to load leaves the running
+   * code as it is. An update that still waits gives way to a newer one.
    */
   update(offer: FunctionOffer): Promise<void> {
     return this.ask(offer, "mended");

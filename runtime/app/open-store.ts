@@ -45,7 +45,7 @@ export function eligibleFor(pod: string): Eligible {
 }
 
 /**
- * Opens the store where positions are to be kept, with the positions in it: where the Lease says that they are in the
+ * Opens the store where positions are to be kept, with the positions in it. Where the Lease says that they are in the
  * other kind of store, they are carried over first, whole. Never begins with nothing where there were any.
  * @throws WatchfireError of the checkpoint section
  */

@@ -18,8 +18,8 @@ export const explainedStates = new Set(["missing", "forbidden", "degraded"]);
 
 /**
  * Whether every function that can run has a first list of each of its sources, or that source says why it cannot list.
- * Where all were kept from running by no mistake of theirs, or none was found because the deployment is damaged, that is
- * not so: whoever started it is to see it.
+ * That is not so where all were kept from running by no mistake of theirs, or where the deployment is damaged and none
+ * was found. Whoever started the runtime is to see it.
  */
 export function isSettled({ liveFunctions, sandbox, sources: all, deployment }: ReadinessParts): boolean {
   if (liveFunctions.length === 0 && deployment) return false;

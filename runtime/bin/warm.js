@@ -1,5 +1,5 @@
-// Runs once after `npm ci`: compiles what `npm start` loads, so that the first start is as quick as the second, and puts what
-// is used of client-node into one file.
+// Runs once after `npm ci`. It compiles what `npm start` loads, so that the first start is as quick as the second. It
+// puts the used part of client-node into one file.
 import { rename } from "node:fs/promises";
 import { keepCompiledCode } from "./compile-cache.js";
 

@@ -66,8 +66,8 @@ function builderScript(main: string): Promise<string> {
 }
 
 /**
- * Starts a process in a folder that is gone by then. For an import whose name is put together, esbuild looks through folders
- * from its own on: there it finds neither that one nor one above it.
+ * Starts a process in a folder that is gone by then. For an import whose name is put together, esbuild looks through
+ * folders from its own on. There it finds neither that one nor one above it.
  */
 function inNoFolder(start: (cwd: string) => ChildProcess): ChildProcess {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-builder-"));

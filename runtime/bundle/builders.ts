@@ -46,8 +46,9 @@ export class Builders {
    * Bundles a function's handler and all it imports into one script for an isolate.
    * TypeScript and JavaScript; npm packages installed beside the functions are included.
    * @param signal ends the build; it then rejects with the signal's reason
-   * @throws WatchfireError whose `faults` are all that an isolate could not run, and all that may not be read, each with file,
-   * line and column; WF_BUNDLE_LIMIT where the build takes too much; WF_BUNDLE_BROKEN_OFF where its process ended each time
+   * @throws WatchfireError whose `faults` are all that an isolate could not run, and all that may not be read, each
+   * with file, line and column. WF_BUNDLE_LIMIT where the build takes too much; WF_BUNDLE_BROKEN_OFF where its process
+   * ended each time
    */
   async bundle({ handler }: Pick<FunctionManifest, "handler">, signal?: AbortSignal): Promise<Bundle> {
     await this.turn(signal);

@@ -12,9 +12,9 @@ export type Project = Pick<BuildRequest, "folder" | "realFolder" | "roots" | "ow
 const sdk = "@watchfire/sdk";
 
 /**
- * Finds what builds of a functions folder may read: that folder, the `node_modules` of the folders above it, the packages that
- * are linked from those (a workspace's, or `npm install ./path`), and the runtime's own SDK. What somebody links from within
- * the functions folder is none of these.
+ * Finds what builds of a functions folder may read: that folder, and the `node_modules` of the folders above it. The
+ * packages that are linked from those (a workspace's, or `npm install ./path`) belong to it, and the runtime's own SDK.
+ * What somebody links from within the functions folder is none of these.
  * @throws WatchfireError WF_MANIFEST_FOLDER where there is no such folder
  */
 export function readProject(functions: string): Project {

@@ -12,8 +12,8 @@ type SourceMap = z.infer<typeof sourceMapSchema>;
 const read = new WeakMap<Pick<Bundle, "sourceMap">, SourceMap>();
 
 /**
- * The text of a file as it was when the bundle was built, by the name that stacks have; undefined for a file that is none of the bundle's,
- * and for a package's.
+ * The text of a file as it was when the bundle was built, by the name that stacks have. Undefined for a file that is
+ * none of the bundle's, and for a package's.
  */
 export function sourceText(bundle: Pick<Bundle, "sourceMap">, file: string): string | undefined {
   if (/(?:^|\/)node_modules\//.test(file)) return undefined;

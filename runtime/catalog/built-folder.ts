@@ -22,8 +22,8 @@ const lockLimit = 1024 * 1024;
 const signatureLimit = 4096;
 
 /**
- * What the signature of a lock says. It is for every runtime that trusts the key, and of no time: the same sources give the same
- * bytes, and an image that is rolled back runs.
+ * What the signature of a lock says. It is for every runtime that trusts the key, and of no time. The same sources give
+ * the same bytes, and an image that is rolled back runs.
  */
 const statementOf = (lock: string) => ({ purpose: "built-functions", audience: "", serial: 0, content: lock }) as const;
 

@@ -49,7 +49,7 @@ interface Held {
 }
 
 /**
- * The functions that `watchfire deploy` wrote into the runtime's namespace. The index says which belong together: a set
+ * The functions that `watchfire deploy` wrote into the runtime's namespace. The index says which belong together. A set
  * is taken up when each of its ConfigMaps is there and holds what the index says; until then the one before stays.
  */
 export class ClusterSource implements FunctionSource, Subscriber {

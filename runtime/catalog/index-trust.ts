@@ -22,8 +22,8 @@ export interface IndexTrustOptions {
 }
 
 /**
- * Believes an index that a trusted key signed for this runtime, and that is no older than one that it took up before: an
- * old signed index names code that was replaced for a reason.
+ * Believes an index that a trusted key signed for this runtime, and that is no older than one that it took up before.
+ * An old signed index names code that was replaced for a reason.
  */
 export class IndexTrust {
   private readonly keys: TrustedKeys;

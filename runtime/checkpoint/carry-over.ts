@@ -7,9 +7,9 @@ const chunk = 1_000;
 const chunkBytes = 16 * 1024 * 1024;
 
 /**
- * Copies what one store has into another that is empty: positions, known objects, what had begun, waiting events and dead
- * letters, which get new numbers in the same order. What functions that were removed had known is left behind. Between two
- * chunks the event loop turns: the Lease under which this is done is to be renewed.
+ * Copies the rows of one store into another that is empty: positions, known objects, begun attempts, waiting events and
+ * dead letters. Letters get new numbers in the same order. What functions that were removed had known is left behind.
+ * Between two chunks the event loop turns: the Lease under which this is done is to be renewed.
  */
 export async function carryOver(from: CheckpointStore, to: CheckpointStore): Promise<void> {
   const cluster = await from.cluster();

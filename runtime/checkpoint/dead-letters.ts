@@ -40,8 +40,8 @@ export class DeadLetters {
 
   /**
    * Delivers again, as a first attempt flagged as redelivered. Letters of functions and triggers that are gone are
-   * refused, all of the call with them, with WF_CHECKPOINT_LETTER_HOMELESS, and those whose bodies were dropped with
-   * WF_CHECKPOINT_LETTER_EMPTY: the object's state of today would be another event.
+   * refused with WF_CHECKPOINT_LETTER_HOMELESS, and all of the call with them. Those whose bodies were dropped are
+   * refused with WF_CHECKPOINT_LETTER_EMPTY: the object's state of today would be another event.
    */
   replay(letters: readonly string[]): Promise<void> {
     return this.next(letters, async () => {

@@ -20,8 +20,8 @@ export interface DiskShares {
 const mostLog = 32 * mebibyte;
 
 /**
- * An eighth for each, of which what waits may take two: half of the disk is left for what is known of objects, and for what a
- * commit that is larger than the log adds to it.
+ * An eighth for each; waiting events may take two. Half of the disk is left for known objects, and for the growth of a
+ * commit that is larger than the log.
  */
 export const sharesOf = (room: number): DiskShares => ({
   log: Math.min(mostLog, room / 8),

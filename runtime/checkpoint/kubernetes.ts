@@ -43,9 +43,9 @@ export interface KubernetesStoreOptions {
 }
 
 /**
- * The store in Secrets that were made beforehand, for replicas on several nodes. It lives in memory; every five seconds
- * what changed is appended to the log in the first Secret, by compare-and-swap under the fence, or all of it written as
- * a snapshot into Secrets that the head does not name yet. So the head always stands for one moment, whole; what was
+ * The store in Secrets that were made beforehand, for replicas on several nodes. It lives in memory. Every five seconds
+ * the changes are appended to the log in the first Secret, by compare-and-swap under the fence. Or all of it is written
+ * as a snapshot into Secrets that the head does not name yet. So the head always stands for one moment, whole; what was
  * committed after that is lost in an unclean end, as in a power loss.
  */
 export class KubernetesStore extends MemoryStore {
@@ -301,7 +301,7 @@ export class KubernetesStore extends MemoryStore {
 
   /**
    * A predecessor that is stopped in the middle of writing may go on at any time. It cannot write over what is written
-   * here, because a slot is only ever written as it was read or written under a head that was still one's own.
+   * here. A slot is only ever written as it was read or written under a head that was still one's own.
    */
   private async writeSlot(slot: number, data: Buffer): Promise<void> {
     const name = this.names[slot] ?? "";

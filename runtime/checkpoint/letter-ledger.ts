@@ -100,9 +100,9 @@ class Shelf {
 }
 
 /**
- * What dead letters a store has and how much they take, and which have to go so that each function keeps within its limit
- * and all of them within the store's. Bodies go first, oldest first, and then records. Where all together are too
- * much, the function that has most gives way, so that one that fails always cannot cost another a letter.
+ * The dead letters of a store, and their sizes. It says which have to go so that each function keeps within its limit
+ * and all of them within the store's. Bodies go first, oldest first, and then records. Where all together are too much,
+ * the function that has most gives way, so that one that fails always cannot cost another a letter.
  */
 export class LetterLedger {
   private readonly room: () => number;

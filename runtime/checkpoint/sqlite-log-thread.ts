@@ -20,8 +20,9 @@ const mostPasses = 6;
 
 /**
  * The program of a thread that copies the log into the file, over a connection of its own. Passes beside commits leave
- * less and less to copy; the last one holds the lock, and then the log begins anew. Its first frame is synced with its header,
- * and cuts the log to its share: the thread writes that frame, of a row that comes and goes, so that no commit waits for it.
+ * less and less to copy; the last one holds the lock, and then the log begins anew. Its first frame is synced with its
+ * header, and cuts the log to its share. The thread writes that frame, of a row that comes and goes, so that no commit
+ * waits for it.
  */
 export const copyProgram = `
 const { DatabaseSync } = require("node:sqlite");

@@ -11,8 +11,8 @@ const againShare = 0.125;
 const threadLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 };
 
 /**
- * Keeps the write-ahead log within its share of the disk. It is copied into the file on a thread, which begins when
- * it is first needed, because copying syncs: 50 to 100 ms that no commit, and no other work of this process, is to wait for.
+ * Keeps the write-ahead log within its share of the disk. It is copied into the file on a thread, which begins when it
+ * is first needed. Copying syncs: 50 to 100 ms that no commit, and no other work of this process, is to wait for.
  */
 export class SqliteLog {
   private readonly file: string;

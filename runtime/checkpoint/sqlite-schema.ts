@@ -70,8 +70,8 @@ CREATE INDEX dead_letter_function ON dead_letter (function);
 `;
 
 /**
- * Makes the tables, or checks those that are there, and takes the store over: raises its fence and notes that it is in
- * use on this `boot` of the machine; without a boot, that note stays. Runs in one transaction.
+ * Makes the tables, or checks those that are there, and takes the store over. It raises the fence, and notes that the
+ * store is in use on this `boot` of the machine; without a boot, that note stays. Runs in one transaction.
  */
 export function takeOver(
   db: DatabaseSync,

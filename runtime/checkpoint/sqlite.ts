@@ -45,7 +45,7 @@ export interface SqliteStoreOptions {
   /** The data folder; made if it is not there, for its owner alone. */
   readonly folder: string;
   /**
-   * Opened by a command between two runs of the runtime: the store must exist, and the note of how the last run ended
+   * Opened by a command between two runs of the runtime. The store must exist, and the note of how the last run ended
    * is left for the next. Default false.
    */
   readonly maintenance?: boolean;
@@ -62,7 +62,8 @@ const knownPageRows = 5_000;
 
 /**
  * Half of SQLite's default. An update of a known object with a body of 2.5 KB costs 6 us of CPU instead of 10 where
- * neighbours change together, 11 instead of 12 where none do; with bodies of 8 KB and more it costs a fifth more.
+ * neighbours change together. It costs 11 instead of 12 where none do. With bodies of 8 KB and more it costs a fifth
+ * more.
  */
 const pageBytes = 2048;
 
@@ -71,9 +72,9 @@ const minLogBytes = 256 * 1024;
 
 /**
  * The store in one SQLite file, `checkpoint.db`. Its folder is locked from opening to closing, so that a
- * second runtime fails with WF_CHECKPOINT_LOCKED; the kernel frees the lock when the process dies, however it does.
- * Commits are not synced one by one (`synchronous=NORMAL`): a killed process loses nothing that was committed; a machine
- * that goes down may lose the last commits, all of each, which `previousEnd` tells.
+ * second runtime fails with WF_CHECKPOINT_LOCKED. The kernel frees the lock when the process dies, however it does.
+ * Commits are not synced one by one (`synchronous=NORMAL`). A killed process loses nothing that was committed. A
+ * machine that goes down may lose the last commits, all of each, which `previousEnd` tells.
  */
 export class SqliteStore implements CheckpointStore {
   readonly previousEnd: PreviousEnd;

@@ -11,9 +11,9 @@ import type {
 import type { LetterLimit, LetterStock } from "./letter-ledger.ts";
 
 /**
- * How the runtime that used the store last ended: `new` there was none; `clean` it drained; `killed` it did not, but
- * every write had reached the kernel; `power-loss` the machine went down too, so the last writes may be missing. It
- * stays so until an end is clean, as what may have been handled without a record is flagged only while it is known to be.
+ * How the last run ended. `new`: there was none. `clean`: it drained. `killed`: it did not drain, but every write had
+ * reached the kernel. `power-loss`: the machine went down too, so the last writes may be missing. It stays so until an
+ * end is clean. An event that may have been handled without a record is flagged only while that is known.
  */
 export type PreviousEnd = "new" | "clean" | "killed" | "power-loss";
 

@@ -13,7 +13,10 @@ export interface BuiltFunction {
   readonly faults: readonly WatchfireError[];
 }
 
-/** Builds every function of a folder, unless they are built already, and loads it in a sandbox without calling it; in the order of the manifests. */
+/**
+ * Builds every function of a folder, unless they are built already, and loads it in a sandbox without calling it. They
+ * come in the order of the manifests.
+ */
 export async function buildFunctions(
   folder: string,
   manifests: readonly FunctionManifest[],

@@ -15,7 +15,10 @@ export interface Option {
 /** The options of one command, by name. */
 export type Options = Readonly<Record<string, Option>>;
 
-/** The value of each option that takes one: the default where it is not given; undefined where it has none; a list where it takes many. */
+/**
+ * The value of each option that takes one. It is the default where it is not given, undefined where it has none, and a
+ * list where it takes many.
+ */
 export type Values<O extends Options> = string extends keyof O
   ? Readonly<Record<string, string | readonly string[] | undefined>>
   : {

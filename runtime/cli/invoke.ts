@@ -2,8 +2,8 @@ import { WatchfireError } from "../errors.ts";
 import { type Command, help, parse } from "./command.ts";
 
 /**
- * Runs one command on the words that follow its name, and gives the exit status: 0 done, 1 the user's mistake, 2 the system's
- * failure, which stderr tells. `spoken`: the program and the command, as their user types them.
+ * Runs one command on the words that follow its name, and gives the exit status. 0 is done, 1 the user's mistake, 2 the
+ * system's failure, which stderr tells. `spoken`: the program and the command, as their user types them.
  */
 export async function invoke(
   command: Command,

@@ -25,8 +25,9 @@ export interface SampleReport {
 }
 
 /**
- * Applies the samples that lie beside the manifests, in the order of their documents and after the definitions beside them, so that a newcomer sees a function
- * run without typing anything. Only for a cluster that is ours: the embedded one; and each sample once, as the record has it.
+ * Applies the samples that lie beside the manifests, in the order of their documents and after the definitions beside
+ * them. So a newcomer sees a function run without typing anything. Only for a cluster that is ours: the embedded one;
+ * and each sample once, as the record has it.
  */
 export async function applySamples(
   manifestFiles: readonly string[],

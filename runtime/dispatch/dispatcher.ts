@@ -190,7 +190,7 @@ export class Dispatcher implements Replayer {
   }
 
   /**
-   * Whether events that the runtime before this one had handled, without a record that survived, may still come: then
+   * Whether events may still come that the runtime before this one had handled, without a record that survived. Then
    * this end must not count as clean, or they would come without a flag. A function that was removed may be put back.
    */
   private async isInDoubt(): Promise<boolean> {

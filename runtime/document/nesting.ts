@@ -3,8 +3,8 @@ const deepest = 100;
 
 /**
  * Where a text nests deeper than any manifest does, counted from 1; undefined where it does not. It is asked before a
- * parser, whose recursion a hostile file could use to end the process: a full stack in V8's regular expressions is fatal.
- * Counts indentation, brackets, and the indicators `- `, `? ` and `: ` of one line, whatever they stand in.
+ * parser, whose recursion a hostile file could use to end the process. A full stack in V8's regular expressions is
+ * fatal. Counts indentation, brackets, and the indicators `- `, `? ` and `: ` of one line, whatever they stand in.
  */
 export function tooDeep(text: string): { readonly line: number; readonly column: number } | undefined {
   const indents: number[] = [];

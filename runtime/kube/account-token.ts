@@ -39,9 +39,9 @@ interface Kept {
 }
 
 /**
- * The short-lived token of one ServiceAccount, by TokenRequest: for the API server's own audience, renewed at 80 % of its
- * life by whoever asks next, while the old one is still in use, and once more where the server refuses it. One request
- * at a time. It lives in memory alone.
+ * The short-lived token of one ServiceAccount, by TokenRequest, for the API server's own audience. The next request
+ * after 80 % of its life renews it, while the old one is still in use. It is renewed once more where the server refuses
+ * it. One request at a time. It lives in memory alone.
  */
 export class AccountToken implements TokenSource {
   private readonly parts: AccountTokenParts;

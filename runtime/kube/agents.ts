@@ -17,9 +17,9 @@ type Agency = Readonly<Record<Purpose, Dispatcher>>;
 
 /**
  * The connections to one server. Requests with the same TLS material share an agent; a rotated certificate gets new
- * ones and the old are closed 10 minutes later. Watches have an agent of their own, on HTTP/1.1, so that each holds
- * one connection: a stalled or slow one cannot hold up another. So have functions' calls, as many connections as are asked
- * for: their number is bounded where they are made, and one function could hold all of a smaller number.
+ * ones and the old are closed 10 minutes later. Watches have an agent of their own, on HTTP/1.1, so that each holds one
+ * connection: a stalled or slow one cannot hold up another. So have functions' calls, as many connections as are asked
+ * for. Their number is bounded where they are made, and one function could hold all of a smaller number.
  */
 export class Agents {
   private readonly proxy: string | undefined;

@@ -4,7 +4,10 @@ import { type ResourceVersion, resourceVersionIn } from "../resource-version.ts"
 import { cut } from "../wording.ts";
 import type { KubeResponse } from "./transport.ts";
 
-/** Error bodies are read up to here and the rest is thrown away: a Status is a few hundred bytes, a proxy's page is not ours to keep. */
+/**
+ * Error bodies are read up to here and the rest is thrown away. A Status is a few hundred bytes, and a proxy's page is
+ * not ours to keep.
+ */
 const bodyLimit = 64 * 1024;
 
 /** How much of a body that is no Status is shown to people; the length kopf uses for the same (`errors.py`). */

@@ -40,8 +40,8 @@ export interface DefinedKind {
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /**
- * Whether a kind's CustomResourceDefinition is there. A collection that answers 404 has lost its objects only where
- * it is not: a version that is no longer served, or an aggregated API's server being away, keeps them.
+ * Whether a kind's CustomResourceDefinition is there. Where it is not, a collection that answers 404 has lost its
+ * objects. A version that is no longer served, or an aggregated API's server being away, keeps them.
  */
 export async function definitionPresence(transport: KubeTransport, of: DefinedKind): Promise<DefinitionPresence> {
   // A custom resource's group always has a dot; `apps` and its like have no definition to look for.

@@ -55,7 +55,7 @@ export interface GroupVersion {
 
 /**
  * Reads an aggregated document. A group version that the server marks stale is left out, so that it is asked for by
- * itself: its own server was unreachable when the document was made. Undefined where it is no such document.
+ * itself. Its own server was unreachable when the document was made. Undefined where it is no such document.
  */
 export function readAggregated(document: unknown): GroupVersion[] | undefined {
   const parsed = aggregatedSchema.safeParse(document);

@@ -52,9 +52,9 @@ const credentialSchema = z.looseObject({
 export type ExecCredential = z.infer<typeof credentialSchema>["status"];
 
 /**
- * Credentials from a client-go exec plugin: one process at a time however many requests wait, killed after 30 s, run
- * again 60 s before its credentials end or after the server refused them. While a renewal fails, credentials that
- * have not ended stay in use.
+ * Credentials from a client-go exec plugin, one process at a time however many requests wait. It is killed after 30 s.
+ * It runs again 60 s before its credentials end, or after the server refused them. While a renewal fails, credentials
+ * that have not ended stay in use.
  */
 export class ExecPlugin {
   private readonly spec: ExecSpec;

@@ -38,8 +38,8 @@ const clientParts = ["cert", "key", "pfx", "passphrase"] as const;
 const withoutParts = new WeakMap<TlsMaterial, TlsMaterial>();
 
 /**
- * The server's side of it alone: a client certificate speaks louder than a token (the API server tries it first), so that
- * a request which carries both is its owner's. The same object for the same, which spares the pool a comparison.
+ * The server's side of it alone. A client certificate speaks louder than a token (the API server tries it first), so
+ * that a request which carries both is its owner's. The same object for the same, which spares the pool a comparison.
  */
 export function withoutClient(tls: TlsMaterial): TlsMaterial {
   if (clientParts.every((part) => tls[part] === undefined)) return tls;

@@ -6,8 +6,8 @@ import { TokenFile } from "./token-file.ts";
 
 /**
  * The identity of a kubeconfig's current user. client-node supplies certificates (files are read again each time),
- * static tokens, impersonation, OIDC and cloud providers; token files and exec plugins are ours, because its own
- * neither trim a token, share a running plugin among requests, limit its time nor react to a refusal.
+ * static tokens, impersonation, OIDC and cloud providers. Token files and exec plugins are ours. Its own neither trim a
+ * token, share a running plugin among requests, limit its time nor react to a refusal.
  */
 export class KubeconfigIdentity implements Identity {
   private readonly config: KubeConfig;

@@ -4,8 +4,8 @@ import type { Dispatcher } from "undici";
 export type LastLook = () => Error | undefined;
 
 /**
- * The dispatcher, with a last look at each request. That comes after all that a request may wait for: a token, a place in
- * the pool, a handshake; and again where a lost connection has the pool send it once more.
+ * The dispatcher, with a last look at each request. That comes after all that a request may wait for: a token, a place
+ * in the pool, a handshake. It comes again where a lost connection has the pool send it once more.
  */
 export const withLastLook = (dispatcher: Dispatcher, look: LastLook): Dispatcher =>
   dispatcher.compose((dispatch) => (options, handler) => {

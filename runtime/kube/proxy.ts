@@ -5,8 +5,9 @@ export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The proxy that the environment asks for on the way to `server`, by the rules of Go's `httpproxy`, which kubectl
- * follows: HTTPS_PROXY or HTTP_PROXY by the server's scheme, lower case as well; never for loopback; not for what
- * NO_PROXY lists (a host and all below it, `.suffix`, an address, a CIDR, each perhaps with a port, or `*`).
+ * follows. The server's scheme chooses HTTPS_PROXY or HTTP_PROXY, lower case as well. Loopback has none, and neither
+ * has what NO_PROXY lists. An entry is a host and all below it, `.suffix`, an address or a CIDR, each perhaps with a
+ * port, or `*`.
  */
 export function proxyFromEnvironment(server: string, environment: ProxyEnvironment): string | undefined {
   const url = new URL(server);

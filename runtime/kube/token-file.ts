@@ -6,7 +6,7 @@ const rereadMs = 60_000;
 
 /**
  * A bearer token in a file that something else rewrites. It is read again at most every 60 s, on the monotonic clock,
- * and when the server refused it; while the file is missing or empty the last good token stays in use.
+ * and when the server refused it. While the file is missing or empty the last good token stays in use.
  */
 export class TokenFile {
   private readonly file: string;

@@ -46,7 +46,10 @@ export interface Candidacy {
   readonly obstacle: string | undefined;
 }
 
-/** Clocks that are further apart than this were set, or the machine slept: they drift by 5 ms in a term's 10 s (NTP, 500 ppm). */
+/**
+ * Clocks that are further apart than this were set, or the machine slept. They drift by 5 ms in a term's 10 s (NTP, 500
+ * ppm).
+ */
 const apartMs = 100;
 
 /** A moment, by all clocks: the monotonic one stands still while a machine sleeps, wall time may be set. */
@@ -63,9 +66,9 @@ interface Term {
 }
 
 /**
- * Runs for a Lease and holds it, once. A candidate takes it when it is free, or when it has not changed for its duration
- * by the candidate's own clock; a holder renews it, and holds it no longer than 7 s from sending its last renewal that
- * succeeded, whatever becomes of the answers to later ones. So nobody compares the clocks of two machines.
+ * Runs for a Lease and holds it, once. A candidate takes it when it is free, or when it has not changed for its
+ * duration by the candidate's own clock. A holder renews it. It holds it no longer than 7 s from sending its last
+ * renewal that succeeded, whatever becomes of the answers to later ones. So nobody compares the clocks of two machines.
  */
 export class Elector {
   /** Resolves when the Lease is lost, at once; never where it is released. */
@@ -315,7 +318,7 @@ export class Elector {
 
   /**
    * By the monotonic clock, which is asked at every dispatch. Where wall time went another way the machine slept, or
-   * somebody set it: the time since the machine started, which is dear to ask, tells which.
+   * somebody set it. The time since the machine started, which is dear to ask, tells which.
    */
   private age({ monotonic, wall, boot }: Moment): number {
     const { clock } = this.options;

@@ -41,8 +41,8 @@ export function labelSelectorFaults(selector: LabelSelector): SelectorFault[] {
 }
 
 /**
- * The selector in the API's query form, the same text for the same meaning: requirements sorted by key, values sorted
- * and without repeats, a set of one as an equation. Empty for a selector that selects all.
+ * The selector in the API's query form, the same text for the same meaning. Requirements are sorted by key, values
+ * sorted and without repeats, and a set of one is an equation. Empty for a selector that selects all.
  */
 export function labelQuery(selector: LabelSelector): string {
   const terms = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({ key, text: `${key}=${value}` }));
@@ -64,9 +64,9 @@ function requirement(key: string, operator: string, values: readonly string[]): 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * A field selector in canonical form, or undefined where it is none: terms `field=value`, `field==value` or
- * `field!=value` joined by commas, with `\` before a comma, an equals sign or a backslash of a value
- * (apimachinery `fields/selector.go`).
+ * A field selector in canonical form, or undefined where it is none. Its terms are `field=value`, `field==value` or
+ * `field!=value`, joined by commas. `\` stands before a comma, an equals sign or a backslash of a value (apimachinery
+ * `fields/selector.go`).
  */
 export function fieldQuery(selector: string): string | undefined {
   const terms: string[] = [];

@@ -16,9 +16,10 @@ export const serverLimits = {
 const idleMs = 15_000;
 
 /**
- * Lets no server have more than 128 connections: one more ends that which has been silent longest. So a probe is answered
- * though others hold every connection open. Each connection serves one request: of requests that are sent in one piece, Node
- * would begin all before the first answer is taken, and `/metrics` costs a hundred times what asking for it costs.
+ * Lets no server have more than 128 connections: one more ends that which has been silent longest. So a probe is
+ * answered though others hold every connection open. Each connection serves one request. Node would begin all requests
+ * that are sent in one piece before the first answer is taken. `/metrics` costs a hundred times what asking for it
+ * costs.
  */
 export function limitConnections(server: Server): void {
   const open = new Set<Socket>();

@@ -50,10 +50,11 @@ export interface Endpoints {
 }
 
 /**
- * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`, and the dead letters to this machine alone, and
- * there to who bears the token: their bodies may hold secrets, and replaying runs code. The containers of a pod share its
- * loopback. A request with an Origin, or for a Host that is no loopback name, is a web page's and is refused there. `/metrics`
- * and `/status` are refused to a request for a Host that could be a web page's (`isOwnHost`); probes may name any.
+ * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. It serves the dead letters to this machine
+ * alone, and there to a caller that bears the token. Their bodies may hold secrets, and replaying runs code. The
+ * containers of a pod share its loopback. A request with an Origin, or for a Host that is no loopback name, is a web
+ * page's and is refused there. `/metrics` and `/status` are refused to a request for a Host that could be a web page's
+ * (`isOwnHost`); probes may name any.
  * @param spare how many ports after `port` may serve in its place where somebody else has it
  * @throws WatchfireError WF_OBSERVE_LISTEN when the address cannot be bound
  */

@@ -7,9 +7,9 @@ import type { LineDropped } from "./log-writer.ts";
 import type { UserMetrics } from "./user-metrics.ts";
 
 /**
- * Where handlers' lines and figures go. A line carries the function and the event beside the handler's fields, which are
- * nested so that none can pose as the runtime's own; values of the function's Secrets are cut out. What is over the function's
- * rate is counted, and said of once in a while.
+ * Where handlers' lines and figures go. A line carries the function and the event beside the handler's fields, which
+ * are nested so that none can pose as the runtime's own. Values of the function's Secrets are cut out. What is over the
+ * function's rate is counted, and said of once in a while.
  */
 export function guestOutput(
   log: Logger,

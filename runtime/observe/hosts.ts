@@ -1,10 +1,11 @@
 import { isIP } from "node:net";
 
 /**
- * Whether a request may name this host. A web page can have its own name lead to this machine, and then read what is answered
- * (DNS rebinding); it cannot be called by an address, nor by a name that only a cluster or a local network resolves. So allowed are
- * addresses, `localhost`, names without a dot, a Service's name to its end (`NAME.NAMESPACE.svc`, with or without
- * `cluster.local`), and `own`: the name that is listened on, and this machine's.
+ * Whether a request may name this host. A web page can have its own name lead to this machine, and then read the
+ * answers (DNS rebinding). It cannot be called by an address, nor by a name that only a cluster or a local network
+ * resolves. So these are allowed: addresses, `localhost`, names without a dot, and a Service's name to its end
+ * (`NAME.NAMESPACE.svc`, with or without `cluster.local`). `own` is allowed as well: the name that is listened on, and
+ * this machine's.
  */
 export function isOwnHost(header: string, own: readonly string[]): boolean {
   const host = header.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");

@@ -3,9 +3,10 @@ import { isatty } from "node:tty";
 import type { LogOutput } from "./log-writer.ts";
 
 /**
- * The standard output as one that never waits for its reader. A regular file takes all at once. A pipe or a terminal is opened
- * once more, so that it is non-blocking here and for nobody else who holds it. What cannot be opened, such as a socket, or a
- * pipe of another user's, is made non-blocking for all by Node, as it does with each pipe or socket that `process.stdout` is.
+ * The standard output as one that never waits for its reader. A regular file takes all at once. A pipe or a terminal is
+ * opened once more, so that it is non-blocking here and for nobody else who holds it. An output that cannot be opened,
+ * such as a socket, or a pipe of another user's, is made non-blocking for all by Node. Node does so with each pipe or
+ * socket that `process.stdout` is.
  */
 export function standardOutput(): LogOutput {
   const descriptor = nonBlocking(1);

@@ -26,14 +26,15 @@ const napMs = 5;
 export type LogOutput = (bytes: Buffer) => number;
 
 /**
- * Told of each line that was not written: of which function's, empty for the runtime's own, and why: `rate`, over the function's
- * rate; `reader`, the log's reader is too slow.
+ * Told of each line that was not written: its function, empty for the runtime's own, and the reason. `rate` is over the
+ * function's rate; `reader` says that the log's reader is too slow.
  */
 export type LineDropped = (functionName: string, reason: "rate" | "reader") => void;
 
 /**
- * The log's way out of the process, which never waits for a reader. What the output does not take at once waits, up to 8 MiB;
- * beyond that lines are dropped whole, counted, and said of once there is room. Pino hands each line's fields over beside it.
+ * The log's way out of the process, which never waits for a reader. Lines that the output does not take at once wait,
+ * up to 8 MiB. Beyond that lines are dropped whole, counted, and said of once there is room. Pino hands each line's
+ * fields over beside it.
  */
 export class LogWriter implements DestinationStream {
   /** Has pino set the two below before each line. */

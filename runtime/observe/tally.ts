@@ -7,8 +7,8 @@ interface Count {
 }
 
 /**
- * A counter for what comes with every event. prom-client makes a string of all labels at each increment (0.5 us and
- * 0.4 KB of garbage with four of them), so increments wait here until somebody asks for the counter.
+ * A counter for what comes with every event. prom-client makes a string of all labels at each increment (0.5 us and 0.4
+ * KB of garbage with four of them). So increments wait here until somebody asks for the counter.
  */
 export class Tally<T extends string> {
   private readonly counter: Counter<T>;

@@ -12,8 +12,9 @@ const unwatched: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What a manifest names in Kubernetes' own API groups that they are not known to have, without a cluster: warnings, since a
- * newer Kubernetes may serve more. Nothing is said of other groups, nor of what a definition beside the functions defines.
+ * Names of a manifest that Kubernetes' own API groups are not known to have, without a cluster. They are warnings,
+ * since a newer Kubernetes may serve more. Nothing is said of other groups, nor of what a definition beside the
+ * functions defines.
  */
 export function builtInWarnings(
   { triggers, permissions }: Pick<FunctionManifest, "triggers" | "permissions">,

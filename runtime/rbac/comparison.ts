@@ -57,8 +57,8 @@ export function subjectsOf(
 }
 
 /**
- * Compares what an account needs with what it is granted. The API server is asked on its behalf (SubjectAccessReview);
- * where that is not allowed to us but making its tokens is, the account is asked itself.
+ * Compares what an account needs with what it is granted. The API server is asked on its behalf (SubjectAccessReview).
+ * Where that is not allowed to us but making its tokens is, the account is asked itself.
  */
 export async function compare(subject: Subject, parts: ComparisonParts): Promise<Finding> {
   const { namespace, transport } = parts;

@@ -7,7 +7,7 @@ export const nowhere = "-";
 
 /**
  * Which of the needs the connection's account lacks. One request a namespace, and one more for each need that the rules
- * told there do not cover: authorizers other than RBAC may allow it all the same.
+ * told there do not cover. Authorizers other than RBAC may allow it all the same.
  */
 export async function missingNeeds(
   transport: KubeTransport,

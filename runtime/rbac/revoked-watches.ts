@@ -17,7 +17,8 @@ export interface RevokedWatchesParts {
 
 /**
  * Finds watches whose right was revoked. An API server asks for rights when a stream begins and never again, so that it
- * would go on for minutes; one that the runtime may no longer watch is begun anew, and the server's own refusal says why.
+ * would go on for minutes. One that the runtime may no longer watch is begun anew, and the server's own refusal says
+ * why.
  */
 export class RevokedWatches {
   private readonly parts: RevokedWatchesParts;

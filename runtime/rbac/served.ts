@@ -8,8 +8,8 @@ import type { DefinedResource } from "./kinds.ts";
 type Path = RuleFault["path"];
 
 /**
- * What a manifest names that a cluster does not serve, and what it serves to no watcher: the kinds of its triggers, and the API groups and
- * resources of its permissions. What a definition beside the functions defines counts as served.
+ * Names of a manifest that a cluster does not serve, or serves to no watcher. They are the kinds of its triggers, and
+ * the API groups and resources of its permissions. What a definition beside the functions defines counts as served.
  * Throws what discovery throws.
  */
 export async function servedFaults(

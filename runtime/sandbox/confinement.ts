@@ -9,8 +9,8 @@ const nicer = 5;
 /** The kernel's OOM killer takes an executor before anything else of the machine: the highest value there is. */
 const worstOomScore = 1000;
 /**
- * Users for executors where the starter is root: 512 of the ids from 60578 to 61183, which systemd's table of users and groups
- * (UIDS-GIDS.md) lists as unused, and which a user namespace of 65,536 has as well.
+ * Users for executors where the starter is root: 512 of the ids from 60578 to 61183. systemd's table of users and
+ * groups (UIDS-GIDS.md) lists them as unused, and a user namespace of 65,536 has them as well.
  */
 const firstUser = 60_600;
 const users = 512;

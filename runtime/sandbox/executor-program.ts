@@ -63,7 +63,7 @@ export const childRights = ({ jitless = false }: ExecutorOptions = {}): Executor
 });
 
 /**
- * Starts an executor: with nothing of the starter's environment, folder or files; under a name of its own in `ps`; and with
+ * Starts an executor with nothing of the starter's environment, folder or files. It has a name of its own in `ps`, and
  * less rights, as far as the platform gives that.
  */
 export function spawnExecutor(

@@ -6,8 +6,8 @@ import type { Definition } from "./definition.ts";
 const typeName = (version: string, kind: string): string => version.charAt(0).toUpperCase() + version.slice(1) + kind;
 
 /**
- * The TypeScript file of a definition: an interface for each version that is served, its descriptions as comments, and their
- * places in the SDK's map of kinds, so that `ctx.kube.get({ apiVersion, kind })` gives the type.
+ * The TypeScript file of a definition: an interface for each version that is served, with its descriptions as comments.
+ * It puts them into the SDK's map of kinds, so that `ctx.kube.get({ apiVersion, kind })` gives the type.
  */
 export async function declaration({ metadata, spec }: Definition): Promise<string> {
   const { group, names, versions } = spec;

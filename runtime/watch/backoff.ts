@@ -17,8 +17,8 @@ export const forbiddenCurve: Curve = { firstMs: 1000, capMs: 30_000 };
 const healthyMs = 120_000;
 
 /**
- * How long to wait after failures: the curve's first wait, doubled each time up to its cap, plus 0 to 100 % jitter, so that
- * sources which failed together do not return together. It never gives up.
+ * How long to wait after failures. It is the curve's first wait, doubled each time up to its cap, plus 0 to 100 %
+ * jitter. So sources which failed together do not return together. It never gives up.
  */
 export class Backoff {
   private readonly clock: Clock;

@@ -38,7 +38,7 @@ export interface ConnectionOptions {
 }
 
 /**
- * One connection of a watch. Who takes what it brings may change while it runs: a lister that has its list hands the
+ * One connection of a watch. The taker of its changes may change while it runs. A lister that has its list hands the
  * connection to a stream, which goes on with it.
  */
 export class Connection {

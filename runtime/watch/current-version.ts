@@ -35,7 +35,7 @@ export interface Answer {
 
 /**
  * The newest resourceVersion of a collection, read consistently. A WatchList of nothing says it without listing
- * anything; a server that has none is asked for a list of one item, but not one that is too busy for either.
+ * anything. A server that has none is asked for a list of one item, but not one that is too busy for either.
  */
 export async function currentVersion(collection: Collection): Promise<Answer> {
   if (!collection.watchList) return byList(collection);

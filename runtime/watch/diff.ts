@@ -5,8 +5,8 @@ export const guardedSize = 100;
 export const secondOpinionMs = 30_000;
 
 /**
- * Guards against an answer of an empty cache or of another cluster: a list that would delete more than half of a large
- * known set is believed only when a second one, at least 30 s later, says so too.
+ * Guards against an answer of an empty cache or of another cluster. A list that would delete more than half of a large
+ * known set is believed only when a second one says the same. The second comes at least 30 s later.
  */
 export class MassDeletionGuard {
   private suspectedAt: number | undefined;

@@ -14,8 +14,8 @@ const initialEventsEnd = "k8s.io/initial-events-end";
 
 /**
  * Scans one line of a watch: its type, its object's place and metadata. Nothing is parsed or built but the four short
- * strings of the metadata; the whole line is checked, because a line that is not well formed must end the stream, and
- * must not be found out by an isolate later. Fields hold the last line scanned.
+ * strings of the metadata. The whole line is checked, because a line that is not well formed must end the stream. No
+ * isolate must find it out later. Fields hold the last line scanned.
  */
 export class EnvelopeScanner {
   /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`; whatever else stands there; "" where nothing does. */

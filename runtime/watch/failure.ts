@@ -12,8 +12,8 @@ export type Ending =
   /** The server closed the stream as it may; `truncated` where the last line was cut in half. */
   | { readonly type: "eof"; readonly truncated: boolean }
   /**
-   * We closed it: to stop, because whom it served is served by another, because resourceVersions were seen to have gone
-   * back, or because the right to watch seems to be revoked.
+   * We closed it: to stop, or because another serves those whom it served. Or resourceVersions were seen to have gone
+   * back, or the right to watch seems to be revoked.
    */
   | { readonly type: "closed"; readonly by: "stop" | "join" | "rewind" | "revoked" }
   /** Silence past the deadline, or past the time we asked the server to end at. */

@@ -31,9 +31,9 @@ export interface ListEnvelope {
 }
 
 /**
- * Cuts the items out of a list's body as it arrives, so that neither the list nor a page is ever one string or one
- * buffer. Only brackets and strings are followed here: whoever takes an item checks it. What is not an item (a few
- * hundred bytes) is kept, and parsed when the body has ended.
+ * Cuts the items out of a list's body as it arrives. So neither the list nor a page is ever one string or one buffer.
+ * Only brackets and strings are followed here: whoever takes an item checks it. What is not an item (a few hundred
+ * bytes) is kept, and parsed when the body has ended.
  */
 export class ListSplitter {
   private readonly envelope: Buffer[] = [];

@@ -94,9 +94,9 @@ export class Members {
   }
 
   /**
-   * Where the next connection begins: at the oldest position, or, while it is found out how far the server's history
-   * reaches, in the middle of those not yet told apart, so that a thousand positions cost ten connections. Undefined
-   * where nobody is here.
+   * Where the next connection begins: at the oldest position. While it is found out how far the server's history
+   * reaches, it begins in the middle of those not yet told apart. So a thousand positions cost ten connections.
+   * Undefined where nobody is here.
    */
   start(): ResourceVersion | undefined {
     const sorted = this.members.toSorted((a, b) => byAge(a.at, b.at));

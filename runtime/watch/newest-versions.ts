@@ -22,9 +22,9 @@ export interface NewestVersionsParts {
 }
 
 /**
- * Asks for the newest resourceVersion of resources, read consistently. Each question costs the server as much as a list, so
- * it takes a list's slot, and one answer serves all who had asked by then of the same resource, in whatever namespace:
- * resourceVersions of one resource are of one order.
+ * Asks for the newest resourceVersion of resources, read consistently. Each question costs the server as much as a
+ * list, so it takes a list's slot. One answer serves all who had asked by then of the same resource, in whatever
+ * namespace: resourceVersions of one resource are of one order.
  */
 export class NewestVersions {
   private readonly parts: NewestVersionsParts;

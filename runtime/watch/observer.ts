@@ -11,7 +11,10 @@ export type SourceState =
   | "watching"
   /** Something failed; it tries again where it was, ever less often, and never gives up. */
   | "backoff"
-  /** List or watch is not allowed; tried again after 1 s, then ever later up to 30 to 60 s, and nothing is taken for deleted. */
+  /**
+   * List or watch is not allowed. It is tried again after 1 s, then ever later up to 30 to 60 s, and nothing is taken
+   * for deleted.
+   */
   | "forbidden"
   /** The kind is not served; discovery is asked every few seconds. */
   | "missing"

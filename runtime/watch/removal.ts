@@ -8,7 +8,7 @@ const recheckMs = 20_000;
 
 /**
  * Decides whether a kind that is no longer served was removed with its objects. Two looks a minute apart must both find
- * no CustomResourceDefinition; anything else (it is there, it cannot be read, the server does not answer) is no proof.
+ * no CustomResourceDefinition. Anything else (it is there, it cannot be read, the server does not answer) is no proof.
  */
 export class Removal {
   private readonly transport: KubeTransport;

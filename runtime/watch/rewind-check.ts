@@ -28,7 +28,7 @@ export interface RewindParts {
 
 /**
  * Finds out whether the server's resourceVersions went back, as they do when a cluster is restored from a backup. A
- * watch from a position in the future is accepted and stays silent, so the server is asked for its newest
+ * watch from a position in the future is accepted and stays silent. So the server is asked for its newest
  * resourceVersion beside the stream that runs.
  */
 export class RewindCheck {

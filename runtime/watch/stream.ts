@@ -57,8 +57,8 @@ export interface StreamParts {
 }
 
 /**
- * A watch, kept up for as long as anybody listens: it follows changes from the oldest position of its members, and comes
- * back from every failure to where it was. It never lists: whose history is gone leaves it.
+ * A watch, kept up for as long as anybody listens. It follows changes from the oldest position of its members, and
+ * comes back from every failure to where it was. It never lists: whose history is gone leaves it.
  */
 export class Stream implements Sink {
   /** The stream that this one is behind, and will join. */

@@ -3,7 +3,7 @@ import type { ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 
 /**
- * Why a source lists: nothing is known yet, history was lost, resourceVersions went back, or the kind's
+ * Why a source lists. Nothing is known yet, history was lost, resourceVersions went back, or the kind's
  * CustomResourceDefinition was removed (that list is empty, and true).
  */
 export type ListReason = "initial" | "relist" | "rv-rewind" | "crd-removed";
@@ -15,8 +15,8 @@ export type ListReason = "initial" | "relist" | "rv-rewind" | "crd-removed";
 export interface ListReceiver {
   item(change: Change): void;
   /**
-   * The list is complete; `resourceVersion` is the list's own. Gives `held` where it would delete so much that a
-   * second opinion is wanted: nothing of it counted, and there is another list for this subscriber after 30 s.
+   * The list is complete; `resourceVersion` is the list's own. Gives `held` where it would delete so much that a second
+   * opinion is wanted. Nothing of it counted, and there is another list for this subscriber after 30 s.
    */
   end(resourceVersion: ResourceVersion): "counted" | "held";
   /** The list failed half-way: nothing of it counts. */

@@ -3,7 +3,10 @@ import type { Clock } from "../clock.ts";
 /** Other work waits no longer than this, in milliseconds. */
 const turnMs = 10;
 
-/** The event loop is one, so that its turns are shared by all long work: what was spent of this one, and who waits for the next. */
+/**
+ * The event loop is one, so that its turns are shared by all long work. This keeps how much of the present one is
+ * spent, and the waiters for the next.
+ */
 const round = {
   spentMs: 0,
   ends: false,

@@ -8,9 +8,10 @@ type Stored = UnknownObject & { apiVersion: string; kind: string; metadata: Obje
 type Answers = { readonly [O in Operation]?: (args: Operations[O]["args"]) => Operations[O]["result"] };
 
 /**
- * The objects of a unit test, in memory. It keeps names unique and resourceVersions honest, and a deleted object until its
- * last finalizer is gone; that is all: no schema, no defaults, no owners, no field managers. Apply merges; strategic and JSON
- * patches are refused, so give `kube.patch` yourself where a handler uses them. A test on `watchfire cluster` has the rest.
+ * The objects of a unit test, in memory. It keeps names unique and resourceVersions honest, and a deleted object until
+ * its last finalizer is gone. That is all: no schema, no defaults, no owners, no field managers. Apply merges;
+ * strategic and JSON patches are refused, so give `kube.patch` yourself where a handler uses them. A test on `watchfire
+ * cluster` has the rest.
  */
 export class MemoryCluster {
   private readonly stored = new Map<string, Stored>();

@@ -20,8 +20,9 @@ export interface AuditPlan {
 }
 
 /**
- * Kills the runtime with SIGKILL while another process writes, first with the cluster's history whole, then with all of it
- * compacted while the runtime is down; then compares the cluster's history with what the handler wrote into the cluster.
+ * Kills the runtime with SIGKILL while another process writes. First the cluster's history stays whole, then
+// all of it is compacted while the runtime is down. It then compares the cluster's history with the records that the handler
+ * wrote into the cluster.
  */
 export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacted: Verdict }> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-audit-"));
@@ -88,10 +89,9 @@ async function killWhileWriting(
 }
 
 /**
- * One kill amid writing; writing goes on while it is down, before and after the compaction, and while it comes back;
- * another kill while it makes up for what it missed.
- * What happens then counts as one gap: only the runtime knows how far its list reached. Once that is bridged, writing goes
- * on, and each change counts again.
+ * One kill amid writing. Writing goes on while the runtime is down, before and after the compaction, and while it comes
+ * back. Another kill comes while it makes up for what it missed. What happens then counts as one gap: only the runtime
+ * knows how far its list reached. Once that is bridged, writing goes on, and each change counts again.
  */
 async function killAndCompact(
   plan: AuditPlan,

@@ -1,5 +1,6 @@
-// npm run audit:replicas: replicas on one store, killed, stopped and told to end under load, round after round; on the
-// embedded cluster, and on a real kube-apiserver where KUBEBUILDER_ASSETS names one. AUDIT_ROUNDS makes more rounds.
+// npm run audit:replicas: replicas on one store, killed, stopped and told to end under load, round after round. It runs
+// on the embedded cluster, and on a real kube-apiserver where KUBEBUILDER_ASSETS names one. AUDIT_ROUNDS makes more
+// rounds.
 import { Client } from "../target/client.ts";
 import { startTarget, type TargetName } from "../target/target.ts";
 import { assetsFolder } from "../tools/assets.ts";

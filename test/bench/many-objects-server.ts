@@ -1,6 +1,7 @@
-// An API server of many kinds of small objects: it sends all that exist to whoever watches, and then changes at a steady
-// pace, and namespaces that come and go, when told to. A process of its own, so that its work is nobody's figure.
-// Arguments: kinds, objects of each kind, where to write the kubeconfig, over how many namespaces the objects are spread.
+// An API server of many kinds of small objects. It sends all that exist to each watcher. Then it sends changes at a
+// steady pace, and namespaces that come and go, when told to. A process of its own, so that its work is nobody's
+// figure. Arguments: kinds, objects of each kind, where to write the kubeconfig, over how many namespaces the objects
+// are spread.
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";

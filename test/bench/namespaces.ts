@@ -1,7 +1,7 @@
-// npm run bench:namespaces: ten functions choose 2,000 namespaces by a label, with 200,000 objects in them. Asks /livez all
-// along, as a kubelet does, only far more often, and prints the longest answer of each part: a first start, namespaces that leave and
-// come back, a restart. Fails where one takes a second.
-// NAMESPACES, NAMESPACES_OBJECTS, NAMESPACES_FUNCTIONS and NAMESPACES_LEAVING change the size.
+// npm run bench:namespaces: ten functions choose 2,000 namespaces by a label, with 200,000 objects in them. Asks /livez
+// all along, as a kubelet does, only far more often, and prints the longest answer of each part. The parts are a first
+// start, namespaces that leave and come back, and a restart. Fails where one takes a second. NAMESPACES,
+// NAMESPACES_OBJECTS, NAMESPACES_FUNCTIONS and NAMESPACES_LEAVING change the size.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

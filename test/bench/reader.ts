@@ -1,5 +1,5 @@
-// What the host does to each byte of a watch: `node test/bench/reader.ts` prints microseconds per event of the line
-// reader and scanner together, and of JSON.parse on the same lines, which they take the place of.
+// The host's work on each byte of a watch. `node test/bench/reader.ts` prints microseconds per event of the line reader
+// and scanner together, and of JSON.parse on the same lines, which they take the place of.
 import { EnvelopeScanner } from "../../runtime/watch/envelope.ts";
 import { LineReader } from "../../runtime/watch/line-reader.ts";
 import { makePodStream } from "./pod-stream.ts";

@@ -1,5 +1,5 @@
-// The sandbox alone, on one executor: `npm run bench:sandbox`. Prints events per second, and the CPU of the
-// parent and of the executor for each, in microseconds; and how long a function takes from its load to its first answer.
+// The sandbox alone, on one executor: `npm run bench:sandbox`. Prints events per second, and the CPU of the parent and
+// of the executor for each, in microseconds. It prints how long a function takes from its load to its first answer.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-// npm run bench:scale: the runtime on 20 sources of 10,000 objects each. Prints how long it takes to be ready, its memory
-// with initial events skipped and delivered, heap per known object, and how long events wait at a steady pace.
-// SCALE_KINDS, SCALE_OBJECTS, SCALE_RATE and SCALE_SECONDS change the size.
+// npm run bench:scale: the runtime on 20 sources of 10,000 objects each. Prints how long it takes to be ready, its
+// memory with initial events skipped and delivered, and heap per known object. It prints how long events wait at a
+// steady pace. SCALE_KINDS, SCALE_OBJECTS, SCALE_RATE and SCALE_SECONDS change the size.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";

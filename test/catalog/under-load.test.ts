@@ -35,8 +35,9 @@ spec:
 `;
 
 /**
- * Works a moment, so that a change of code finds attempts under way, and says before its end which event it was told. One
- * line says it for all that wait at once: of a function's log 200 lines a second are written, and here none may be dropped.
+ * Works a moment, so that a change of code finds attempts under way, and says before its end which event it was told.
+ * One line says it for all that wait at once. Of a function's log 200 lines a second are written, and here none may be
+ * dropped.
  */
 const handler = (version: number) => `
 const untold = [];

@@ -36,9 +36,9 @@ const limits = { cpuMs: 250, memoryMb: 32 };
 const timeoutMs = 3000;
 const marginMs = 4000;
 /**
- * CPU time of the whole executor that a program over its budget may cost in one attempt, whatever else the machine does:
- * the budget; 100 ms for V8 to end it by itself; 50 ms for the watchdog; and the same again for the collector's threads, the
- * innocents, and the program's own share while two isolates run.
+ * CPU time of the whole executor that a program over its budget may cost in one attempt, whatever else the machine
+ * does. It is the budget, 100 ms for V8 to end it by itself, and 50 ms for the watchdog. The same again is for the
+ * collector's threads, the innocents, and the program's own share while two isolates run.
  */
 const cpuBoundMs = 2 * (limits.cpuMs + 100 + 50);
 /** A program that no one can interrupt ends with its process: a second more, on two threads at most. */

@@ -1,5 +1,5 @@
-// Runs on a volume of 40 MiB at the path that it is given: a function whose 900 KB object fails each time it changes, beside
-// one whose events are small and succeed. Prints what came of both, as JSON.
+// Runs on a volume of 40 MiB at the path that it is given. One function's 900 KB object fails each time it changes, and
+// another's events are small and succeed. Prints what came of both, as JSON.
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";

@@ -134,8 +134,8 @@ export class Laws {
   }
 
   /**
-   * A list showed a newer state of an object that took a name over: when its predecessor went is known no better than that
-   * it was before that state, so older states of it are not told, and the newer one is still to come.
+   * A list showed a newer state of an object that took a name over. Its predecessor is known only to have gone before
+   * that state. So older states of it are not told, and the newer one is still to come.
    */
   private isSuperseded({ name, uid, rv }: Revision, mark: number): boolean {
     const others = this.history.log.filter((it) => it.name === name);

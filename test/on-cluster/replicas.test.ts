@@ -1,5 +1,5 @@
-// Runtimes as processes of their own, killed, stopped and started again, while another process writes; the auditor
-// then compares the cluster's history with what handlers wrote down. `npm run audit:replicas` does it for longer.
+// Runtimes as processes of their own, killed, stopped and started again, while another process writes. The auditor then
+// compares the cluster's history with the handlers' records. `npm run audit:replicas` does it for longer.
 import { describe, expect, inject, test } from "vitest";
 import { describe as inWords } from "../audit/audit.ts";
 import { revision } from "../audit/ledger.ts";

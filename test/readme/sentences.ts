@@ -27,3 +27,13 @@ const words = (sentence: string): number => sentence.split(" ").filter((word) =>
 /** The sentences of a page in Markdown that a reader would lose the thread of. */
 export const tooLong = (page: string): string[] =>
   sentencesOf(page).filter((sentence) => words(sentence) > longestAllowed);
+
+/** A program's comments, each as a page: a docstring's tags are paragraphs, and its indented lines are code. */
+export const commentsOf = (source: string): string[] =>
+  [
+    ...[...source.matchAll(/^[ \t]*\/\*\*?([\s\S]*?)\*\//gm)].map(([, text = ""]) =>
+      text.replace(/^[ \t]*\*( |$)/gm, ""),
+    ),
+    ...[...source.matchAll(/(?:^[ \t]*\/\/.*\n)+/gm)].map(([text]) => text.replace(/^[ \t]*\/\/ ?/gm, "")),
+    ...[...source.matchAll(/\S[ \t]+\/\/ (.*)$/gm)].map(([, text = ""]) => text),
+  ].map((text) => text.replace(/^(?: {2,}|\t).*$/gm, "").replace(/^\s*@\w+/gm, "\n\n"));

@@ -1,7 +1,7 @@
-// Holds the sandbox to flat memory over a long life: `npm run soak` (about 10 minutes on two cores), or with the numbers
-// `-- --functions 1000 --events 50000 --crash-every 1000 --resident 1000` for a shorter one. Exit status 1 where a law does not hold.
-// Node's flags are those that the runtime starts with: by its own measure V8 would let the young objects of the parent, 2 MiB of
-// which are in use, take 52 MiB by and by.
+// Holds the sandbox to flat memory over a long life: `npm run soak`, about 10 minutes on two cores. `-- --functions
+// 1000 --events 50000 --crash-every 1000 --resident 1000` make it shorter. Exit status 1 where a law does not hold.
+// Node's flags are those that the runtime starts with. By its own measure V8 would let the parent's young objects, 2 MiB
+// of which are in use, take 52 MiB by and by.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

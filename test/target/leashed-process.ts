@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 
-// The program's end is tied to a pipe that this process holds: should we die in any way at all, the kernel closes the
+// The program's end is tied to a pipe that this process holds. Should we die in any way at all, the kernel closes the
 // pipe, `cat` returns, and the shell kills the program.
 const leash = 'exec 3<&0; "$@" </dev/null & pid=$!; { cat <&3 >/dev/null; kill -KILL $pid; } 2>/dev/null & wait $pid';
 

@@ -22,8 +22,8 @@ interface Connection {
 }
 
 /**
- * A cluster in which nothing happens: each watch ends when it was asked to, and brings a bookmark each minute, unless that
- * would be no newer than where it began: API servers keep such back (`cache_watcher.go`).
+ * A cluster in which nothing happens. Each watch ends when it was asked to, and brings a bookmark each minute, unless
+ * that would be no newer than where it began. API servers keep such back (`cache_watcher.go`).
  */
 class IdleCluster implements KubeTransport {
   readonly description = "an idle cluster";

@@ -36,7 +36,7 @@ interface Published {
 }
 
 /**
- * Keeps one Function object per function. It is a picture and nothing else: the runtime never reads it, and goes on
+ * Keeps one Function object per function. It is a picture and nothing else. The runtime never reads it, and goes on
  * without it where the definition is missing or writing is refused.
  */
 export class StatusPublisher {

@@ -40,8 +40,8 @@ const absentNames: Readonly<Record<string, string>> = {
 const prefix = "__watchfire_absent_";
 
 /**
- * esbuild's `define` for a build that marks them, also as members of `globalThis`. It replaces free references alone, by
- * its own scope analysis, so that a local variable of the same name, a property or a string is left in peace.
+ * esbuild's `define` for a build that marks them, also as members of `globalThis`. It replaces free references alone,
+ * by its own scope analysis. A local variable of the same name, a property or a string is left in peace.
  */
 export const placeholders: Readonly<Record<string, string>> = Object.fromEntries(
   Object.keys(absentNames).flatMap((name) => [

@@ -18,9 +18,10 @@ export type Bundled =
 
 /**
  * Bundles a function's handler and all it imports into one script for an isolate.
- * TypeScript and JavaScript; npm packages installed beside the functions are included. What an isolate could not run is
- * refused, each with file, line and column: imports of Node's built-in modules, native addons, imports whose name is only
- * known at run time, names that exist in Node alone; and what lies outside of the request's roots.
+ * TypeScript and JavaScript; npm packages installed beside the functions are included. Code that an isolate could not
+ * run is refused, each with file, line and column. That is an import of a built-in module of Node, of a native addon,
+ * or of a name that is known only at run time. It is also a name that exists in Node alone, and a file outside of the
+ * request's roots.
  */
 export async function bundleFunction(request: BuildRequest): Promise<Bundled> {
   const functionBuild = new FunctionBuild(request);

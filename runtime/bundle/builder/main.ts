@@ -1,5 +1,5 @@
-// The builder's process: started by the runtime with an empty environment, the right to read the functions, their packages and
-// its own code, and nothing else. It builds one function at a time.
+// The builder's process. The runtime starts it with an empty environment, and the right to read the functions, their
+// packages and its own code, and nothing else. It builds one function at a time.
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import { type AnswerHead, type BuildRequest, FrameReader, frameOf, packFault } from "../builder-wire.ts";

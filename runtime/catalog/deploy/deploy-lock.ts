@@ -53,8 +53,8 @@ export async function untilAbandoned(
 }
 
 /**
- * The right to change a deployment, held by an annotation on its index. Every change of the index is made in the place of
- * the version that the holder wrote last, so that of two only one goes on, and a holder that was overtaken is told.
+ * The right to change a deployment, held by an annotation on its index. Every change of the index is made in the place
+ * of the version that the holder wrote last. So only one of two goes on, and a holder that was overtaken is told.
  */
 export class DeployLock {
   private readonly parts: LockParts;

@@ -13,8 +13,8 @@ import { type Fate, fatesOf } from "./fates.ts";
 import { IndexSigner } from "./index-signer.ts";
 
 /**
- * Between the new code's being there and the old one's rights being taken away, in milliseconds: the runtime takes new
- * code up within a second of its being written, and handlers mostly end within another few.
+ * Milliseconds between the arrival of new code and the end of the old code's rights. The runtime takes new code up
+ * within a second of its being written, and handlers mostly end within another few.
  */
 const handOverMs = 5_000;
 
@@ -65,9 +65,9 @@ interface Steps {
 
 /**
  * Puts a set of functions in the place of the one before, under the index's lock: of two at once one alone writes. The
- * index names the new set after all of it has been written, so that a runtime never sees a part; what is superseded
- * goes after that. One that fails before takes back what it made. One that is killed leaves what runs as it is; the
- * next waits until it is sure of that, and cleans up.
+ * index names the new set after all of it has been written, so that a runtime never sees a part. Superseded objects go
+ * after that. One that fails before takes back what it made. One that is killed leaves what runs as it is; the next
+ * waits until it is sure of that, and cleans up.
  * @throws WatchfireError WF_DEPLOYED_TAKEN and WF_DEPLOYED_REFUSED, before anything is written where the API server can
  * tell; WF_DEPLOYED_CONFLICT
  */

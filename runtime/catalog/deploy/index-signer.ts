@@ -26,8 +26,9 @@ export class IndexSigner {
   }
 
   /**
-   * Signs contents that come after an index. The serial is the time, in epoch milliseconds: it is above that of every earlier
-   * signing also where an attacker has put an old index back. A clock that went backwards counts on from the index.
+   * Signs contents that come after an index. The serial is the time, in epoch milliseconds. It is above that of every
+   * earlier signing also where an attacker has put an old index back. A clock that went backwards counts on from the
+   * index.
    */
   after(index: ConfigMap | undefined): (content: string) => string {
     const serial = Math.max(this.clock.now(), index ? this.serialOf(index) + 1 : 1);

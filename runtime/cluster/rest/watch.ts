@@ -37,7 +37,7 @@ export interface WatchRequest {
 }
 
 /**
- * One open watch. It holds no queue: its place in the collection's log is all it remembers, so a slow client costs no
+ * One open watch. It holds no queue: its place in the collection's log is all it remembers. So a slow client costs no
  * memory, and one that is too slow is sent away with a clean end.
  */
 export class Watcher {

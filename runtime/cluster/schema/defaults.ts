@@ -2,9 +2,9 @@ import { isObject, type Json, type JsonObject, member, setMember } from "./json.
 import type { Schema } from "./schema.ts";
 
 /**
- * Fills in the schema's defaults, top down, so that a default may fill in more inside another.
- * A null where the schema allows none counts as absent. Of a built-in kind the defaults are the values that Go writes
- * out for a field that was not given (`status: {}`); what the real server computes for a kind is not in its schema.
+ * Fills in the schema's defaults, top down, so that a default may fill in more inside another. A null where the schema
+ * allows none counts as absent. A built-in kind's defaults are the values that Go writes out for a field that was not
+ * given (`status: {}`). The values that the real server computes for a kind are not in its schema.
  */
 export function applyDefaults(schema: Schema, object: JsonObject): JsonObject {
   return fillObject(object, schema);

@@ -49,7 +49,8 @@ export interface Restored {
 
 /**
  * The cluster's state as a file: a header line, then one JSON line per write. A write is handed to the kernel before it
- * is acknowledged, so killing the process loses none; a line cut short by a crash was never acknowledged, and is dropped.
+ * is acknowledged, so killing the process loses none. A line cut short by a crash was never acknowledged, and is
+ * dropped.
  */
 export class StateFile implements Journal {
   private readonly file: string;

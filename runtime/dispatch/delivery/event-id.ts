@@ -14,9 +14,9 @@ export interface Identity {
 }
 
 /**
- * The handler's idempotency key, unique within a trigger: `uid/resourceVersion/type`. A deletion happens once, so it
- * is `uid/Deleted` whether it was watched or found; where selectors make objects come and go it names the
- * resourceVersion, with a `~` where only the last one is known. After the first epoch, `@epoch` follows.
+ * The handler's idempotency key, unique within a trigger: `uid/resourceVersion/type`. A deletion happens once, so it is
+ * `uid/Deleted` whether it was watched or found. Where selectors make objects come and go it names the resourceVersion,
+ * with a `~` where only the last one is known. After the first epoch, `@epoch` follows.
  */
 export function eventId({ type, uid, resourceVersion, lastKnown, selective, epoch }: Identity): string {
   const suffix = epoch === 0 ? "" : `@${epoch}`;

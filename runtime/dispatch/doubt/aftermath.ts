@@ -2,8 +2,8 @@ import { isNewer, type ResourceVersion } from "../../resource-version.ts";
 import type { Doubt } from "./doubt.ts";
 
 /**
- * What a source brings after the machine went down: the last writes before may be missing, so that it may have been handled
- * without a record. That lasts until all has come that the process before can have seen.
+ * What a source brings after the machine went down. The last writes before may be missing, so that an event may have
+ * been handled without a record. That lasts until all has come that the process before can have seen.
  */
 export class Aftermath {
   private readonly lostWrites: boolean;
@@ -39,8 +39,8 @@ export class Aftermath {
   }
 
   /**
-   * A stream has brought all up to here. It may lag behind the server that the process before this one had listened to: so it
-   * proves nothing while the server's newest is not known.
+   * A stream has brought all up to here. It may lag behind the server that the process before this one had listened to.
+   * So it proves nothing while the server's newest is not known.
    */
   hasAllUpTo(resourceVersion: ResourceVersion): void {
     if (this.upTo !== undefined && !isNewer(this.upTo, resourceVersion)) this.current = false;

@@ -2,8 +2,9 @@ import type { ChangeType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 
 /**
- * Whether a handler may have been told of an event before: not at all; as the store says, so that the next process knows it
- * too; or as only this process knows, because the record of it may be what the machine lost when it went down.
+ * Whether a handler may have been told of an event before. `none`: it was not. `noted`: the store says so, so that the
+ * next process knows it too. `unnoted`: only this process knows, because the machine may have lost the record when it
+ * went down.
  */
 export type Doubt = "none" | "noted" | "unnoted";
 

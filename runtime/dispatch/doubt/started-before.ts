@@ -77,9 +77,9 @@ export class StartedBefore implements BegunBefore {
   }
 
   /**
-   * Whether a handler may have been told this of the object before: a list tells of what is there now, and of a deletion it
-   * knows only that it was, so that the event has another id. An Added repeats another also where the deletion in between
-   * never got to the handler. Asked once: what comes after is news.
+   * Whether a handler may have been told this of the object before. A list tells only of what is there now. Of a
+   * deletion it knows only that it was, so that the event has another id. An Added repeats another also where the
+   * deletion in between never got to the handler. Asked once: what comes after is news.
    */
   passageBegan(view: number, uid: string, type: "Added" | "Deleted"): boolean {
     const object = `${view}/${uid}`;

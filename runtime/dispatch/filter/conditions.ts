@@ -24,9 +24,9 @@ export interface ConditionSource {
 }
 
 /**
- * A trigger's match conditions. All must hold, as in admission policies: one that is false decides. One that has no value,
- * such as for a field that is missing, counts as not holding, and is told. One whose cost runs out counts as holding, and
- * is told: whoever may write an object could otherwise keep it from being told of by making it large.
+ * A trigger's match conditions. All must hold, as in admission policies: one that is false decides. One that has no
+ * value, such as for a field that is missing, counts as not holding, and is told. One whose cost runs out counts as
+ * holding, and is told. A writer of the object could otherwise keep it from being told by making it large.
  */
 export class MatchConditions {
   /** Whether any of them reads `oldObject`. */
@@ -49,8 +49,8 @@ export class MatchConditions {
   }
 
   /**
-   * Takes an object's JSON, and that of the object before: `none` where there is none; undefined where it is not known, and
-   * then conditions that read it count as holding.
+   * Takes an object's JSON, and that of the object before. `none` says that there was none. Undefined says that it is
+   * not known, and then conditions that read it count as holding.
    */
   match(body: Buffer, oldBody: Buffer | "none" | undefined, onError: (error: ConditionError) => void): boolean {
     const object = this.fields.read(body);

@@ -26,9 +26,9 @@ export interface Verdict {
 export type FilterRules = Pick<Trigger, "events" | "changedFields" | "matchConditions" | "lastBody">;
 
 /**
- * One trigger's filters. A body is parsed only where a rule needs it, in the fields that its conditions name, and not
- * where its changed fields have bytes that were seen before. An object that matched and no
- * longer does is filtered out like any other: conditions choose events, selectors choose objects.
+ * One trigger's filters. A body is parsed only where a rule needs it, in the fields that its conditions name. It is not
+ * parsed where its changed fields have bytes that were seen before. An object that matched and no longer does is
+ * filtered out like any other: conditions choose events, selectors choose objects.
  */
 export class Filter {
   /** Whether a verdict needs the object's previous body. */

@@ -33,8 +33,8 @@ export interface ReadingPlan {
 }
 
 /**
- * Why what is known does not go on into what a list shows: it is of another selection or scope; nothing is known, since the
- * kind came after the function; or it is of a time that was undone.
+ * Why the known state does not go on into what a list shows. `selection`: it is of another selection or scope. `kind`:
+ * nothing is known, since the kind came after the function. `rewind`: it is of a time that was undone.
  */
 export type Rebase = "selection" | "kind" | "rewind";
 

@@ -54,8 +54,9 @@ type State =
   | { readonly type: "resumed" };
 
 /**
- * What it takes: everything; nothing until its function has room, its place at the source given up; nothing any more, while the
- * cursor follows what is still to end; or nothing, with the cursor given up.
+ * What it takes. `open`: everything. `aside`: nothing until its function has room, its place at the source given up.
+ * `closed`: nothing any more, while the cursor follows the events that are still to end. `left`: nothing, with the
+ * cursor given up.
  */
 type Intake = "open" | "aside" | "closed" | "left";
 

@@ -82,8 +82,9 @@ export class TriggerScope {
   }
 
   /**
-   * Whether a complete list of the namespaces is to be believed, and `retain` called with it: not the first that leaves out
-   * most of the objects known, as an empty answer does, until another one 30 s later says so too.
+   * Whether a complete list of the namespaces is to be believed, and `retain` called with it. The first list that
+   * leaves out most of the objects known, as an empty answer does, is not. It is once another one 30 s later says so
+   * too.
    */
   believes(namespaces: readonly string[]): boolean {
     const { view, clock } = this.parts;
@@ -157,7 +158,7 @@ export class TriggerScope {
 
   /**
    * Lets go of positions outside `kept`: what the view learns from now on, it learns of other sources, so none can be
-   * resumed. It keeps those that had listed, and those of namespaces where objects are known, to begin anew and count
+   * resumed. It keeps those that had listed, and those of namespaces where objects are known. They begin anew and count
    * their epoch on, so that no event id is used again. Gives the epochs by namespace.
    */
   private leaveOthers(kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {

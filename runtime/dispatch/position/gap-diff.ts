@@ -44,11 +44,11 @@ export interface Rest {
 }
 
 /**
- * Finds what happened in a gap, by comparing a list with what was known before it. Items stream in; one that is unchanged is
- * let go at once, others wait for the list's end. Where they are too large for that, they are told as they come from there
- * on, so that no list is ever held whole: each is a state that the object had, whatever becomes of the list. Unless none of the
- * objects was known, as in the list of another cluster: such a list is let go of beyond its first part. Deletions follow from
- * a complete list alone: half a list would be read as deletions.
+ * Finds what happened in a gap, by comparing a list with what was known before it. Items stream in; one that is
+ * unchanged is let go at once, others wait for the list's end. Where they are too large for that, they are told as they
+ * come from there on, so that no list is ever held whole. Each is a state that the object had, whatever becomes of the
+ * list. Unless none of the objects was known, as in the list of another cluster: such a list is let go of beyond its
+ * first part. Deletions follow from a complete list alone: half a list would be read as deletions.
  */
 export class GapDiff {
   private readonly parts: GapDiffParts;

@@ -18,8 +18,8 @@ export interface MarkEntry {
 const roomy = 1_000;
 
 /**
- * A position that is never ahead of unfinished work: the resourceVersion of the newest entry such that it and all that
- * arrived before it are terminal. Entries finish in any order; those behind an unfinished one wait. It passes the
+ * A position that is never ahead of unfinished work. It is the resourceVersion of the newest entry for which that entry
+ * and all earlier ones are terminal. Entries finish in any order; those behind an unfinished one wait. It passes the
  * resourceVersion of an event only when something newer followed, because two objects may share one.
  */
 export class LowWaterMark {

@@ -45,8 +45,8 @@ export interface ViewParts {
 
 /**
  * What one trigger knows of its objects: exactly what its handler has been told, or was spared by a filter. It changes
- * when an event leaves its lane, in the commit that makes the event terminal; what still waits lies over it, so that a
- * later event, or a list after a gap, is compared with where the object will stand.
+ * when an event leaves its lane, in the commit that makes the event terminal. Waiting events lie over it. So a later
+ * event, or a list after a gap, is compared with where the object will stand.
  */
 export class View {
   readonly id: number;

@@ -1,6 +1,7 @@
 /**
- * An event that comes back within so many milliseconds of being sent was sent ahead to a good end. More than a container
- * is stopped for when it has used up its share of the processor (100 ms): the fewer events travel together, the more each costs.
+ * An event that comes back within so many milliseconds of being sent was sent ahead to a good end. More than a
+ * container is stopped for when it has used up its share of the processor (100 ms). The fewer events travel together,
+ * the more each costs.
  */
 const quickMs = 250;
 /** Events beyond those that may run: enough for a commit, a frame and an entry to carry tens of them. */

@@ -63,8 +63,8 @@ export class Attempts {
   }
 
   /**
-   * How many attempts may be under way for this event to be given to the runner: those that may run at once, and more that
-   * wait there. An event that may have brought down what ran it does not wait there.
+   * How many attempts may be under way for this event to be given to the runner. It counts those that may run at once,
+   * and more that wait there. An event that may have brought down what ran it does not wait there.
    */
   limitFor({ attempts, doubt, interruptions }: LaneEvent): number {
     const { concurrency } = this.code.manifest.delivery;

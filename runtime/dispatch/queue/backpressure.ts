@@ -10,12 +10,12 @@ const quickShare = 0.5;
 const lookMs = 500;
 
 /**
- * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket than
- * written to disk and read back, which costs more than everything else together. So sources wait for a function that
- * gets through half its memory (500 events) every half second; a slower one goes to disk and holds nobody up. How
- * quick it is shows only while it is behind, and is remembered: a slow one holds its sources up once, for one look.
- * One that is slow and may write no more is full: it takes nothing, its sources go on without it, and it joins them again
- * where it stands.
+ * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket.
+ * Writing it to disk and reading it back costs more than everything else together. So sources wait for a function that
+ * gets through half its memory (500 events) every half second. A slower one goes to disk and holds nobody up. How quick
+ * it is shows only while it is behind, and is remembered: a slow one holds its sources up once, for one look. One that
+ * is slow and may write no more is full: it takes nothing. Its sources go on without it, and it joins them again where
+ * it stands.
  */
 export class Backpressure {
   private readonly clock: Clock;

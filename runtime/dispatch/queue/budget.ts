@@ -5,7 +5,7 @@ export const heapQuarter = (): number => getHeapStatistics().heap_size_limit / 4
 
 /**
  * Bytes that all functions together may hold, in memory or on disk. Where it is spent, those that hold more than their
- * share of it take no more, and one that holds little is not made to pay for them: in all it is never twice the budget.
+ * share of it take no more. One that holds little is not made to pay for them: in all it is never twice the budget.
  */
 export class Budget {
   private readonly limit: () => number;

@@ -11,13 +11,15 @@ import type { View, ViewEvent } from "../position/view.ts";
 export interface MarkOwner {
   settle(entry: MarkEntry): void;
   /**
-   * Whether the history that holds it may be gone any moment: it had happened when the source connected, who knows when,
-   * or a complete list told of it, which is read where there is none.
+   * Whether the history that holds it may be gone any moment. Either it had happened when the source connected, at a
+   * time that is not known. Or a complete list told of it, which is read where there is no history.
    */
   isBacklog(entry: MarkEntry): boolean;
 }
 
-/** Where an event is: in memory alone, where it holds the mark; on disk as well; or on disk, with its place in the lane in memory. */
+/**
+ * `memory`: there alone, so that it holds the mark. `both`: on disk as well. `disk`: with its place in the lane in memory.
+ */
 export type Place = "memory" | "both" | "disk";
 
 /** An event on its way through a lane. */

@@ -81,8 +81,8 @@ export class FunctionQueue {
   }
 
   /**
-   * Whether something waits that a process before this one may have handled, and nothing on disk says so; on disk itself
-   * that is what is older than `firstSequence`.
+   * Whether something waits that a process before this one may have handled, and nothing on disk says so. On disk
+   * itself that is an event older than `firstSequence`.
    */
   holdsUnnoted(firstSequence: number): boolean {
     if (this.parts.spill.hasBefore(firstSequence)) return true;
@@ -458,7 +458,10 @@ export class FunctionQueue {
   }
 }
 
-/** A lane's events up to the last one that was received by `limit`, or is old anyway, so that their order on disk has no holes. */
+/**
+ * A lane's events up to the last one that was received by `limit`, or is old anyway. So their order on disk has no
+ * holes.
+ */
 function pinnedOf(lane: Lane, limit: number): readonly LaneEvent[] {
   const events = [...lane];
   const last = events.findLastIndex(({ receivedAt, mark }) => receivedAt <= limit || mark?.owner.isBacklog(mark.entry));

@@ -26,7 +26,7 @@ const laneShare = 0.25;
 const chunkLimit = 64;
 
 /**
- * An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it: an API server
+ * An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it. An API server
  * keeps 75 s of history (`watch_cache_history.go`).
  */
 export const pinnedMs = 60_000;
@@ -44,8 +44,8 @@ export interface SpillParts {
 }
 
 /**
- * The part of a function's queue that is on disk. Events arrive with rising sequence; those in memory precede those
- * that overflowed, so that reading back in order of sequence never lets one event overtake another of its lane.
+ * The part of a function's queue that is on disk. Events arrive with rising sequence, and those in memory precede those
+ * that overflowed. So reading back in order of sequence never lets one event overtake another of its lane.
  */
 export class Spill {
   private readonly functionName: string;

@@ -60,7 +60,7 @@ export class IsolateFactory {
 
   /**
    * The bootstrap in a fresh context of an isolate, whose last context is let go of. Part of an entry, and never
-   * synchronous: code of the handler has run in this isolate, and what it left to be run would run with this.
+   * synchronous. Code of the handler has run in this isolate, and work that it left behind would run with this.
    */
   async renew({ isolate, ...old }: GuestDoors, env: string): Promise<GuestDoors> {
     for (const reference of [old.pump, old.drain, old.blame, old.context]) reference.release();

@@ -8,8 +8,8 @@ import type { Slots } from "./slots.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
 
 /**
- * Milliseconds between two entries that V8 itself times, in one isolate. Its timeouts alone tell where the code was;
- * but isolated-vm keeps a timer for each until it falls due, crashes when 200,000 do so together, and lets one stuck
+ * Milliseconds between two entries that V8 itself times, in one isolate. Its timeouts alone tell where the code was.
+ * But isolated-vm keeps a timer for each until it falls due, and crashes when 200,000 do so together. It lets one stuck
  * isolate hold up the timeouts of all others. So they are few, and the watchdog is what the limits rest on.
  */
 const timedEntryMs = 1000;
@@ -224,8 +224,8 @@ export class Realm implements Watched {
   }
 
   /**
-   * CPU time of a running entry. Until it ends, isolated-vm counts wall time, and a thread that waits for a core would be
-   * charged for its waiting: the process' real CPU time, shared among those that run, bounds it.
+   * CPU time of a running entry. Until it ends, isolated-vm counts wall time, and a thread that waits for a core would
+   * be charged for its waiting. The process' real CPU time, shared among those that run, bounds it.
    */
   private usedMs(entry: Entry): number {
     const wallMs = this.cpuMs() - entry.startCpuMs;

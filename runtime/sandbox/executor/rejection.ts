@@ -21,8 +21,8 @@ const uncopied = "An object was thrown from supplied code within isolated-vm";
 const noError = "an object that is no Error";
 
 /**
- * Reads what an entry was rejected with: isolated-vm copies the first promise there that was rejected and not heard, a
- * primitive or an Error of this realm, and adds the frames of its own making to the stack.
+ * Reads the value that an entry was rejected with. isolated-vm copies the first promise there that was rejected and not
+ * heard, if it is a primitive or an Error of this realm. It adds the frames of its own making to the stack.
  */
 export function rejectionOf(error: unknown): Rejection {
   if (!(error instanceof Error)) return { name: "Error", message: textOf(error), stack: "" };

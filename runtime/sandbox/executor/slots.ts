@@ -2,8 +2,8 @@
 const maxLent = 13;
 
 /**
- * Leave to run, for so many isolates at once; the others wait in the order they came. One that runs for long lends its slot
- * on and shares the cores with whoever gets it, so that a few loops do not hold everybody up.
+ * Leave to run, for so many isolates at once; the others wait in the order they came. One that runs for long lends its
+ * slot on and shares the cores with the next. So a few loops do not hold everybody up.
  */
 export class Slots {
   private readonly count: number;

@@ -37,8 +37,8 @@ import { fireTimers, nextWake, setClock } from "./timers.guest.ts";
 import { suspect } from "./unheard.guest.ts";
 import { installWeb } from "./web.guest.ts";
 
-// Runs once per isolate, before the handler's bundle. What it leaves for the executor (and takes from the global object
-// before the handler could see it) are functions of strings: `pump` brings work in, `drain` brings results out.
+// Runs once per isolate, before the handler's bundle. Its functions for the executor are functions of strings: `pump`
+// brings work in, `drain` brings results out. They are taken from the global object before the handler could see them.
 
 let handler: ((event: unknown, context: Context) => unknown) | undefined;
 let loadFailure = `["missing","Error","",""]`;
@@ -112,8 +112,9 @@ function stray(error: unknown, owner: Run | undefined = soleRun() ?? likelyRun()
 }
 
 /**
- * Says whose a rejection is that the last entry left unheard, of the text given. Gives the run's number if that has just
- * ended; "" for a run that goes on and is judged at its end; "stray" where the run had ended before; "?" where nobody can tell.
+ * Says whose a rejection is that the last entry left unheard, of the text given. Gives the run's number if that has
+ * just ended, and "" for a run that goes on and is judged at its end. It gives "stray" where the run had ended before,
+ * and "?" where nobody can tell. where nobody can tell.
  */
 function blame(name: string, message: string, stack: string): string {
   const run = soleRun();

@@ -94,7 +94,8 @@ class RunContext implements Context {
   }
 }
 
-// By its class a handler could make a context of its own for a run that it invents, and write into the outbox as it likes.
+// By its class a handler could make a context of its own for a run that it invents. It could then write into the outbox
+// as it likes.
 delete (RunContext.prototype as { constructor?: unknown }).constructor;
 
 const partNames = freeze(["kube", "log", "env", "fetch", "signal", "metrics", "events"] as const);

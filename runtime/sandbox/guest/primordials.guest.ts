@@ -1,7 +1,7 @@
 // The language's own functions, taken before any handler runs. What the handler does to prototypes afterwards cannot
 // change how the guest's side of the protocol works. House rules for the other *.guest.ts files that carry the
-// protocol: no method calls on values (use these), no iteration or spreading of arrays, no property reads that could
-// fall through to Object.prototype.
+// protocol. No method is called on a value (use these), and no array is iterated or spread. No property is read that
+// could fall through to Object.prototype.
 
 const { bind, call } = Function.prototype;
 

@@ -7,9 +7,9 @@ const unprintable = "[unprintable]";
 const maxDepth = 100;
 
 /**
- * A value as JSON, with something in the place of what JSON has no form for: an error's name, message and stack, a
- * BigInt's digits, a word for a function, a symbol, a cycle and what lies too deep. Undefined for undefined. What throws while it is looked
- * at is thrown on.
+ * A value as JSON, with something in the place of a value that JSON has no form for. That is an error's name, message
+ * and stack, or a BigInt's digits. It is a word for a function, a symbol, a cycle and a value that lies too deep.
+ * Undefined for undefined. What throws while it is looked at is thrown on.
  */
 function json(value: unknown): string | undefined {
   // Those that the value at hand lies in, outermost first.

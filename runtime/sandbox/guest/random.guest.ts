@@ -3,9 +3,10 @@ import { DOMException } from "./abort.guest.ts";
 import { parseInteger, slice } from "./primordials.guest.ts";
 
 /**
- * Random bytes for `crypto`. The isolate has no source of its own: the executor hands over 32 bytes with the first
- * pump and with one pump a second, and ChaCha20 (RFC 8439) stretches it. The stream's first 32 bytes become the next key, so that
- * bytes given out cannot be worked out from what the isolate holds later. No key is used twice, so that its nonce may be zero.
+ * Random bytes for `crypto`. The isolate has no source of its own. The executor hands over 32 bytes with the first pump
+ * and with one pump a second, and ChaCha20 (RFC 8439) stretches it. The stream's first 32 bytes become the next key, so
+ * that bytes given out cannot be worked out from what the isolate holds later. No key is used twice, so that its nonce
+ * may be zero.
  */
 const key = new Uint8Array(32);
 const nonce = new Uint8Array(12);

@@ -29,8 +29,8 @@ export function ownTimers(next: object | undefined): void {
   owner = next;
 }
 
-// Time inside the isolate: the executor says with each pump how long the isolate has lived, by a clock that never
-// jumps; between two pumps the wall clock fills in.
+// Time inside the isolate. The executor says with each pump how long the isolate has lived, by a clock that never
+// jumps. Between two pumps the wall clock fills in.
 let pumpedAt = 0;
 let pumpedWall = dateNow();
 
@@ -82,8 +82,8 @@ export function nextWake(): number {
 }
 
 /**
- * Runs what is due, in order of time; where some of it is of owners that are `gone`, these alone, and the others with the next
- * turn. `begun` hears whose it is, and `failed` gets what a callback throws.
+ * Runs the timers that are due, in order of time. Where some are of owners that are `gone`, it runs these alone, and
+ * the others with the next turn. `begun` hears whose it is, and `failed` gets what a callback throws.
  */
 export function fireTimers(
   gone: (owner: object | undefined) => boolean,

@@ -2,9 +2,9 @@ import { type ErrorText, errorMark, errorText, markOf } from "./failure.guest.ts
 import { define, PrimordialPromise, promiseThen } from "./primordials.guest.ts";
 
 // A rejection that nobody hears fails its run, as it ends a Node process; but it has until the run's end to be heard.
-// Whoever hears a promise (`await`, `then` and all that is made of them) asks it for its `constructor`: so the guest sees
-// it. Of the runtime's own promises it knows whose they are. Of all others V8 tells the first that an entry leaves, after the
-// entry; the executor has its text alone, and by that its hearer is known.
+// Whoever hears a promise (`await`, `then` and all that is made of them) asks it for its `constructor`: so the guest
+// sees it. Of the runtime's own promises it knows whose they are. V8 tells the first of all others that an entry
+// leaves, after the entry. The executor has its text alone, and by that its hearer is known.
 
 /** A rejection that nobody has heard so far. */
 export interface Unheard {

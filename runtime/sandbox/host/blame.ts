@@ -2,9 +2,9 @@
 import type { DeathReason } from "./executor-process.ts";
 
 /**
- * How a function stands to its executor's death:
- * `proven` it had the executor to itself; `culprit` its code alone was inside; `suspect` it was inside with others, or
- * of memory that nobody counts; `present` its code had run there before, and of that memory some may be its own.
+ * How a function stands to its executor's death. `proven`: it had the executor to itself. `culprit`: its code alone was
+ * inside. `suspect`: it was inside with others, or of memory that nobody counts. `present`: its code had run there
+ * before, and of that memory some may be its own.
  */
 export type Involvement = "proven" | "culprit" | "suspect" | "present" | "bystander";
 
@@ -75,7 +75,10 @@ const mostParkMs = 300_000;
 /** Milliseconds without a death that take one off its row. */
 const calmMs = 600_000;
 
-/** New versions in a row that begin with a clean slate though the one before did not leave one, and milliseconds until there is one more. */
+/**
+ * `mostSlates`: new versions in a row that begin with a clean slate though the one before did not leave one. `slateMs`:
+ * milliseconds until there is one more.
+ */
 const mostSlates = 3;
 const slateMs = 1_200_000;
 

@@ -38,15 +38,16 @@ const takeMs = 10_000;
 const mostUntaken = 32 * 2 ** 20;
 
 /**
- * Frames of an executor within a period of so many milliseconds, beyond which it is no executor of ours: an honest one
+ * Frames of an executor within a period of so many milliseconds, beyond which it is no executor of ours. An honest one
  * sends two an entry, and an entry takes 20 us at least. Reading them would keep the parent from its work.
  */
 const maxFrames = 25_000;
 const framePeriodMs = 250;
 
 /**
- * The share of this process that reading one executor may take, and what may be read of it: milliseconds of CPU time and bytes,
- * in each millisecond and at once. Beyond it is read later: an honest one under full load takes a third of that.
+ * `cpuShare`: milliseconds of this process' CPU time that reading one executor may take, in each millisecond and at
+ * once. `byteShare`: the bytes that may be read of it, likewise. Beyond it is read later: an honest one under full load
+ * takes a third of that.
  */
 const cpuShare = { perMs: 0.5, burst: 20 };
 const byteShare = { perMs: 256 * 1024, burst: 32 * 2 ** 20 };

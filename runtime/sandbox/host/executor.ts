@@ -32,8 +32,8 @@ export interface KeeperListener {
 }
 
 /**
- * Resident memory of an executor itself, under full load (50 MiB idle; 150 MiB of garbage were seen at 6,000 events of
- * 30 KB a second), and the least that any cap grants. Bytes.
+ * Resident memory of an executor itself, under full load, and the least that any cap grants. It is 50 MiB idle; 150 MiB
+ * of garbage were seen at 6,000 events of 30 KB a second. Bytes.
  */
 const baseMemory = 200 * 2 ** 20;
 const leastCap = 256 * 2 ** 20;
@@ -45,9 +45,10 @@ const overduePollMs = 2000;
 const mostWaiting = 8 * 2 ** 20;
 
 /**
- * Milliseconds in which an executor has to do by itself as it said, by a clock of this process: to be gone once it is doomed
- * (its neighbours get 2 s), to have stopped or to be doomed once an isolate's time is over (1 s), and to have loaded a module
- * (2 s of CPU for each that is there, one after another). With room for a machine that is busy with others.
+ * Milliseconds in which an executor has to do by itself as it said, by a clock of this process. `doomedMs`: to be gone
+ * once it is doomed; its neighbours get 2 s of that. `overMs`: to have stopped or to be doomed once an isolate's time
+ * is over, which takes 1 s. `loadMs`: to have loaded a module, 2 s of CPU for each that is there, one after another.
+ * All have room for a machine that is busy with others.
  */
 const doomedMs = 5000;
 const overMs = 15_000;

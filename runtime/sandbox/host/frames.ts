@@ -41,8 +41,8 @@ export type UpFrame =
   | { readonly type: typeof frameType.refused; readonly reason: string };
 
 /**
- * Characters of a header, by its frame: ten thousand numbers of events for those that end some, a batch's for an entry, two
- * numbers for an exit. Nested as deep as it goes, JSON of the longest takes 10 ms.
+ * Characters of a header, by its frame. A frame that ends events has ten thousand numbers, one for an entry has a
+ * batch's, one for an exit has two. Nested as deep as it goes, JSON of the longest takes 10 ms.
  */
 const maxHeader = 128 * 1024;
 const maxEntering = 8 * 1024;

@@ -12,8 +12,9 @@ const mostOfAttempt = 128;
 const frameBytes = 16 * 2 ** 20;
 
 /**
- * Bytes of one function's replies that are being made or have not been taken: as many as one answer of the API server may have.
- * A call that is under way counts with what the last answer had: at first as much as a page of objects, and a small object at least.
+ * Bytes of one function's replies that are being made or have not been taken: as many as one answer of the API server
+ * may have. A call that is under way counts with the size of the last answer. At first it counts as much as a page of
+ * objects, and a small object at least.
  */
 const mostUnderWay = 16 * 2 ** 20;
 const firstGuess = 256 * 1024;
@@ -48,8 +49,8 @@ export interface CallParts {
 }
 
 /**
- * The calls of one function on one executor. A call ends once the executor has taken its reply, and no more are begun than
- * have room: what it does not read cannot fill this process.
+ * The calls of one function on one executor. A call ends once the executor has taken its reply, and no more are begun
+ * than have room. An executor that does not read cannot fill this process.
  */
 export class GuestCalls {
   private readonly parts: CallParts;

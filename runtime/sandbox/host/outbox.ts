@@ -112,8 +112,8 @@ class Texts {
 
 /**
  * Reads an outbox; undefined for anything that an honest executor would not send. Checked by hand: it is on the path of
- * every event, and its form is fixed. Only its head is parsed, and that is short: an executor that a guest has taken over
- * must not be able to keep the parent busy with it.
+ * every event, and its form is fixed. Only its head is parsed, and that is short. An executor that a guest has taken
+ * over must not be able to keep the parent busy with it.
  */
 export function readOutbox(bytes: Buffer): Outbox | undefined {
   try {

@@ -26,9 +26,9 @@ const spareDelayMs = 1000;
 const evictMs = 1000;
 
 /**
- * The executors. Those of a trust group are its own: nobody else's code or environment comes there, before or after. A warm
- * spare, on which nothing has run, takes the place of any that dies. One that is nobody's any more, or had no event for
- * long, is let go of, but for those that the functions without a group share.
+ * The executors. Those of a trust group are its own: nobody else's code or environment comes there, before or after. A
+ * warm spare, on which nothing has run, takes the place of any that dies. One that is nobody's any more, or had no
+ * event for long, is let go of. Those that the functions without a group share are kept.
  */
 export class Pool {
   private readonly settings: ExecutorSettings;
@@ -57,8 +57,8 @@ export class Pool {
   }
 
   /**
-   * The executor of a trust group; of those that the functions without one share the one with the fewest, or a new one while there
-   * are fewer than there may be. Undefined where there are too many already, and all are at work.
+   * The executor of a trust group. For a function without one it is the shared executor with the fewest functions, or a
+   * new one while there is room for one. Undefined where there are too many already, and all are at work.
    */
   take(group: string): Executor | undefined {
     if (group !== commonGroup) return this.takeOwn(`group/${group}`);

@@ -47,8 +47,8 @@ const maxBlames = 10_000;
 const closePollMs = 10;
 
 /**
- * Runs handlers in isolates, in child processes. A handler that breaks a limit fails its own attempt; one that takes
- * its process down fails its own attempt as well, and what its neighbours were running is run again, uncounted.
+ * Runs handlers in isolates, in child processes. A handler that breaks a limit fails its own attempt. One that takes
+ * its process down fails its own attempt as well, and its neighbours' attempts are run again, uncounted.
  */
 export class Sandbox implements Runner, HostedListener {
   private readonly options: SandboxOptions;

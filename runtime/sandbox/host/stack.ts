@@ -45,7 +45,10 @@ export class StackMapper {
     return trace;
   }
 
-  /** A stack, or a text that may hold some: the frames of the author's code with their places, no others, and the rest as it is. */
+  /**
+   * A stack, or a text that may hold some. It has the frames of the author's code with their places, no others, and the
+   * rest as it is.
+   */
   map(text: string): string {
     if (!text.includes(ownScripts) && !text.includes(guestScriptName)) return text;
     let frames = 0;

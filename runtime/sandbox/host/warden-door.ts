@@ -27,10 +27,11 @@ type Log = Pick<Logger, "info" | "warn" | "error">;
 type WardenState = "awaited" | "attached" | "gone" | "lost";
 
 /**
- * Executors in a container of their own, over a unix socket in a folder that both containers have: a warden there starts them
- * when asked. Who may connect: whoever can open the socket (0660), and knows the key, which lies beside it only while a warden
- * is awaited, so never while a guest's code runs. A warden serves one parent, and ends with its connection; the next one is new,
- * and so are its executors. While one is attached, whoever else speaks can only be a guest that owns its executor: all ends.
+ * Executors in a container of their own, over a unix socket in a folder that both containers have: a warden there
+ * starts them when asked. Who may connect: a process that can open the socket (0660), and knows the key. The key lies
+ * beside the socket only while a warden is awaited, so never while a guest's code runs. A warden serves one parent, and
+ * ends with its connection; the next one is new, and so are its executors. While one is attached, whoever else speaks
+ * can only be a guest that owns its executor: all ends.
  */
 export class WardenDoor {
   private readonly path: string;

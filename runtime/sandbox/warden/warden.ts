@@ -12,8 +12,8 @@ import { memoryKills } from "./container-memory.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./frames.ts";
 
 /**
- * Milliseconds that a parent which is told to stop as well gets to let its handlers finish, and to hang up: a pod's default
- * grace, and more than its drain takes.
+ * Milliseconds that a parent which is told to stop as well gets to let its handlers finish, and to hang up. It is a
+ * pod's default grace, and more than its drain takes.
  */
 const farewellMs = 30_000;
 /** Milliseconds between two tries to reach the parent, and between two words about an executor's memory. */
@@ -53,11 +53,11 @@ export class Warden {
   }
 
   /**
-   * Resolves once the parent has hung up, and all executors are told to end. After `signal` has aborted the parent has some
-   * time for that, in which it may ask for more executors: handlers that have begun must be able to finish.
-   * @throws WatchfireError WF_SANDBOX_CONTAINER_MEMORY once the kernel has killed an executor because the container is at its
-   * memory limit. With version 2 of cgroups it kills all of the container at once; with version 1 the rest would go on, and
-   * nobody who looks at the pod would see that it happened.
+   * Resolves once the parent has hung up, and all executors are told to end. After `signal` has aborted the parent has
+   * some time for that, in which it may ask for more executors. Handlers that have begun must be able to finish.
+   * @throws WatchfireError WF_SANDBOX_CONTAINER_MEMORY once the kernel has killed an executor because the container is
+   * at its memory limit. With version 2 of cgroups it kills all of the container at once. With version 1 the rest would
+   * go on, and nobody who looks at the pod would see that it happened.
    */
   async serve(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.stop(), { once: true });

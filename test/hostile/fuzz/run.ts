@@ -1,6 +1,7 @@
-// Executors that fuzz, for as long as one likes: `npm run fuzz -- --minutes 10 --seed 1`. Prints the seed first, so that a run can be made again.
-// Exit status 1 where anything got through, or the parent stood still for long: in ten minutes on two cores that twenty processes
-// wanted it was 74 ms of its CPU time once, with this program's own work, which reads each frame as well.
+// Executors that fuzz, for as long as one likes: `npm run fuzz -- --minutes 10 --seed 1`. Prints the seed first, so
+// that a run can be made again. Exit status 1 where anything got through, or the parent stood still for long. In ten
+// minutes on two cores that twenty processes wanted it was 74 ms of its CPU time once. That had this program's own work
+// in it, which reads each frame as well.
 import { parseArgs } from "node:util";
 import { fuzz } from "./fuzz.ts";
 

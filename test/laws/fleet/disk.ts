@@ -54,7 +54,9 @@ export class DataFolder implements Disk {
     }
   }
 
-  /** SQLite syncs what it copies back into the file, as it does when it is closed: of what is in the log any end may be missing. */
+  /**
+   * SQLite syncs what it copies back into the file, as it does when it is closed. Any end of the log may be missing.
+   */
   lostPower(dice: Dice): void {
     this.killed();
     this.boot++;

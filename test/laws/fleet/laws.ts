@@ -52,8 +52,8 @@ export class FunctionLaws {
   }
 
   /**
-   * A process begins. `isInitial`: whether nothing is on record of what was in a namespace when the function was deployed, which
-   * is no excuse once the function was ready for a while, unless the machine lost the record.
+   * A process begins. `isInitial`: whether nothing is on record of a namespace's objects from when the function was
+   * deployed. That is no excuse once the function was ready for a while, unless the machine lost the record.
    */
   processBegins(isInitial: (namespace: string) => boolean, lostPower: boolean): void {
     this.isInitial = this.isDeployed && !lostPower ? () => false : isInitial;
@@ -83,8 +83,8 @@ export class FunctionLaws {
   }
 
   /**
-   * The record of an object that was told last may be lost with the power. Where its history is gone, too, or its namespace
-   * is no longer chosen, nothing says that it was ever there, or that it ever matched: its deletion is not told.
+   * The record of an object that was told last may be lost with the power. Where its history is gone, too, or its
+   * namespace is no longer chosen, nothing says that it was ever there, or ever matched. So its deletion is not told.
    */
   recordIs(versions: ReadonlyMap<string, number>): void {
     for (const [key, { object, resourceVersion }] of this.last) {

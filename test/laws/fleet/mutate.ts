@@ -1,5 +1,5 @@
-// Puts the faults of `mutants.ts` back, one at a time, in a copy of the tree, and says which seed of the fleets or which test
-// file catches each. Arguments: words of the faults to try; none for all. SEEDS: how many worlds to try, 600.
+// Puts the faults of `mutants.ts` back, one at a time, in a copy of the tree. It says which seed of the fleets or which
+// test file catches each. Arguments: words of the faults to try; none for all. SEEDS: how many worlds to try, 600.
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,8 +1,8 @@
 import { isObject, type Json, type JsonObject } from "../json.ts";
 
 /**
- * A step of a field's path as managedFields writes it: `f:name` (a field), `k:{"name":"a"}` (an item of a list that is
- * a map), `v:"a"` (an item of a set), `i:0` (an index).
+ * A step of a field's path as managedFields writes it. `f:name` is a field, `k:{"name":"a"}` an item of a list that is
+ * a map, `v:"a"` an item of a set, `i:0` an index.
  */
 export type PathElement = string;
 

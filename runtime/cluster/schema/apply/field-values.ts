@@ -149,7 +149,7 @@ function remove(value: Json, fields: FieldSet, schema: Schema, top: boolean): Js
 }
 
 /**
- * The set with every field that the schema names and under which the set holds something: a structure belongs to
+ * The set with every field that the schema names and under which the set holds something. A structure belongs to
  * whoever owns a part of it.
  */
 export function withNamedFields(fields: FieldSet, schema: Schema, top = true): FieldSet {

@@ -47,8 +47,8 @@ export function dispossess(managers: Managers, writer: string | undefined, chang
 }
 
 /**
- * What an object of the kind is before anything is written: for a built-in kind the zero value of its Go structure,
- * whose parts exist without anyone owning them.
+ * What an object of the kind is before anything is written. For a built-in kind that is the zero value of its Go
+ * structure, whose parts exist without anyone owning them.
  */
 export function blank(schema: Schema, object: JsonObject): JsonObject {
   const bare: JsonObject = { apiVersion: object.apiVersion ?? null, kind: object.kind ?? null, metadata: {} };

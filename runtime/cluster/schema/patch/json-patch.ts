@@ -11,8 +11,8 @@ type Operation = Parameters<typeof applyPatch>[1][number];
 
 /**
  * A JSON patch (RFC 6902). Throws a PatchError: 400 for what is no patch, 422 for one that does not fit the object.
- * Lenient where the real server is: a `replace` may add a member, an absent `value` is null, and so is, to a `test`,
- * an absent member.
+ * Lenient where the real server is. A `replace` may add a member, and an absent `value` is null. So is, to a `test`, an
+ * absent member.
  */
 export function jsonPatch(original: JsonObject, patch: Json): JsonObject {
   if (patch === null) return original;

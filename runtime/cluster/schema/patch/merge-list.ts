@@ -65,8 +65,8 @@ export function checkOrder(patch: readonly Json[], order: readonly Json[], key: 
 }
 
 /**
- * The items that the patch names in its order, and between them those it does not name, each before the first of the
- * named ones that follows it in the old list.
+ * The items that the patch names, in its order, and between them those it does not name. Each of these comes before the
+ * first of the named ones that follows it in the old list.
  */
 function arrange(
   items: readonly Json[],

@@ -10,8 +10,8 @@ const unknown: Schema = {};
 
 /**
  * Kubernetes' strategic merge patch: a merge patch in which the schema says how lists are merged (`patchStrategy`,
- * `patchMergeKey`), with the directives `$patch`, `$retainKeys`, `$setElementOrder` and `$deleteFromPrimitiveList`.
- * Only built-in kinds take one. Throws a PatchError.
+ * `patchMergeKey`). Its directives are `$patch`, `$retainKeys`, `$setElementOrder` and `$deleteFromPrimitiveList`. Only
+ * built-in kinds take one. Throws a PatchError.
  */
 export function strategicMergePatch(original: JsonObject, patch: Json, schema: Schema): JsonObject {
   if (!isObject(patch)) {

@@ -19,9 +19,9 @@ interface Place {
 }
 
 /**
- * Checks a CRD version's `schema.openAPIV3Schema`: that it is structural, and that its keywords, defaults and rules make
- * sense. `path` is where it is in the CRD: the real server says `spec.validation.openAPIV3Schema` where all versions
- * have the one schema (or there is one version), else `spec.versions[0].schema.openAPIV3Schema`.
+ * Checks a CRD version's `schema.openAPIV3Schema`: that it is structural, and that its keywords, defaults and rules
+ * make sense. `path` is where it is in the CRD. The real server says `spec.validation.openAPIV3Schema` where all
+ * versions have the one schema (or there is one version). Otherwise it says `spec.versions[0].schema.openAPIV3Schema`.
  * Rules' costs are not estimated: one that the real server refuses as too dear is taken here.
  */
 export function structuralSchema(

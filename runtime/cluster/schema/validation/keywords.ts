@@ -127,8 +127,8 @@ function checkObject(value: JsonObject, schema: Schema, path: string): FieldErro
 }
 
 /**
- * Of a built-in kind the real server decides in code what is required, and says it is for far less than the schema
- * lists: not for a list, a number or anything of a status; and an empty string is as good as none.
+ * For a built-in kind the real server decides in code what is required, and requires far less than the schema lists. It
+ * requires no list, no number and nothing of a status, and an empty string is as good as none.
  */
 function isMissing(value: JsonObject, schema: Schema, name: string): boolean {
   const absent = !Object.hasOwn(value, name);

@@ -12,9 +12,9 @@ const blocking: readonly FieldError["type"][] = ["NotSupported", "Required", "To
 
 /**
  * Everything that the schema forbids in the object, of which unknown fields and defaults have been seen to before.
- * `old`, the stored object of an update, is what transition rules compare with; and what was stored and is not changed
- * stays allowed, though the schema now forbids it.
- * Of a built-in kind this is what can be read off the schema: types, enums, and fields without which there is nothing.
+ * `old`, the stored object of an update, is what transition rules compare with. A stored value that is not changed
+ * stays allowed, though the schema now forbids it. Of a built-in kind this is what can be read off the schema: types,
+ * enums, and fields without which there is nothing.
  */
 export function validate(schema: Schema, object: JsonObject, old?: JsonObject): FieldError[] {
   const errors = walk(object, old, schema, "");

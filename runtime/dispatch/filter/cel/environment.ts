@@ -37,8 +37,8 @@ function makeEnvironment(): Environment {
     homogeneousAggregateLiterals: false,
     limits: { maxDepth: deepestExpression },
   } as const;
-  // One environment is asked and another is extended: what is registered on one that was asked is every environment's
-  // (cel-js 8.0.0), also of those that the embedded cluster makes in this process.
+  // One environment is asked and another is extended. A function registered on one that was asked is every
+  // environment's (cel-js 8.0.0), also of those that the embedded cluster makes in this process.
   const { functions, variables } = new Environment(options).getDefinitions();
   const made = new Environment(options);
   const known = new Set(functions.map(({ signature }) => signature));

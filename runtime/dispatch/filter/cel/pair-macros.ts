@@ -89,8 +89,8 @@ function resultType(checker: Checker, result: Result, range: Type, body: Type | 
 }
 
 /**
- * Macros that the type checker's library does not have: those of cel-go's extension for comprehensions with two variables,
- * of an index and an element or of a key and a value, and two on optionals.
+ * Macros that the type checker's library does not have. They are those of cel-go's extension for comprehensions with
+ * two variables, an index and an element or a key and a value. Two more are on optionals.
  */
 export const pairMacros: readonly (readonly [signature: string, expand: (call: Call) => Macro])[] = [
   ["list.all(ast, ast, ast): bool", macro(2, "bool")],

@@ -9,7 +9,10 @@ export const largestProgram = 2000;
 const automatonBytes = 128 * 1024;
 /** Cost of one character by one instruction: the slowest patterns measured took 60 ns, the usual ones below 1 ns. */
 const perStep = 4;
-/** Cost of reading a character of a pattern, which may be refused at its end, and of compiling one instruction: 0.5 and 5 us were measured. */
+/**
+ * Cost of reading a character of a pattern, which may be refused at its end, and of compiling one instruction. 0.5 and
+ * 5 us were measured.
+ */
 const perRead = 50;
 const perInstruction = 500;
 
