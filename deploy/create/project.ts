@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { material } from "./material.ts";
 import type { Template } from "./templates.ts";
@@ -59,15 +59,22 @@ export function writeProject({ folder, template, packages, nodeMajor }: ProjectO
   const written = Object.entries(files).map(([path, text]) => [path.replace(/^_/, "."), text] as const);
   try {
     for (const [path, text] of written) {
-      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      makeFolder(dirname(resolve(folder, path)));
       writeFileSync(join(folder, path), text.replaceAll("{{name}}", name).replace(typesRow, hasTypes ? "$&" : ""));
     }
-    mkdirSync(join(folder, "packages"), { recursive: true });
+    makeFolder(resolve(folder, "packages"));
     for (const tarball of tarballs) copyFileSync(join(packages, tarball), join(folder, "packages", tarball));
   } catch (cause) {
     throw new FolderError(folder, cause);
   }
   return [...written.map(([path]) => path), ...tarballs.map((tarball) => `packages/${tarball}`)].sort();
+}
+
+/** And those above it. Node's own `recursive` never returns for a path below /proc (Node 24.21). */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
 }
 
 /** What a newer Node costs beside an older one; undefined where none is added. */

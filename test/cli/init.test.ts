@@ -7,6 +7,9 @@ import { version } from "../../runtime/version.ts";
 import { folderOf } from "../tools/folder.ts";
 import { watchfire } from "./run.ts";
 
+const main = join(import.meta.dirname, "../../deploy/create/main.js");
+const watchfireBin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+
 /** Tarballs, which are empty. */
 const tarballs = () => {
   const names = ["runtime", "sdk", "cluster"].map((each) => `watchfire-${each}-${version}.tgz`);
@@ -25,6 +28,17 @@ test("a folder that nobody can write is the user's fault, with the folder and th
     );
     expect(stderr).toContain(join(folder, name));
     expect([status, stdout]).toEqual([1, ""]);
+  }
+});
+
+test.runIf(process.platform === "linux")("a folder below /proc is a fault instead of a wait for ever", () => {
+  const words = ["--packages", tarballs(), "--yes"];
+  for (const program of [[main], [watchfireBin, "init"]]) {
+    for (const name of ["/proc/mine", "/proc/deep/mine"]) {
+      const made = spawnSync(process.execPath, [...program, name, ...words], { encoding: "utf8", timeout: 20_000 });
+      expect(made).toMatchObject({ status: 1, stdout: "" });
+      expect(made.stderr).toMatch(/^WF_CLI_FOLDER .*\/proc\/.*mine.*\n$/);
+    }
   }
 });
 
@@ -61,7 +75,6 @@ test.each(Object.keys(templates))(
   },
 );
 
-const main = join(import.meta.dirname, "../../deploy/create/main.js");
 const create = (...words: string[]) => spawnSync(process.execPath, [main, ...words], { encoding: "utf8" });
 
 test("create-watchfire --help is that of `watchfire init`", async () => {
