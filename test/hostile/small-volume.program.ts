@@ -52,11 +52,30 @@ async function subscribe(name: string) {
 
 const [greedy, neighbour] = [await subscribe("greedy"), await subscribe("neighbour")];
 const spec = "x".repeat(900_000);
-for (let n = 0; n < Number(count); n++) {
-  const rv = 10 + n;
-  greedy.change(change(n === 0 ? "Added" : "Modified", "big", rv, { spec }));
-  sentAt.set(String(rv), performance.now());
-  neighbour.change(change("Added", `n${n}`, rv));
+const until = performance.now() + 90_000;
+/** How many changes it was given. */
+const given = { greedy: 0, neighbour: 0 };
+let isAside = false;
+// As a source does: who steps aside for want of room comes back where it stands.
+greedy.placed({
+  stepAside: (room) => {
+    isAside = true;
+    void room().then(() => {
+      given.greedy = Number(greedy.resumeFrom ?? 9) - 9;
+      isAside = false;
+    });
+  },
+});
+for (let n = 0; Math.min(told.greedy, told.neighbour) < Number(count) && performance.now() < until; n++) {
+  if (given.greedy < Number(count) && !isAside) {
+    const type = given.greedy === 0 ? "Added" : "Modified";
+    greedy.change(change(type, "big", 10 + given.greedy++, { spec }));
+  }
+  if (given.neighbour < Number(count)) {
+    sentAt.set(String(10 + n), performance.now());
+    neighbour.change(change("Added", `n${n}`, 10 + n));
+    given.neighbour++;
+  }
   await turn();
   // As a source does: it reads on once nobody asks it to wait.
   for (const each of [greedy, neighbour]) if (each.congested) await each.congested;
@@ -64,9 +83,8 @@ for (let n = 0; n < Number(count); n++) {
     peak,
     readdirSync(folder).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0),
   );
+  if (given.neighbour === Number(count)) await pause(systemClock, 1);
 }
-const until = performance.now() + 30_000;
-while (told.neighbour < Number(count) && performance.now() < until) await pause(systemClock, 20);
 await dispatcher.drain(1_000);
 const { letterStock } = dispatcher.status().find((each) => each.function === "greedy") ?? {};
 process.stdout.write(
