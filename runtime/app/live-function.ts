@@ -65,6 +65,8 @@ export class LiveFunction {
   private latest = new AbortController();
   private now: LiveState = { type: "starting" };
   private refused: Trouble | undefined;
+  /** Counts what was offered and what was refused: how its files stand, only the last of these says. */
+  private newest = 0;
   /** The files change faster than a build at times: one step after the other. */
   private last: Promise<void> = Promise.resolve();
 
@@ -129,6 +131,7 @@ export class LiveFunction {
 
   /** Its manifest cannot be used any more: what runs goes on as it is. */
   refuse(faults: readonly WatchfireError[]): void {
+    this.newest++;
     const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
     this.disable({ code, message: faults.map(({ message }) => message).join("\n") });
   }
@@ -157,7 +160,8 @@ export class LiveFunction {
     this.latest.abort();
     this.latest = new AbortController();
     const { signal } = this.latest;
-    const brought = this.next(() => this.bring(offer, occasion, signal));
+    const number = ++this.newest;
+    const brought = this.next(() => this.bring(offer, occasion, signal, number));
     const refresh = () => this.next(() => this.refreshEnv(signal));
     void brought.then(() => this.environment.follow(this.current, signal, refresh));
     return brought;
@@ -168,15 +172,16 @@ export class LiveFunction {
     return this.last;
   }
 
-  private async bring(offer: FunctionOffer, occasion: Occasion, signal: AbortSignal): Promise<void> {
+  private async bring(offer: FunctionOffer, occasion: Occasion, signal: AbortSignal, number: number): Promise<void> {
     if (signal.aborted) return;
+    const isNewest = () => number === this.newest;
     const { manifest } = offer;
     const ran = this.dispatch !== undefined;
     try {
       const bundle = await offer.bundle(signal);
       if (signal.aborted) return;
       if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
-        if (this.refused) this.tell("mended", bundle);
+        if (this.refused && isNewest()) this.tell("mended", bundle);
         return;
       }
       // Undefined: it was stopped, or something newer was asked for, while it waited.
@@ -190,10 +195,13 @@ export class LiveFunction {
       this.bundled = bundle;
       if (signal.aborted) return;
       if (!this.dispatch) await this.begin(manifest, bundle);
+      // What was refused before anything ran is refused still.
+      const refused = this.now.type === "disabled" ? this.now.fault : this.refused;
       this.now = { type: "running" };
       this.tell(ran ? "changed" : occasion, bundle);
+      if (!isNewest()) this.refused = refused;
     } catch (error) {
-      if (signal.aborted && error === signal.reason) return;
+      if ((signal.aborted && error === signal.reason) || !isNewest()) return;
       this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest), offer.isGone?.());
     }
   }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { LiveFunction, type LiveFunctionParts } from "../../runtime/app/live-function.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { WatchfireError } from "../../runtime/errors.ts";
 import { ApiError } from "../../runtime/kube/api-error.ts";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import { manifestOf, ownObjects } from "../access/api-server.ts";
@@ -75,6 +76,48 @@ test("code that is taken back while it waits for the old code's attempts does no
   await Promise.race([restored, ended]);
   await restored;
   expect(loaded).toEqual(["a", "b", "a"]);
+});
+
+/** An offer whose build ends when it is told to. */
+function slow(hash: string) {
+  const built = Promise.withResolvers<Bundle>();
+  return { ...offer(hash), bundle: () => built.promise, built };
+}
+
+const fault = new WatchfireError("WF_MANIFEST_UNKNOWN_FIELD", { what: "colour is no field" });
+
+test.each<[string, string, (build: PromiseWithResolvers<Bundle>) => void, readonly string[]]>([
+  ["finds nothing new", "a", (build) => build.resolve(bundle("a")), []],
+  ["fails", "b", (build) => build.reject(new Error("no")), []],
+  ["succeeds", "b", (build) => build.resolve(bundle("b")), ["change taken up"]],
+])(
+  "what is refused stays refused, and is said once, where a build that began before %s",
+  async (_, hash, end, says) => {
+    const { live, said, swaps } = fixture();
+    await live.start("start");
+    const older = slow(hash);
+    const brought = live.update(older);
+    live.refuse([fault]);
+    end(older.built);
+    if (says.length > 0) await until("it waits", 5_000, async () => swaps.length === 1).then(() => swaps[0]?.resolve());
+    await brought;
+    expect(said).toEqual(["change refused, the old version runs on", ...says]);
+    expect(live.refusal?.code).toBe("WF_MANIFEST_UNKNOWN_FIELD");
+    await live.update(offer(hash === "b" && says.length > 0 ? "b" : "a"));
+    expect([said.at(-1), live.refusal]).toEqual(["function mended", undefined]);
+  },
+);
+
+test("what is refused before anything ran is refused still once an older offer runs", async () => {
+  const first = slow("a");
+  const { live } = fixture({ first });
+  const started = live.start("start");
+  live.refuse([fault]);
+  first.built.resolve(bundle("a"));
+  await started;
+  expect([live.state.type, live.refusal?.code]).toEqual(["running", "WF_MANIFEST_UNKNOWN_FIELD"]);
+  await live.update(offer("a"));
+  expect(live.refusal).toBeUndefined();
 });
 
 test("a changed Secret is taken up within 30 s, once the attempts that have the old value are over", async () => {
