@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { WatchfireError } from "./errors.ts";
+import { readVariables } from "./variables.ts";
 
 /** `WATCHFIRE_LOG_LEVEL`'s values: pino's names. */
 const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
@@ -42,15 +43,15 @@ export interface Environment {
 }
 
 /**
- * Reads the environment; the only place that does. An empty variable counts as unset.
+ * Reads what the runtime takes from the environment.
  * @throws WatchfireError WF_CLI_ENVIRONMENT with the variable, its value, and what it may be
  */
-export function readEnvironment(variables: NodeJS.ProcessEnv = process.env): Environment {
-  const set = Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== ""));
+export function readEnvironment(variables?: NodeJS.ProcessEnv): Environment {
+  const set = readVariables(variables);
   const { data: env, error } = schema.safeParse(set);
   if (!env) throw unusable(set, error);
   return Object.freeze({
-    variables: Object.freeze(set),
+    variables: set,
     podNamespace: env.POD_NAMESPACE,
     podName: env.POD_NAME,
     podUid: env.POD_UID,

@@ -14,6 +14,7 @@ const order = [
   "clock.ts",
   "folder.ts",
   "resource-version.ts",
+  "variables.ts",
   "config.ts",
   "resident-memory.ts",
   "document",
@@ -214,9 +215,10 @@ describe("the house's layers", () => {
     expect(long).toEqual([]);
   });
 
-  it("only config.ts reads the environment", () => {
+  it("only variables.ts reads the environment", () => {
     const wrong = files.filter(
-      (file) => file !== "runtime/config.ts" && /(?<!["`])process\.env\b/.test(readFileSync(join(root, file), "utf8")),
+      (file) =>
+        file !== "runtime/variables.ts" && /(?<!["`])process\.env\b/.test(readFileSync(join(root, file), "utf8")),
     );
     expect(wrong).toEqual([]);
   });

@@ -1,5 +1,5 @@
-import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
+import { readVariables } from "../variables.ts";
 import { systemReason } from "../wording.ts";
 import { command } from "./command.ts";
 
@@ -20,7 +20,7 @@ export const init = command({
     }
     const { createProject, FolderError, ProjectError } = await import("create-watchfire");
     try {
-      const userAgent = readEnvironment().variables.npm_config_user_agent;
+      const userAgent = readVariables().npm_config_user_agent;
       await createProject({ ...options, name, yes: given.has("yes"), userAgent });
       return 0;
     } catch (error) {
