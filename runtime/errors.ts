@@ -218,6 +218,10 @@ export const errorCodes = {
     "another runtime has taken the checkpoint over",
     "nothing more is written by this one. A replica that is started again stands by; on one data folder only one may run",
   ),
+  WF_CHECKPOINT_GONE: user(
+    "the checkpoint's file was taken away while a runtime used it",
+    "start it again, where every existing object is new to the functions; a data folder is its runtime's alone while that runs",
+  ),
   WF_CHECKPOINT_OTHER_CLUSTER: user(
     "the data folder belongs to another cluster",
     "name that cluster's context, or give this one a folder of its own with --data",

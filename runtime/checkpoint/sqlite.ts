@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -85,6 +85,8 @@ export class SqliteStore implements CheckpointStore {
   /** Prepared once: preparing takes 10 us, and filters read a body for each event. */
   private readonly readBody: StatementSync;
   private readonly file: string;
+  /** Tells the file from another that lies in its place later. */
+  private readonly inode: bigint;
   private readonly writer: SqliteWriter;
   private readonly maintenance: boolean;
   private readonly room: () => number;
@@ -113,6 +115,7 @@ export class SqliteStore implements CheckpointStore {
       // Synced, so that no power loss takes back that the store is in use; its commits then are not, one by one.
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
       db.exec("PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON");
+      this.inode = statSync(this.file, { bigint: true }).ino;
       this.log = new SqliteLog(this.file);
       this.measure();
       db.exec("BEGIN EXCLUSIVE");
@@ -131,7 +134,7 @@ export class SqliteStore implements CheckpointStore {
       this.upkeep =
         clock &&
         new SqliteUpkeep(db, clock, {
-          looked: () => this.measure(),
+          looked: () => this.isGone || this.measure(),
           wrote: (pages) => this.log.wrote(pages * frameBytes),
           shrunk: () => void this.log.copyAll(),
         });
@@ -150,6 +153,12 @@ export class SqliteStore implements CheckpointStore {
   private measure(): void {
     this.shares = sharesOf(this.room());
     this.log.limit = Math.max(minLogBytes, Math.floor(this.shares.log));
+  }
+
+  /** Whether somebody has taken the file away: SQLite would write on, into a file that has no name. */
+  private get isGone(): boolean {
+    const there = statSync(this.file, { bigint: true, throwIfNoEntry: false });
+    return !there || (there.isFile() && there.ino !== this.inode);
   }
 
   async cluster(): Promise<string | undefined> {
@@ -284,6 +293,12 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async commit(batch: Batch): Promise<readonly string[]> {
+    if (this.isGone) {
+      throw new WatchfireError("WF_CHECKPOINT_GONE", {
+        what: "it was removed or replaced",
+        place: { file: this.file },
+      });
+    }
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
     const ids = await this.write(() => this.writer.write(batch));
     this.log.wrote(pagesOf(batch) * frameBytes);

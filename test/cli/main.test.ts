@@ -1,9 +1,11 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { dev, endpointsAt } from "../../runtime/cli/dev.ts";
 import { manifest } from "../manifest/manifest.ts";
+import { Client } from "../target/client.ts";
+import { accessOf } from "../target/kubeconfig.ts";
 import { folderOf } from "../tools/folder.ts";
 import { watchfire } from "./run.ts";
 import { Session } from "./session.ts";
@@ -107,6 +109,22 @@ describe("the command line", () => {
     const { status, stderr } = await watchfire(["dev", "--functions", folder, "--data", data, "--port", port]);
     expect(stderr).toMatch(/^WF_OBSERVE_LISTEN/m);
     expect(status).toBe(1);
+  });
+
+  it("dev whose data folder is taken away ends with the next event, and says so", async () => {
+    const folder = folderOf({
+      "f/function.yaml": manifest("f", "  triggers: [{ watch: { apiVersion: v1, kind: Namespace } }]"),
+      "f/handler.ts": "export default () => {};",
+    });
+    const data = join(folderOf({}), "data");
+    const dev = new Session(["dev", "--functions", folder, "--data", data]);
+    await dev.says(/Added v1\/Namespace default {2}ok/);
+    const admin = new Client(await accessOf(join(data, "kubeconfig")));
+    rmSync(data, { recursive: true });
+    await admin.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "late" } });
+    await dev.says(/^WF_CHECKPOINT_GONE \S+checkpoint\.db: it was removed or replaced; start it again/m);
+    expect(await dev.end()).toBe(1);
+    expect(dev.output).not.toContain("    at ");
   });
 
   it("dev's data folder ignores itself", async () => {

@@ -287,7 +287,7 @@ export class Commits {
       } catch (error) {
         this.failure = asWatchfireError(error);
         observer.commitFailed?.();
-        if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_FENCED") {
+        if (error instanceof WatchfireError && isFinal(error)) {
           this.halt();
           this.options.onLost(error);
           return;
@@ -300,6 +300,9 @@ export class Commits {
     }
   }
 }
+
+/** Whether no later commit can succeed. */
+const isFinal = ({ code }: WatchfireError): boolean => code === "WF_CHECKPOINT_FENCED" || code === "WF_CHECKPOINT_GONE";
 
 /** What a line of the log calls an object. */
 const objectText = ({ apiVersion, kind, namespace, name }: NewDeadLetter): string =>
