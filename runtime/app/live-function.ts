@@ -324,11 +324,14 @@ export class LiveFunction {
   }
 
   /** Of Secrets: without the runtime's own, which hold the last bodies of other functions' objects. */
-  private specOf({ apiVersion, kind, labelSelector, fieldSelector: selected }: Trigger, namespace: string): SourceSpec {
+  private specOf(trigger: Trigger, namespace: string): SourceSpec {
+    const { apiVersion, kind, labelSelector, fieldSelector: selected, object } = trigger;
     const place = namespace === "" ? {} : { namespace };
     const isSecret = apiVersion === "v1" && kind === "Secret";
     const hiding = isSecret && this.parts.own.hiding({ group: "", resource: "secrets", ...place });
-    return { apiVersion, kind, labelSelector, fieldSelector: [hiding, selected].filter(Boolean).join(","), ...place };
+    const fieldSelector = [hiding, selected].filter(Boolean).join(",");
+    const form = object === "Metadata" ? ({ representation: "metadata" } as const) : {};
+    return { apiVersion, kind, labelSelector, fieldSelector, ...place, ...form };
   }
 
   private async leave(trigger: Trigger, namespace: string): Promise<void> {

@@ -36,6 +36,8 @@ export interface Trigger {
   /** Each field as its path's segments: `.metadata.labels` is ["metadata", "labels"]. Empty: any change. */
   readonly changedFields: readonly (readonly string[])[];
   readonly matchConditions: readonly { readonly name: string; readonly expression: string }[];
+  /** What events carry of each object, and all that is read of it. Default Full. */
+  readonly object: "Full" | "Metadata";
   /** What is kept of each known object for `oldObject` and for deletes found after a gap. Default Full. */
   readonly lastBody: "Full" | "Metadata";
 }

@@ -64,6 +64,7 @@ function triggerOf({ name, watch }: Checked["triggers"][number]): Trigger {
     initialEvents: watch.initialEvents,
     changedFields: watch.changedFields.map((path) => checked(parseFieldPath(path))),
     matchConditions: watch.matchConditions,
+    object: watch.object,
     lastBody: watch.lastBody,
   };
 }

@@ -3,8 +3,11 @@ import type { ErrorCode } from "../errors.ts";
 import { mostConditions } from "./condition-limits.ts";
 import { labelSelectorFaults } from "./selector.ts";
 
-/** Compiles a CEL expression: undefined, or what is wrong with it. The filter room has the real one. */
-export type ExpressionChecker = (expression: string) => string | undefined;
+/** Compiles a CEL expression over whole objects, or over their metadata: undefined, or what is wrong with it. The filter room has the real one. */
+export type ExpressionChecker = (expression: string, object: "Full" | "Metadata") => string | undefined;
+
+/** The fields of an object's metadata form. */
+const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
 
 /** A rule between fields that does not hold. */
 export interface RuleFault {
@@ -44,7 +47,10 @@ function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker
     const path = ["spec", "triggers", index, "watch"];
     yield* selectorFaults(field(watch, "labelSelector"), [...path, "labelSelector"]);
     yield* selectorFaults(field(watch, "namespaceSelector"), [...path, "namespaceSelector"]);
-    yield* conditionFaults(items(field(watch, "matchConditions")), [...path, "matchConditions"], checkExpression);
+    const object = field(watch, "object") === "Metadata" ? "Metadata" : "Full";
+    const check = checkExpression && ((expression: string) => checkExpression(expression, object));
+    yield* conditionFaults(items(field(watch, "matchConditions")), [...path, "matchConditions"], check);
+    if (object === "Metadata") yield* fieldFaults(items(field(watch, "changedFields")), [...path, "changedFields"]);
   }
 }
 
@@ -72,10 +78,23 @@ function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<
   }
 }
 
+/** Faults of changed fields where metadata alone is read. */
+function* fieldFaults(fields: unknown[], path: RuleFault["path"]): Generator<RuleFault> {
+  for (const [index, name] of fields.entries()) {
+    if (typeof name !== "string" || !name.startsWith(".") || metadataFields.test(name)) continue;
+    yield {
+      code: "WF_MANIFEST_INVALID_VALUE",
+      path: [...path, index],
+      what: "of an object's fields only its metadata is read, since `object` is Metadata",
+      hint: "name a field of .metadata, or leave `object` out",
+    };
+  }
+}
+
 function* conditionFaults(
   conditions: unknown[],
   path: RuleFault["path"],
-  check?: ExpressionChecker,
+  check?: (expression: string) => string | undefined,
 ): Generator<RuleFault> {
   for (const index of repeated(conditions.map((condition) => field(condition, "name")))) {
     const what = "an earlier condition has this name";

@@ -143,6 +143,10 @@ const watch = z.strictObject({
     .describe(
       "CEL conditions on the object; all of them must hold. They choose events, as labelSelector chooses objects.",
     ),
+  object: z
+    .enum(["Full", "Metadata"])
+    .default("Full")
+    .describe("What events carry of each object. Metadata: nothing else of it is read from the API server."),
   lastBody: z
     .enum(["Full", "Metadata"])
     .default("Full")

@@ -14,12 +14,13 @@ export function sourceLog(log: Logger): WatchObserver["stateChanged"] {
   /** Sources that were served at some time. */
   const found = new Set<string>();
   return (spec, change: StateChange) => {
-    const { apiVersion, kind, namespace, labelSelector, fieldSelector } = spec;
+    const { apiVersion, kind, namespace, labelSelector, fieldSelector, representation } = spec;
     const line = {
       source: `${apiVersion}/${kind}`,
       ...(namespace && { namespace }),
       ...(labelSelector && { labelSelector }),
       ...(fieldSelector && { fieldSelector }),
+      ...(representation && { representation }),
       ...change,
       ...(change.delayMs !== undefined && { delayMs: Math.round(change.delayMs) }),
     };

@@ -72,7 +72,7 @@ export class Connection {
         timeoutSeconds: String(timeoutSeconds),
       },
       headers: acceptHeader(spec, "watch"),
-      identity: new ObjectIdentity(resource),
+      identity: new ObjectIdentity(resource, spec.representation),
       timeoutMs: timeoutSeconds * 1000,
       idleMs: (lines) => idleMs?.() ?? liveness.idleMs(timeoutSeconds, lines),
       congested: () => this.sink.congested,

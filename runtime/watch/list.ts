@@ -120,14 +120,13 @@ interface ListedItem {
 }
 
 function listed({ scanner, identity, bytes, start, end, receivedAt }: ListedItem): Change {
-  const form = identity.judge(scanner.apiVersion, scanner.kind);
-  if (form === "mismatch") {
+  const body = identity.bodyOf(scanner, bytes, start, end);
+  if (!body) {
     const sent = `${scanner.apiVersion} ${scanner.kind}`;
     throw new Ended({ type: "unsupported", message: `the server lists ${sent} as ${identity.kind}` });
   }
   if (scanner.name === "" || scanner.resourceVersion === "") {
     throw new BadList("an item of the list has no name or no resourceVersion");
   }
-  const body = scanner.body(bytes, start, end, form === "insert" ? identity.bytes : undefined);
   return { type: "Added", meta: scanner.meta(), body, receivedAt };
 }

@@ -20,6 +20,10 @@ const keys = {
   annotations: literal("annotations"),
 };
 
+const beforeIdentity = literal("{");
+const beforeMetadata = literal('"metadata":');
+const afterMetadata = literal("}");
+
 /**
  * Finds what the host needs of one Kubernetes object in its JSON text, checks that the text is well formed, and parses
  * nothing. Fields hold the last object scanned. Of a key that stands twice the last counts, as for JSON.parse.
@@ -35,6 +39,9 @@ export class ObjectScanner implements ObjectMeta {
   /** The span of `metadata.annotations`, empty where there are none. */
   annotationsStart = 0;
   annotationsEnd = 0;
+  /** The span of `metadata`, empty where there is none. */
+  private metadataStart = 0;
+  private metadataEnd = 0;
   /** Spans to leave out, ascending: start, end, and 1 where it is `kind` or `apiVersion`. */
   private readonly cuts: number[] = [];
   private identityCuts = 0;
@@ -47,6 +54,7 @@ export class ObjectScanner implements ObjectMeta {
     this.namespace = this.name = this.uid = this.apiVersion = this.kind = "";
     this.resourceVersion = noResourceVersion;
     this.annotationsStart = this.annotationsEnd = this.cuts.length = this.identityCuts = 0;
+    this.metadataStart = this.metadataEnd = 0;
     if (bytes[from] !== openBrace) return skipValue(bytes, from, end);
     let at = skipSpace(bytes, from + 1, end);
     if (bytes[at] === closeBrace && at < end) return at + 1;
@@ -61,8 +69,11 @@ export class ObjectScanner implements ObjectMeta {
       if (value < 0) return malformed;
       const field = fieldOf(bytes, key, afterKey - 1);
       let after: number;
-      if (field === keys.metadata) after = this.scanMetadata(bytes, value, end);
-      else after = skipValue(bytes, value, end);
+      if (field === keys.metadata) {
+        after = this.scanMetadata(bytes, value, end);
+        this.metadataStart = value;
+        this.metadataEnd = after;
+      } else after = skipValue(bytes, value, end);
       if (after < 0) return malformed;
       const identity = field === keys.kind || field === keys.apiVersion;
       if (field === keys.kind) this.kind = this.lastKind = stringAt(bytes, value, after, this.lastKind);
@@ -116,6 +127,24 @@ export class ObjectScanner implements ObjectMeta {
     }
     bytes.copy(body, written, read, end);
     return body;
+  }
+
+  /**
+   * A copy of the object's metadata alone, without `managedFields`, as the metadata form of an API server has it.
+   * @param identity its `kind` and `apiVersion`, comma included.
+   */
+  metadataBody(bytes: Buffer, identity: Buffer): Buffer {
+    const { metadataStart, metadataEnd, cuts } = this;
+    const parts: Uint8Array[] = [beforeIdentity, identity, beforeMetadata];
+    let read = metadataStart;
+    for (let index = 0; index < cuts.length; index += 3) {
+      const start = cuts[index] as number;
+      if (start < metadataStart || start >= metadataEnd) continue;
+      parts.push(bytes.subarray(read, start));
+      read = cuts[index + 1] as number;
+    }
+    parts.push(bytes.subarray(read, metadataEnd), afterMetadata);
+    return Buffer.concat(parts);
   }
 
   private scanMetadata(bytes: Buffer, from: number, end: number): number {

@@ -1,5 +1,5 @@
 import type { ResourceVersion } from "../resource-version.ts";
-import type { SourceSpec } from "./source-spec.ts";
+import type { Representation, SourceSpec } from "./source-spec.ts";
 
 /** Where a source stands: the worst of what its streams, its lister and the search for its kind say. Each with the way out of it. */
 export type SourceState =
@@ -30,6 +30,8 @@ export interface SourceStatus {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
+  /** `metadata` where nothing else of its objects is read. */
+  readonly representation?: Representation | undefined;
   readonly state: SourceState;
   /** A short name for why it is in that state, as the log has it: `not_served`, `oversize`; absent where nothing is wrong. */
   readonly cause?: string | undefined;

@@ -54,7 +54,7 @@ export class PagedList implements Sink {
         path: resourcePath(resource, spec.namespace),
         query: selectorQuery(spec),
         headers: acceptHeader(spec, "list"),
-        identity: new ObjectIdentity(resource),
+        identity: new ObjectIdentity(resource, spec.representation),
         from: { notOlderThan },
         paged,
         signal,

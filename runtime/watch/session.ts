@@ -154,15 +154,14 @@ export class Session {
     const { objectStart, objectEnd, object } = this.scanner;
     if (objectEnd === 0) return this.poison("a line has no object");
     const { identity } = this.options;
-    const form = identity.judge(object.apiVersion, object.kind);
-    if (form === "mismatch") {
+    const body = identity.bodyOf(object, bytes, objectStart, objectEnd);
+    if (!body) {
       const expected = `${identity.apiVersion} ${identity.kind}`;
       return this.unsupported(`the server sends ${object.apiVersion} ${object.kind} instead of ${expected}`);
     }
     if (object.resourceVersion === "" || object.name === "") {
       return this.poison("a line's object has no name or no resourceVersion");
     }
-    const body = object.body(bytes, objectStart, objectEnd, form === "insert" ? identity.bytes : undefined);
     this.options.change({ type, meta: object.meta(), body, receivedAt });
     return this.ending === undefined;
   }

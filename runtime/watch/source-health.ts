@@ -112,7 +112,7 @@ export class SourceHealth {
   }
 
   status(subscribers: number): SourceStatus {
-    const { apiVersion, kind, namespace, labelSelector, fieldSelector } = this.spec;
+    const { apiVersion, kind, namespace, labelSelector, fieldSelector, representation } = this.spec;
     const now = this.clock.monotonic();
     const age = (at: number | undefined) => (at === undefined ? undefined : Math.round(now - at));
     return {
@@ -121,6 +121,7 @@ export class SourceHealth {
       namespace,
       labelSelector,
       fieldSelector,
+      representation,
       state: this.current,
       cause: this.reason.cause,
       message: this.reason.message,

@@ -1,5 +1,6 @@
 import { apiVersionOf } from "../kube/discovery.ts";
 import type { Resource } from "../kube/resource.ts";
+import type { ObjectScanner } from "./object-scan.ts";
 
 /** What one source lists and watches. */
 export interface SourceSpec {
@@ -10,9 +11,12 @@ export interface SourceSpec {
   /** In the API's query form; "" selects all. */
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** `metadata`: objects come as their metadata alone, which is a tenth of a Pod. Default `full`. */
-  readonly representation?: "full" | "metadata";
+  /** Default `full`. */
+  readonly representation?: Representation;
 }
+
+/** `metadata`: objects come as their metadata alone, which is a third of a Pod. */
+export type Representation = "full" | "metadata";
 
 /** Two specs with one key are one list and watch: requirements of a selector may stand in any order. */
 export function sourceKey(spec: SourceSpec): string {
@@ -53,7 +57,7 @@ export function acceptHeader(spec: SourceSpec, form: "list" | "watch"): Record<s
   return { accept: `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json` };
 }
 
-/** What every object of a source says of itself. */
+/** What every object of a source says of itself, and the form in which its objects are handed on. */
 export class ObjectIdentity {
   readonly apiVersion: string;
   readonly kind: string;
@@ -61,8 +65,10 @@ export class ObjectIdentity {
   readonly bytes: Buffer;
   /** A definition may give its lists any kind, of which discovery says nothing; its group has a dot, as few others have. */
   private readonly namesItsLists: boolean;
+  private readonly representation: Representation;
 
-  constructor(resource: Resource) {
+  constructor(resource: Resource, representation: Representation = "full") {
+    this.representation = representation;
     this.namesItsLists = resource.group.includes(".");
     this.apiVersion = apiVersionOf(resource);
     this.kind = resource.kind;
@@ -71,11 +77,22 @@ export class ObjectIdentity {
   }
 
   /** `as-is`, `insert` where an object says nothing or is in its metadata form, `mismatch` for another kind. */
-  judge(apiVersion: string, kind: string): "as-is" | "insert" | "mismatch" {
+  private judge(apiVersion: string, kind: string): "as-is" | "insert" | "mismatch" {
     if (kind === this.kind && apiVersion === this.apiVersion) return "as-is";
     if (kind === "" && (apiVersion === "" || apiVersion === this.apiVersion)) return "insert";
     if (kind === "PartialObjectMetadata" && apiVersion.startsWith("meta.k8s.io/")) return "insert";
     return apiVersion === "" && kind === this.kind ? "insert" : "mismatch";
+  }
+
+  /**
+   * The text to hand on of an object that was scanned; undefined for one of another kind. Of a source of metadata it is no
+   * more than that, whatever form the server sends.
+   */
+  bodyOf(object: ObjectScanner, bytes: Buffer, start: number, end: number): Buffer | undefined {
+    const form = this.judge(object.apiVersion, object.kind);
+    if (form === "mismatch") return undefined;
+    if (this.representation === "metadata") return object.metadataBody(bytes, this.bytes);
+    return object.body(bytes, start, end, form === "insert" ? this.bytes : undefined);
   }
 
   /** Whether a list that says this of itself is one of other objects: what it leaves out is not gone. */

@@ -5,6 +5,8 @@ export interface PodStream {
   readonly lastResourceVersion: string;
   /** The lines that a label selector lets through, in pieces of about 64 KiB, each of whole lines. */
   pieces(labelSelector: string): readonly Buffer[];
+  /** All lines in the metadata form, in such pieces. */
+  metadataPieces(): readonly Buffer[];
 }
 
 /** Each Pod appears, then changes nine times. */
@@ -38,6 +40,7 @@ export function makePodStream(count: number): PodStream {
     lines,
     bytes: lines.reduce((sum, line) => sum + line.length, 0),
     lastResourceVersion: String(count + 1),
+    metadataPieces: () => pack(lines.map(metadataLine)),
     pieces: (labelSelector) => {
       if (labelSelector === "") return all;
       const pair = /^([\w./-]+)=(\w+)$/.exec(labelSelector);
@@ -46,6 +49,13 @@ export function makePodStream(count: number): PodStream {
       return pack(lines.filter((line) => line.includes(`"${pair[1]}":"${pair[2]}"`)));
     },
   };
+}
+
+function metadataLine(line: Buffer): Buffer {
+  const { type, object } = JSON.parse(line.toString());
+  const { metadata } = object;
+  const partial = { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata };
+  return Buffer.from(`${JSON.stringify({ type, object: partial })}\n`);
 }
 
 function pack(lines: readonly Buffer[]): Buffer[] {

@@ -40,6 +40,7 @@ try {
   const peer = clientNode();
   const streams = [
     { contestant: watchfire("default manifest", "functions-all"), expected: events },
+    { contestant: watchfire("object: Metadata", "functions-metadata"), expected: events },
     { contestant: watchfire("filtered by changedFields", "functions-fields"), expected: events },
     { contestant: watchfire("filtered by labels", "functions-labels"), expected: rare },
     { contestant: watchfire("tuned: concurrency 256", "functions-tuned"), expected: events },

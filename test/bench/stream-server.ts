@@ -21,7 +21,13 @@ const [eventsArgument, kubeconfigPath = ""] = process.argv.slice(2);
 const stream = makePodStream(Number(eventsArgument));
 const { ca, certificate, key } = await makeCertificates(Date.now());
 
-let watcher: { response: ServerResponse; labelSelector: string; bookmarks: boolean } | undefined;
+interface Watcher {
+  readonly response: ServerResponse;
+  readonly pieces: readonly Buffer[];
+  readonly bookmarks: boolean;
+}
+
+let watcher: Watcher | undefined;
 const tell = (message: FromServer) => process.send?.(message);
 
 const list = (kind: string, items: object[], extra: object = {}) => ({
@@ -56,7 +62,7 @@ const documents: Readonly<Record<string, object>> = {
 function answer(request: IncomingMessage, response: ServerResponse): void {
   const url = new URL(request.url ?? "/", "https://bench");
   if (url.pathname === "/api/v1/pods" && url.searchParams.get("watch")) {
-    watch(url, response);
+    watch(url, String(request.headers.accept), response);
     return;
   }
   const document = documents[url.pathname];
@@ -65,13 +71,15 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
-function watch(url: URL, response: ServerResponse): void {
+function watch(url: URL, accept: string, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "application/json" });
   response.flushHeaders();
   if (url.searchParams.get("sendInitialEvents") === "true") response.write(bookmark("1", true));
   watcher = {
     response,
-    labelSelector: url.searchParams.get("labelSelector") ?? "",
+    pieces: accept.includes("PartialObjectMetadata")
+      ? stream.metadataPieces()
+      : stream.pieces(url.searchParams.get("labelSelector") ?? ""),
     bookmarks: url.searchParams.get("allowWatchBookmarks") === "true",
   };
   tell({ type: "watching" });
@@ -85,8 +93,7 @@ function bookmark(resourceVersion: string, initialEventsEnd = false): string {
 
 async function send(): Promise<void> {
   if (!watcher) throw new Error("nobody watches");
-  const { response, labelSelector, bookmarks } = watcher;
-  const pieces = stream.pieces(labelSelector);
+  const { response, pieces, bookmarks } = watcher;
   for (const piece of pieces) {
     if (!response.write(piece)) await new Promise((resolve) => response.once("drain", resolve));
   }

@@ -102,6 +102,7 @@ export const trigger = (over: Partial<Trigger> = {}): Trigger => ({
   initialEvents: "Deliver",
   changedFields: [],
   matchConditions: [],
+  object: "Full",
   lastBody: "Full",
   ...over,
 });

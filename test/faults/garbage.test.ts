@@ -2,7 +2,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { ObjectIdentity } from "../../runtime/watch/source-spec.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
-import { bookmark, configMap, type Exchange, event } from "./api-server.ts";
+import { bookmark, configMap, configMapList, type Exchange, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
 
 async function resuming() {
@@ -120,6 +120,41 @@ test("a custom resource's lists may have the kind that its definition gives them
   expect(custom.refusesList("example.com/v1", "Mouse")).toBe(true);
   expect(builtIn.refusesList("apps/v1", "Mice")).toBe(true);
 });
+
+test.each<[string, (object: object) => object]>([
+  [
+    "in the metadata form",
+    (object) => ({ ...object, kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", data: undefined }),
+  ],
+  ["whole", (object) => object],
+])(
+  "a source of metadata asks for no more, and hands no more on where a server sends objects %s",
+  async (_what, sent) => {
+    await using fixture = await FaultFixture.start();
+    const subscriber = new RecordingSubscriber();
+    fixture.watches.subscribe({ ...configMaps, representation: "metadata" }, subscriber);
+    const initial = await fixture.server.request(isWatchList);
+    expect(initial.headers.get("accept")).toBe(
+      "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+    );
+    initial.status(422, "Invalid");
+    const list = await fixture.server.request(isList);
+    expect(list.headers.get("accept")).toBe(
+      "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+    );
+    list.reply(200, configMapList(7, [sent(configMap("a", 6))]));
+    const watch = await fixture.server.request(isPlainWatch);
+    watch.stream().lines(event("MODIFIED", sent(configMap("a", 8))));
+    await subscriber.saw("Modified a 8");
+    expect(subscriber.changes.map(({ body }) => JSON.parse(body.toString()))).toEqual(
+      ["6", "8"].map((resourceVersion) => ({
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "a", namespace: "team-a", uid: "uid-a", resourceVersion },
+      })),
+    );
+  },
+);
 
 test("a kind that cannot be watched is refused with a code", async () => {
   await using fixture = await FaultFixture.start();

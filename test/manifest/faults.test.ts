@@ -71,6 +71,8 @@ describe("a faulty manifest", () => {
     ["a pattern that RE2 refuses", trigger("matchConditions: [{ name: a, expression: \"object.x.matches('(?=a)')\" }]"), "RE2 refuses the pattern: error parsing regexp: invalid or unsupported Perl syntax: `(?=` at character 18"],
     ["a condition that yields a text", trigger("matchConditions: [{ name: a, expression: object.metadata.name + 'x' }]"), "yields string, not bool"],
     ["a condition of 100,000 brackets", trigger(`matchConditions: [{ name: a, expression: "${"(".repeat(100_000)}true" }]`), "at most 4096 characters"],
+    ["a condition on what is not read", trigger("object: Metadata, matchConditions: [{ name: a, expression: has(oldObject.spec.x) }]"), "reads the field spec, but `object` is Metadata"],
+    ["a changed field that is not read", trigger("object: Metadata, changedFields: [.metadata.labels, .metadatas]"), "since `object` is Metadata, got \".metadatas\"; name a field of .metadata"],
     ["65 conditions", trigger(`matchConditions: [${Array.from({ length: 65 }, (_, n) => `\n        { name: c${n}, expression: "true" }`)}]`), "at most 64"],
     ["an operator in small letters", trigger("labelSelector: { matchExpressions: [{ key: a, operator: in, values: [b] }] }"), "did you mean In?"],
     ["a label's value with a space", trigger("labelSelector: { matchLabels: { a: b c } }"), "letters, digits"],

@@ -148,7 +148,7 @@ describe("loading a functions folder", () => {
         events: [ADDED, deleted, Modified]
         changedFields: [.data, '.metadata.annotations["a.b/c"]']
     - name: labelled
-      watch: { apiVersion: v1, kind: Secret, namespaceSelector: { matchLabels: { team: a } }, lastBody: Metadata }
+      watch: { apiVersion: v1, kind: Secret, namespaceSelector: { matchLabels: { team: a } }, lastBody: Metadata, object: Metadata, changedFields: [.metadata] }
   egress: [{ host: "[::1]", ports: [80, 80] }, { host: Hooks.Slack.com }]
   env:
     - { name: TOKEN, valueFrom: { secretKeyRef: { name: slack, key: token } } }
@@ -162,8 +162,9 @@ describe("loading a functions folder", () => {
         fieldSelector: "metadata.name!=a,metadata.name=b",
         events: ["Added", "Deleted", "Modified"],
         changedFields: [["data"], ["metadata", "annotations", "a.b/c"]],
+        object: "Full",
       },
-      { namespaces: { type: "labels", labelSelector: "team=a" }, lastBody: "Metadata" },
+      { namespaces: { type: "labels", labelSelector: "team=a" }, lastBody: "Metadata", object: "Metadata" },
     ]);
     expect(functions[0]).toMatchObject({
       egress: [

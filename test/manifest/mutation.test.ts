@@ -29,6 +29,7 @@ const whole = {
           changedFields: [".data", '.metadata.annotations["a.b/c"]'],
           matchConditions: [{ name: "has-data", expression: "size(object.data) > 0" }],
           lastBody: "Metadata",
+          object: "Full",
         },
       },
     ],

@@ -70,6 +70,25 @@ test("a source lists what exists, and follows what changes", async () => {
   await watch.close();
 });
 
+test("a source of metadata brings no more of any object, beside one that brings all", async () => {
+  const namespace = await createNamespace();
+  const path = `/api/v1/namespaces/${namespace}/configmaps`;
+  await send("POST", path, { ...configMap("first"), data: { a: "1" } });
+  const spec = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: "own" };
+  const [all, some] = [new RecordingSubscriber(), new RecordingSubscriber()];
+  const open = [watches.subscribe(spec, all), watches.subscribe({ ...spec, representation: "metadata" }, some)];
+  await Promise.all([ended(all), ended(some)]);
+  const changed = await send("PATCH", `${path}/first`, { data: { a: "2" } });
+  await send("DELETE", `${path}/first`);
+  for (const each of [all, some]) while (!each.log.some((line) => line.startsWith("Deleted first"))) await turn();
+  expect(some.log).toEqual(all.log);
+  expect(some.log).toContain(`Modified first ${changed.metadata.resourceVersion}`);
+  const bodies = (of: RecordingSubscriber) => of.changes.map(({ body }) => JSON.parse(body.toString()));
+  expect(bodies(all).map(({ data }) => data)).toEqual([{ a: "1" }, { a: "2" }, { a: "2" }]);
+  expect(bodies(some)).toEqual(bodies(all).map(({ apiVersion, kind, metadata }) => ({ apiVersion, kind, metadata })));
+  await Promise.all(open.map((watch) => watch.close()));
+});
+
 test("a source that resumes gets what happened since, and no list", async () => {
   const namespace = await createNamespace();
   const path = `/api/v1/namespaces/${namespace}/configmaps`;

@@ -4,5 +4,5 @@ import type { Trigger } from "../../runtime/manifest/function.ts";
 export function trigger(more: Partial<Trigger> = {}): Trigger {
   const standard = { name: "t", apiVersion: "v1", kind: "ConfigMap", namespaces: { type: "all" } } as const;
   const selection = { labelSelector: "", fieldSelector: "", events: [], changedFields: [], matchConditions: [] };
-  return { ...standard, ...selection, initialEvents: "Deliver", lastBody: "Full", ...more };
+  return { ...standard, ...selection, initialEvents: "Deliver", object: "Full", lastBody: "Full", ...more };
 }

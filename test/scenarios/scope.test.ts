@@ -23,6 +23,47 @@ test("an object that loses the label is told as Deleted, one that gains it as Ad
   expect(new Set(ids).size).toBe(5);
 });
 
+test("a trigger on metadata is told of each change and deletion, also of those it was away for, and of no content", async () => {
+  const team = await createTeam();
+  const runtime = await install();
+  const watch = team.watch({
+    object: "Metadata",
+    changedFields: [".metadata.labels"],
+    matchConditions: [{ name: "named", expression: "object.metadata.name != 'z'" }],
+  });
+  await team.make("a", 1, { step: "one" });
+  await team.make("b", 1, { step: "one" });
+  await runtime.define("follower", {
+    watch,
+    work: "ctx.log.info('told', { line: Object.keys(event.object).join() });",
+  });
+  await runtime.start();
+  await team.make("z");
+  await team.set("a", 2);
+  await team.label("a", { step: "two" });
+  await runtime.hears("follower", "Modified a=undefined");
+  await runtime.kill();
+  await team.remove("b");
+  await team.label("a", { step: "three" });
+  await runtime.start();
+  await runtime.hears("follower", "Deleted b=undefined");
+  // What ran when it was killed comes again, and says so.
+  const told = () => runtime.told("follower").filter((line) => !line.includes("redelivered"));
+  await runtime.sees("both changes of labels", () => told().filter((line) => line.startsWith("Modified")).length >= 2);
+  expect(
+    told()
+      .filter((line) => line.includes("="))
+      .sort(),
+  ).toEqual([
+    "Added a=undefined initial",
+    "Added b=undefined initial",
+    "Deleted b=undefined",
+    "Modified a=undefined",
+    "Modified a=undefined",
+  ]);
+  expect(new Set(told().filter((line) => !line.includes("=")))).toEqual(new Set(["apiVersion,kind,metadata"]));
+});
+
 test("a namespace that gains the label is watched from then on, one that loses it takes its objects with it", async () => {
   const label = { scope: "namespace-labels" };
   const inside = await createTeam(label);

@@ -160,6 +160,22 @@ test("a body says its kind and apiVersion where the object does not, or says ano
   );
 });
 
+test("a body of metadata alone is what a parser finds of it, without its managed fields", () => {
+  const scanner = new ObjectScanner();
+  const identity = Buffer.from('"apiVersion":"v1","kind":"Pod",');
+  fc.assert(
+    fc.property(objectText, (text) => {
+      const { bytes, start, end } = inChunk(text);
+      scanner.scan(bytes, start, end);
+      const { metadata } = JSON.parse(text) as Fields;
+      delete fieldsOf(metadata).managedFields;
+      const body = JSON.parse(scanner.metadataBody(bytes, identity).toString());
+      expect(body).toEqual({ apiVersion: "v1", kind: "Pod", metadata });
+    }),
+    { numRuns: 1000 },
+  );
+});
+
 test("a body without managed fields is a view, not a copy", () => {
   const { bytes, start, end } = inChunk('{"metadata":{"name":"a"}}');
   const scanner = new ObjectScanner();
