@@ -44,6 +44,8 @@ export class ServedKind {
   private plural: string | undefined;
   private search: Promise<Resource> | undefined;
   private missingBecause: Cause | undefined;
+  /** What discovery said last: that there is no such kind. */
+  private absent = false;
 
   constructor(parts: ServedKindParts) {
     this.parts = parts;
@@ -55,6 +57,11 @@ export class ServedKind {
   /** Undefined while it is not known. */
   get resource(): Resource | undefined {
     return this.found;
+  }
+
+  /** Whether discovery did not find it, and has not found it since: who comes now comes before the kind. */
+  get isAbsent(): boolean {
+    return this.absent;
   }
 
   /** Waits until it is served, in one search for all who wait. Rejects with the signal's reason. */
@@ -100,8 +107,11 @@ export class ServedKind {
     if (missingBecause) return this.missing(missingBecause);
     if (this.voice.state !== "missing") this.voice.enter("discovering");
     const lookup = await abortable(discovery.resolve(spec.apiVersion, spec.kind), signal);
-    if (lookup.type === "NotServed") this.parts.notServed();
-    if (lookup.type === "NotServed") return this.missing({ cause: "not_served", message: lookup.reason });
+    this.absent = lookup.type === "NotServed";
+    if (lookup.type === "NotServed") {
+      this.parts.notServed();
+      return this.missing({ cause: "not_served", message: lookup.reason });
+    }
     try {
       assertWatchable(lookup.resource);
       assertIn(spec.namespace, lookup.resource);

@@ -115,6 +115,7 @@ export class Source {
 
   /** Adds a listener: to a stream at its position, or without one to the next list. */
   subscribe(subscriber: Subscriber): void {
+    if (this.kind.isAbsent) subscriber.kindIsMissing?.();
     if (this.serverAt !== undefined) subscriber.serverIsAt?.(this.serverAt);
     const at = subscriber.resumeFrom;
     if (at === undefined) {

@@ -54,7 +54,10 @@ export interface Subscriber {
    * also to one that has stepped aside, while others are left at its source.
    */
   rewound?(): void;
-  /** The API server does not serve the kind, so that none of its objects exists; said again each time it is looked for. */
+  /**
+   * The API server does not serve the kind, so that none of its objects exists. Said each time it is looked for, and to one that
+   * comes between two looks, when it comes.
+   */
   kindIsMissing?(): void;
   /** Called once, when it is given its place. */
   placed?(place: Place): void;

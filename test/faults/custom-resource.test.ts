@@ -21,6 +21,12 @@ const app = (name: string, rv: number, uid = `uid-${name}`) => ({
   metadata: { name, namespace: "team-a", uid, resourceVersion: String(rv) },
 });
 
+class Newcomer extends RecordingSubscriber {
+  kindIsMissing(): void {
+    this.note("kind is missing");
+  }
+}
+
 async function following() {
   const fixture = await FaultFixture.start();
   const { server } = fixture;
@@ -56,6 +62,19 @@ test("a kind that is installed later is listed within 5 s of being served", asyn
   await fixture.pass(5);
   expect(fixture.server.count(isWatch)).toBe(1);
   await subscriber.saw("end 5");
+});
+
+test("who comes while its kind is not served is told so before it lists, also between two looks", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.watches.subscribe(spec, new RecordingSubscriber());
+  await fixture.observer.entered("missing");
+  const newcomer = new Newcomer();
+  fixture.watches.subscribe(spec, newcomer);
+  fixture.server.script(at(groupVersion), (each) => each.reply(200, resources));
+  fixture.server.script(isWatch, (each) => each.stream().lines(bookmark(5, true, spec.kind)));
+  await fixture.pass(5);
+  await newcomer.saw("end 5");
+  expect(newcomer.log.slice(0, 2)).toEqual(["kind is missing", "list initial from nowhere"]);
 });
 
 test("a definition that stays away for a minute takes its objects with it", async () => {
