@@ -123,8 +123,8 @@ export class MemoryStore implements CheckpointStore {
     return describe(view);
   }
 
-  async retiredViews(): Promise<number[]> {
-    return [...this.disk.views.values()].filter((view) => view.retiredAt !== undefined).map(({ id }) => id);
+  async retiredViews(): Promise<StoredView[]> {
+    return [...this.disk.views.values()].filter((view) => view.retiredAt !== undefined).map(describe);
   }
 
   async retire(views: readonly number[], at: number): Promise<void> {

@@ -188,8 +188,8 @@ export class SqliteStore implements CheckpointStore {
     return this.view(row ?? {});
   }
 
-  async retiredViews(): Promise<number[]> {
-    return this.all("SELECT id FROM view WHERE retired_at IS NOT NULL").map(({ id }) => Number(id));
+  async retiredViews(): Promise<StoredView[]> {
+    return this.all("SELECT * FROM view WHERE retired_at IS NOT NULL").map((row) => this.view(row));
   }
 
   async retire(views: readonly number[], at: number): Promise<void> {

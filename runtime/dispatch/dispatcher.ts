@@ -1,6 +1,6 @@
 import type { DeadLetter } from "../checkpoint/batch.ts";
 import { OfflineReplayer, type Replayer } from "../checkpoint/dead-letters.ts";
-import { type CheckpointStore, retirementMs } from "../checkpoint/store.ts";
+import { type CheckpointStore, retirementMs, type StoredView } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -196,9 +196,9 @@ export class Dispatcher implements Replayer {
   private async isInDoubt(): Promise<boolean> {
     const { store } = this.options;
     if (store.previousEnd !== "power-loss") return false;
-    const isOpen = (id: number) => !this.settled.has(id);
+    const isOpen = ({ id }: StoredView) => !this.settled.has(id);
     if ((await store.retiredViews()).some(isOpen)) return true;
-    return (await store.views()).some((view) => this.functions.get(view.function)?.isInDoubt ?? isOpen(view.id));
+    return (await store.views()).some((view) => this.functions.get(view.function)?.isInDoubt ?? isOpen(view));
   }
 
   /** Whether the work ended in time. */

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { Batch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { Commits } from "../../runtime/dispatch/commit/commits.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, manifest } from "./fixture.ts";
 
@@ -47,4 +49,29 @@ test("when half of the attempts wait, their commit waits no longer, so that ther
   await end(it, 12, 32);
   await it.clock.advance(commitMs);
   expect(it.runner.deliveries).toHaveLength(97);
+});
+
+test("the record of an attempt that is settled twice takes no other's with it", async () => {
+  const clock = new VirtualClock();
+  const store = new MemoryStore();
+  const commits = new Commits({
+    store,
+    clock,
+    observer: {},
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    firstJournalRow: 1,
+    permitted: () => true,
+    onLost: () => {},
+  });
+  const attempt = (id: string) =>
+    ({ view: 1, key: `team-a/${id}`, id, resourceVersion: resourceVersion("5"), type: "Added", attempt: 1 }) as const;
+  const [a, b] = [attempt("a"), attempt("b")];
+  const [row, other] = await Promise.all([commits.begin(a), commits.begin(b)]);
+  expect(other).toBe(row);
+  for (let time = 0; time < 2; time++) commits.settle(row, a);
+  await commits.flush();
+  expect((await store.journal()).map(({ id }) => id)).toEqual([row]);
+  commits.settle(row, b);
+  await commits.flush();
+  expect(await store.journal()).toEqual([]);
 });

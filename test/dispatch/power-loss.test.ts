@@ -54,6 +54,17 @@ describe("after a power loss", () => {
     expect(it.runner.told).toEqual(["Added a@11 !", "Added b@12 !", "Added c@13"]);
   });
 
+  it("flags what a list tells once time went back, whose epoch another process may have begun, and nothing after it", async () => {
+    const it = await restored();
+    it.subscription.serverIsAt(resourceVersion("12"));
+    it.subscription.bookmark(resourceVersion("12"));
+    it.subscription.rewound();
+    await it.list(9, [change("Added", "a", 8)], "rv-rewind");
+    it.subscription.change(change("Added", "b", 10));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@8 !", "Added b@10"]);
+  });
+
   it("what was received flagged and not handled is flagged after a drain, too", async () => {
     const it = await restored(one);
     it.subscription.serverIsAt(resourceVersion("12"));

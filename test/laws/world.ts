@@ -47,6 +47,7 @@ export const settingOf = (dice: Dice): Setting => ({
     { spillLimit: 8_000, holdsQueues: true },
     { spillLimit: 2_000, holdsQueues: true },
     { spillLimit: Number.POSITIVE_INFINITY, holdsQueues: false },
+    { spillLimit: 2_000, holdsQueues: false },
   ]),
 });
 

@@ -53,8 +53,8 @@ export class Commits {
   private writing: PendingBatch | undefined;
   private readonly dirty = new Set<CursorOwner>();
   private nextRow: number;
-  /** Rows of attempts that are not settled, with how many of them that are and all that the row says. */
-  private readonly openRows = new Map<number, { open: number; started: readonly StartedEvent[] }>();
+  /** Rows of attempts that are not settled, with those of them that are not and all that the row says. */
+  private readonly openRows = new Map<number, { readonly open: Set<string>; started: readonly StartedEvent[] }>();
   /** Attempts that wait for their commit, and those that run. */
   private waiting = 0;
   private running = 0;
@@ -124,8 +124,9 @@ export class Commits {
     const { pending } = this;
     const { row } = pending;
     pending.started.push(started);
-    const { open } = this.openRows.get(row) ?? { open: 0 };
-    this.openRows.set(row, { open: open + 1, started: pending.started });
+    const found = this.openRows.get(row);
+    if (found) found.open.add(attemptKey(started));
+    else this.openRows.set(row, { open: new Set([attemptKey(started)]), started: pending.started });
     this.waiting++;
     return new Promise((resolve) => {
       pending.waiters.push(() => {
@@ -143,18 +144,21 @@ export class Commits {
     if (this.waiting > 0 && this.running === 0) this.schedule();
   }
 
-  /** The attempt's record is not needed any more: its event is terminal, or a later attempt is on record. */
-  settle(row: number): void {
+  /**
+   * The attempt's record is not needed any more: its event is terminal, or a later attempt is on record. Its row stays for
+   * others that it tells of; to settle one twice takes nothing from them.
+   */
+  settle(row: number, attempt: Pick<StartedEvent, "view" | "id">): void {
     const found = this.openRows.get(row);
-    if (found) found.open--;
-    if (found && found.open > 0) return;
+    found?.open.delete(attemptKey(attempt));
+    if (found && found.open.size > 0) return;
     this.openRows.delete(row);
     this.pending.settleJournal(row);
   }
 
   /** The attempt has not begun after all: the record says so no more, also to a load of its function in this process. */
   withdraw(row: number, started: StartedEvent): void {
-    this.settle(row);
+    this.settle(row, started);
     const found = this.openRows.get(row);
     if (!found) return;
     found.started = found.started.filter((each) => each !== started);
@@ -303,6 +307,8 @@ export class Commits {
 
 /** Whether no later commit can succeed. */
 const isFinal = ({ code }: WatchfireError): boolean => code === "WF_CHECKPOINT_FENCED" || code === "WF_CHECKPOINT_GONE";
+
+const attemptKey = ({ view, id }: Pick<StartedEvent, "view" | "id">): string => `${view}/${id}`;
 
 /** What a line of the log calls an object. */
 const objectText = ({ apiVersion, kind, namespace, name }: NewDeadLetter): string =>

@@ -51,6 +51,12 @@ export class Aftermath {
     if (this.upTo === undefined || !isNewer(this.upTo, resourceVersion)) this.current = false;
   }
 
+  /** Time went back: the list that follows may have been told before, in an epoch whose record is lost. */
+  beginAgain(): void {
+    this.current = this.lostWrites;
+    this.upTo = undefined;
+  }
+
   /** What comes next is of another time than all before. */
   end(): void {
     this.current = false;

@@ -24,6 +24,7 @@ export interface Begun extends Version {
   readonly type: ChangeType;
   readonly key: string;
   readonly uid: string;
+  readonly id: string;
   /** The journal's. */
   readonly row: number;
 }
@@ -33,35 +34,36 @@ interface DoubtedObject extends KnownObject {
   readonly begun: ChangeType;
   /** The newest that had begun; a deletion that was found may bear more than the object's resourceVersion. */
   readonly through: Version;
-  readonly rows: readonly number[];
+  readonly records: readonly Begun[];
 }
 
 /**
- * What handlers may know beyond what is on record, by object. It ends, and its rows leave the journal, with the next
+ * What handlers may know beyond what is on record, by object. It ends, and its attempts leave the journal, with the next
  * event of the object that is terminal.
  */
 export class DoubtedObjects {
   private readonly byKey = new Map<string, DoubtedObject>();
-  /** Takes a row out of the journal. */
-  private readonly settle: (row: number) => void;
+  /** Takes an attempt out of the journal. */
+  private readonly settle: (begun: Begun) => void;
 
-  constructor(settle: (row: number) => void) {
+  constructor(settle: (begun: Begun) => void) {
     this.settle = settle;
   }
 
   /** `known`: the object as the view has it. `waits`: an event of it is on disk. */
-  add({ key, uid, resourceVersion, epoch, type, row }: Begun, known: KnownIdentity | undefined, waits: boolean): void {
+  add(attempt: Begun, known: KnownIdentity | undefined, waits: boolean): void {
+    const { key, uid, resourceVersion, epoch, type } = attempt;
     const isKnown = known?.uid === uid && !known.deleted;
     const before = this.byKey.get(key);
     const at = { epoch, resourceVersion };
-    const rows = [...(before?.rows ?? []), row];
+    const records = [...(before?.records ?? []), attempt];
     const through = before && isBefore(at, before.through) ? before.through : at;
     if (before && (through !== at || (type === "Deleted" && !isKnown))) {
-      this.byKey.set(key, { ...before, through, rows });
-    } else if (type === "Deleted" && !isKnown && !waits) this.settle(row);
+      this.byKey.set(key, { ...before, through, records });
+    } else if (type === "Deleted" && !isKnown && !waits) this.settle(attempt);
     else {
       const begun = type === "Deleted" ? type : isKnown ? "Modified" : "Added";
-      this.byKey.set(key, { uid, resourceVersion, begun, through, rows });
+      this.byKey.set(key, { uid, resourceVersion, begun, through, records });
     }
   }
 
@@ -73,7 +75,9 @@ export class DoubtedObjects {
   alive(key: string, known: KnownIdentity | undefined): KnownObject | undefined {
     const doubted = this.byKey.get(key);
     if (!known || known.deleted) return doubted?.begun === "Deleted" ? undefined : doubted;
-    return doubted?.uid === known.uid ? { ...known, begun: doubted.begun } : known;
+    if (doubted?.uid !== known.uid) return known;
+    // Its coming is done by now, in an older state than the one that had begun.
+    return { ...known, begun: doubted.begun === "Added" ? "Modified" : doubted.begun };
   }
 
   /** An event of the object is terminal; an older one, which had been left out before, settles nothing. */
@@ -81,7 +85,7 @@ export class DoubtedObjects {
     const doubted = this.byKey.get(key);
     if (doubted?.uid !== uid || (type !== "Deleted" && isBefore(at, doubted.through))) return;
     this.byKey.delete(key);
-    for (const row of doubted.rows) this.settle(row);
+    for (const record of doubted.records) this.settle(record);
   }
 
   [Symbol.iterator](): Iterator<readonly [string, KnownObject]> {

@@ -24,7 +24,9 @@ export class StartedBefore implements BegunBefore {
     const started = new StartedBefore();
     const all = rows.flatMap(({ id: row, started: events }) => events.map((event) => ({ ...event, row })));
     if (all.length === 0) return started;
-    const views = new Map((await store.views()).map((view) => [view.id, view]));
+    // One of a function that was removed may come back, with what it holds.
+    const stored = [...(await store.views()), ...(await store.retiredViews())];
+    const views = new Map(stored.map((view) => [view.id, view]));
     // The spill may hold a hundred thousand events, the journal those that ran.
     const begun = new Set(all.map(keyOf));
     const spilled = new Set<string>();
@@ -97,9 +99,15 @@ export class StartedBefore implements BegunBefore {
     return this.events.values();
   }
 
+  /**
+   * The last attempt counts, in its newest row. One that was interrupted began again under the same number. The row of before
+   * is there for others alone.
+   */
   private add(event: RecordedStart): void {
     const key = keyOf(event);
-    if ((this.events.get(key)?.attempt ?? 0) < event.attempt) this.events.set(key, event);
+    const before = this.events.get(key);
+    const isNext = !before || before.attempt < event.attempt;
+    if (isNext || (before.attempt === event.attempt && before.row < event.row)) this.events.set(key, event);
   }
 }
 
@@ -138,5 +146,6 @@ function isDone(
     return type !== "Deleted" && known.resourceVersion === resourceVersion;
   }
   if (type === "Deleted") return isNewer(known.resourceVersion, resourceVersion);
+  if (known.deleted && known.uid !== uidOf(id)) return false;
   return isUpTo(resourceVersion, known.resourceVersion);
 }

@@ -301,6 +301,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   /** What was received before (`entry`) is no position any more. */
   private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
     this.epoch++;
+    if (because === "rewind") this.aftermath.beginAgain();
     this.state = { type: "rebasing", because };
     this.listVersion = undefined;
     this.mark.restart(entry);

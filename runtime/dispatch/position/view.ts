@@ -78,7 +78,7 @@ export class View {
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
     this.waiting = new ByNamespace(groupOf);
-    this.doubted = new DoubtedObjects((row) => commits.settle(row));
+    this.doubted = new DoubtedObjects(({ row, id }) => commits.settle(row, { view: this.id, id }));
   }
 
   /** Takes what the store has. */

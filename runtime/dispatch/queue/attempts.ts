@@ -105,7 +105,7 @@ export class Attempts {
       commits.withdraw(row, started);
       return { type: "not-begun" };
     }
-    if (event.journalRow !== undefined) commits.settle(event.journalRow);
+    if (event.journalRow !== undefined) commits.settle(event.journalRow, started);
     event.journalRow = row;
     if (event.doubt === "unnoted") event.doubt = "noted";
     event.attempts++;

@@ -370,7 +370,8 @@ export class FunctionQueue {
       event.view.leave(event.key);
       if (event.body && event.verdict) event.view.apply(event, event.body, event.verdict);
     }
-    if (event.journalRow !== undefined) this.parts.commits.settle(event.journalRow);
+    const { journalRow, view, id } = event;
+    if (journalRow !== undefined) this.parts.commits.settle(journalRow, { view: view.id, id });
     this.settle(event, outcome);
   }
 

@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
+
+/** Nothing but positions fits: they are held while anything before them runs. */
+class CrampedStore extends MemoryStore {
+  override readonly spillLimit: number = 0;
+  override readonly holdsQueues = false;
+}
+
+const single = manifest({ concurrency: 1 });
+const cramped = (disk: MemoryDisk): DispatchOptions => ({ disk, store: new CrampedStore(disk), manifest: single });
+
+/** A process was killed within the Added of `a`, as a list at 20 showed it, and its position is from before that list. */
+async function killedAfterList(uid: string): Promise<{ it: DispatchFixture; disk: MemoryDisk }> {
+  const disk = new MemoryDisk();
+  const first = await (await DispatchFixture.open(cramped(disk))).listed();
+  first.runner.answer = () => undefined;
+  await first.list(20, [change("Added", "a", 15, { uid })]);
+  await quiet(first.runner);
+  const it = await first.restart(cramped(disk));
+  it.runner.answer = () => done;
+  expect([it.runner.told, it.subscription.resumeFrom]).toEqual([["Added a@15"], "1"]);
+  return { it, disk };
+}
+
+describe("what had begun when a process ended", () => {
+  it("is known of each object, also where the records of two were one and another was interrupted", async () => {
+    const first = await (await DispatchFixture.open()).listed();
+    const [a, b] = [change("Added", "a", 11), change("Added", "b", 12)];
+    first.runner.answer = ({ object }) => (object.name === "a" ? undefined : failure("no", 3_600_000));
+    for (const each of [a, b]) first.subscription.change(each);
+    await quiet(first.runner);
+    await first.runner.end("a", { type: "interrupted" });
+    await first.clock.advance(10_000);
+    await first.runner.end("a", failure("no", 3_600_000));
+    await first.dispatcher.remove("copy", { retire: false });
+    first.runner.answer = () => done;
+    const again = await first.dispatcher.function(manifest(), { usesOldObject: false });
+    const subscription = again.subscription("settings", { selection: "all", namespace: "" });
+    subscription.change(a);
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    const next = await first.restart();
+    for (const each of [a, b]) next.subscription.change(each);
+    await quiet(next.runner);
+    expect(next.runner.told.slice(2)).toEqual(["Added a@11 !", "Added a@11 #2 !", "Added b@12 #2 !"]);
+    await next.clock.advance(1_000);
+    expect(next.disk.journal.size).toBe(0);
+  });
+
+  it("is known of a function that was removed meanwhile, also of an object that had left before and came back", async () => {
+    const byLabel = { manifest: manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]) };
+    const it = await DispatchFixture.open({ ...byLabel, namespace: "team-a" });
+    it.function.retain("settings", ["team-a"]);
+    await it.list(9, [change("Added", "a", 5)], "initial");
+    it.function.retain("settings", []);
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    it.runner.answer = () => failure("no", 3_600_000);
+    const back = it.function.subscription("settings", { selection: "all", namespace: "team-a" });
+    it.function.retain("settings", ["team-a"]);
+    const list = back.list("initial", undefined);
+    list.item(change("Added", "a", 5));
+    list.end(change("Added", "a", 20).meta.resourceVersion);
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    await it.dispatcher.remove("copy", { retire: true });
+    const next = await it.restart({ ...byLabel, namespace: "team-a" });
+    await quiet(next.runner);
+    expect(next.runner.told).toEqual(["Added a@5", "Deleted a@5", "Added a@5", "Added a@5 #2 !"]);
+  });
+
+  it("is not taken for done because the object before it, under the same name, is gone", async () => {
+    const { it, disk } = await killedAfterList("second");
+    it.subscription.change(change("Added", "a", 5, { uid: "first" }));
+    await quiet(it.runner);
+    it.runner.answer = () => undefined;
+    await it.list(30, [change("Added", "a", 25, { uid: "second" })]);
+    it.dispatcher.hold("copy");
+    await it.runner.end("a");
+    await it.clock.advance(1_000);
+    const next = await it.restart(cramped(disk));
+    next.runner.answer = () => done;
+    await next.list(40, [change("Added", "a", 25, { uid: "second" })]);
+    await quiet(next.runner);
+    expect(next.runner.told.slice(1)).toEqual(["Added a@5 !", "Deleted a@5", "Added a@25 !"]);
+  });
+
+  it("is no reason to tell that an object came which came in an older state meanwhile", async () => {
+    const { it } = await killedAfterList("first");
+    it.subscription.change(change("Added", "a", 5, { uid: "first" }));
+    await quiet(it.runner);
+    await it.list(30, [change("Added", "a", 25, { uid: "first" })]);
+    await quiet(it.runner);
+    expect(it.runner.told.slice(1)).toEqual(["Added a@5 !", "Modified a@25"]);
+  });
+});
