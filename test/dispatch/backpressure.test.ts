@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
+import { Backpressure } from "../../runtime/dispatch/queue/backpressure.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
+import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** A source that functions share: it waits for whoever asks it to. Gives for how many milliseconds the last one did. */
@@ -77,6 +79,19 @@ describe("a function that is behind", () => {
     expect(told.map((delivery) => Number(delivery.resourceVersion))).toEqual(
       Array.from({ length: 19_989 }, (_, index) => 11 + index),
     );
+  });
+
+  it("lets its source go once its memory is free, also where what filled it waits for a retry and does not end", async () => {
+    const clock = new VirtualClock();
+    const room = { fill: 1, diskFill: 0, isSpent: false, holdsQueues: true };
+    const backpressure = new Backpressure(clock, room, { events: 4, bytes: 1_000 });
+    const { congested } = backpressure;
+    expect(congested).toBeInstanceOf(Promise);
+    for (let ended = 0; ended < 4; ended++) backpressure.left(1);
+    room.fill = 0.25;
+    await clock.advance(500);
+    await congested;
+    expect(backpressure.congested).toBeUndefined();
   });
 
   it("lets its source go when it stops", async () => {

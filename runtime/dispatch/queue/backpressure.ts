@@ -9,6 +9,9 @@ const freeAt = 0.5;
 const quickShare = 0.5;
 const lookMs = 500;
 
+/** How full memory and disk are, as far as it matters who waits. */
+type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
+
 /**
  * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket.
  * Writing it to disk and reading it back costs more than everything else together. So sources wait for a function that
@@ -19,7 +22,7 @@ const lookMs = 500;
  */
 export class Backpressure {
   private readonly clock: Clock;
-  private readonly spill: Spill;
+  private readonly spill: Room;
   private readonly limit: MemoryLimit;
   private held: PromiseWithResolvers<void> | undefined;
   private refusing: PromiseWithResolvers<void> | undefined;
@@ -30,7 +33,7 @@ export class Backpressure {
   private events = 0;
   private bytes = 0;
 
-  constructor(clock: Clock, spill: Spill, limit: MemoryLimit) {
+  constructor(clock: Clock, spill: Room, limit: MemoryLimit) {
     this.clock = clock;
     this.spill = spill;
     this.limit = limit;
@@ -86,8 +89,10 @@ export class Backpressure {
     this.timer = undefined;
     const { events, bytes } = this.limit;
     this.quick = this.events >= quickShare * events || this.bytes >= quickShare * bytes;
-    if (!this.quick) this.free();
-    if (this.spill.fill > freeAt) this.watch();
+    const isFilled = this.spill.fill > freeAt;
+    // What waits for a retry leaves memory without an end that would say so.
+    if (!this.quick || !isFilled) this.free();
+    if (isFilled) this.watch();
   }
 
   private accept(): void {

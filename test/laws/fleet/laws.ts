@@ -23,7 +23,10 @@ export class FunctionLaws {
   private readonly cluster: Cluster;
   private readonly past: Past;
   private readonly running = new Set<string>();
-  private readonly begun = new Set<string>();
+  /** The resourceVersion by id of all that was told. */
+  private readonly begun = new Map<string, number>();
+  /** Ids of what was told of states that a restore undid. */
+  private undone: readonly string[] = [];
   /** By key: each state that a handler was told of, as `type@resourceVersion`. */
   private readonly told = new Map<string, Set<string>>();
   private readonly last = new Map<string, Delivery>();
@@ -57,6 +60,13 @@ export class FunctionLaws {
    */
   processBegins(isInitial: (namespace: string) => boolean, lostPower: boolean): void {
     this.isInitial = this.isDeployed && !lostPower ? () => false : isInitial;
+    // With the power the record of a restore may be lost, and of what it undid: an object may be deleted once more.
+    if (lostPower) for (const id of this.undone) this.begun.delete(id);
+  }
+
+  /** The cluster was restored. */
+  timeWentBack(): void {
+    this.undone = [...this.begun].filter(([, rv]) => rv > this.cluster.now).map(([id]) => id);
   }
 
   /** The function was told that its kind does not exist: whatever comes is news. */
@@ -117,7 +127,7 @@ export class FunctionLaws {
     this.expect(flagged || !this.begun.has(id), `${id} began again, unflagged`);
     // A dead letter that is put back tells what was told before.
     if (!this.begun.has(id)) this.newestA.set(key, aOf(delivery));
-    this.begun.add(id);
+    this.begun.set(id, Number(resourceVersion));
     if (!this.past.restored) {
       this.isTrue(delivery);
       const news = !flagged && !(type === "Deleted" && flags.synthetic);

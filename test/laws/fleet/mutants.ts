@@ -42,7 +42,7 @@ export const mutants: readonly Mutant[] = [
     fault: "a dead letter that is put back takes a newer state's place in mode Latest",
     file: dispatch("queue/function-queue"),
     edits: [["if (tail.replayed || next.replayed) return;", ""]],
-    caughtBy: "fleet",
+    caughtBy: "test/dispatch/dead-letters.test.ts",
   },
   {
     fault: "a power loss soon after a start leaves the clean end before",
@@ -110,7 +110,10 @@ export const mutants: readonly Mutant[] = [
     edits: [
       ["!spill.isSpent : this.quick || spill.fill < holdAt", "!spill.isSpent : true"],
       ["if (!this.quick) return undefined;", "if (!this.quick && this.spill.holdsQueues) return undefined;"],
-      ["if (!this.quick) this.free();", "if (!this.quick && this.spill.holdsQueues) this.free();"],
+      [
+        "if (!this.quick || !isFilled) this.free();",
+        "if ((!this.quick && this.spill.holdsQueues) || !isFilled) this.free();",
+      ],
     ],
     caughtBy: "fleet",
   },
@@ -203,5 +206,53 @@ export const mutants: readonly Mutant[] = [
     file: dispatch("intake/subscription"),
     edits: [[`    this.leaveEpoch("rewind");\n`, ""]],
     caughtBy: "fleet",
+  },
+  {
+    fault: "who comes while its kind is missing is not told so, and skips what is there once it is served",
+    file: watch("source"),
+    edits: [["if (this.kind.isAbsent) subscriber.kindIsMissing?.();", ""]],
+    caughtBy: "test/faults/custom-resource.test.ts",
+  },
+  {
+    fault: "what waits for a retry leaves memory, and the source is held up until it ends",
+    file: dispatch("queue/backpressure"),
+    edits: [["if (!this.quick || !isFilled) this.free();", "if (!this.quick) this.free();"]],
+    caughtBy: "test/dispatch/backpressure.test.ts",
+  },
+  {
+    fault: "an attempt that was interrupted is sought in the record of the one before",
+    file: dispatch("doubt/started-before"),
+    edits: [["before.row < event.row", "before.row > event.row"]],
+    caughtBy: "test/dispatch/begun.test.ts",
+  },
+  {
+    fault: "a record takes those of others with it",
+    file: dispatch("commit/commits"),
+    edits: [["if (found && found.open.size > 0) return;", ""]],
+    caughtBy: "test/dispatch/group-commit.test.ts",
+  },
+  {
+    fault: "what had begun of a function that is removed is judged without what waits on disk",
+    file: dispatch("doubt/started-before"),
+    edits: [[", ...(await store.retiredViews())]", "]"]],
+    caughtBy: "test/dispatch/begun.test.ts",
+  },
+  {
+    fault: "a deletion of the object before counts as the end of what had begun under its name",
+    file: dispatch("doubt/started-before"),
+    edits: [["if (known.deleted && known.uid !== uidOf(id)) return false;", ""]],
+    caughtBy: "test/dispatch/begun.test.ts",
+  },
+  {
+    fault: "an object is told as Added though an older state of it was",
+    file: dispatch("doubt/doubted-objects"),
+    edits: [[`doubted.begun === "Added" ? "Modified" : doubted.begun`, "doubted.begun"]],
+    caughtBy: "test/dispatch/begun.test.ts",
+  },
+  {
+    fault: "a second restore after a power loss tells what the first one told, unflagged",
+    file: dispatch("intake/subscription"),
+    edits: [[`if (because === "rewind") this.aftermath.beginAgain();`, ""]],
+    caughtBy: "test/dispatch/power-loss.test.ts",
   },
 ];

@@ -1,5 +1,6 @@
-// Puts the faults of `mutants.ts` back, one at a time, in a copy of the tree. It says which seed of the fleets or which
-// test file catches each. Arguments: words of the faults to try; none for all. SEEDS: how many worlds to try, 600.
+// Puts the faults of `mutants.ts` back, one at a time, in a copy of the tree. It runs what is to catch each: worlds, until one
+// breaks a law, or a test file. It ends with a table of the faults, and of the seed or the tests that failed.
+// Arguments: words of the faults to try; none for all. SEEDS: how many worlds to try, 600.
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,12 +20,18 @@ try {
     cpSync(join(root, name), join(copy, name), { recursive: true });
   }
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  const rows: string[] = [];
   let missed = 0;
-  for (const mutant of chosen) {
+  for (const [index, mutant] of chosen.entries()) {
+    const began = performance.now();
     const caughtBy = await verdict(mutant);
     if (caughtBy === undefined) missed++;
-    process.stdout.write(`${mutant.fault} | ${caughtBy ?? "NOT CAUGHT"}\n`);
+    const seconds = Math.round((performance.now() - began) / 1000);
+    process.stderr.write(`${index + 1} of ${chosen.length}, ${seconds} s: ${mutant.fault}\n`);
+    rows.push(`| ${mutant.fault} | \`${mutant.file}\` | ${caughtBy ?? "NOT CAUGHT"} |`);
   }
+  process.stdout.write(`| fault | put back in | caught by |\n| --- | --- | --- |\n${rows.join("\n")}\n`);
+  process.stdout.write(`${chosen.length - missed} of ${chosen.length} faults are caught\n`);
   process.exitCode = missed === 0 ? 0 : 1;
 } finally {
   rmSync(copy, { recursive: true, force: true });

@@ -163,14 +163,19 @@ class Fleet {
     this.past.compacted = true;
   }
 
-  /** Nothing is written before every source has noticed: once the cluster is past what is on record, nobody could tell. */
+  /**
+   * Nothing is written before every source has noticed: once the cluster is past what is on record, nobody could tell. So
+   * nobody is away just then, and nobody aside, who would have to look later.
+   */
   private async restore(): Promise<void> {
-    const { server } = this.process;
+    const { server, dispatcher, liveFunctions } = this.process;
+    if (liveFunctions.size < this.members.length || dispatcher.status().some(({ full }) => full)) return;
     this.past.restored = true;
     server.down = true;
     server.disconnect();
     await settle();
     this.cluster.restore();
+    for (const { laws } of this.members) laws.timeWentBack();
     await this.clock.advance(5_000);
     server.down = false;
     await this.quiet();
