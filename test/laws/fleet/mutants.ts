@@ -29,13 +29,13 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a condition that compares is judged on a missing body as if it did not hold",
     file: dispatch("filter/filter"),
-    edits: [["return this.conditions.match(object, known ?", "return known && this.conditions.match(object, known ?"]],
+    edits: [["return this.conditions.match(body, known ?", "return known && this.conditions.match(body, known ?"]],
     caughtBy: "fleet",
   },
   {
     fault: "a deletion that a list finds is judged on a missing body as if its object had not matched",
     file: dispatch("filter/filter"),
-    edits: [["? (before.matched ?? true)", "? false"]],
+    edits: [["matched: answered = true", "matched: answered = false"]],
     caughtBy: "fleet",
   },
   {
