@@ -13,6 +13,7 @@ import {
   describeSummary,
   failureSchema,
 } from "../observe/dead-letter.ts";
+import { readToken } from "../observe/token-file.ts";
 
 /** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
 export interface DeadLetterDesk {
@@ -25,9 +26,22 @@ export interface DeadLetterDesk {
   close(): Promise<void>;
 }
 
-/** @throws WatchfireError of the checkpoint section; for a folder in use, with the address of the runtime that uses it */
+/**
+ * Of a folder that a runtime uses: that runtime's, at the address and with the token that it left there.
+ * @throws WatchfireError of the checkpoint section
+ */
 export function openFolder(folder: string): DeadLetterDesk {
-  const store = openStore(folder);
+  try {
+    return openStopped(folder);
+  } catch (error) {
+    const url = readAddress(folder);
+    if (!(error instanceof WatchfireError) || error.code !== "WF_CHECKPOINT_LOCKED" || url === undefined) throw error;
+    return openRuntime(url, readToken(folder));
+  }
+}
+
+function openStopped(folder: string): DeadLetterDesk {
+  const store = new SqliteStore({ folder, maintenance: true });
   const letters = new DeadLetters(store);
   return {
     list: async (page) => (await letters.list(page)).map(describeSummary),
@@ -36,17 +50,6 @@ export function openFolder(folder: string): DeadLetterDesk {
     drop: (ids) => letters.drop(ids),
     close: () => store.close(false),
   };
-}
-
-function openStore(folder: string): SqliteStore {
-  try {
-    return new SqliteStore({ folder, maintenance: true });
-  } catch (error) {
-    if (!(error instanceof WatchfireError) || error.code !== "WF_CHECKPOINT_LOCKED") throw error;
-    const url = readAddress(folder) ?? "URL";
-    const hint = `ask the runtime that uses it: add \`--url ${url}\`, or stop it`;
-    throw new WatchfireError(error.code, { ...error.detail, what: "a runtime uses this data folder", hint });
-  }
 }
 
 /** A replay may write a thousand events; a runtime that takes longer than this hangs. */

@@ -11,10 +11,13 @@ import { data } from "./options.ts";
 const options = {
   data: {
     value: "DIR",
-    summary: "the data folder of a runtime that is stopped; with --url, of the one that runs, for its token",
+    summary: "the runtime's data folder, be it stopped or running; with --url, for its token",
     default: data.default,
   },
-  url: { value: "URL", summary: "a runtime that runs, such as http://127.0.0.1:9464" },
+  url: {
+    value: "URL",
+    summary: "where a runtime answers, such as http://127.0.0.1:9464; without it, where its data folder says",
+  },
   function: { value: "NAME", summary: "for list and --all: this function's alone" },
   all: { summary: "for replay and drop: all of them; those that cannot be replayed are told and left" },
   after: { value: "ID", summary: `for list: those after this one; a list has at most ${deadLetterPageSize}` },
