@@ -7,6 +7,7 @@ import { Project } from "./project.ts";
 
 const [tarball = ""] = inject("tarballs").filter((each) => each.includes("create-watchfire"));
 const packages = dirname(tarball);
+const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
 
 /** What `npm run dev` says once the sample of a template has been handled. */
 const firstEvents = {
@@ -32,6 +33,8 @@ it.each(Object.entries(firstEvents))(
     await dev.end();
     await until("it has drained", 20_000, async () => dev.output.includes("drained"));
 
+    const [, megabytes] = /\| a new project, installed \| (\d+) MB,/.exec(readme) ?? [];
+    expect(Math.abs(mine.installed().megabytes / Number(megabytes) - 1)).toBeLessThan(0.1);
     expect(stripVTControlCharacters(mine.run("npm", "test"))).toMatch(/Tests {2}\d passed/);
     mine.run("npm", "run", "check");
     const hasTypes = template === "controller";

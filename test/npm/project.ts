@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { inject } from "vitest";
 import { TalkingProcess } from "../tools/talking-process.ts";
@@ -44,6 +44,15 @@ export class Project {
       const { stdout, stderr } = error as { stdout: string; stderr: string };
       throw new Error(`${command} ${words.join(" ")}\n${stdout}${stderr}`);
     }
+  }
+
+  /** What is installed in it: megabytes on disk, and packages. */
+  installed(): { readonly megabytes: number; readonly packages: number } {
+    const { packages } = JSON.parse(readFileSync(join(this.folder, "node_modules/.package-lock.json"), "utf8"));
+    return {
+      megabytes: Number.parseInt(this.run("du", "-sm", "node_modules"), 10),
+      packages: Object.values<{ link?: boolean }>(packages).filter(({ link }) => !link).length,
+    };
   }
 
   /** Starts a command that goes on. */

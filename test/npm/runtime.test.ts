@@ -9,7 +9,8 @@ let project: Project;
 
 beforeAll(() => {
   project = Project.empty();
-  project.run("npm", "install", "--prefer-offline", "--ignore-scripts", ...inject("tarballs"));
+  const tarballs = inject("tarballs").filter((each) => !each.includes("create-watchfire"));
+  project.run("npm", "install", "--prefer-offline", "--ignore-scripts", ...tarballs);
   cpSync(example, join(project.folder, "functions/hello"), { recursive: true });
 });
 
@@ -26,6 +27,14 @@ describe("the runtime's package, installed in an empty folder", () => {
     expect(project.run("npx", "watchfire", "validate")).toBe("1 valid, 0 faults\n");
     expect(project.run("npx", "watchfire", "build")).toMatch(/^hello {2}[0-9a-f]{16} {2}\d KiB\n$/);
     expect(readdirSync(join(project.folder, "build")).sort()).toEqual(["hello", "watchfire.lock.json"]);
+  });
+
+  it("is as large as the README says, with the two other packages and all that they need", () => {
+    const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+    const [, megabytes, packages] = /\| (\d+) MB on disk, (\d+) packages,/.exec(readme) ?? [];
+    const installed = project.installed();
+    expect(Math.abs(installed.megabytes / Number(megabytes) - 1)).toBeLessThan(0.1);
+    expect(installed.packages).toBe(Number(packages));
   });
 
   it("runs a function on the cluster that it brings along; SIGTERM to npx alone ends all of it", async () => {
