@@ -28,10 +28,10 @@ export interface Load {
   readonly solo: number;
 }
 
-/** `[no, timeoutMs, length, oldLength]` in bytes; `oldLength` is -1 where there is no previous object. */
-export type EventItem = readonly [no: number, timeoutMs: number, length: number, oldLength: number];
+/** Lengths in bytes; `old` is -1 where there is no previous object. */
+export type EventItem = readonly [no: number, timeoutMs: number, head: number, object: number, old: number];
 
-/** Segments: each event's JSON, and its previous object's, end to end. */
+/** Segments: of each event JSON of all but its objects, its object, and its previous object, end to end. */
 export interface Events {
   readonly tenant: number;
   readonly items: readonly EventItem[];
@@ -65,7 +65,7 @@ export interface Entering {
   readonly events: readonly number[];
 }
 
-/** An entry is over. Its body is the guest's outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays]`, and the texts behind it. */
+/** An entry is over. Its body is the guest's outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays, left]`, and the texts behind it. */
 export interface Drained {
   readonly tenant: number;
   readonly realm: number;

@@ -33,7 +33,8 @@ export function watchfire(name: string, functions: string): Contestant {
       const bin = join(here, "../../runtime/bin/watchfire.js");
       const port = await freePort();
       const args = ["start", "--functions", join(here, functions), "--data", folder, "--kubeconfig", kubeconfig];
-      const child = spawn(process.execPath, [bin, ...args, "--listen", `127.0.0.1:${port}`], {
+      const profile = process.env.BENCH_PROFILE ? ["--cpu-prof", `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : [];
+      const child = spawn(process.execPath, [...profile, bin, ...args, "--listen", `127.0.0.1:${port}`], {
         stdio: ["ignore", "pipe", "inherit"],
         env: { ...process.env, WATCHFIRE_LOG_LEVEL: "warn" },
       });
@@ -106,7 +107,7 @@ function running(child: ChildProcess, handled: Promise<void>, delays: Promise<De
     handled: Promise.race([handled, early]),
     delays,
     async stop() {
-      child.kill("SIGKILL");
+      child.kill(process.env.BENCH_PROFILE ? "SIGTERM" : "SIGKILL"); // a profile is written at a clean end alone
       await exit;
     },
   };

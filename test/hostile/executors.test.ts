@@ -66,6 +66,8 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     ["more metrics than a guest sends", "breach"],
     ["a call nested as deep as a frame", "breach"],
     ["an event that it was not sent", "breach"],
+    ["the leaving of an event that it had begun", "breach"],
+    ["the leaving of more events than came", "breach"],
     ["an entry with fields that none has", "breach"],
     ["a heartbeat with a body", "breach"],
     ["a log line of quotation marks", "breach"],

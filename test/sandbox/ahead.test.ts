@@ -39,6 +39,40 @@ describe("events that are sent ahead", () => {
     });
   }
 
+  it("that end at once share an entry, however few may run at once", async () => {
+    const fixture = fixtureForTest();
+    // A timer's turn comes between two entries alone.
+    const counting = `let entry = 0; let due = false;
+      export default async (event, ctx) => {
+        if (!due) { due = true; setTimeout(() => { entry++; due = false; }, 1); }
+        await undefined;
+        ctx.log.info("in " + entry);
+      };`;
+    await fixture.load("f", counting, { concurrency: 1 });
+    const outcomes = await Promise.all(Array.from({ length: 200 }, () => fixture.run("f")));
+    expect(outcomes.every(({ type }) => type === "ok")).toBe(true);
+    expect(new Set(said(fixture, "in")).size).toBeLessThan(20);
+  });
+
+  it("are given back on a recall that comes while a batch with them is inside", async () => {
+    const { fixture, answer, calls } = patientFixture();
+    // The first events are cheap, so that a batch of many is inside when the first of the others waits for its answer.
+    const busy = `${waiter.replace("async (event, ctx) => {", 'async (event, ctx) => { if (event.id.startsWith("quick")) return; for (const end = Date.now() + 100; Date.now() < end; );')}`;
+    await fixture.load("f", busy, { concurrency: 1 });
+    await Promise.all(Array.from({ length: 100 }, (_, index) => fixture.run("f", { id: `quick${index}` })));
+    const begun: number[] = [];
+    const runs = Array.from({ length: 20 }, (_, index) =>
+      fixture.sandbox.run(fixture.delivery("f", { id: `slow${index}` }), () => begun.push(index)),
+    );
+    await expect.poll(() => begun.length, { interval: 1 }).toBe(1);
+    fixture.sandbox.recall("f");
+    expect(await Promise.all(runs.slice(1))).toEqual(Array(19).fill({ type: "unbegun" }));
+    await expect.poll(calls).toBe(1);
+    answer();
+    expect((await runs[0])?.type).toBe("ok");
+    expect(begun).toEqual([0]);
+  });
+
   it("have their whole time from their own begin", async () => {
     const fixture = fixtureForTest();
     await fixture.load("f", `export default () => new Promise((resolve) => setTimeout(resolve, 200));`, {

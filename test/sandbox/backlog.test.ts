@@ -125,7 +125,7 @@ describe("an executor that is behind", () => {
 
   it("has no more than 256 MiB read of it in a second, and 32 MiB at once, however little that costs", async () => {
     const text = "x".repeat(2_000_000);
-    const outbox = Buffer.from(`[[],[[1,1,"kube.get",${text.length}]],[],[],-1,[]]\n${text}`);
+    const outbox = Buffer.from(`[[],[[1,1,"kube.get",${text.length}]],[],[],-1,[],0]\n${text}`);
     const frame = Buffer.concat(encodeFrame(frameType.drained, { tenant: 1, realm: 1 }, [outbox]));
     const startedAt = clock.monotonic();
     let bytes = 0;

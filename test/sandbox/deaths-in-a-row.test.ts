@@ -28,7 +28,7 @@ function simulated(listener: LinkListener, { deadly, cannotStart }: Conduct): Re
   };
   const visit = (tenant: number, events: readonly number[]) => {
     say(frameType.entering, { tenant, realm: 1, events });
-    say(frameType.drained, { tenant, realm: 1 }, `[[${events.join(",")}],[],[],[],-1,[]]\n`);
+    say(frameType.drained, { tenant, realm: 1 }, `[[${events.join(",")}],[],[],[],-1,[],0]\n`);
   };
   const hear = (type: number, header: string) => {
     if (type === frameType.load) {

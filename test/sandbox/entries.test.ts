@@ -86,12 +86,12 @@ describe("slots", () => {
 
 describe("an outbox", () => {
   it("is refused where the guest's own limits were not kept", () => {
-    expect(summarise('[[1,[2,"output",0,0,0,-1]],[],[],[],-1,[]]\n')?.done).toEqual([
+    expect(summarise('[[1,[2,"output",0,0,0,-1]],[],[],[],-1,[],0]\n')?.done).toEqual([
       { no: 1, tainted: false },
       { no: 2, tainted: true },
     ]);
-    expect(summarise(`[[],[],[],[],-1,[]]\n${"x".repeat(5_000_000)}`)).toBeUndefined();
-    expect(summarise(`[[],[],["${"x".repeat(500_000)}"],[],-1,[]]\n`)).toBeUndefined();
+    expect(summarise(`[[],[],[],[],-1,[],0]\n${"x".repeat(5_000_000)}`)).toBeUndefined();
+    expect(summarise(`[[],[],["${"x".repeat(500_000)}"],[],-1,[],0]\n`)).toBeUndefined();
     expect(summarise("{}")).toBeUndefined();
     expect(summarise(undefined)).toBeUndefined();
   });

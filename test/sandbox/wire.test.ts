@@ -81,12 +81,13 @@ describe("what an executor says", () => {
 
   it("is refused where an outbox has an entry that no guest writes", () => {
     const outbox = (done: unknown, calls: unknown = [], texts = "") =>
-      readOutbox(Buffer.from(`${JSON.stringify([done, calls, [], [], 0, []])}\n${texts}`));
+      readOutbox(Buffer.from(`${JSON.stringify([done, calls, [], [], 0, [], 0])}\n${texts}`));
     expect(outbox([1, 2])?.done).toHaveLength(2);
     expect(outbox([[1, "failed", 1, 2, 3, -1]], [], "abbccc")?.done).toMatchObject([
       { no: 1, kind: "failed", name: "a", message: "bb", stack: "ccc" },
     ]);
     expect(outbox([-1])).toBeUndefined();
+    expect(readOutbox(Buffer.from("[[],[],[],[],-1,[],-1]\n"))).toBeUndefined();
     expect(outbox([[1, "won", 0, 0, 0, -1]])).toBeUndefined();
     expect(outbox([[1, "failed", {}, 0, 0, -1]])).toBeUndefined();
     expect(outbox([[1, "failed", 1, 2, 4, -1]], [], "abbccc")).toBeUndefined();
@@ -94,22 +95,22 @@ describe("what an executor says", () => {
     expect(outbox([[1, "failed", 0, -1, 1, -1]])).toBeUndefined();
     expect(outbox([], [[1, 1, "kube.get", { not: "a length" }]])).toBeUndefined();
     expect(outbox(Array.from({ length: 2000 }, (_, index) => index))).toBeUndefined();
-    expect(readOutbox(Buffer.from("[[],[],[],[],-1,[]]"))).toBeUndefined();
+    expect(readOutbox(Buffer.from("[[],[],[],[],-1,[],0]"))).toBeUndefined();
   });
 
   it("is refused where texts are longer than a guest's own limits leave them", () => {
     const outbox = (heads: readonly unknown[], length: number) =>
       readOutbox(Buffer.from(`${JSON.stringify(heads)}\n${"x".repeat(length)}`));
-    const calls = (length: number) => [[], [[1, 1, "kube.get", length]], [], [], -1, []];
-    const lines = (count: number) => [[], [], Array(count).fill([1, "info", 4000, 0]), [], -1, []];
-    const samples = (length: number) => [[], [], [], [[1, "increment", length, 1, 0]], -1, []];
+    const calls = (length: number) => [[], [[1, 1, "kube.get", length]], [], [], -1, [], 0];
+    const lines = (count: number) => [[], [], Array(count).fill([1, "info", 4000, 0]), [], -1, [], 0];
+    const samples = (length: number) => [[], [], [], [[1, "increment", length, 1, 0]], -1, [], 0];
     expect(outbox(calls(2_000_000), 2_000_000)).toBeDefined();
     expect(outbox(calls(2_300_000), 2_300_000)).toBeUndefined();
     expect(outbox(lines(70), 280_000)).toBeDefined();
     expect(outbox(lines(80), 320_000)).toBeUndefined();
     expect(outbox(samples(100), 100)).toBeDefined();
     expect(outbox(samples(300), 300)).toBeUndefined();
-    expect(outbox([[[1, "failed", 0, 9000, 0, -1]], [], [], [], -1, []], 9000)).toBeUndefined();
+    expect(outbox([[[1, "failed", 0, 9000, 0, -1]], [], [], [], -1, [], 0], 9000)).toBeUndefined();
   });
 
   it("has its control characters written out", () => {

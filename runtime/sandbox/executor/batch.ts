@@ -13,10 +13,20 @@ export interface Item {
   readonly text: string;
 }
 
-export const eventItem = (no: number, text: string, oldText: string | undefined): Item => ({
+/** An event as it comes from the parent: texts of JSON. */
+export interface QueuedEvent {
+  readonly no: number;
+  readonly timeoutMs: number;
+  /** All of it but its objects. */
+  readonly head: string;
+  readonly object: string;
+  readonly oldObject: string | undefined;
+}
+
+export const eventItem = ({ no, head, object, oldObject }: QueuedEvent): Item => ({
   no,
-  head: `[0,${no},${text.length},${oldText === undefined ? -1 : oldText.length}]`,
-  text: oldText === undefined ? text : text + oldText,
+  head: `[0,${no},${head.length},${object.length},${oldObject === undefined ? -1 : oldObject.length}]`,
+  text: oldObject === undefined ? head + object : head + object + oldObject,
 });
 
 export const replyItem = (no: number, call: number, ok: 0 | 1, text: string): Item => ({
@@ -31,15 +41,15 @@ export const abortItem = (no: number, why: "deadline" | "cpu"): Item => ({
   text: "",
 });
 
-/** The text of a batch, as the guest's `pump` reads it. */
-export function composeBatch(nowMs: number, seed: string, items: readonly Item[]): string {
+/** The text of a batch, as the guest's `pump` reads it. `most`: events that may run at once. */
+export function composeBatch(nowMs: number, seed: string, most: number, items: readonly Item[]): string {
   let heads = "";
   let texts = "";
   for (const item of items) {
     heads = heads === "" ? item.head : `${heads},${item.head}`;
     texts += item.text;
   }
-  return `[${nowMs},"${seed}",[${heads}]]\n${texts}`;
+  return `[${nowMs},"${seed}",${most},[${heads}]]\n${texts}`;
 }
 
 /**
@@ -48,13 +58,26 @@ export function composeBatch(nowMs: number, seed: string, items: readonly Item[]
  */
 export class BatchSize {
   private itemMs = entryTargetMs;
+  /** Events that the next entry takes beyond those that can begin at once: as many as began so in the last ones. */
+  private beyond = maxItems;
 
   get items(): number {
     return Math.min(maxItems, Math.max(1, Math.floor(entryTargetMs / this.itemMs)));
   }
 
+  /** How many of them may be events, where `room` can begin at once. */
+  eventsIn(room: number): number {
+    return room + this.beyond;
+  }
+
   /** Notes an entry of `items` that took `cpuMs`. */
   took(items: number, cpuMs: number): void {
     if (items > 0) this.itemMs = Math.max(cpuMs / items, this.itemMs / 4, 0.01);
+  }
+
+  /** Notes that of an entry's events `began` did and `left` did not, where `room` could at once. */
+  began(began: number, left: number, room: number): void {
+    if (left > 0) this.beyond = Math.max(0, began - room);
+    else if (began > room || this.beyond === 0) this.beyond = Math.min(maxItems, 4 * this.beyond + 1);
   }
 }

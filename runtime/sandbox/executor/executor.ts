@@ -82,15 +82,19 @@ export class Executor {
   }
 
   private events({ tenant: id, items }: Events, body: Buffer): void {
-    const tenant = this.tenants.get(id);
     let at = 0;
-    for (const [no, timeoutMs, length, oldLength] of items) {
-      const text = body.toString("utf8", at, at + length);
+    const next = (length: number): string => {
       at += length;
-      const oldText = oldLength < 0 ? undefined : body.toString("utf8", at, at + oldLength);
-      if (oldLength > 0) at += oldLength;
-      tenant?.add({ no, timeoutMs, text, oldText });
-    }
+      return body.toString("utf8", at - length, at);
+    };
+    const events = items.map(([no, timeoutMs, head, object, old]) => ({
+      no,
+      timeoutMs,
+      head: next(head),
+      object: next(object),
+      oldObject: old < 0 ? undefined : next(old),
+    }));
+    this.tenants.get(id)?.add(events);
   }
 
   private replies({ tenant: id, items }: Replies, body: Buffer): void {

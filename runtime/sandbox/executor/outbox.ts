@@ -7,6 +7,8 @@ export interface OutboxSummary {
   readonly calls: readonly { readonly call: number; readonly no: number }[];
   /** Milliseconds until a timer is due; -1 for none. */
   readonly wakeMs: number;
+  /** How many of the entry's events have not begun: its last ones. */
+  readonly left: number;
 }
 
 /** Characters of an outbox (the guest's own limit, and as much for errors), and of the JSON at its head. */
@@ -28,8 +30,9 @@ export function summarise(text: unknown): OutboxSummary | undefined {
     return undefined;
   }
   if (!Array.isArray(parsed)) return undefined;
-  const [done, calls, , , wakeMs] = parsed as unknown[];
+  const [done, calls, , , wakeMs, , left] = parsed as unknown[];
   if (!Array.isArray(done) || !Array.isArray(calls) || typeof wakeMs !== "number") return undefined;
+  if (typeof left !== "number") return undefined;
   return {
     done: done.map((entry) =>
       Array.isArray(entry)
@@ -38,11 +41,12 @@ export function summarise(text: unknown): OutboxSummary | undefined {
     ),
     calls: calls.map((entry) => ({ call: Number(entry?.[0]), no: Number(entry?.[1]) })),
     wakeMs,
+    left,
   };
 }
 
 type Done = number | [no: number, kind: string, name: number, message: number, stack: number, retryAfterMs: number];
-type Head = [Done[], unknown, unknown, unknown, number, unknown[]];
+type Head = [Done[], unknown, unknown, unknown, number, unknown[], number];
 
 /** An outbox in which the event `no` did not end well after all; one that had ended otherwise stays as it is. */
 export function withFailure(outbox: string, no: number, { name, message, stack }: Rejection): string {

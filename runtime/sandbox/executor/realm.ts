@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { EndReason } from "../messages.ts";
-import { abortItem, BatchSize, composeBatch, eventItem, type Item, replyItem } from "./batch.ts";
+import { abortItem, BatchSize, composeBatch, eventItem, type Item, type QueuedEvent, replyItem } from "./batch.ts";
 import type { GuestDoors, GuestScript } from "./isolate.ts";
 import { type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
 import { ownStack, type Rejection, rejectionOf } from "./rejection.ts";
@@ -31,12 +31,14 @@ const weighEvents = 64;
 /** Share of the memory limit from which an isolate is replaced before an event is charged with its predecessors' leavings. */
 const wornShare = 0.75;
 
-/** An event as it comes from the parent. */
-export interface QueuedEvent {
-  readonly no: number;
-  readonly timeoutMs: number;
-  readonly text: string;
-  readonly oldText: string | undefined;
+/** Where a realm takes its events from, when it enters. */
+export interface EventSource {
+  /** How many of them may begin in this realm now; 0 where none waits. */
+  roomFor(realm: Realm): number;
+  /** The next, at most so many. */
+  take(most: number): readonly QueuedEvent[];
+  /** The last of those taken, which have not begun: they come first again. */
+  putBack(events: readonly QueuedEvent[]): void;
 }
 
 /** What a realm tells its owner. */
@@ -88,6 +90,7 @@ export interface RealmParts {
   readonly slots: Slots;
   /** Whether V8 may time the first entry. */
   readonly timed: boolean;
+  readonly source: EventSource;
   readonly reports: RealmReports;
 }
 
@@ -98,10 +101,13 @@ export class Realm implements Watched {
   private doors: GuestDoors;
   private readonly watchdog: Watchdog;
   private readonly slots: Slots;
+  private readonly source: EventSource;
   private readonly reports: RealmReports;
   private readonly budgetMs: number;
   private readonly bornAt = performance.now();
   private readonly inbox: Item[] = [];
+  /** Events that were taken, and begin with the next entry. */
+  private carried: readonly QueuedEvent[] = [];
   private readonly pending = new Map<number, PendingEvent>();
   private readonly calls = new Map<number, number>();
   private readonly batch = new BatchSize();
@@ -120,13 +126,14 @@ export class Realm implements Watched {
   private isHeavy = false;
   private over = false;
 
-  constructor({ id, doors, budgetMs, watchdog, slots, timed, reports }: RealmParts) {
+  constructor({ id, doors, budgetMs, watchdog, slots, timed, source, reports }: RealmParts) {
     if (!timed) this.timedAt = performance.now();
     this.id = id;
     this.doors = doors;
     this.budgetMs = budgetMs;
     this.watchdog = watchdog;
     this.slots = slots;
+    this.source = source;
     this.reports = reports;
   }
 
@@ -141,7 +148,7 @@ export class Realm implements Watched {
 
   /** Runs the function's script, within `budgetMs` of CPU. Gives the guest's word: empty, or why there is no handler. */
   async load(script: string, filename: string, budgetMs: number): Promise<string | undefined> {
-    return this.enter([], budgetMs, async (timeout) => {
+    return this.enterAlone(budgetMs, async (timeout) => {
       this.compiled = await this.doors.isolate.compileScript(script, { filename });
       return this.run(timeout);
     });
@@ -149,7 +156,7 @@ export class Realm implements Watched {
 
   /** Runs the function's script again in a fresh context, which `renewed` makes; as `load` otherwise. Nothing may be pending. */
   async renew(renewed: (old: GuestDoors) => Promise<GuestDoors>, budgetMs: number): Promise<string | undefined> {
-    return this.enter([], budgetMs, async () => {
+    return this.enterAlone(budgetMs, async () => {
       this.doors = await renewed(this.doors);
       this.lateAt = Number.POSITIVE_INFINITY;
       this.seededAt = Number.NEGATIVE_INFINITY;
@@ -171,14 +178,9 @@ export class Realm implements Watched {
     return JSON.stringify(["unheard", rejected.name, rejected.message, rejected.stack]);
   }
 
-  /** Takes an event; its time starts now. */
-  add(event: QueuedEvent): void {
-    this.taken++;
-    // What earlier events left goes first, so that nobody takes it for this one's.
-    if (this.pending.size === 0 && performance.now() >= this.lateAt) this.wakeDue = true;
-    this.pending.set(event.no, { deadline: performance.now() + event.timeoutMs, cpuMs: 0, aborted: false });
-    this.watchdog.add(this);
-    this.push(eventItem(event.no, event.text, event.oldText));
+  /** There are events for it: it takes them as soon as it can. */
+  invite(): void {
+    this.turn();
   }
 
   /** Answers a call, if its event still waits for it. */
@@ -255,16 +257,47 @@ export class Realm implements Watched {
     try {
       // What arrives in the same turn of the loop travels together.
       await undefined;
-      while (!this.over && (this.inbox.length > 0 || this.wakeDue)) await this.once();
+      while (this.hasWork) await this.once();
     } finally {
       this.turning = false;
     }
   }
 
+  private get hasWork(): boolean {
+    return !this.over && (this.inbox.length + this.carried.length > 0 || this.wakeDue || this.source.roomFor(this) > 0);
+  }
+
+  /** Takes events for an entry that has room for so many items; their time starts now. */
+  private take(room: number, items: number): readonly QueuedEvent[] {
+    const taken = this.source.take(Math.min(items, this.batch.eventsIn(room)));
+    const now = performance.now();
+    for (const { no, timeoutMs } of taken) {
+      this.pending.set(no, { deadline: now + timeoutMs, cpuMs: 0, aborted: false });
+    }
+    this.taken += taken.length;
+    return taken;
+  }
+
   private async once(): Promise<void> {
-    const timers = this.wakeDue;
+    await this.slots.take();
+    if (!this.hasWork) {
+      this.slots.give();
+      return;
+    }
+    // What earlier events left goes first, and is the next event's harm: nobody else is there who could be charged.
+    if (this.pending.size === 0 && this.source.roomFor(this) > 0 && performance.now() >= this.lateAt) {
+      this.wakeDue = true;
+      this.carried = this.take(1, 1);
+    }
+    const room = this.source.roomFor(this);
+    const most = this.pending.size + room;
     // Timers have an entry of their own: what they leave unheard is not that of an event beside them.
-    const items = timers ? [] : this.inbox.splice(0, this.batch.items);
+    const timers = this.wakeDue;
+    const answers = timers ? [] : this.inbox.splice(0, this.batch.items);
+    const fresh = timers || room === 0 ? [] : this.take(room, this.batch.items - answers.length);
+    const taken = timers ? [] : [...this.carried, ...fresh];
+    if (!timers) this.carried = [];
+    const items = [...answers, ...taken.map(eventItem)];
     this.wakeDue = false;
     clearTimeout(this.wake);
     // A timer may be anyone's.
@@ -276,7 +309,7 @@ export class Realm implements Watched {
       const seed = now - this.seededAt < reseedMs ? "" : randomBytes(32).toString("hex");
       if (seed !== "") this.seededAt = now;
       const { pump, drain } = this.doors;
-      const pumped = pump.apply(undefined, [composeBatch(Math.floor(now - this.bornAt), seed, items)], timeout);
+      const pumped = pump.apply(undefined, [composeBatch(Math.floor(now - this.bornAt), seed, most, items)], timeout);
       // A rejection that comes to light with it, from a finalizer, takes its word away: it is asked once more.
       const drained = drain.apply(undefined, [false]).catch((error) => {
         if (this.doors.isolate.isDisposed) throw error;
@@ -289,10 +322,23 @@ export class Realm implements Watched {
     });
     if (outbox === undefined || this.over) return;
     const usedMs = this.cpuMs() - startCpuMs;
-    this.batch.took(items.length, usedMs);
     const summary = summarise(outbox);
-    if (summary) this.settle(outbox, summary, events, usedMs);
-    else this.end("output");
+    if (!summary || summary.left < 0 || summary.left > taken.length) {
+      this.end("output");
+      return;
+    }
+    const began = taken.length - summary.left;
+    this.batch.took(items.length - summary.left, usedMs);
+    if (taken.length > 0) this.batch.began(began, summary.left, room);
+    this.putBack(taken.slice(began));
+    this.settle(outbox, summary, events.slice(0, events.length - summary.left), usedMs);
+  }
+
+  private putBack(left: readonly QueuedEvent[]): void {
+    if (left.length === 0) return;
+    for (const { no } of left) this.pending.delete(no);
+    this.taken -= left.length;
+    this.source.putBack(left);
   }
 
   /**
@@ -355,17 +401,23 @@ export class Realm implements Watched {
     }
   }
 
-  /** One entry: says so first, so that the word survives this process. Undefined if the isolate ended meanwhile. */
+  /** An entry of its own, without events. */
+  private async enterAlone(budgetMs: number, work: (timeout: Timeout) => Promise<string>): Promise<string | undefined> {
+    await this.slots.take();
+    if (!this.over) return this.enter([], budgetMs, work);
+    this.slots.give();
+    return undefined;
+  }
+
+  /**
+   * One entry, with a slot that was taken: says so first, so that the word survives this process. Undefined if the isolate
+   * ended meanwhile.
+   */
   private async enter(
     events: readonly number[],
     budgetMs: number,
     work: (timeout: Timeout) => Promise<string>,
   ): Promise<string | undefined> {
-    await this.slots.take();
-    if (this.over) {
-      this.slots.give();
-      return undefined;
-    }
     this.reports.entering(events);
     const startCpuMs = this.cpuMs();
     const timeout = this.timeoutOf(events, budgetMs);

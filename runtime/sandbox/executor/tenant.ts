@@ -1,7 +1,8 @@
 import type { EndReason, Load, Loaded } from "../messages.ts";
+import type { QueuedEvent } from "./batch.ts";
 import type { GuestDoors, IsolateFactory } from "./isolate.ts";
 import type { OutboxSummary } from "./outbox.ts";
-import { type QueuedEvent, Realm, type RealmReports } from "./realm.ts";
+import { type EventSource, Realm, type RealmReports } from "./realm.ts";
 import type { Slots } from "./slots.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -10,7 +11,7 @@ const loadBudgetMs = 2000;
 /** Events that one isolate holds at once; the others wait outside it. */
 const maxInside = 256;
 /** An outbox with nothing in it. */
-const nothing = "[[],[],[],[],-1,[]]\n";
+const nothing = "[[],[],[],[],-1,[],0]\n";
 
 /** What a tenant tells the parent. */
 export interface TenantReports {
@@ -81,8 +82,8 @@ export class Tenant {
     return (await this.open()).failure;
   }
 
-  add(event: QueuedEvent): void {
-    this.queue.push(event);
+  add(events: readonly QueuedEvent[]): void {
+    this.queue.push(...events);
     this.feed();
   }
 
@@ -122,18 +123,32 @@ export class Tenant {
     return running;
   }
 
-  private feed(): void {
-    const room = this.isFresh || this.solo > 0 ? 1 : maxInside;
-    for (let free = this.options.concurrency - this.running; this.queue.length > 0 && free > 0; free--) {
-      const takers = this.solo > 0 ? [...this.takers].slice(0, 1) : [...this.takers];
-      const realm = takers.find((one) => one.size < room);
-      if (!realm) {
-        this.reopen();
-        return;
-      }
+  /** Whether events go one at a time into an isolate. */
+  private get isSingle(): boolean {
+    return this.isFresh || this.solo > 0;
+  }
+
+  private readonly source: EventSource = {
+    roomFor: (realm) => {
+      const [first] = this.takers;
+      const takes = this.solo > 0 ? realm === first : this.takers.has(realm);
+      if (!takes || this.queue.length === 0) return 0;
+      const free = Math.min(this.options.concurrency - this.running, (this.isSingle ? 1 : maxInside) - realm.size);
+      return Math.max(0, free);
+    },
+    take: (most) => {
       this.activeAt = performance.now();
-      realm.add(this.queue.shift() as QueuedEvent);
-    }
+      return this.queue.splice(0, this.isSingle ? 1 : most);
+    },
+    putBack: (events) => this.queue.unshift(...events),
+  };
+
+  /** Has isolates take what waits, and opens one where none can. */
+  private feed(): void {
+    const ready = [...this.takers].filter((realm) => this.source.roomFor(realm) > 0);
+    for (const realm of ready) realm.invite();
+    const free = Math.min(this.queue.length, this.options.concurrency - this.running);
+    if (free > (this.isSingle || ready.length === 0 ? ready.length : free)) this.reopen();
   }
 
   private async reopen(): Promise<void> {
@@ -163,7 +178,8 @@ export class Tenant {
     }
     let loading = true;
     let failure: LoadFailure | undefined;
-    const { watchdog, slots } = this.ground;
+    const { ground, source } = this;
+    const { watchdog, slots } = ground;
     const reports: RealmReports = {
       entering: (events) => this.reports.entering(realm.id, events),
       drained: (outbox, summary) => this.drained(realm, outbox, summary),
@@ -182,7 +198,7 @@ export class Tenant {
       },
     };
     const budgetMs = this.options.cpuPerEventMs;
-    const realm = new Realm({ id, doors, budgetMs, watchdog, slots, timed: this.lastStack === "", reports });
+    const realm = new Realm({ id, doors, budgetMs, watchdog, slots, timed: this.lastStack === "", source, reports });
     this.realms.set(id, realm);
     const word = await realm.load(this.script, this.options.scriptName, loadBudgetMs);
     loading = false;

@@ -12,8 +12,10 @@ import {
   indexOf,
   jsonParse,
   PrimordialError,
+  put,
   slice,
 } from "./primordials.guest.ts";
+import { beginQueued, type Delivered, enqueue, onBegin, takeLeft } from "./queue.guest.ts";
 import { seed } from "./random.guest.ts";
 import {
   abortRun,
@@ -63,17 +65,12 @@ function reject(error: unknown): void {
   loadFailure = `["thrown",${errorJson(error)}]`;
 }
 
-function start(no: number, text: string, oldText: string | undefined): void {
+function start({ no, head, object, oldObject }: Delivered): void {
   const run = beginRun(no);
   try {
-    let event: object;
-    try {
-      event = jsonParse(text) as object;
-    } catch (error) {
-      refuse(run, error);
-      return;
-    }
-    if (oldText !== undefined) defineOldObject(event, oldText);
+    const event = jsonParse(head) as object;
+    defineParsed(event, "object", object, (error) => refuse(run, error));
+    if (oldObject !== undefined) defineParsed(event, "oldObject", oldObject, () => {});
     const result = apply(handler as never, undefined, [event, createContext(run)]);
     if ((typeof result === "object" && result !== null) || typeof result === "function") {
       follow(
@@ -89,13 +86,20 @@ function start(no: number, text: string, oldText: string | undefined): void {
   }
 }
 
-/** The previous object is parsed only if the handler looks at it. */
-function defineOldObject(event: object, text: string): void {
-  const settle = (value: unknown) =>
-    define(event, "oldObject", { value, writable: true, enumerable: true, configurable: true });
-  define(event, "oldObject", {
+/** A property that is parsed only if the handler looks at it. `failed` is called where its text is no JSON. */
+function defineParsed(event: object, key: string, text: string, failed: (error: unknown) => void): void {
+  // A copy of its own: an event that a handler keeps does not hold on to the text of its whole batch.
+  const own = slice(` ${text}`, 1);
+  const settle = (value: unknown) => put(event, key, value);
+  define(event, key, {
     get() {
-      const value = jsonParse(text);
+      let value: unknown;
+      try {
+        value = jsonParse(own);
+      } catch (error) {
+        failed(error);
+        throw error;
+      }
       settle(value);
       return value;
     },
@@ -126,36 +130,44 @@ function blame(name: string, message: string, stack: string): string {
 }
 
 /**
- * One batch of work. The first line is JSON, `[now, seed, items]`; the texts that items mean follow it, end to end.
- * Items: `[0, no, length, oldLength]` starts an event, `[1, call, ok, length]` answers a call, `[2, no, cpu]` ends an event's
- * time. `oldLength` is -1 where there is no previous object. Lengths are in UTF-16 units. A batch without items is for timers.
+ * One batch of work. The first line is JSON, `[now, seed, most, items]`; the texts that items mean follow it, end to end.
+ * Items: `[0, no, headLength, length, oldLength]` is an event, `[1, call, ok, length]` answers a call, `[2, no, cpu]` ends an
+ * event's time. `oldLength` is -1 where there is no previous object. Lengths are in UTF-16 units. `most` events may run at once:
+ * what has not begun when the entry ends is left. A batch without items is for timers.
  */
 function pump(batch: string): void {
   isWhole = false;
   lastWord = "";
   beginEntry();
   const newline = indexOf(batch, "\n");
-  const head = jsonParse(slice(batch, 0, newline)) as [number, string, number[][]];
+  const head = jsonParse(slice(batch, 0, newline)) as [number, string, number, number[][]];
   let at = newline + 1;
   setClock(head[0]);
   if (head[1] !== "") seed(head[1]);
-  const items = head[2];
+  const items = head[3];
   for (let index = 0; index < items.length; index++) {
     const item = items[index] as number[];
     const kind = item[0];
     const id = item[1] as number;
     if (kind === 0) {
-      const middle = at + (item[2] as number);
-      const oldLength = item[3] as number;
-      const text = slice(batch, at, middle);
-      at = oldLength < 0 ? middle : middle + oldLength;
-      start(id, text, oldLength < 0 ? undefined : slice(batch, middle, at));
+      const object = at + (item[2] as number);
+      const end = object + (item[3] as number);
+      const oldLength = item[4] as number;
+      const after = oldLength < 0 ? end : end + oldLength;
+      enqueue({
+        no: id,
+        head: slice(batch, at, object),
+        object: slice(batch, object, end),
+        oldObject: oldLength < 0 ? undefined : slice(batch, end, after),
+      });
+      at = after;
     } else if (kind === 1) {
       const end = at + (item[3] as number);
       settleCall(id, item[2] === 1, slice(batch, at, end));
       at = end;
     } else abortRun(id, item[2] === 1 ? "cpu" : "deadline");
   }
+  beginQueued(head[2]);
   if (items.length === 0) {
     fireTimers(
       (owner) => isGone(owner as Run | undefined),
@@ -177,7 +189,7 @@ function drain(again: boolean): string {
   if (!isWhole) throw new PrimordialError("the batch was cut off");
   if (again) return lastWord;
   endAborted();
-  lastWord = takeOutbox(nextWake());
+  lastWord = takeOutbox(nextWake(), takeLeft());
   return lastWord;
 }
 
@@ -190,6 +202,7 @@ function loaded(): string {
 
 const doors = globalThis as { __watchfire_accept?: unknown; __watchfire_reject?: unknown };
 
+onBegin(start);
 hardenRealm();
 installConsole();
 installWeb(stray);

@@ -78,11 +78,11 @@ function take(from: List): void {
 }
 
 /**
- * Empties the outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays]`, and the texts of these lists in the same
- * order. `wakeMs` is -1 where no timer waits.
+ * Empties the outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays, left]`, and the texts of these lists in the
+ * same order. `wakeMs` is -1 where no timer waits. `left` is how many of the batch's events have not begun: its last ones.
  */
-export function takeOutbox(wakeMs: number): string {
-  const head = `[[${done.heads}],[${calls.heads}],[${logs.heads}],[${metrics.heads}],${wakeMs},[${strays.heads}]]`;
+export function takeOutbox(wakeMs: number, left: number): string {
+  const head = `[[${done.heads}],[${calls.heads}],[${logs.heads}],[${metrics.heads}],${wakeMs},[${strays.heads}],${left}]`;
   const text = `${head}\n${done.texts}${calls.texts}${logs.texts}${metrics.texts}${strays.texts}`;
   take(done);
   take(calls);

@@ -52,8 +52,17 @@ const pending = bare<Record<number, PendingCall>>();
 let lastCall = 0;
 let latest: Run | undefined;
 let current: Run | undefined;
-/** Runs that go on. */
 let alive = 0;
+
+/** Runs that go on. */
+export const aliveRuns = (): number => alive;
+
+let ended: () => void = () => {};
+
+/** Says what is called at each end of a run. */
+export function onEnd(listener: () => void): void {
+  ended = listener;
+}
 
 /** The run whose handler is being started, else the one started last: whom a `console` line belongs to. */
 export const likelyRun = (): Run | undefined => current ?? latest;
@@ -136,6 +145,7 @@ function end(run: Run, kind?: string, error?: ErrorText, retryAfterMs = -1): voi
   if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) delete pending[id];
   if (kind === undefined || error === undefined) noteDone(run.no);
   else noteFailed(run.no, kind, error, retryAfterMs);
+  ended();
 }
 
 /** Ends a run whose handler returned: well, unless it left a rejection that nobody heard. */

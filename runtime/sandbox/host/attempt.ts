@@ -10,8 +10,9 @@ export class Attempt {
   private outcome: Outcome | undefined;
   /** When it was sent to an executor; monotonic milliseconds. */
   sentAt = 0;
-  /** When code of it ran first. */
+  /** When an entry was announced in which it may begin. */
   enteredAt: number | undefined;
+  hasBegun = false;
   /** Bytes of it that its executor holds while it waits there. */
   waitingBytes = 0;
   /** Whoever gave it wants it back, unless it has begun. */
@@ -29,10 +30,22 @@ export class Attempt {
     this.begins = begins;
   }
 
-  /** Code of it is about to run. */
-  entered(now: number): void {
-    if (this.enteredAt !== undefined) return;
+  /** Its code may run from now on. Gives whether it could not before. */
+  entered(now: number): boolean {
+    if (this.enteredAt !== undefined) return false;
     this.enteredAt = now;
+    return true;
+  }
+
+  /** The entry is over, and it has not begun there. */
+  left(): void {
+    this.enteredAt = undefined;
+  }
+
+  /** Its code has begun, or is about to. */
+  begun(): void {
+    if (this.hasBegun) return;
+    this.hasBegun = true;
     this.begins();
   }
 
@@ -58,21 +71,15 @@ export class Attempt {
 
   end(outcome: Outcome): void {
     if (this.isOver) return;
+    if (this.enteredAt !== undefined) this.begun();
     this.outcome = outcome;
     this.controller?.abort();
     this.resolve(outcome);
   }
 }
 
-const closing = Buffer.from("}");
-
-/** The event as the handler gets it, as JSON in pieces: the object's own bytes are passed on as they came. */
-export function eventSegments({ delivery }: Attempt): {
-  readonly segments: readonly Buffer[];
-  readonly length: number;
-} {
-  const { id, trigger, type, attempt, redelivered, resourceVersion, flags, body } = delivery;
-  const head = JSON.stringify({ id, trigger, type, attempt, redelivered, resourceVersion, ...flags });
-  const opening = Buffer.from(`${head.slice(0, -1)},"object":`);
-  return { segments: [opening, body, closing], length: opening.length + body.length + closing.length };
+/** JSON of the event as the handler gets it, without its objects: their own bytes are passed on as they came. */
+export function eventHead({ delivery }: Attempt): Buffer {
+  const { id, trigger, type, attempt, redelivered, resourceVersion, flags } = delivery;
+  return Buffer.from(JSON.stringify({ id, trigger, type, attempt, redelivered, resourceVersion, ...flags }));
 }

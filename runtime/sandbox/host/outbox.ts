@@ -51,6 +51,8 @@ export interface Outbox {
   readonly metrics: readonly GuestMetric[];
   /** What was thrown, or rejected and not heard, once its event had ended. */
   readonly strays: readonly GuestError[];
+  /** How many of the entry's events have not begun: its last ones. */
+  readonly left: number;
 }
 
 /** Entries of one kind that may come at once; the guest stops itself at 1000 messages in all. */
@@ -122,9 +124,9 @@ export function readOutbox(bytes: Buffer): Outbox | undefined {
     const head = bytes.toString("utf8", 0, newline);
     if (head.length > shortHead && shapeFault(head, maxDepth, maxValues)) return undefined;
     const parsed: unknown = JSON.parse(head);
-    if (!Array.isArray(parsed) || parsed.length !== 6) return undefined;
-    const [doneHeads, callHeads, logHeads, metricHeads, wakeMs, strayHeads] = parsed as unknown[];
-    if (typeof wakeMs !== "number" || wakeMs < -1) return undefined;
+    if (!Array.isArray(parsed) || parsed.length !== 7) return undefined;
+    const [doneHeads, callHeads, logHeads, metricHeads, wakeMs, strayHeads, left] = parsed as unknown[];
+    if (typeof wakeMs !== "number" || wakeMs < -1 || !isIndex(left)) return undefined;
     const texts = new Texts(bytes.toString("utf8", newline + 1));
     const done = listOf(doneHeads).map((entry) => readDone(entry, texts));
     const ended = texts.taken;
@@ -135,7 +137,7 @@ export function readOutbox(bytes: Buffer): Outbox | undefined {
     const metrics = listOf(metricHeads).map((entry) => readMetric(fieldsOf(entry, 5), texts));
     if (texts.taken - called > maxWords) return undefined;
     const strays = listOf(strayHeads, maxStrays).map((entry) => readError(fieldsOf(entry, 3), texts));
-    return texts.isEmpty ? { done, calls, logs, metrics, strays } : undefined;
+    return texts.isEmpty ? { done, calls, logs, metrics, strays, left } : undefined;
   } catch (error) {
     if (error instanceof Unfit || error instanceof SyntaxError) return undefined;
     throw error;

@@ -7,7 +7,7 @@ import type { FunctionManifest } from "../../manifest/function.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import type { Ended, EndReason, EventItem, Loaded, Returned } from "../messages.ts";
 import { frameType } from "../wire.ts";
-import { type Attempt, eventSegments } from "./attempt.ts";
+import { type Attempt, eventHead } from "./attempt.ts";
 import type { Involvement } from "./blame.ts";
 import type { Executor, TenantListener } from "./executor.ts";
 import type { DeathReason } from "./executor-process.ts";
@@ -74,6 +74,8 @@ export class Placement implements TenantListener {
   private readonly calls: GuestCalls;
   private readonly words: GuestWords;
   private readonly attempts = new Map<number, Attempt>();
+  /** Of each realm's last entry: the events that were announced there first. */
+  private readonly fresh = new Map<number, readonly number[]>();
   private readonly sentAt: number;
   private lastNo = 0;
   /** When the last attempt of it ended. */
@@ -193,15 +195,14 @@ export class Placement implements TenantListener {
       const no = ++this.lastNo;
       this.attempts.set(no, attempt);
       attempt.sentAt = now;
-      const event = eventSegments(attempt);
-      const { oldBody, timeoutMs } = attempt.delivery;
-      const length = event.length + (oldBody?.length ?? 0);
+      const head = eventHead(attempt);
+      const { body, oldBody, timeoutMs } = attempt.delivery;
+      const length = head.length + body.length + (oldBody?.length ?? 0);
       if (bytes + length > frameBytes) send();
       bytes += length;
-      attempt.waitingBytes = length;
-      this.executor.waits(length);
-      items.push([no, timeoutMs, event.length, oldBody ? oldBody.length : -1]);
-      segments.push(...event.segments);
+      this.waits(attempt);
+      items.push([no, timeoutMs, head.length, body.length, oldBody ? oldBody.length : -1]);
+      segments.push(head, body);
       if (oldBody) segments.push(oldBody);
     }
     send();
@@ -231,7 +232,7 @@ export class Placement implements TenantListener {
 
   frame(frame: UpFrame): void {
     try {
-      if (frame.type === frameType.entering) this.entered(frame.events);
+      if (frame.type === frameType.entering) this.entered(frame.realm, frame.events);
       else if (frame.type === frameType.drained) this.drained(frame.realm, frame.outbox);
       else if (frame.type === frameType.ended) this.ended(frame);
       else if (frame.type === frameType.returned) this.returned(frame);
@@ -283,14 +284,43 @@ export class Placement implements TenantListener {
     this.settleLoad = undefined;
   }
 
-  private entered(events: readonly number[]): void {
+  private entered(realm: number, events: readonly number[]): void {
     const now = this.clock.monotonic();
+    const fresh: number[] = [];
     for (const no of events) {
       const attempt = this.known(no);
-      if (!attempt) continue;
+      if (!attempt?.entered(now)) continue;
       this.waitsNoMore(attempt);
-      attempt.entered(now);
+      // The first does begin, unless some came before it. The others begin when those before them have ended, or have to wait.
+      if (no === events[0]) attempt.begun();
+      fresh.push(no);
     }
+    if (fresh.length > 0) this.fresh.set(realm, fresh);
+  }
+
+  /** An entry is over: of the events that could have begun there first, the last ones have not. */
+  private left(realm: number, count: number): void {
+    const fresh = this.fresh.get(realm) ?? [];
+    this.fresh.delete(realm);
+    const attempts = fresh.map((no) => this.attempts.get(no));
+    const left = count === 0 ? [] : attempts.splice(-count);
+    if (left.length < count || left.some((attempt) => attempt?.hasBegun))
+      throw new Breach("it leaves what it had begun");
+    for (const attempt of attempts) attempt?.begun();
+    for (const attempt of left) if (attempt) this.waitsAgain(attempt);
+    // They were with its code when they were asked for.
+    if (left.some((attempt) => this.unloading || attempt?.isRecalled)) this.recall();
+  }
+
+  private waitsAgain(attempt: Attempt): void {
+    attempt.left();
+    this.waits(attempt);
+  }
+
+  private waits(attempt: Attempt): void {
+    const { body, oldBody } = attempt.delivery;
+    attempt.waitingBytes = body.length + (oldBody?.length ?? 0);
+    this.executor.waits(attempt.waitingBytes);
   }
 
   private waitsNoMore(attempt: Attempt): void {
@@ -307,14 +337,16 @@ export class Placement implements TenantListener {
     this.listener.returned(events.flatMap((no) => this.take(no) ?? []));
   }
 
-  private ended({ charged, interrupted, reason, stack }: Ended): void {
+  private ended({ realm, charged, interrupted, reason, stack }: Ended): void {
+    this.fresh.delete(realm);
     for (const no of charged) if (this.known(no)) this.charge(no, reason, stack);
     for (const no of interrupted) if (this.known(no)) this.take(no)?.end({ type: "interrupted" });
   }
 
   /** What a guest says can be anything: a fault in reading it fails the attempt whose word it is, and nothing else. */
-  private drained(realm: number, { done, calls, logs, metrics, strays }: Outbox): void {
+  private drained(realm: number, { done, calls, logs, metrics, strays, left }: Outbox): void {
     const { words } = this;
+    this.left(realm, left);
     for (const line of logs)
       this.heed(line.no, "more lines of log than a guest can write", (one) => words.log(one, line));
     for (const metric of metrics)
@@ -329,13 +361,13 @@ export class Placement implements TenantListener {
       }
     }
     for (const entry of done) {
-      if (this.known(entry.no)) this.end(entry.no, (attempt) => this.outcomeOf(attempt, entry));
+      if (this.begun(entry.no)) this.end(entry.no, (attempt) => this.outcomeOf(attempt, entry));
     }
   }
 
   /** Reads a guest's word, if its attempt still runs. `read` gives whether a guest can have said it. */
   private heed(no: number, excess: string, read: (attempt: Attempt) => boolean): void {
-    const attempt = this.known(no);
+    const attempt = this.begun(no);
     if (!attempt) return;
     let isPossible: boolean;
     try {
@@ -354,6 +386,13 @@ export class Placement implements TenantListener {
   private known(no: number): Attempt | undefined {
     const attempt = this.attempts.get(no);
     if (!attempt && (no === 0 || no > this.lastNo)) throw new Breach(`it speaks of event ${no}, which it never had`);
+    return attempt;
+  }
+
+  /** The same, of one whose code has run. */
+  private begun(no: number): Attempt | undefined {
+    const attempt = this.known(no);
+    if (attempt && attempt.enteredAt === undefined) throw new Breach(`it speaks for event ${no}, which has not begun`);
     return attempt;
   }
 

@@ -6,7 +6,7 @@ import { encodeFrame, frameType } from "../../../runtime/sandbox/wire.ts";
 const stream = new Socket({ fd: 3 });
 const write = (...parts: Buffer[]) => stream.write(Buffer.concat(parts));
 const say = (type: number, header: unknown, body = "") => write(...encodeFrame(type, header, [Buffer.from(body)]));
-const empty = "[[],[],[],[],-1,[]]\n";
+const empty = "[[],[],[],[],-1,[],0]\n";
 
 /** Speaks as an honest one until an event has come: with tenant 1 loaded, inside realm 1, event 1 running. */
 function honest(then: () => void): void {
@@ -44,15 +44,15 @@ const repeat = (frame: Buffer[], times: number) =>
   Buffer.concat(Array.from({ length: times }, () => Buffer.concat(frame)));
 const call = (count: number, no: number, args = `{"ref":{"name":"stolen"}}`) => {
   const calls = Array.from({ length: count }, (_, id) => [id + 1, no, "kube.get", args.length]);
-  return `${JSON.stringify([[], calls, [], [], -1, []])}\n${args.repeat(count)}`;
+  return `${JSON.stringify([[], calls, [], [], -1, [], 0])}\n${args.repeat(count)}`;
 };
 const logs = (count: number, message: string, fields: string) => {
   const lines = Array.from({ length: count }, () => [1, "info", message.length, fields.length]);
-  return `${JSON.stringify([[], [], lines, [], -1, []])}\n${(message + fields).repeat(count)}`;
+  return `${JSON.stringify([[], [], lines, [], -1, [], 0])}\n${(message + fields).repeat(count)}`;
 };
 const metrics = (count: number, name: string) => {
   const samples = Array.from({ length: count }, () => [1, "increment", name.length, 1, 0]);
-  return `${JSON.stringify([[], [], [], samples, -1, []])}\n${name.repeat(count)}`;
+  return `${JSON.stringify([[], [], [], samples, -1, [], 0])}\n${name.repeat(count)}`;
 };
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 /** Leaves the isolate with this outbox, and enters it again, twenty times. */
@@ -112,7 +112,11 @@ const misdeeds: Record<string, () => void> = {
     sayAll(call(1, 1, nested(1_000_000)));
     say(frameType.unload, {});
   },
-  "an event that it was not sent": () => say(frameType.drained, { tenant: 1, realm: 1 }, "[[2],[],[],[],-1,[]]\n"),
+  "an event that it was not sent": () => say(frameType.drained, { tenant: 1, realm: 1 }, "[[2],[],[],[],-1,[],0]\n"),
+  "the leaving of an event that it had begun": () =>
+    say(frameType.drained, { tenant: 1, realm: 1 }, "[[],[],[],[],-1,[],1]\n"),
+  "the leaving of more events than came": () =>
+    say(frameType.drained, { tenant: 1, realm: 1 }, "[[],[],[],[],-1,[],9]\n"),
   "an entry with fields that none has": () =>
     flood(repeat(encodeFrame(frameType.entering, { tenant: 1, realm: 1, events: [1], x: nested(50_000) }), 2)),
   "a heartbeat with a body": () => flood(repeat(encodeFrame(frameType.beat, {}, [Buffer.alloc(1_000_000)]), 1)),
@@ -124,7 +128,7 @@ const misdeeds: Record<string, () => void> = {
     let id = 0;
     setInterval(() => {
       const calls = Array.from({ length: 4 }, () => [++id, 1, "kube.get", 2]);
-      say(frameType.drained, { tenant: 1, realm: 1 }, `${JSON.stringify([[], calls, [], [], -1, []])}\n{}{}{}{}`);
+      say(frameType.drained, { tenant: 1, realm: 1 }, `${JSON.stringify([[], calls, [], [], -1, [], 0])}\n{}{}{}{}`);
       say(frameType.entering, { tenant: 1, realm: 1, events: [1] });
     }, 25);
   },

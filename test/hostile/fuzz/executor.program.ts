@@ -18,7 +18,7 @@ const wrongOnce = dice.pick([20, 200, 2000, Number.MAX_SAFE_INTEGER]);
 /** Milliseconds until it ends itself. */
 const lifeMs = 500 + dice.below(4000);
 const conduct = dice.pick(["talks", "talks", "talks", "talks", "floods", "trickles", "reads nothing", "says nothing"]);
-const nothing = "[[],[],[],[],-1,[]]\n";
+const nothing = "[[],[],[],[],-1,[],0]\n";
 
 const reader = new FrameReader(maxFrameDown);
 stream.on("error", () => process.exit(0));

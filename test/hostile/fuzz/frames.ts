@@ -117,7 +117,7 @@ export class FrameMaker {
 
   private outbox(events: readonly number[], wrong: boolean): string {
     const { dice } = this;
-    if (events.length === 0 && !wrong) return "[[],[],[],[],-1,[]]\n";
+    if (events.length === 0 && !wrong) return "[[],[],[],[],-1,[],0]\n";
     /** An attempt may log so much in all. */
     const words = () => texts(dice).slice(0, wrong || dice.once(50) ? 4096 : 100);
     const no = () => this.number(events, wrong && dice.once(3));
@@ -154,7 +154,15 @@ export class FrameMaker {
       const { heads, text } = error();
       return [heads, text];
     }, 2);
-    const head = JSON.stringify([done, calls, logs, metrics, wrong && dice.once(5) ? [] : -1, strays]);
+    const head = JSON.stringify([
+      done,
+      calls,
+      logs,
+      metrics,
+      wrong && dice.once(5) ? [] : -1,
+      strays,
+      dice.once(4) ? dice.below(3) : 0,
+    ]);
     return `${head}\n${doneTexts}${callTexts}${logTexts}${metricTexts}${strayTexts}`;
   }
 
