@@ -61,7 +61,8 @@ export class FrameMaker {
     // Whoever leaves an isolate has entered it, but for one that is wrong.
     const entering = { tenant, realm, events: this.numbers(events, 3, false) };
     const entry = wrong && dice.once(4) ? [] : encodeFrame(frameType.entering, entering);
-    const outbox = Buffer.from(this.outbox(events, wrong && dice.once(2)));
+    // It speaks for events that have begun alone, but where it is wrong.
+    const outbox = Buffer.from(this.outbox(wrong ? events : entering.events, wrong && dice.once(2)));
     return Buffer.concat([...entry, ...encodeFrame(type, header, [outbox])]);
   }
 
@@ -154,15 +155,9 @@ export class FrameMaker {
       const { heads, text } = error();
       return [heads, text];
     }, 2);
-    const head = JSON.stringify([
-      done,
-      calls,
-      logs,
-      metrics,
-      wrong && dice.once(5) ? [] : -1,
-      strays,
-      dice.once(4) ? dice.below(3) : 0,
-    ]);
+    const wake = wrong && dice.once(5) ? [] : -1;
+    const left = wrong && dice.once(3) ? this.number([0, 1, 2], dice.once(2)) : 0;
+    const head = JSON.stringify([done, calls, logs, metrics, wake, strays, left]);
     return `${head}\n${doneTexts}${callTexts}${logTexts}${metricTexts}${strayTexts}`;
   }
 
