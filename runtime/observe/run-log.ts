@@ -9,17 +9,18 @@ import type { Logger } from "./log.ts";
 export function loggedRunner(runner: Runner, log: Logger, redactor: Redactor, successLevel: "debug" | "info"): Runner {
   return {
     recall: (functionName) => runner.recall(functionName),
-    async run(delivery, begins) {
-      const outcome = redacted(await runner.run(delivery, begins), delivery.function, redactor);
-      // It comes again, and is logged then.
-      if (outcome.type === "unbegun") return outcome;
-      if (outcome.type === "ok") {
-        if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome), "handled");
-      } else {
-        log.warn(fieldsOf(delivery, outcome), messages[outcome.type]);
-      }
-      return outcome;
-    },
+    run: (delivery, begins) =>
+      runner.run(delivery, begins).then((ended) => {
+        const outcome = redacted(ended, delivery.function, redactor);
+        // It comes again, and is logged then.
+        if (outcome.type === "unbegun") return outcome;
+        if (outcome.type === "ok") {
+          if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome), "handled");
+        } else {
+          log.warn(fieldsOf(delivery, outcome), messages[outcome.type]);
+        }
+        return outcome;
+      }),
   };
 }
 

@@ -66,7 +66,8 @@ test("the record of an attempt that is settled twice takes no other's with it", 
   const attempt = (id: string) =>
     ({ view: 1, key: `team-a/${id}`, id, resourceVersion: resourceVersion("5"), type: "Added", attempt: 1 }) as const;
   const [a, b] = [attempt("a"), attempt("b")];
-  const [row, other] = await Promise.all([commits.begin(a), commits.begin(b)]);
+  const begun = (started: typeof a) => new Promise<number>((resolve) => commits.begin(started, resolve));
+  const [row, other] = await Promise.all([begun(a), begun(b)]);
   expect(other).toBe(row);
   for (let time = 0; time < 2; time++) commits.settle(row, a);
   await commits.flush();

@@ -119,8 +119,11 @@ export class Commits {
     this.soon();
   }
 
-  /** Resolves, with its journal row, when the attempt is on record. Must be followed by `ended`. */
-  begin(started: StartedEvent): Promise<number> {
+  /**
+   * Calls `begun`, with its journal row, when the attempt is on record. Must be followed by `ended`. A callback, because an
+   * event's promises are much of its cost. It must not throw.
+   */
+  begin(started: StartedEvent, begun: (row: number) => void): void {
     const { pending } = this;
     const { row } = pending;
     pending.started.push(started);
@@ -128,14 +131,12 @@ export class Commits {
     if (found) found.open.add(attemptKey(started));
     else this.openRows.set(row, { open: new Set([attemptKey(started)]), started: pending.started });
     this.waiting++;
-    return new Promise((resolve) => {
-      pending.waiters.push(() => {
-        this.waiting--;
-        this.running++;
-        resolve(row);
-      });
-      this.schedule();
+    pending.waiters.push(() => {
+      this.waiting--;
+      this.running++;
+      begun(row);
     });
+    this.schedule();
   }
 
   /** An attempt has ended, however it did. */

@@ -4,6 +4,7 @@ import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { HandlerError, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EventOutcome, Observer } from "../delivery/observer.ts";
+import type { Verdict } from "../filter/filter.ts";
 import { Ahead } from "./ahead.ts";
 import { crashLoopError, deliveryOf, isRedelivered } from "./attempt.ts";
 import { type LaneEvent, storedEvent } from "./event.ts";
@@ -38,6 +39,26 @@ export interface Code {
   readonly usesOldObject: boolean;
 }
 
+/** Hears of one attempt. */
+export interface AttemptListener {
+  ended(conclusion: Conclusion): void;
+  /** The disk did not give what the attempt needs: it was not made. */
+  failed(error: unknown): void;
+}
+
+/** What an attempt needs. */
+interface Needs {
+  readonly verdict: Verdict;
+  readonly body: Buffer;
+  readonly oldBody: Buffer | undefined;
+}
+
+/** An attempt that is on record. */
+interface Recorded extends Omit<Needs, "verdict"> {
+  readonly row: number;
+  readonly started: StartedEvent;
+}
+
 /** Runs one function's attempts: the filter's verdict, the record that one begins, the handler, and what follows from how it ended. */
 export class Attempts {
   /** New code comes between two attempts. */
@@ -49,7 +70,9 @@ export class Attempts {
   /** Handlers that have begun and not ended. */
   private running = 0;
   private readonly ahead = new Ahead();
-  /** Resolves when the attempt that was made last has read what it needs, and those before it. */
+  /** Attempts that read what they need, or wait for others that do. */
+  private reading = 0;
+  /** Resolves when the last of them has begun. */
   private turn: Promise<void> = Promise.resolve();
 
   constructor(code: Code, parts: AttemptsParts) {
@@ -77,47 +100,125 @@ export class Attempts {
   }
 
   /**
-   * Rejects where the disk does not give what the attempt needs.
+   * Makes an attempt. It is put on record at once where all it needs is in memory.
    * @param isPaused asked when the record is written: whether the attempt must not begin any more
+   * @param listener hears once how it left its event, never before this returns
    */
-  async run(event: LaneEvent, isPaused: () => boolean): Promise<Conclusion> {
-    const { commits, runner, clock } = this.parts;
+  run(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): void {
+    const needs = this.reading === 0 ? this.needsAtOnce(event) : undefined;
+    if (needs) this.begin(event, needs, isPaused, listener);
+    else void this.readAndBegin(event, isPaused, listener);
+  }
+
+  /** Attempts go on in the order in which they were made, however long each had to read. */
+  private async readAndBegin(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): Promise<void> {
+    const before = this.turn;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.turn = promise;
+    this.reading++;
+    let needs: Needs | undefined;
+    let failure: unknown;
+    try {
+      needs = await this.needsOf(event);
+    } catch (error) {
+      failure = error;
+    }
+    await before;
+    this.reading--;
+    if (needs) this.begin(event, needs, isPaused, listener);
+    else listener.failed(failure);
+    resolve();
+  }
+
+  /** What an attempt needs, where all of it is in memory. */
+  private needsAtOnce(event: LaneEvent): Needs | undefined {
+    const { view, body, type } = event;
+    if (!body) return undefined;
+    let { verdict } = event;
+    if (!verdict) {
+      if (event.lastKnown || (type !== "Added" && !view.judgesAtOnce(event.key))) return undefined;
+      verdict = view.judgeWith(event, body);
+    }
+    return event.oldBody || !this.wantsOld(event, verdict) ? { verdict, body, oldBody: event.oldBody } : undefined;
+  }
+
+  /** The same, of which some may be in the store alone. */
+  private async needsOf(event: LaneEvent): Promise<Needs> {
     const { view } = event;
-    const { verdict, body, oldBody } = await this.inTurn(this.read(event));
+    const kept = event.body ?? (await (event.lastKnown ? view.body(event.key) : this.parts.spill.body(event)));
+    const verdict = event.verdict ?? (await view.judge(event, kept));
+    const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
+    return { verdict, body: kept ?? view.nameAlone(event), oldBody };
+  }
+
+  private wantsOld({ replayed, type }: LaneEvent, { deliver }: Verdict): boolean {
+    return (deliver || replayed) && this.code.usesOldObject && type !== "Added";
+  }
+
+  private begin(
+    event: LaneEvent,
+    { verdict, body, oldBody }: Needs,
+    isPaused: () => boolean,
+    listener: AttemptListener,
+  ): void {
     event.verdict = verdict;
     event.body = body;
-    if (!verdict.deliver && !event.replayed) return { type: "terminal", outcome: "filtered" };
-    const { retry, onFailure, timeoutMs } = this.code.manifest.delivery;
+    if (!verdict.deliver && !event.replayed) {
+      queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
+      return;
+    }
+    const { retry, onFailure } = this.code.manifest.delivery;
     if (onFailure !== "Block" && isCrashLoop(event.attempts, retry)) {
-      return this.givenUp(event, crashLoopError(event.attempts));
+      const conclusion = this.givenUp(event, crashLoopError(event.attempts));
+      queueMicrotask(() => listener.ended(conclusion));
+      return;
     }
     const started = {
-      view: view.id,
+      view: event.view.id,
       key: event.key,
       id: event.id,
       resourceVersion: event.deletedBy,
       type: event.type,
       attempt: event.attempts + 1,
     };
-    const row = await commits.begin(started);
-    if (isPaused()) {
-      commits.ended();
-      commits.withdraw(row, started);
-      return { type: "not-begun" };
-    }
+    this.parts.commits.begin(started, (row) => {
+      if (isPaused()) {
+        this.parts.commits.ended();
+        this.parts.commits.withdraw(row, started);
+        listener.ended({ type: "not-begun" });
+      } else this.give(event, { body, oldBody, row, started }, listener);
+    });
+  }
+
+  /** Gives the runner an event whose attempt is on record. */
+  private give(event: LaneEvent, { body, oldBody, row, started }: Recorded, listener: AttemptListener): void {
+    const { commits, runner, clock } = this.parts;
     if (event.journalRow !== undefined) commits.settle(event.journalRow, started);
     event.journalRow = row;
     if (event.doubt === "unnoted") event.doubt = "noted";
     event.attempts++;
     const givenAt = clock.monotonic();
     let hasBegun = false;
-    const outcome = await runner.run(deliveryOf(event, body, oldBody, timeoutMs), () => {
+    const begins = () => {
       hasBegun = true;
       this.begins(event);
+    };
+    const { timeoutMs } = this.code.manifest.delivery;
+    void runner.run(deliveryOf(event, body, oldBody, timeoutMs), begins).then((outcome) => {
+      if (hasBegun) this.running--;
+      commits.ended();
+      if (outcome.type === "unbegun") listener.ended(this.takenBack(event, row, started));
+      else listener.ended(this.after(event, outcome, oldBody, givenAt));
     });
-    if (hasBegun) this.running--;
-    commits.ended();
-    if (outcome.type === "unbegun") return this.takenBack(event, row, started);
+  }
+
+  private after(
+    event: LaneEvent,
+    outcome: Exclude<Outcome, { readonly type: "unbegun" }>,
+    oldBody: Buffer | undefined,
+    givenAt: number,
+  ): Conclusion {
+    const { clock } = this.parts;
     this.lastAt = clock.now();
     if (outcome.type !== "interrupted") {
       this.ahead.ended(clock.monotonic() - givenAt);
@@ -128,31 +229,6 @@ export class Attempts {
     event.interruptions++;
     event.doubt = "noted";
     return { type: "again", afterMs: interruptedDelay(event.interruptions), blocked: false };
-  }
-
-  /** What an attempt needs, of which some may be in the store alone. */
-  private async read(event: LaneEvent) {
-    const { view } = event;
-    const kept = event.body ?? (await (event.lastKnown ? view.body(event.key) : this.parts.spill.body(event)));
-    const verdict = event.verdict ?? (await view.judge(event, kept));
-    const isToRun = verdict.deliver || event.replayed;
-    const wantsOld = isToRun && this.code.usesOldObject && event.type !== "Added";
-    const oldBody = event.oldBody ?? (wantsOld ? await view.body(event.key) : undefined);
-    return { verdict, body: kept ?? view.nameAlone(event), oldBody };
-  }
-
-  /** Attempts go on in the order in which they were made, however long each had to read. */
-  private async inTurn<T>(reading: Promise<T>): Promise<T> {
-    const before = this.turn;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.turn = promise;
-    try {
-      const read = await reading;
-      await before;
-      return read;
-    } finally {
-      resolve();
-    }
   }
 
   private begins({ view, receivedAt, doubt, attempts }: LaneEvent): void {

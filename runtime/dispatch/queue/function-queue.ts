@@ -285,7 +285,7 @@ export class FunctionQueue {
 
   private pump(): void {
     const { attempts } = this.parts;
-    while (!this.paused && !this.held) {
+    while (!this.isPaused()) {
       const lane = this.ready.first;
       if (!lane) return;
       const event = lane.head;
@@ -294,20 +294,27 @@ export class FunctionQueue {
       if (!event) continue;
       this.underWay++;
       lane.running = true;
-      void attempts
-        .run(event, () => this.paused || this.held)
-        .then(
-          (conclusion) => this.conclude(lane, event, conclusion),
-          (error: unknown) => this.storeFailed(lane, event, error),
-        )
-        .then(() => {
-          this.underWay--;
-          lane.running = false;
-          if (!lane.backoff) this.proceed(lane);
-          this.tellIdle();
-          this.pump();
-        });
+      attempts.run(event, this.isPaused, {
+        ended: (conclusion) => {
+          this.conclude(lane, event, conclusion);
+          this.returned(lane);
+        },
+        failed: (error) => {
+          this.storeFailed(lane, event, error);
+          this.returned(lane);
+        },
+      });
     }
+  }
+
+  private readonly isPaused = (): boolean => this.paused || this.held;
+
+  private returned(lane: Lane): void {
+    this.underWay--;
+    lane.running = false;
+    if (!lane.backoff) this.proceed(lane);
+    this.tellIdle();
+    this.pump();
   }
 
   private proceed(lane: Lane): void {
@@ -407,7 +414,7 @@ export class FunctionQueue {
     const { events } = spill.laneLimit;
     if (this.stopped || lane.reading || lane.firstShelved === undefined || lane.length > events / 2) return;
     lane.reading = true;
-    await this.reading(
+    const hasRead = await this.reading(
       async () => {
         // Its head needs no room: without it the lane would stand still.
         const back = await spill.takeBack(lane.nextShelved(spill.isFull ? 1 : Math.ceil(events / 2)));
@@ -417,15 +424,20 @@ export class FunctionQueue {
       () => this.takeBack(lane),
     );
     lane.reading = false;
+    // What it read may be over already, and asked for more meanwhile.
+    if (hasRead) void this.takeBack(lane);
   }
 
-  private async reading(read: () => Promise<void>, again: () => Promise<void>): Promise<void> {
+  /** Gives whether it could be read; otherwise it is tried again. */
+  private async reading(read: () => Promise<void>, again: () => Promise<void>): Promise<boolean> {
     try {
       await read();
+      return true;
     } catch (error) {
       const { log, clock } = this.parts;
       log.error({ function: this.manifest.name, error: String(error) }, "spilled events could not be read");
       clock.after(storeRetryMs, () => void again(), { unref: true });
+      return false;
     }
   }
 
