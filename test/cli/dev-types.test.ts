@@ -48,7 +48,7 @@ test("a compiler that is at work ends with `dev`", async () => {
     async () => existsSync(running) && readFileSync(running, "utf8") !== "",
   );
   const pid = Number(readFileSync(running, "utf8"));
-  dev.signal("SIGINT");
+  dev.signalAlone("SIGINT");
   expect(await dev.end()).toBe(0);
   await until("the compiler is gone", 5_000, async () => !isAlive(pid));
 });
