@@ -121,7 +121,7 @@ export const mutants: readonly Mutant[] = [
     fault: "Secrets that are full refuse what only forgets",
     file: checkpoint("kubernetes"),
     edits: [["if (this.full && adds) return this.full;", "if (this.full) return this.full;"]],
-    caughtBy: "test/cluster/checkpoint-store.test.ts",
+    caughtBy: "test/on-cluster/checkpoint-store.test.ts",
   },
   {
     fault: "tombstones whose resourceVersions have no order stay for good",
@@ -199,13 +199,13 @@ export const mutants: readonly Mutant[] = [
     fault: "a function that is removed in doubt comes back unflagged",
     file: dispatch("dispatcher"),
     edits: [["if ((await store.retiredViews()).some(isOpen)) return true;", ""]],
-    caughtBy: "fleet",
+    caughtBy: "test/dispatch/power-loss.test.ts",
   },
   {
     fault: "who steps aside amid the list after a restore comes back to a position of before",
     file: dispatch("intake/subscription"),
     edits: [[`    this.leaveEpoch("rewind");\n`, ""]],
-    caughtBy: "fleet",
+    caughtBy: "test/dispatch/rewind.test.ts",
   },
   {
     fault: "who comes while its kind is missing is not told so, and skips what is there once it is served",

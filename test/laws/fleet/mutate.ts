@@ -2,7 +2,7 @@
 // breaks a law, or a test file. It ends with a table of the faults, and of the seed or the tests that failed.
 // Arguments: words of the faults to try; none for all. SEEDS: how many worlds to try, 600.
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Mutant, mutants } from "./mutants.ts";
@@ -15,6 +15,8 @@ const silentMs = 180_000;
 const words = process.argv.slice(2);
 const chosen = mutants.filter(({ fault }) => words.every((word) => fault.includes(word)));
 const copy = mkdtempSync(join(tmpdir(), "watchfire-mutants-"));
+// Executors run under users of their own, and read it, too.
+chmodSync(copy, 0o755);
 try {
   for (const name of ["runtime", "test", "sdk", "functions", "package.json", "tsconfig.json", "vitest.config.ts"]) {
     cpSync(join(root, name), join(copy, name), { recursive: true });
@@ -50,9 +52,12 @@ async function verdict({ file, edits, caughtBy }: Mutant): Promise<string | unde
       ? await run([join(copy, "test/laws/fleet/first-broken.ts"), String(seeds)])
       : await run([join(root, "node_modules/vitest/vitest.mjs"), "run", caughtBy, "--project=!cluster-real"]);
   writeFileSync(at, healthy);
-  if (ended === "endless") return "a world that does not end";
+  if (ended === "endless") return caughtBy === "fleet" ? "a world that does not end" : undefined;
   if (ended.code === 0) return undefined;
-  return caughtBy === "fleet" ? ended.output.trim() : `${caughtBy}: ${failedTests(ended.errors)}`;
+  if (caughtBy === "fleet") return ended.output.trim();
+  // A file that is not there, or cannot be read, fails as well, and proves nothing.
+  const failed = failedTests(ended.errors);
+  return failed === "" ? undefined : `${caughtBy}: ${failed}`;
 }
 
 function failedTests(errors: string): string {
