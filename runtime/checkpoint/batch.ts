@@ -13,11 +13,31 @@ export interface KnownIdentity {
   readonly matched: boolean;
 }
 
+/** A known object as it is written. */
+export interface KnownState extends KnownIdentity {
+  /** Absent: none is kept. "older": the one on record stays, and is older than the object from then on. */
+  readonly body: Buffer | "older" | undefined;
+}
+
 /** What a known object becomes; `state` undefined forgets it. */
 export interface KnownWrite {
   readonly view: number;
   readonly key: string;
-  readonly state: (KnownIdentity & { readonly body: Buffer | undefined }) | undefined;
+  readonly state: KnownState | undefined;
+}
+
+/** The body of a known object as it stands, which was written without it. Of an object that is not known, it is left out. */
+export interface LastBody {
+  readonly view: number;
+  readonly key: string;
+  readonly body: Buffer;
+}
+
+/** A known object's body on record. */
+export interface KnownBody {
+  readonly bytes: Buffer;
+  /** It is of an earlier state of the object than what else is known. */
+  readonly isOlder: boolean;
 }
 
 /** A trigger's position on one of its sources. */
@@ -114,6 +134,8 @@ export type DeadLetterSummary = Omit<DeadLetter, "body" | "oldBody">;
 /** Writes that take effect together. */
 export interface Batch {
   readonly known: readonly KnownWrite[];
+  /** Of objects as they stand with `known`. */
+  readonly bodies: readonly LastBody[];
   readonly cursors: readonly Cursor[];
   readonly droppedCursors: readonly Pick<Cursor, "view" | "namespace">[];
   readonly journal: readonly JournalRow[];
@@ -126,6 +148,7 @@ export interface Batch {
 
 export const emptyBatch: Batch = {
   known: [],
+  bodies: [],
   cursors: [],
   droppedCursors: [],
   journal: [],

@@ -24,9 +24,14 @@ export async function carryOver(from: CheckpointStore, to: CheckpointStore): Pro
     await from.known(view.id, (key, identity) => objects.push([key, identity]));
     for (let at = 0; at < objects.length; at += chunk) {
       const rows = objects.slice(at, at + chunk).map(async ([key, identity]) => {
-        return { view: id, key, state: { ...identity, body: await from.body(view.id, key) } };
+        const body = await from.body(view.id, key);
+        return { row: { view: id, key, state: { ...identity, body: body?.bytes } }, isOlder: body?.isOlder };
       });
-      await to.commit({ ...emptyBatch, known: await Promise.all(rows) });
+      const known = await Promise.all(rows);
+      await to.commit({ ...emptyBatch, known: known.map(({ row }) => row) });
+      const older = known.filter(({ isOlder }) => isOlder);
+      const noted = older.map(({ row }) => ({ ...row, state: { ...row.state, body: "older" as const } }));
+      if (noted.length > 0) await to.commit({ ...emptyBatch, known: noted });
       await nextTurn();
     }
     // Positions come after what they stand on.

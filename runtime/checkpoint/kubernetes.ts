@@ -51,6 +51,7 @@ export interface KubernetesStoreOptions {
 export class KubernetesStore extends MemoryStore {
   override readonly spillLimit = spillBytes;
   override readonly holdsQueues = false;
+  override readonly writesBodies = false;
   private moved: string | undefined;
   private readonly options: KubernetesStoreOptions;
   private readonly secrets: Secrets;
@@ -247,6 +248,7 @@ export class KubernetesStore extends MemoryStore {
   /** Without its body, where those that are kept already are many. */
   private withinBodies(write: KnownWrite): KnownWrite {
     const { view, key, state } = write;
+    if (state?.body === "older") return write;
     this.bodies -= this.disk.views.get(view)?.known.get(key)?.body?.length ?? 0;
     if (!state?.body) return write;
     if (this.bodies + state.body.length > bodyBytes) return { view, key, state: { ...state, body: undefined } };

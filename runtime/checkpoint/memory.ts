@@ -3,7 +3,9 @@ import type {
   Cursor,
   DeadLetter,
   JournalRow,
+  KnownBody,
   KnownIdentity,
+  KnownState,
   NewDeadLetter,
   SpilledEvent,
   SpillHeader,
@@ -25,7 +27,12 @@ interface View {
   readonly resource: string;
   retiredAt: number | undefined;
   readonly cursors: Map<string, Cursor>;
-  readonly known: Map<string, KnownIdentity & { readonly body: Buffer | undefined }>;
+  readonly known: Map<string, KnownObject>;
+}
+
+interface KnownObject extends KnownIdentity {
+  readonly body: Buffer | undefined;
+  readonly bodyIsOlder?: boolean;
 }
 
 /** What outlives a `MemoryStore`, as a file outlives the process that wrote it. */
@@ -56,6 +63,7 @@ export class MemoryStore implements CheckpointStore {
   readonly disk: MemoryDisk;
   readonly spillLimit: number = Number.POSITIVE_INFINITY;
   readonly holdsQueues: boolean = true;
+  readonly writesBodies: boolean = true;
   protected readonly ledger: LetterLedger;
   private before: PreviousEnd;
 
@@ -141,11 +149,13 @@ export class MemoryStore implements CheckpointStore {
   }
 
   async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
-    for (const [key, { body: _, ...identity }] of this.disk.views.get(view)?.known ?? []) visit(key, identity);
+    const objects = this.disk.views.get(view)?.known ?? [];
+    for (const [key, { body: _, bodyIsOlder: __, ...identity }] of objects) visit(key, identity);
   }
 
-  async body(view: number, key: string): Promise<Buffer | undefined> {
-    return this.disk.views.get(view)?.known.get(key)?.body;
+  async body(view: number, key: string): Promise<KnownBody | undefined> {
+    const { body, bodyIsOlder = false } = this.disk.views.get(view)?.known.get(key) ?? {};
+    return body && { bytes: body, isOlder: bodyIsOlder };
   }
 
   async journal(): Promise<JournalRow[]> {
@@ -196,8 +206,14 @@ export class MemoryStore implements CheckpointStore {
   protected takeIn(batch: Batch): { readonly ids: readonly string[]; readonly cuts: readonly LetterCut[] } {
     const { views, journal, spill, letters } = this.disk;
     for (const { view, key, state } of batch.known) {
-      if (state) views.get(view)?.known.set(key, state);
-      else views.get(view)?.known.delete(key);
+      const known = views.get(view)?.known;
+      if (state) known?.set(key, become(known.get(key), state));
+      else known?.delete(key);
+    }
+    for (const { view, key, body } of batch.bodies) {
+      const known = views.get(view)?.known;
+      const found = known?.get(key);
+      if (found) known?.set(key, { ...found, body, bodyIsOlder: false });
     }
     for (const cursor of batch.cursors) views.get(cursor.view)?.cursors.set(cursor.namespace, cursor);
     for (const { view, namespace } of batch.droppedCursors) views.get(view)?.cursors.delete(namespace);
@@ -240,6 +256,10 @@ export class MemoryStore implements CheckpointStore {
   async close(clean: boolean): Promise<void> {
     if (clean) this.disk.end = "clean";
   }
+}
+
+function become(before: KnownObject | undefined, { body, ...identity }: KnownState): KnownObject {
+  return body === "older" ? { ...identity, body: before?.body, bodyIsOlder: true } : { ...identity, body };
 }
 
 const withoutBody = (letter: NewDeadLetter): NewDeadLetter => ({

@@ -3,12 +3,27 @@ import { WatchfireError } from "../errors.ts";
 import type { PreviousEnd } from "./store.ts";
 
 /** Raised with every change of the tables; a file with a higher one is refused. */
-const schemaVersion = 1;
+const schemaVersion = 2;
 
 /** Marks the file as ours, so that another program's database is not taken for a checkpoint ("WFCP"). */
 const applicationId = 0x57464350;
 
-// `known` has a rowid and an index beside it rather than WITHOUT ROWID: with bodies of 2.8 KB an update then costs half.
+/** Apart from `known`, whose rows change with each event, and without their bodies cost half. */
+const bodies = `
+CREATE TABLE body (
+  known INTEGER PRIMARY KEY REFERENCES known (id) ON DELETE CASCADE,
+  bytes BLOB NOT NULL
+) STRICT;
+`;
+
+/** A file of version 1 had bodies in `known`. */
+const upgrade = `
+${bodies}
+INSERT INTO body SELECT id, body FROM known WHERE body IS NOT NULL ORDER BY id;
+ALTER TABLE known DROP COLUMN body;
+`;
+
+// `known` has a rowid and an index beside it rather than WITHOUT ROWID, so that bodies hang on a number.
 const tables = `
 CREATE TABLE meta (
   only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -42,9 +57,9 @@ CREATE TABLE known (
   resource_version TEXT NOT NULL,
   hash TEXT NOT NULL,
   flags INTEGER NOT NULL,
-  body BLOB,
   UNIQUE (view, key)
 ) STRICT;
+${bodies}
 CREATE TABLE journal (
   id INTEGER PRIMARY KEY,
   started TEXT NOT NULL
@@ -99,6 +114,7 @@ export function takeOver(
     db.prepare("INSERT INTO meta (only, boot, clean, fence) VALUES (1, ?, 0, 1)").run(boot ?? "");
     return { previousEnd: "new", fence: 1 };
   }
+  if (version < schemaVersion) db.exec(`${upgrade} PRAGMA user_version = ${schemaVersion};`);
   const meta = db.prepare("SELECT boot, clean, fence FROM meta").get();
   if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });
   const fence = Number(meta.fence) + 1;

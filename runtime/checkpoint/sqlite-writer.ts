@@ -4,8 +4,8 @@ import type { Batch, KnownWrite } from "./batch.ts";
 import type { LetterCut, LetterLedger } from "./letter-ledger.ts";
 import { headerOf } from "./sqlite-rows.ts";
 
-/** The bits of `known.flags`. */
-export const knownFlags = { deleted: 1, matched: 2 } as const;
+/** The bits of `known.flags`. `olderBody`: what `body` has of it is of an earlier state. */
+export const knownFlags = { deleted: 1, matched: 2, olderBody: 4 } as const;
 
 /** Writes batches: one transaction each, one prepared statement per kind of row. */
 export class SqliteWriter {
@@ -73,6 +73,10 @@ export class SqliteWriter {
   private rows(batch: Batch): void {
     const run = this.statements;
     for (const write of batch.known) this.known(write);
+    for (const { view, key, body } of batch.bodies) {
+      const row = run.bodyIsNew.get(view, key);
+      if (row) run.putBody.run(Number(row.id), body);
+    }
     for (const { view, namespace } of batch.droppedCursors) run.dropCursor.run(view, namespace);
     for (const { view, namespace, selection, lowWaterMark, epoch, initial } of batch.cursors) {
       run.putCursor.run(view, namespace, selection, lowWaterMark ?? null, epoch, initial ? 1 : 0);
@@ -132,8 +136,16 @@ export class SqliteWriter {
       this.statements.dropKnown.run(view, key);
       return;
     }
-    const flags = (state.deleted ? knownFlags.deleted : 0) | (state.matched ? knownFlags.matched : 0);
-    this.statements.putKnown.run(view, key, state.uid, state.resourceVersion, state.hash, flags, state.body ?? null);
+    const run = this.statements;
+    const { uid, resourceVersion, hash, deleted, matched, body } = state;
+    const flags = (deleted ? knownFlags.deleted : 0) | (matched ? knownFlags.matched : 0);
+    if (body === "older") {
+      run.putKnown.run(view, key, uid, resourceVersion, hash, flags | knownFlags.olderBody);
+      return;
+    }
+    const id = Number(run.putKnownId.get(view, key, uid, resourceVersion, hash, flags)?.id);
+    if (body) run.putBody.run(id, body);
+    else run.dropLastBody.run(id);
   }
 }
 
@@ -147,16 +159,23 @@ WHERE EXISTS (SELECT 1 FROM json_each(started) WHERE value ->> 0 NOT IN (SELECT 
 DELETE FROM journal WHERE started = '[]';
 `;
 
+const putKnown = `
+INSERT INTO known (view, key, uid, resource_version, hash, flags) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (view, key) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
+  hash = excluded.hash, flags = excluded.flags`;
+
 const prepare = (db: DatabaseSync) =>
   ({
     begin: db.prepare("BEGIN IMMEDIATE"),
     commit: db.prepare("COMMIT"),
     fence: db.prepare("SELECT fence FROM meta"),
-    putKnown: db.prepare(
-      `INSERT INTO known (view, key, uid, resource_version, hash, flags, body) VALUES (?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (view, key) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
-         hash = excluded.hash, flags = excluded.flags, body = excluded.body`,
+    putKnown: db.prepare(putKnown),
+    putKnownId: db.prepare(`${putKnown} RETURNING id`),
+    putBody: db.prepare("INSERT INTO body VALUES (?, ?) ON CONFLICT (known) DO UPDATE SET bytes = excluded.bytes"),
+    bodyIsNew: db.prepare(
+      `UPDATE known SET flags = flags & ~${knownFlags.olderBody} WHERE view = ? AND key = ? RETURNING id`,
     ),
+    dropLastBody: db.prepare("DELETE FROM body WHERE known = ?"),
     dropKnown: db.prepare("DELETE FROM known WHERE view = ? AND key = ?"),
     putCursor: db.prepare("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?, ?, ?, ?)"),
     dropCursor: db.prepare("DELETE FROM cursor WHERE view = ? AND namespace = ?"),

@@ -11,6 +11,7 @@ import type {
   DeadLetter,
   DeadLetterSummary,
   JournalRow,
+  KnownBody,
   KnownIdentity,
   SpilledEvent,
   SpillHeader,
@@ -79,6 +80,7 @@ const minLogBytes = 256 * 1024;
 export class SqliteStore implements CheckpointStore {
   readonly previousEnd: PreviousEnd;
   readonly holdsQueues = true;
+  readonly writesBodies = true;
   private readonly lock: SqliteLock;
   private readonly db: DatabaseSync;
   private readonly log: SqliteLog;
@@ -129,7 +131,9 @@ export class SqliteStore implements CheckpointStore {
       this.previousEnd = previousEnd;
       this.lock = lock;
       this.db = db;
-      this.readBody = db.prepare("SELECT body FROM known WHERE view = ? AND key = ?");
+      this.readBody = db.prepare(
+        "SELECT bytes, flags FROM known JOIN body ON body.known = known.id WHERE view = ? AND key = ?",
+      );
       this.writer = new SqliteWriter(db, this.file, fence, this.ledger);
       this.upkeep =
         clock &&
@@ -233,8 +237,10 @@ export class SqliteStore implements CheckpointStore {
     return rows.length < knownPageRows ? undefined : String(rows.at(-1)?.key);
   }
 
-  async body(view: number, key: string): Promise<Buffer | undefined> {
-    return bytes(this.guard(() => this.readBody.get(view, key))?.body);
+  async body(view: number, key: string): Promise<KnownBody | undefined> {
+    const row = this.guard(() => this.readBody.get(view, key));
+    const body = bytes(row?.bytes);
+    return body && { bytes: body, isOlder: (Number(row?.flags) & knownFlags.olderBody) !== 0 };
   }
 
   async journal(): Promise<JournalRow[]> {
@@ -382,13 +388,14 @@ export class SqliteStore implements CheckpointStore {
 const frameBytes = pageBytes + 24;
 
 /** Pages that a batch writes, about: rows of one commit share some, and few share none. */
-function pagesOf({ known, cursors, journal, settledJournal, spill, unspill, deadLetters }: Batch): number {
-  let bytes = 0;
-  for (const { state } of known) bytes += state?.body?.length ?? 0;
-  for (const { body, oldBody } of [...spill, ...deadLetters]) bytes += body.length + (oldBody?.length ?? 0);
-  const rows = known.length + spill.length + unspill.length + deadLetters.length;
+function pagesOf({ known, bodies, cursors, journal, settledJournal, spill, unspill, deadLetters }: Batch): number {
+  let written = 0;
+  for (const { state } of known) if (state?.body instanceof Uint8Array) written += state.body.length;
+  for (const { body } of bodies) written += body.length;
+  for (const { body, oldBody } of [...spill, ...deadLetters]) written += body.length + (oldBody?.length ?? 0);
+  const rows = known.length + bodies.length + spill.length + unspill.length + deadLetters.length;
   const few = (count: number) => Math.ceil(count / 8);
-  return 2 + rows + few(cursors.length) + few(journal.length) + few(settledJournal.length) + bytes / pageBytes;
+  return 2 + rows + few(cursors.length) + few(journal.length) + few(settledJournal.length) + written / pageBytes;
 }
 
 /** Linux names each boot; elsewhere every unclean end counts as a power loss, which only flags more. */

@@ -4,6 +4,7 @@ import type {
   DeadLetter,
   DeadLetterSummary,
   JournalRow,
+  KnownBody,
   KnownIdentity,
   SpilledEvent,
   SpillHeader,
@@ -43,6 +44,9 @@ export interface CheckpointStore {
    */
   readonly holdsQueues: boolean;
 
+  /** Whether bodies are written, which costs more than all else that is known of an object: then each is, now and then. */
+  readonly writesBodies: boolean;
+
   /** The uid of the kube-system namespace whose cluster the positions belong to; undefined before the first. */
   cluster(): Promise<string | undefined>;
   setCluster(uid: string): Promise<void>;
@@ -64,7 +68,7 @@ export interface CheckpointStore {
   /** Calls `visit` for each known object of a view. */
   known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void>;
   /** The last body stored for an object. */
-  body(view: number, key: string): Promise<Buffer | undefined>;
+  body(view: number, key: string): Promise<KnownBody | undefined>;
 
   journal(): Promise<JournalRow[]>;
 

@@ -52,7 +52,9 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const found = await store.openView(manifest.name, trigger.name, resource);
     const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error));
     const kept = keptBody(trigger, usesOldObject, filter.needsOldBody);
-    const view = new View({ id: found.id, functionName: manifest.name, trigger, resource, filter, kept, commits });
+    const compares = usesOldObject || filter.needsOldBody;
+    const of = { id: found.id, functionName: manifest.name, trigger, resource };
+    const view = new View({ ...of, filter, kept, compares, commits });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
     stored.push(found);
     views.set(trigger.name, view);

@@ -8,6 +8,26 @@ import { resourceVersion } from "../../runtime/resource-version.ts";
 import { folderOf } from "../tools/folder.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
+test("a body that is older than its object is so where it is carried to", async () => {
+  const from = new MemoryStore();
+  const { id } = await from.openView("copy", "settings", "/ConfigMap");
+  const state = { uid: "u", resourceVersion: resourceVersion("1"), hash: "", deleted: false, matched: true };
+  const body = Buffer.from("one");
+  const put = (key: string, body: Buffer | "older") => ({
+    ...emptyBatch,
+    known: [{ view: id, key, state: { ...state, body } }],
+  });
+  await from.commit(put("a/exact", body));
+  await from.commit(put("a/older", body));
+  await from.commit(put("a/older", "older"));
+  const to = new SqliteStore({ folder: folderOf({}) });
+  await carryOver(from, to);
+  const view = (await to.views())[0]?.id ?? 0;
+  expect(await to.body(view, "a/exact")).toEqual({ bytes: body, isOlder: false });
+  expect(await to.body(view, "a/older")).toEqual({ bytes: body, isOlder: true });
+  await to.close(true);
+});
+
 test("positions of many objects are carried over with the event loop turning, so that a Lease is renewed meanwhile", async () => {
   const from = new SqliteStore({ folder: folderOf({}) });
   const { id } = await from.openView("copy", "settings", "/ConfigMap");

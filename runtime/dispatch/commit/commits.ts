@@ -1,9 +1,17 @@
-import type { Cursor, NewDeadLetter, SpilledEvent, StartedEvent } from "../../checkpoint/batch.ts";
+import type {
+  Cursor,
+  KnownBody,
+  KnownState,
+  NewDeadLetter,
+  SpilledEvent,
+  StartedEvent,
+} from "../../checkpoint/batch.ts";
 import type { CheckpointStore } from "../../checkpoint/store.ts";
 import { type Clock, pause, type Timer } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
-import { type KnownState, PendingBatch } from "./pending-batch.ts";
+import { LastBodies, longestWaitMs } from "./last-bodies.ts";
+import { PendingBatch } from "./pending-batch.ts";
 
 /** Where a cursor is read from when a commit is put together. */
 export interface CursorOwner {
@@ -52,6 +60,9 @@ export class Commits {
   /** The batch that is being written. */
   private writing: PendingBatch | undefined;
   private readonly dirty = new Set<CursorOwner>();
+  private readonly bodies = new LastBodies();
+  /** How many callers wait for all bodies. */
+  private hurrying = 0;
   private nextRow: number;
   /** Rows of attempts that are not settled, with those of them that are not and all that the row says. */
   private readonly openRows = new Map<number, { readonly open: Set<string>; started: readonly StartedEvent[] }>();
@@ -73,7 +84,26 @@ export class Commits {
   }
 
   putKnown(view: number, key: string, state: KnownState | undefined): void {
+    this.bodies.forget(view, key);
     this.pending.putKnown(view, key, state);
+    this.soon();
+  }
+
+  /**
+   * As `putKnown`, where an older body on record will do for a while: it is written within five seconds, and with an end
+   * in good order.
+   */
+  putKnownBodyLater(view: number, key: string, state: KnownState & { readonly body: Buffer }): void {
+    const { options, pending, bodies } = this;
+    const waits =
+      options.store.writesBodies &&
+      pending.leavesBody(view, key) &&
+      bodies.take(view, key, state.body, options.clock.monotonic());
+    if (!waits) {
+      this.putKnown(view, key, state);
+      return;
+    }
+    pending.putKnown(view, key, { ...state, body: "older" });
     this.soon();
   }
 
@@ -175,16 +205,23 @@ export class Commits {
     });
   }
 
-  /** Resolves when everything given so far outlives this process. */
+  /** Resolves when everything given so far outlives this process, bodies included. */
   async sync(): Promise<void> {
-    await this.flush();
+    this.hurrying++;
+    do await this.flush();
+    while (this.bodies.due !== undefined);
+    this.hurrying--;
     await this.options.store.sync();
   }
 
   /** The last body known of an object, committed or not. */
-  async body(view: number, key: string): Promise<Buffer | undefined> {
-    const found = this.pending.stateOf(view, key) ?? this.writing?.stateOf(view, key);
-    return found ? found.state?.body : this.options.store.body(view, key);
+  async body(view: number, key: string): Promise<KnownBody | undefined> {
+    const found = this.pending.bodyOf(view, key);
+    if (found) return found.body;
+    const waiting = this.bodies.get(view, key);
+    if (waiting) return waiting;
+    const written = this.writing?.bodyOf(view, key);
+    return written ? written.body : this.options.store.body(view, key);
   }
 
   /** Why the last commit failed; undefined where it succeeded. */
@@ -258,6 +295,8 @@ export class Commits {
       this.congestion = undefined;
       for (const resolve of batch.waiters) resolve();
     }
+    const { due } = this.bodies;
+    if (due !== undefined) this.within(Math.max(0, due - this.options.clock.monotonic()));
   }
 
   /** Said once it is on disk: whoever reads of it can look at it. */
@@ -274,6 +313,8 @@ export class Commits {
     const { store, clock, observer, log } = this.options;
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
     this.dirty.clear();
+    const waitMs = this.hurrying > 0 ? 0 : longestWaitMs;
+    batch.takeBodies(this.bodies.release(clock.monotonic() - waitMs));
     const sealed = batch.seal(cursors);
     for (;;) {
       if (!this.options.permitted()) {

@@ -2,14 +2,14 @@ import type {
   Batch,
   Cursor,
   JournalRow,
-  KnownIdentity,
+  KnownBody,
+  KnownState,
   KnownWrite,
+  LastBody,
   NewDeadLetter,
   SpilledEvent,
   StartedEvent,
 } from "../../checkpoint/batch.ts";
-
-export type KnownState = KnownIdentity & { readonly body: Buffer | undefined };
 
 /** Writes that gather for the next commit; later ones of the same row replace earlier ones. */
 export class PendingBatch {
@@ -23,6 +23,7 @@ export class PendingBatch {
   /** Called when the batch is durable. */
   readonly waiters: (() => void)[] = [];
   private readonly known = new Map<number, Map<string, KnownState | undefined>>();
+  private bodies: readonly LastBody[] = [];
   private readonly settledJournal: number[] = [];
   private readonly journal = new Map<number, JournalRow>();
   private readonly spill: SpilledEvent[] = [];
@@ -42,13 +43,35 @@ export class PendingBatch {
       this.known.set(view, ofView);
     }
     ofView.set(key, state);
-    this.count(state?.body);
+    this.count(state?.body === "older" ? undefined : state?.body);
   }
 
-  /** Whether it has a write of the key, and that write. */
-  stateOf(view: number, key: string): { readonly state: KnownState | undefined } | undefined {
+  /** What it has of an object's body: a write of it, that there is none, or nothing. */
+  bodyOf(view: number, key: string): { readonly body: KnownBody | undefined } | undefined {
+    const last = this.bodies.find((each) => each.view === view && each.key === key);
+    if (last) return { body: { bytes: last.body, isOlder: false } };
     const ofView = this.known.get(view);
-    return ofView?.has(key) ? { state: ofView.get(key) } : undefined;
+    if (!ofView?.has(key)) return undefined;
+    const body = ofView.get(key)?.body;
+    if (body === "older") return undefined;
+    return { body: body && { bytes: body, isOlder: false } };
+  }
+
+  /** Whether it has no write of the object's body. */
+  leavesBody(view: number, key: string): boolean {
+    const ofView = this.known.get(view);
+    return !ofView?.has(key) || ofView.get(key)?.body === "older";
+  }
+
+  /** Bodies of objects that were known without them. They are written with what else there is of the object. */
+  takeBodies(bodies: readonly LastBody[]): void {
+    this.bodies = bodies.filter(({ view, key, body }) => {
+      const ofView = this.known.get(view);
+      const state = ofView?.get(key);
+      if (!state) return true;
+      ofView?.set(key, { ...state, body });
+      return false;
+    });
   }
 
   addSpilled(event: SpilledEvent): void {
@@ -91,6 +114,7 @@ export class PendingBatch {
     const started = this.started.length === 0 ? [] : [{ id: this.row, started: this.started }];
     return {
       known,
+      bodies: this.bodies,
       cursors,
       droppedCursors: this.droppedCursors,
       journal: [...this.journal.values(), ...started],

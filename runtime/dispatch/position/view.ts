@@ -1,4 +1,4 @@
-import type { KnownIdentity } from "../../checkpoint/batch.ts";
+import type { KnownBody, KnownIdentity } from "../../checkpoint/batch.ts";
 import type { ChangeType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
@@ -40,6 +40,8 @@ export interface ViewParts {
   readonly resource: string;
   readonly filter: Filter;
   readonly kept: KeptBody;
+  /** Whether something compares with the previous object: its body then is always the newest. */
+  readonly compares: boolean;
   readonly commits: Commits;
 }
 
@@ -64,15 +66,17 @@ export class View {
   private readonly epochs = new Map<string, number>();
   private readonly filter: Filter;
   private readonly kept: KeptBody;
+  private readonly compares: boolean;
   private readonly commits: Commits;
 
-  constructor({ id, functionName, trigger, resource, filter, kept, commits }: ViewParts) {
+  constructor({ id, functionName, trigger, resource, filter, kept, compares, commits }: ViewParts) {
     this.id = id;
     this.functionName = functionName;
     this.trigger = trigger;
     this.resource = resource;
     this.filter = filter;
     this.kept = kept;
+    this.compares = compares;
     this.commits = commits;
     // One source brings all: one group is the quickest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
@@ -170,7 +174,10 @@ export class View {
    * last one kept, undefined where none is.
    */
   async judge(event: ViewEvent, body: Buffer | undefined): Promise<Verdict> {
-    if (event.lastKnown || !body) return this.verdict(() => this.filter.judgeDeletion(body, this.before(event.key)));
+    if (event.lastKnown || !body) {
+      const judged = (await this.isOlder(event.key)) ? undefined : body;
+      return this.verdict(() => this.filter.judgeDeletion(judged, this.before(event.key)));
+    }
     const old = event.type !== "Added" && this.needsBody(event.key) ? await this.body(event.key) : undefined;
     return this.judgeWith(event, body, old);
   }
@@ -205,7 +212,9 @@ export class View {
     });
     if (event.type !== "Deleted") {
       const { uid, resourceVersion } = event.meta;
-      this.put(event.key, { uid, resourceVersion, hash, deleted: false, matched }, body);
+      const before = this.known.get(event.key);
+      const isChange = event.type === "Modified" && before?.uid === uid && !before.deleted;
+      this.put(event.key, { uid, resourceVersion, hash, deleted: false, matched }, body, isChange && !this.compares);
       return;
     }
     if (this.isOver(event.key, event.epoch)) {
@@ -255,8 +264,24 @@ export class View {
     return Buffer.from(JSON.stringify({ apiVersion, kind, metadata: meta }));
   }
 
-  /** The object's last body that was terminal. */
+  /** The object's body as it is known; none where the one on record is older. */
   async body(key: string): Promise<Buffer | undefined> {
+    const body = await this.knownBody(key);
+    return body?.isOlder ? undefined : body?.bytes;
+  }
+
+  /** The newest body that is left of the object: what a deletion that was found shows. */
+  async lastBody(key: string): Promise<Buffer | undefined> {
+    return (await this.knownBody(key))?.bytes;
+  }
+
+  /** Whether a condition would judge an earlier state of the object than its last. */
+  private async isOlder(key: string): Promise<boolean> {
+    if (this.trigger.matchConditions.length === 0) return false;
+    return (await this.knownBody(key))?.isOlder ?? false;
+  }
+
+  private async knownBody(key: string): Promise<KnownBody | undefined> {
     if (this.kept === "None") return undefined;
     return this.commits.body(this.id, key);
   }
@@ -304,10 +329,12 @@ export class View {
     this.commits.putKnown(this.id, key, undefined);
   }
 
-  private put(key: string, known: KnownIdentity, body: Buffer): void {
+  /** `later`: an older body is on record, which will do for a while. */
+  private put(key: string, known: KnownIdentity, body: Buffer, later = false): void {
     this.known.set(key, known);
     const kept = this.kept === "Full" ? body : this.kept === "Metadata" ? metadataOf(body) : undefined;
-    this.commits.putKnown(this.id, key, { ...known, body: kept });
+    if (kept && later) this.commits.putKnownBodyLater(this.id, key, { ...known, body: kept });
+    else this.commits.putKnown(this.id, key, { ...known, body: kept });
   }
 }
 

@@ -145,7 +145,7 @@ export class Attempts {
   /** The same, of which some may be in the store alone. */
   private async needsOf(event: LaneEvent): Promise<Needs> {
     const { view } = event;
-    const kept = event.body ?? (await (event.lastKnown ? view.body(event.key) : this.parts.spill.body(event)));
+    const kept = event.body ?? (await (event.lastKnown ? view.lastBody(event.key) : this.parts.spill.body(event)));
     const verdict = event.verdict ?? (await view.judge(event, kept));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
     return { verdict, body: kept ?? view.nameAlone(event), oldBody };

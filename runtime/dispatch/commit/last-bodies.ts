@@ -1,0 +1,85 @@
+import type { KnownBody, LastBody } from "../../checkpoint/batch.ts";
+
+/** A body waits at most so long, in milliseconds, for a newer one of its object. */
+export const longestWaitMs = 5_000;
+/** The bodies of all functions that wait, in bytes. */
+const mostBytes = 16 * 1024 * 1024;
+/** One commit takes so many bytes of them, a millisecond or two of it. */
+const commitBytes = 512 * 1024;
+
+interface Waiting {
+  body: Buffer;
+  /** When the first of its object came that is not on record. */
+  readonly since: number;
+}
+
+/**
+ * Last bodies that are not on record yet, the newest of each object. Of objects that change often, most bodies are never
+ * needed: only a Deleted that a list finds shows one, and says that its state may be an older one.
+ */
+export class LastBodies {
+  /** Of each view; the object that has waited longest comes first. */
+  private readonly views = new Map<number, Map<string, Waiting>>();
+  private bytes = 0;
+
+  /** Takes the body of an object whose row keeps an older one. Gives whether there was room. */
+  take(view: number, key: string, body: Buffer, now: number): boolean {
+    const before = this.views.get(view)?.get(key);
+    if (this.bytes + body.length - (before?.body.length ?? 0) > mostBytes) return false;
+    this.bytes += body.length - (before?.body.length ?? 0);
+    // A copy: it may be a small part of what was received in one piece.
+    const copy = Buffer.from(body);
+    if (before) before.body = copy;
+    else this.ofView(view).set(key, { body: copy, since: now });
+    return true;
+  }
+
+  get(view: number, key: string): KnownBody | undefined {
+    const found = this.views.get(view)?.get(key);
+    return found && { bytes: found.body, isOlder: false };
+  }
+
+  /** The object has a newer body on record, or none is kept of it any more. */
+  forget(view: number, key: string): void {
+    const ofView = this.views.get(view);
+    const found = ofView?.get(key);
+    if (!found) return;
+    this.bytes -= found.body.length;
+    ofView?.delete(key);
+    if (ofView?.size === 0) this.views.delete(view);
+  }
+
+  /** When the next is to be written, as `take` was told the time; undefined where none waits. */
+  get due(): number | undefined {
+    let oldest: number | undefined;
+    for (const ofView of this.views.values()) {
+      const [first] = ofView.values();
+      if (first && (oldest === undefined || first.since < oldest)) oldest = first.since;
+    }
+    return oldest === undefined ? undefined : oldest + longestWaitMs;
+  }
+
+  /** Lets go of those that came first by `until`, as many as one commit takes. */
+  release(until: number): LastBody[] {
+    const released: LastBody[] = [];
+    let bytes = 0;
+    for (const [view, ofView] of this.views) {
+      for (const [key, { body, since }] of ofView) {
+        if (since > until) break;
+        if (bytes > 0 && bytes + body.length > commitBytes) return released;
+        bytes += body.length;
+        released.push({ view, key, body });
+        this.forget(view, key);
+      }
+    }
+    return released;
+  }
+
+  private ofView(view: number): Map<string, Waiting> {
+    const found = this.views.get(view);
+    if (found) return found;
+    const made = new Map<string, Waiting>();
+    this.views.set(view, made);
+    return made;
+  }
+}
