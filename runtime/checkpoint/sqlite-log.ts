@@ -73,6 +73,8 @@ export class SqliteLog {
     this.thread = undefined;
     if (!thread) return;
     const exit = once(thread, "exit");
+    // Nothing else may be left for this process to wait for.
+    thread.ref();
     thread.postMessage(undefined);
     await exit;
   }

@@ -89,6 +89,13 @@ describe("the store in SQLite", () => {
     await second.close(true);
   });
 
+  it("ends in good order also where only the thread that copies its log is left", async () => {
+    const at = folder();
+    const child = spawn(process.execPath, [resolve(import.meta.dirname, "closer.ts"), at], { stdio: "inherit" });
+    await once(child, "exit");
+    expect([child.exitCode, open(at).previousEnd]).toEqual([0, "clean"]);
+  });
+
   it("an unclean end on an earlier boot of the machine counts as a power loss, a clean one does not", async () => {
     const at = folder();
     await open(at, "boot-1").close(false);
