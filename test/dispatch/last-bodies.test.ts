@@ -240,3 +240,25 @@ async function bodiesAreTrue(plan: readonly Step[]): Promise<void> {
 it("a body that is read is the newest, and none on record is taken for newer than it is, whatever happens in between", async () => {
   await fc.assert(fc.asyncProperty(steps, bodiesAreTrue), { numRuns: 300 });
 });
+
+describe("a trigger that keeps metadata alone", () => {
+  const metadata = { namespace: "team-a", name: "a", uid: "uid-a", resourceVersion: "11" };
+  const kept = { apiVersion: "v1", kind: "ConfigMap", metadata };
+
+  it.each([
+    ["in the usual order", JSON.stringify({ ...kept, spec: { metadata: 1 } })],
+    ["in another", JSON.stringify({ status: [1], metadata, kind: "ConfigMap", apiVersion: "v1" })],
+    [
+      "with a name that is written otherwise",
+      JSON.stringify({ ...kept, spec: 1 }).replace('"metadata"', '"meta\\u0064ata"'),
+    ],
+  ])("has nothing else of an object on record: %s", async (_, body) => {
+    const options = { manifest: manifest({}, [trigger({ lastBody: "Metadata" })]) };
+    const it = await (await DispatchFixture.open(options)).listed();
+    it.subscription.change({ ...change("Added", "a", 11), body: Buffer.from(body) });
+    await it.clock.advance(1_000);
+    const [view] = await it.store.views();
+    const onRecord = await it.store.body(view?.id ?? 0, "team-a/a");
+    expect(JSON.parse(onRecord?.bytes.toString() ?? "")).toEqual(kept);
+  });
+});

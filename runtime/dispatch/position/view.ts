@@ -7,6 +7,7 @@ import type { Doubt } from "../doubt/doubt.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
 import type { Before, Filter, Verdict } from "../filter/filter.ts";
+import { RawFields } from "../filter/raw-fields.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import type { Standing } from "./standing.ts";
 
@@ -341,7 +342,12 @@ export class View {
 /** What a filter is told of an object that was not known. */
 const unknown = { hash: undefined, matched: undefined };
 
+const metadataFields = new RawFields([["apiVersion"], ["kind"], ["metadata"]]);
+
+/** The body without what is not metadata: as its bytes have it, and where they cannot tell, as it is parsed. */
 function metadataOf(body: Buffer): Buffer {
+  const excerpt = metadataFields.excerpt(body);
+  if (excerpt !== undefined) return Buffer.from(excerpt);
   const { apiVersion, kind, metadata } = JSON.parse(body.toString());
   return Buffer.from(JSON.stringify({ apiVersion, kind, metadata }));
 }
