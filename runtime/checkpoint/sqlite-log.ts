@@ -84,10 +84,12 @@ export class SqliteLog {
   }
 
   private async copyOnce(): Promise<void> {
+    const asked = this.length;
     try {
       const { restarted, fault } = await this.ask({ bytes: this.limit });
       this.failure = fault && Object.assign(new Error(fault.message), { errcode: fault.errcode });
-      if (restarted) this.length = 0;
+      // What was written meanwhile may come before the new beginning, or after it.
+      if (restarted) this.length -= asked;
     } catch (error) {
       // The thread is gone; the next copy begins another.
       this.thread = undefined;
