@@ -90,8 +90,8 @@ export class Commits {
   }
 
   /**
-   * As `putKnown`, where an older body on record will do for a while: it is written within five seconds, and with an end
-   * in good order.
+   * As `putKnown`, where an older body on record will do for a while. The body is written within five seconds, and with an
+   * end in good order.
    */
   putKnownBodyLater(view: number, key: string, state: KnownState & { readonly body: Buffer }): void {
     const { options, pending, bodies } = this;

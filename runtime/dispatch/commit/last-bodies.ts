@@ -14,8 +14,8 @@ interface Waiting {
 }
 
 /**
- * Last bodies that are not on record yet, the newest of each object. Of objects that change often, most bodies are never
- * needed: only a Deleted that a list finds shows one, and says that its state may be an older one.
+ * Last bodies that are not on record yet, the newest of each object. An object that changes often has many that are never
+ * needed. Only a Deleted that a list finds shows one, and says that its state may be an older one.
  */
 export class LastBodies {
   /** Of each view; the object that has waited longest comes first. */
