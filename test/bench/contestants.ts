@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import type { Delays } from "./delays.ts";
+import { usersFlags } from "./measured-runtime.ts";
 
 /** One reader of the stream, running in a process of its own. */
 export interface Running {
@@ -33,11 +34,16 @@ export function watchfire(name: string, functions: string): Contestant {
       const bin = join(here, "../../runtime/bin/watchfire.js");
       const port = await freePort();
       const args = ["start", "--functions", join(here, functions), "--data", folder, "--kubeconfig", kubeconfig];
-      const profile = process.env.BENCH_PROFILE ? ["--cpu-prof", `--cpu-prof-dir=${process.env.BENCH_PROFILE}`] : [];
-      const child = spawn(process.execPath, [...profile, bin, ...args, "--listen", `127.0.0.1:${port}`], {
-        stdio: ["ignore", "pipe", "inherit"],
-        env: { ...process.env, WATCHFIRE_LOG_LEVEL: "warn" },
-      });
+      const { BENCH_PROFILE: into } = process.env;
+      const profile = into ? ["--cpu-prof", `--cpu-prof-dir=${into}`] : [];
+      const child = spawn(
+        process.execPath,
+        [...usersFlags, ...profile, bin, ...args, "--listen", `127.0.0.1:${port}`],
+        {
+          stdio: ["ignore", "pipe", "inherit"],
+          env: { ...process.env, WATCHFIRE_LOG_LEVEL: "warn" },
+        },
+      );
       return running(child, pollHandled(`http://127.0.0.1:${port}/metrics`, events, child), loggedDelays(child));
     },
   };

@@ -7,8 +7,8 @@ import type { Status } from "../../runtime/app/status.ts";
 import { Hopeless, until } from "../tools/until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
-/** What its first line gives Node where it is run by its name. */
-const usersFlags = readFileSync(bin, "utf8").split("\n", 1)[0]?.match(/--\S+/g) ?? [];
+/** The flags that its first line gives Node, as users run it. */
+export const usersFlags = readFileSync(bin, "utf8").split("\n", 1)[0]?.match(/--\S+/g) ?? [];
 
 /** The question costs a runtime of thousands of sources some milliseconds. */
 const readyPollMs = 50;

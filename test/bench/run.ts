@@ -1,6 +1,6 @@
 // npm run bench: a stream of Pod events through ours and through clients that run their handler unsandboxed in the process
 // that watches. First what a manifest's defaults give, then what a user may tune. BENCH_EVENTS and BENCH_ROUNDS make it shorter
-// or longer; words after the command choose among its rows by their names.
+// or longer; words after the command choose among its rows by their names. BENCH_PROFILE names a folder for CPU profiles of ours.
 import { fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";

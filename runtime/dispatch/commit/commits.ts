@@ -278,25 +278,25 @@ export class Commits {
     this.turn = true;
     this.timer?.timer.cancel();
     this.timer = undefined;
-    setImmediate(() => void this.commitAll());
+    setImmediate(() => void this.commitOne());
   }
 
-  private async commitAll(): Promise<void> {
-    if (this.writing) return;
-    while (this.turn && !this.halted) {
-      this.turn = false;
-      const batch = this.pending;
-      this.pending = new PendingBatch(this.nextRow++);
-      this.writing = batch;
-      await this.write(batch);
-      this.writing = undefined;
-      if (this.halted) return;
-      this.congestion?.resolve();
-      this.congestion = undefined;
-      for (const resolve of batch.waiters) resolve();
-    }
+  private async commitOne(): Promise<void> {
+    if (this.writing || !this.turn || this.halted) return;
+    this.turn = false;
+    const batch = this.pending;
+    this.pending = new PendingBatch(this.nextRow++);
+    this.writing = batch;
+    await this.write(batch);
+    this.writing = undefined;
+    if (this.halted) return;
+    this.congestion?.resolve();
+    this.congestion = undefined;
+    for (const resolve of batch.waiters) resolve();
+    // A turn of its own again: what those waited for brings more.
     const { due } = this.bodies;
-    if (due !== undefined) this.within(Math.max(0, due - this.options.clock.monotonic()));
+    if (this.turn) setImmediate(() => void this.commitOne());
+    else if (due !== undefined) this.within(Math.max(0, due - this.options.clock.monotonic()));
   }
 
   /** Said once it is on disk: whoever reads of it can look at it. */
