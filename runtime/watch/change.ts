@@ -2,6 +2,7 @@
 
 import type { ChangeType } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
+import type { ObjectMembers } from "./object-members.ts";
 
 /** What the host scans from an object's bytes without parsing them. */
 export interface ObjectMeta {
@@ -25,6 +26,8 @@ export interface Change {
    * a socket's 64 KiB chunk: whoever keeps it for longer than a delivery takes copies it.
    */
   readonly body: Buffer;
+  /** Where its members are in the body, where that is known. */
+  readonly members?: ObjectMembers | undefined;
   /** `performance.now()` when its last byte was received; for latency figures. */
   readonly receivedAt: number;
 }

@@ -1,6 +1,7 @@
 import { noResourceVersion, type ResourceVersion, resourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "./change.ts";
 import { malformed, skipColon, skipSpace, skipString, skipValue } from "./json-scan.ts";
+import { memberOffsets, type ObjectMembers } from "./object-members.ts";
 
 const quote = 0x22;
 const comma = 0x2c;
@@ -19,6 +20,9 @@ const keys = {
   managedFields: literal("managedFields"),
   annotations: literal("annotations"),
 };
+
+/** Offsets that are kept of an object's own members: sixteen of them. */
+const mostSpans = 16 * memberOffsets.count;
 
 const beforeIdentity = literal("{");
 const beforeMetadata = literal('"metadata":');
@@ -42,6 +46,8 @@ export class ObjectScanner implements ObjectMeta {
   /** The span of `metadata`, empty where there is none. */
   private metadataStart = 0;
   private metadataEnd = 0;
+  /** Offsets of the object's own members. */
+  private readonly spans: number[] = [];
   /** Spans to leave out, ascending: start, end, and 1 where it is `kind` or `apiVersion`. */
   private readonly cuts: number[] = [];
   private identityCuts = 0;
@@ -54,7 +60,7 @@ export class ObjectScanner implements ObjectMeta {
     this.namespace = this.name = this.uid = this.apiVersion = this.kind = "";
     this.resourceVersion = noResourceVersion;
     this.annotationsStart = this.annotationsEnd = this.cuts.length = this.identityCuts = 0;
-    this.metadataStart = this.metadataEnd = 0;
+    this.metadataStart = this.metadataEnd = this.spans.length = 0;
     if (bytes[from] !== openBrace) return skipValue(bytes, from, end);
     let at = skipSpace(bytes, from + 1, end);
     if (bytes[at] === closeBrace && at < end) return at + 1;
@@ -75,6 +81,7 @@ export class ObjectScanner implements ObjectMeta {
         this.metadataEnd = after;
       } else after = skipValue(bytes, value, end);
       if (after < 0) return malformed;
+      this.spans.push(key, afterKey - 1, value, after);
       const identity = field === keys.kind || field === keys.apiVersion;
       if (field === keys.kind) this.kind = this.lastKind = stringAt(bytes, value, after, this.lastKind);
       else if (field === keys.apiVersion)
@@ -127,6 +134,20 @@ export class ObjectScanner implements ObjectMeta {
     }
     bytes.copy(body, written, read, end);
     return body;
+  }
+
+  /** Where the object's members are in its `body` with no other identity; undefined where they are not worth it. */
+  members(from: number): ObjectMembers | undefined {
+    const { spans, cuts } = this;
+    const drops = cuts.length / 3 - this.identityCuts;
+    if (spans.length > mostSpans || drops > 1) return undefined;
+    let [cutStart, cutLength] = [Number.POSITIVE_INFINITY, 0];
+    for (let index = 0; index < cuts.length; index += 3) {
+      if (cuts[index + 2] === 1) continue;
+      cutStart = cuts[index] as number;
+      cutLength = (cuts[index + 1] as number) - cutStart;
+    }
+    return spans.map((at) => (at > cutStart ? at - from - cutLength : at - from));
   }
 
   /**

@@ -162,7 +162,8 @@ export class Session {
     if (object.resourceVersion === "" || object.name === "") {
       return this.poison("a line's object has no name or no resourceVersion");
     }
-    this.options.change({ type, meta: object.meta(), body, receivedAt });
+    const members = identity.membersOf(object, objectStart);
+    this.options.change({ type, meta: object.meta(), body, members, receivedAt });
     return this.ending === undefined;
   }
 

@@ -1,5 +1,6 @@
 import { apiVersionOf } from "../kube/discovery.ts";
 import type { Resource } from "../kube/resource.ts";
+import type { ObjectMembers } from "./object-members.ts";
 import type { ObjectScanner } from "./object-scan.ts";
 
 /** What one source lists and watches. */
@@ -93,6 +94,12 @@ export class ObjectIdentity {
     if (form === "mismatch") return undefined;
     if (this.representation === "metadata") return object.metadataBody(bytes, this.bytes);
     return object.body(bytes, start, end, form === "insert" ? this.bytes : undefined);
+  }
+
+  /** Where the members of that text are, for who looks for some; undefined where it is not the text that was received. */
+  membersOf(object: ObjectScanner, start: number): ObjectMembers | undefined {
+    const isReceived = this.representation === "full" && this.judge(object.apiVersion, object.kind) === "as-is";
+    return isReceived ? object.members(start) : undefined;
   }
 
   /** Whether a list that says this of itself is one of other objects: what it leaves out is not gone. */

@@ -160,6 +160,29 @@ test("a body says its kind and apiVersion where the object does not, or says ano
   );
 });
 
+test("an object's members lie in its body where they are said to, all of them", () => {
+  const scanner = new ObjectScanner();
+  let found = 0;
+  fc.assert(
+    fc.property(objectText, (text) => {
+      const { bytes, start, end } = inChunk(text);
+      scanner.scan(bytes, start, end);
+      const body = scanner.body(bytes, start, end);
+      const members = scanner.members(start);
+      if (!members) return;
+      found++;
+      const texts: string[] = [];
+      for (let at = 0; at < members.length; at += 4) {
+        const [keyStart, keyEnd, valueStart, valueEnd] = members.slice(at, at + 4);
+        texts.push(`"${body.toString("utf8", keyStart, keyEnd)}":${body.toString("utf8", valueStart, valueEnd)}`);
+      }
+      expect(JSON.parse(`{${texts.join()}}`)).toEqual(JSON.parse(body.toString()));
+    }),
+    { numRuns: 1000 },
+  );
+  expect(found).toBeGreaterThan(500);
+});
+
 test("a body of metadata alone is what a parser finds of it, without its managed fields", () => {
   const scanner = new ObjectScanner();
   const identity = Buffer.from('"apiVersion":"v1","kind":"Pod",');

@@ -1,5 +1,6 @@
 import { createHash, hash as hashOf } from "node:crypto";
-import { RawFields } from "./raw-fields.ts";
+import type { ObjectMembers } from "../../watch/object-members.ts";
+import { type ObjectText, RawFields } from "./raw-fields.ts";
 
 /** Kubernetes' JSON nests down to 10,000 levels; a stack has a third of them. */
 const deepest = 500;
@@ -37,8 +38,8 @@ export class FieldsDigest {
   }
 
   /** The same of JSON in UTF-8, which is parsed only where these fields have not been seen with these bytes. */
-  ofBytes(json: Buffer): string {
-    const bytes = this.bytesOf(json);
+  ofBytes(json: Buffer, members?: ObjectMembers): string {
+    const bytes = this.bytesOf({ body: json, members });
     const known = bytes === undefined ? undefined : this.remembered.get(bytes);
     if (known !== undefined) return known;
     const text = json.toString();
@@ -64,8 +65,8 @@ export class FieldsDigest {
   }
 
   /** What stands for the fields' bytes; undefined where only parsing can tell them. */
-  private bytesOf(json: Buffer): string | undefined {
-    const found = this.raw.of(json);
+  private bytesOf(object: ObjectText): string | undefined {
+    const found = this.raw.of(object);
     if (!found) return undefined;
     let all = "";
     for (const bytes of found) {

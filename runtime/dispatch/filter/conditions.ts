@@ -4,6 +4,7 @@ import { expressionLimit, Meter, triggerLimit } from "./cel/meter.ts";
 import { Expression } from "./expression.ts";
 import { NamedFields } from "./named-fields.ts";
 import { PreviousObject } from "./previous-object.ts";
+import type { ObjectText } from "./raw-fields.ts";
 
 interface Condition {
   readonly name: string;
@@ -52,8 +53,8 @@ export class MatchConditions {
    * Takes an object's JSON, and that of the object before. `none` says that there was none. Undefined says that it is
    * not known, and then conditions that read it count as holding.
    */
-  match(body: Buffer, oldBody: Buffer | "none" | undefined, onError: (error: ConditionError) => void): boolean {
-    const object = this.fields.read(body);
+  match(text: ObjectText, oldBody: Buffer | "none" | undefined, onError: (error: ConditionError) => void): boolean {
+    const object = this.fields.read(text);
     const old = oldBody === "none" ? PreviousObject.none : oldBody && new PreviousObject(oldBody, this.oldFields);
     let left = triggerLimit;
     const failures: ConditionError[] = [];

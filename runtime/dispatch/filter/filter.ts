@@ -1,8 +1,10 @@
 import type { Place } from "../../errors.ts";
 import type { ChangeType, Trigger } from "../../manifest/function.ts";
+import type { ObjectMembers } from "../../watch/object-members.ts";
 import { FieldsDigest } from "./changed-fields.ts";
 import { type ConditionError, MatchConditions } from "./conditions.ts";
 import { isMetadataAlone } from "./previous-object.ts";
+import type { ObjectText } from "./raw-fields.ts";
 
 /** What is known of the object before the change that is judged. */
 export interface Before {
@@ -56,15 +58,18 @@ export class Filter {
     return this.digest !== undefined && this.rules.lastBody === "Full" && !this.digest.made(hash);
   }
 
-  /** The verdict on a change that was received with its body. `oldBody`: the previous one, where it is needed and kept. */
-  judge(type: ChangeType, body: Buffer, before: Before, oldBody: Buffer | undefined): Verdict {
+  /**
+   * The verdict on a change that was received with its body. `oldBody`: the previous one, where it is needed and kept.
+   * `members`: where those of the object are in `body`, where that is known.
+   */
+  judge(type: ChangeType, body: Buffer, before: Before, oldBody: Buffer | undefined, members?: ObjectMembers): Verdict {
     const wanted = this.rules.events.includes(type);
     const { digest } = this;
     const conditional = this.conditions.count > 0 && (wanted || this.remembersMatch);
     if (!digest && !conditional) return { deliver: wanted, hash: "", matched: true };
-    const hash = digest?.ofBytes(body) ?? "";
+    const hash = digest?.ofBytes(body, members) ?? "";
     const unchanged = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
-    const matched = !conditional || this.matches(body, type, before, oldBody);
+    const matched = !conditional || this.matches(type, { body, members }, before, oldBody);
     return { deliver: wanted && !unchanged && matched, hash, matched };
   }
 
@@ -77,7 +82,7 @@ export class Filter {
     const { matched: answered = true } = before;
     const isJudged = this.conditions.count > 0 && lastBody && before.matched !== undefined;
     const isWhole = isJudged && !isMetadataAlone(JSON.parse(lastBody.toString()));
-    const matched = isWhole ? this.matches(lastBody, "Deleted", before, lastBody) : answered;
+    const matched = isWhole ? this.matches("Deleted", { body: lastBody }, before, lastBody) : answered;
     return { deliver: wanted && matched, hash: "", matched };
   }
 
@@ -86,10 +91,10 @@ export class Filter {
     return oldBody && this.digest?.ofBytes(oldBody);
   }
 
-  private matches(body: Buffer, type: ChangeType, before: Before, oldBody: Buffer | undefined): boolean {
-    if (type === "Added") return this.conditions.match(body, "none", this.onError);
+  private matches(type: ChangeType, text: ObjectText, before: Before, oldBody: Buffer | undefined): boolean {
+    if (type === "Added") return this.conditions.match(text, "none", this.onError);
     // What it should be compared with is not known: what compares does not keep it from being told.
     const known = !this.needsOldBody || (!before.doubted && oldBody !== undefined);
-    return this.conditions.match(body, known ? (oldBody ?? "none") : undefined, this.onError);
+    return this.conditions.match(text, known ? (oldBody ?? "none") : undefined, this.onError);
   }
 }

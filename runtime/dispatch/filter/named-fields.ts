@@ -1,6 +1,6 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { childrenOf } from "./cel/parse.ts";
-import { RawFields } from "./raw-fields.ts";
+import { type ObjectText, RawFields } from "./raw-fields.ts";
 
 /** Names from the outside in; an empty one is the whole. */
 export type Path = readonly string[];
@@ -18,9 +18,8 @@ export class NamedFields {
     if (!isWhole) this.fields = new RawFields(paths.map((path) => path.slice(0, mostNames)));
   }
 
-  /** @param json of an object, well formed, in UTF-8 */
-  read(json: Buffer): unknown {
-    return JSON.parse(this.fields?.excerpt(json) ?? json.toString());
+  read(object: ObjectText): unknown {
+    return JSON.parse(this.fields?.excerpt(object) ?? object.body.toString());
   }
 }
 

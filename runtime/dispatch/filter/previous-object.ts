@@ -16,7 +16,7 @@ export class PreviousObject {
 
   get value(): unknown {
     if (!this.body) return null;
-    this.parsed ??= this.fields.read(this.body);
+    this.parsed ??= this.fields.read({ body: this.body });
     return this.parsed;
   }
 

@@ -1,10 +1,18 @@
 import { skipColon, skipSpace, skipString, skipValue } from "../../watch/json-scan.ts";
+import { memberOffsets, type ObjectMembers } from "../../watch/object-members.ts";
 
 const quote = 0x22;
 const comma = 0x2c;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
 const backslash = 0x5c;
+
+/** An object's JSON, well formed, in UTF-8. */
+export interface ObjectText {
+  readonly body: Buffer;
+  /** Where its members are, where that is known. */
+  readonly members?: ObjectMembers | undefined;
+}
 
 /** Names that are looked for in one object at most: each key is compared with all of them. */
 const mostNames = 16;
@@ -41,11 +49,11 @@ export class RawFields {
     }
   }
 
-  /** Each path's bytes as they are written, empty where it is absent; undefined where only parsing can tell. `json`: well formed. */
-  of(json: Buffer): readonly Buffer[] | undefined {
-    if (!this.find(json)) return undefined;
-    const found = Array<Buffer>(this.count).fill(json.subarray(0, 0));
-    collect(json, this.root, found);
+  /** Each path's bytes as they are written, empty where it is absent; undefined where only parsing can tell. */
+  of(object: ObjectText): readonly Buffer[] | undefined {
+    if (!this.find(object)) return undefined;
+    const found = Array<Buffer>(this.count).fill(object.body.subarray(0, 0));
+    collect(object.body, this.root, found);
     return found;
   }
 
@@ -53,18 +61,33 @@ export class RawFields {
    * JSON of the same object with nothing but these fields, and what is no object where one is expected; undefined where only
    * parsing can tell.
    */
-  excerpt(json: Buffer): string | undefined {
-    return this.find(json) ? excerptOf(json, this.root) : undefined;
+  excerpt(object: ObjectText): string | undefined {
+    return this.find(object) ? excerptOf(object.body, this.root) : undefined;
   }
 
-  private find(json: Buffer): boolean {
-    this.root.from = skipSpace(json, 0, json.length);
-    this.root.to = json.length;
-    return search(json, this.root);
+  private find({ body, members }: ObjectText): boolean {
+    const { root } = this;
+    root.from = skipSpace(body, 0, body.length);
+    root.to = body.length;
+    return members && root.members.length <= mostNames ? pick(body, root.members, members) : search(body, root);
   }
 }
 
 const member = (text: string): Member => ({ name: Buffer.from(text), text, members: [], path: -1, from: 0, to: 0 });
+
+/** Takes what is known of an object's members, and looks for theirs. */
+function pick(json: Buffer, wanted: readonly Member[], known: ObjectMembers): boolean {
+  for (const each of wanted) each.from = each.to = 0;
+  for (let at = 0; at < known.length; at += memberOffsets.count) {
+    const [from, to] = [known[at + memberOffsets.keyStart] as number, known[at + memberOffsets.keyEnd] as number];
+    if (isEscaped(json, from, to)) return false;
+    const named = memberOf(wanted, json, from, to);
+    if (!named) continue;
+    named.from = known[at + memberOffsets.valueStart] as number;
+    named.to = known[at + memberOffsets.valueEnd] as number;
+  }
+  return searchAll(json, wanted);
+}
 
 /** Looks for the members of a value that was found. As in a parser, the last of several with one name counts. Gives false where only parsing can tell. */
 function search(json: Buffer, { members, from, to }: Member): boolean {
@@ -89,6 +112,10 @@ function search(json: Buffer, { members, from, to }: Member): boolean {
     if (json[at] !== comma) break;
     at = skipSpace(json, at + 1, to);
   }
+  return searchAll(json, members);
+}
+
+function searchAll(json: Buffer, members: readonly Member[]): boolean {
   for (const each of members) if (each.to > 0 && !search(json, each)) return false;
   return true;
 }

@@ -196,7 +196,8 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
       const gone = { ...nameOf(key), uid, resourceVersion };
       this.accept({ type: "Deleted", key, meta: gone, receivedAt: this.clock.monotonic(), mark, flags, deletedBy });
     }
-    this.accept({ type, key, meta, body: change.body, receivedAt: change.receivedAt, mark });
+    const { body, members, receivedAt } = change;
+    this.accept({ type, key, meta, body, members, receivedAt, mark });
   }
 
   isNews(deletion: Change): boolean {

@@ -2,6 +2,7 @@ import type { KnownBody, KnownIdentity } from "../../checkpoint/batch.ts";
 import type { ChangeType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
+import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Doubt } from "../doubt/doubt.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
@@ -23,7 +24,12 @@ export interface ViewEvent {
   /** In which its resourceVersions count. */
   readonly epoch: number;
   readonly doubt: Doubt;
+  /** Where the object's members are in its body, where that is known. */
+  readonly members?: ObjectMembers | undefined;
 }
+
+/** What a filter is told of an event beside its body. */
+type Judged = Pick<ViewEvent, "type" | "key" | "doubt" | "members">;
 
 /** What a view needs of an event that waits. */
 export interface Expected extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
@@ -184,8 +190,8 @@ export class View {
   }
 
   /** The verdict on an event that has its own body. */
-  judgeWith({ type, key, doubt }: Pick<ViewEvent, "type" | "key" | "doubt">, body: Buffer, oldBody?: Buffer): Verdict {
-    return this.verdict(() => this.filter.judge(type, body, this.before(key, doubt), oldBody));
+  judgeWith({ type, key, doubt, members }: Judged, body: Buffer, oldBody?: Buffer): Verdict {
+    return this.verdict(() => this.filter.judge(type, body, this.before(key, doubt), oldBody, members));
   }
 
   private before(key: string, doubt: Doubt = "none"): Before {
@@ -346,7 +352,7 @@ const metadataFields = new RawFields([["apiVersion"], ["kind"], ["metadata"]]);
 
 /** The body without what is not metadata: as its bytes have it, and where they cannot tell, as it is parsed. */
 function metadataOf(body: Buffer): Buffer {
-  const excerpt = metadataFields.excerpt(body);
+  const excerpt = metadataFields.excerpt({ body });
   if (excerpt !== undefined) return Buffer.from(excerpt);
   const { apiVersion, kind, metadata } = JSON.parse(body.toString());
   return Buffer.from(JSON.stringify({ apiVersion, kind, metadata }));

@@ -3,6 +3,7 @@ import type { Clock } from "../../clock.ts";
 import type { ChangeType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
+import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import { epochOf, eventId } from "../delivery/event-id.ts";
 import type { Doubt, Doubts } from "../doubt/doubt.ts";
@@ -17,6 +18,8 @@ export interface EventSource {
   readonly meta: ObjectMeta;
   /** Absent of a deletion that was found. */
   readonly body?: Buffer;
+  /** Where the object's members are in it. */
+  readonly members?: ObjectMembers | undefined;
   readonly receivedAt: number;
   readonly epoch: number;
   readonly selective: boolean;
@@ -30,8 +33,11 @@ export interface EventSource {
 const noFlags: EventFlags = {};
 
 /** An event before its first attempt here; what is absent is usual. */
-type NewEvent = Omit<LaneEvent, "size" | "interruptions" | "verdict" | "journalRow" | "oldBody" | "replayed" | "mark"> &
-  Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark">>;
+type NewEvent = Omit<
+  LaneEvent,
+  "size" | "interruptions" | "verdict" | "journalRow" | "oldBody" | "replayed" | "mark" | "members"
+> &
+  Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark" | "members">>;
 
 /** The one place that events are built in, so that all of them have one shape. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
@@ -43,6 +49,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   id: made.id,
   flags: made.flags,
   body: made.body,
+  members: made.members,
   oldBody: made.oldBody,
   size: made.body?.length ?? 0,
   receivedAt: made.receivedAt,
@@ -97,6 +104,7 @@ export class EventMaker {
       id,
       flags: source.flags ?? noFlags,
       body,
+      members: source.members,
       receivedAt: source.receivedAt,
       receivedWall: this.clock.now(),
       lastKnown,

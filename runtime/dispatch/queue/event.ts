@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
 import type { Change } from "../../watch/change.ts";
+import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import type { Doubt } from "../doubt/doubt.ts";
 import type { Verdict } from "../filter/filter.ts";
@@ -31,6 +32,8 @@ export interface LaneEvent extends ViewEvent {
   readonly flags: EventFlags;
   /** Undefined while only the disk holds it, and of a deletion that was found: the view has the last one known. */
   body: Buffer | undefined;
+  /** Where the object's members are in that, where it is as it was received. */
+  readonly members: ObjectMembers | undefined;
   /** Only of a replayed dead letter; otherwise it is what the view knows. */
   readonly oldBody: Buffer | undefined;
   /** Its size, whether in memory or not, in bytes. */

@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { expressionLimit, Meter } from "../../../runtime/dispatch/filter/cel/meter.ts";
 import { type ConditionError, MatchConditions } from "../../../runtime/dispatch/filter/conditions.ts";
 import { Expression } from "../../../runtime/dispatch/filter/expression.ts";
+import type { ObjectText } from "../../../runtime/dispatch/filter/raw-fields.ts";
+import { ObjectScanner } from "../../../runtime/watch/object-scan.ts";
 import { jsonTexts } from "./json-texts.ts";
 
 /** Each reads an object, and what was there before, in another way. */
@@ -31,10 +33,18 @@ const expressions = [
 const many = Array.from({ length: 20 }, (_, index) => `has(object.b.n${index})`).join(" || ");
 
 function verdict(texts: readonly string[], object: string, old: string | undefined) {
-  const told: ConditionError[] = [];
   const conditions = new MatchConditions(texts.map((expression, index) => ({ name: `c${index}`, expression })));
   const oldBody = old === undefined ? "none" : Buffer.from(old);
-  return { holds: conditions.match(Buffer.from(object), oldBody, (error) => told.push(error)), told };
+  const judge = (text: ObjectText) => {
+    const told: ConditionError[] = [];
+    return { holds: conditions.match(text, oldBody, (error) => told.push(error)), told };
+  };
+  const body = Buffer.from(object);
+  const scanner = new ObjectScanner();
+  scanner.scan(body, 0, body.length);
+  const verdict = judge({ body });
+  expect(judge({ body, members: scanner.members(0) })).toEqual(verdict);
+  return verdict;
 }
 
 /** Of one expression on the whole of both objects. */
@@ -81,6 +91,7 @@ describe("the fields that conditions name", () => {
     } finally {
       JSON.parse = parse;
     }
-    expect(parsed).toEqual(['{"metadata":{"labels":{"app":"web"}},"spec":{"n":1}}', '{"spec":{"n":1}}']);
+    const [first, old] = ['{"metadata":{"labels":{"app":"web"}},"spec":{"n":1}}', '{"spec":{"n":1}}'];
+    expect(parsed).toEqual([first, old, first, old]);
   });
 });
