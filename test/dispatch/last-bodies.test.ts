@@ -197,6 +197,7 @@ async function bodiesAreTrue(plan: readonly Step[]): Promise<void> {
     onLost: () => {},
   });
   const newest = new Map<string, string>();
+  const handedOut: { readonly bytes: Buffer; readonly body: string | undefined }[] = [];
   let version = 0;
   for (const step of plan) {
     if (step.type === "change") {
@@ -222,6 +223,7 @@ async function bodiesAreTrue(plan: readonly Step[]): Promise<void> {
     }
     for (const name of ["a", "b", "c"]) {
       const read = await commits.body(view, name);
+      if (read) handedOut.push({ bytes: read.bytes, body: newest.get(name) });
       expect(read && { body: read.bytes.toString(), isOlder: read.isOlder }).toEqual(
         newest.has(name) ? { body: newest.get(name), isOlder: false } : undefined,
       );
@@ -233,6 +235,7 @@ async function bodiesAreTrue(plan: readonly Step[]): Promise<void> {
       if (!bodyIsOlder) expect(body?.toString()).toBe(identity.resourceVersion);
     });
   }
+  for (const { bytes, body } of handedOut) expect(bytes.toString()).toBe(body);
   commits.halt();
   await settle();
 }

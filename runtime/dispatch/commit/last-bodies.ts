@@ -7,8 +7,13 @@ const mostBytes = 16 * 1024 * 1024;
 /** One commit takes so many bytes of them, a millisecond or two of it. */
 const commitBytes = 512 * 1024;
 
+/** A newer body of an object often is a little longer: so many bytes are left for that. */
+const spareBytes = 256;
+
 interface Waiting {
-  body: Buffer;
+  /** The body is at its beginning. A newer one takes its place: a copy of each would live long enough to cost a full collection. */
+  place: Buffer;
+  length: number;
   /** When the first of its object came that is not on record. */
   readonly since: number;
 }
@@ -25,18 +30,19 @@ export class LastBodies {
   /** Takes the body of an object whose row keeps an older one. Gives whether there was room. */
   take(view: number, key: string, body: Buffer, now: number): boolean {
     const before = this.views.get(view)?.get(key);
-    if (this.bytes + body.length - (before?.body.length ?? 0) > mostBytes) return false;
-    this.bytes += body.length - (before?.body.length ?? 0);
-    // A copy: it may be a small part of what was received in one piece.
-    const copy = Buffer.from(body);
-    if (before) before.body = copy;
-    else this.ofView(view).set(key, { body: copy, since: now });
+    const fits = before !== undefined && before.place.length >= body.length;
+    if (!fits && this.bytes + body.length + spareBytes - (before?.place.length ?? 0) > mostBytes) return false;
+    const place = fits ? before.place : Buffer.allocUnsafeSlow(body.length + spareBytes);
+    this.bytes += place.length - (before?.place.length ?? 0);
+    body.copy(place);
+    if (before) Object.assign(before, { place, length: body.length });
+    else this.ofView(view).set(key, { place, length: body.length, since: now });
     return true;
   }
 
   get(view: number, key: string): KnownBody | undefined {
     const found = this.views.get(view)?.get(key);
-    return found && { bytes: found.body, isOlder: false };
+    return found && { bytes: Buffer.from(found.place.subarray(0, found.length)), isOlder: false };
   }
 
   /** The object has a newer body on record, or none is kept of it any more. */
@@ -44,7 +50,7 @@ export class LastBodies {
     const ofView = this.views.get(view);
     const found = ofView?.get(key);
     if (!found) return;
-    this.bytes -= found.body.length;
+    this.bytes -= found.place.length;
     ofView?.delete(key);
     if (ofView?.size === 0) this.views.delete(view);
   }
@@ -64,8 +70,9 @@ export class LastBodies {
     const released: LastBody[] = [];
     let bytes = 0;
     for (const [view, ofView] of this.views) {
-      for (const [key, { body, since }] of ofView) {
+      for (const [key, { place, length, since }] of ofView) {
         if (since > until) break;
+        const body = place.subarray(0, length);
         if (bytes > 0 && bytes + body.length > commitBytes) return released;
         bytes += body.length;
         released.push({ view, key, body });
