@@ -69,7 +69,8 @@ interface Entry {
   readonly events: readonly number[];
   readonly startedAt: number;
   readonly startCpuMs: number;
-  readonly startProcessMs: number;
+  /** When it was first looked at, and the process' CPU time then: most entries are over before. */
+  seen: { readonly at: number; readonly processMs: number } | undefined;
   readonly budgetMs: number;
   /** Milliseconds that V8 has to end it by itself once a limit is reached. */
   readonly leadMs: number;
@@ -217,6 +218,7 @@ export class Realm implements Watched {
   }
 
   private checkEntry(entry: Entry, now: number): void {
+    entry.seen ??= { at: now, processMs: processMs() };
     if (!entry.lent && now - entry.startedAt >= lendMs) entry.lent = this.slots.lend();
     const overMs = this.usedMs(entry) - entry.budgetMs;
     const lateMs =
@@ -232,7 +234,8 @@ export class Realm implements Watched {
   private usedMs(entry: Entry): number {
     const wallMs = this.cpuMs() - entry.startCpuMs;
     if (wallMs < entry.budgetMs) return wallMs;
-    return Math.min(wallMs, (processMs() - entry.startProcessMs) / Math.max(1, this.slots.used));
+    const { at, processMs: before } = entry.seen ?? { at: entry.startedAt, processMs: processMs() };
+    return Math.min(wallMs, at - entry.startedAt + (processMs() - before) / Math.max(1, this.slots.used));
   }
 
   private abortLate(now: number): void {
@@ -423,7 +426,7 @@ export class Realm implements Watched {
     const timeout = this.timeoutOf(events, budgetMs);
     const startedAt = performance.now();
     const leadMs = timeout ? timeoutLeadMs : 0;
-    const entry = { events, startedAt, startCpuMs, startProcessMs: processMs(), budgetMs, leadMs, lent: false };
+    const entry: Entry = { events, startedAt, startCpuMs, seen: undefined, budgetMs, leadMs, lent: false };
     this.entry = entry;
     this.watchdog.add(this);
     try {
