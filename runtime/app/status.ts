@@ -188,8 +188,14 @@ function describeFunction(
     ...(said && { ...said, message: redact(name, said.message) }),
     ...(counts ? pick(counts) : nothingYet),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
+    ...filteredOf(counts),
     triggers,
   };
+}
+
+function filteredOf(counts: FunctionStatus | undefined): Pick<FunctionReport, "filtered"> {
+  if (!counts || counts.filtered.length === 0) return {};
+  return { filtered: counts.filtered.map((each) => ({ ...each, last: new Date(each.last).toISOString() })) };
 }
 
 function conditionErrorsOf(counts: FunctionStatus | undefined, trigger: string) {

@@ -154,6 +154,11 @@ export class Dispatcher implements Replayer {
     );
   }
 
+  /** A function that is loaded. */
+  loaded(name: string): FunctionDispatch | undefined {
+    return this.functions.get(name);
+  }
+
   status(): FunctionStatus[] {
     return [...this.functions.values()].map((it) => it.status());
   }

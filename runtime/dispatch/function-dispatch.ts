@@ -4,11 +4,14 @@ import type { LetterLimit, LetterStock } from "../checkpoint/letter-ledger.ts";
 import type { Clock } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
+import { type ObjectMeta, objectKey } from "../watch/change.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { Observer } from "./delivery/observer.ts";
+import type { HeldBackCount, History } from "./history/history.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
+import { mostTold, type ObjectReport, type SeenObject } from "./object-report.ts";
 import type { View } from "./position/view.ts";
 import type { EventMaker } from "./queue/event-maker.ts";
 import type { FunctionQueue } from "./queue/function-queue.ts";
@@ -37,6 +40,8 @@ export interface FunctionStatus {
   readonly failures: number;
   /** Conditions that could not be evaluated since the start. */
   readonly conditionErrors: readonly ConditionTrouble[];
+  /** Its last events that were held back, 200 at most, by their reasons. */
+  readonly filtered: readonly HeldBackCount[];
   readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: ResourceVersion | undefined }[];
 }
 
@@ -48,6 +53,7 @@ export interface FunctionParts {
   readonly queue: FunctionQueue;
   readonly maker: EventMaker;
   readonly conditionErrors: ConditionErrors;
+  readonly history: History;
   readonly commits: Commits;
   readonly clock: Clock;
   readonly observer: Observer;
@@ -161,7 +167,32 @@ export class FunctionDispatch {
       deadLetters: letterStock.count,
       letterStock,
       conditionErrors: this.parts.conditionErrors.list(),
+      filtered: this.parts.history.count(),
       subscriptions: subscriptions.map(({ id, lowWaterMark }) => ({ id, lowWaterMark })),
+    };
+  }
+
+  /** What is known of an object under a trigger. `seen`: as the API server has it now, where it was asked. */
+  async object(
+    trigger: string,
+    meta: Pick<ObjectMeta, "namespace" | "name">,
+    seen?: SeenObject,
+  ): Promise<ObjectReport> {
+    const { views, queue, history } = this.parts;
+    const view = views.get(trigger);
+    if (!view) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
+    const key = objectKey(meta);
+    const isOfIt = (event: { trigger: string; key: string }) => event.trigger === trigger && event.key === key;
+    const subscription = this.scope(trigger).reads(meta.namespace);
+    const standing = view.standing(key);
+    return {
+      position: subscription && { lowWaterMark: subscription.lowWaterMark, ready: subscription.isReady },
+      known: standing && { resourceVersion: standing.resourceVersion, deleted: standing.deleted },
+      lane: queue.lane(view, key),
+      waits: !view.isIdle(key),
+      filtered: [...history.filtered].filter(isOfIt).slice(0, mostTold),
+      runs: [...history.runs].filter(isOfIt).slice(0, mostTold),
+      next: seen && (await view.preview(key, seen.uid, seen.body)),
     };
   }
 

@@ -12,6 +12,7 @@ import { Doubts } from "./doubt/doubt.ts";
 import type { StartedBefore } from "./doubt/started-before.ts";
 import { Filter } from "./filter/filter.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
+import { History } from "./history/history.ts";
 import { type KeptBody, View } from "./position/view.ts";
 import { Attempts } from "./queue/attempts.ts";
 import { Backpressure } from "./queue/backpressure.ts";
@@ -47,6 +48,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   const byId = new Map<number, View>();
   const stored: StoredView[] = [];
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
+  const history = new History(manifest.name, log);
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
     const found = await store.openView(manifest.name, trigger.name, resource);
@@ -54,7 +56,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const kept = keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = usesOldObject || filter.needsOldBody;
     const of = { id: found.id, functionName: manifest.name, trigger, resource };
-    const view = new View({ ...of, filter, kept, compares, commits });
+    const view = new View({ ...of, filter, kept, compares, commits, history });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
     stored.push(found);
     views.set(trigger.name, view);
@@ -89,6 +91,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     queue,
     maker,
     conditionErrors,
+    history,
     commits,
     clock,
     observer,

@@ -174,13 +174,14 @@ test("a function's trust group stands beside its name, and nothing where its man
   expect(statusIn({ trustGroup: "payments" }).functions).toMatchObject([{ name: "f", trustGroup: "payments" }]);
 });
 
-test("a trigger's row tells of its conditions that could not be evaluated, and of no other's", () => {
+test("a function tells of its conditions that could not be evaluated, each at its trigger, and of what was filtered", () => {
   const trouble = { condition: "named", count: 2, message: "yields string, not bool" };
   const [watched = ""] = statusIn({}).functions.flatMap(({ triggers }) => triggers.map(({ name }) => name));
   const dispatch = [
     {
       function: "f",
       letterStock: { count: 0, withoutBody: 0 },
+      filtered: [{ trigger: watched, why: "condition", condition: "large", count: 3, last: 1_000 }],
       conditionErrors: [
         { trigger: watched, ...trouble },
         { trigger: "another", ...trouble, count: 9 },
@@ -189,4 +190,8 @@ test("a trigger's row tells of its conditions that could not be evaluated, and o
   ] as unknown as StatusParts["dispatch"];
   expect(statusIn({ dispatch }).functions[0]?.triggers).toMatchObject([{ name: watched, conditionErrors: [trouble] }]);
   expect(statusIn({}).functions[0]?.triggers[0]).not.toHaveProperty("conditionErrors");
+  expect(statusIn({ dispatch }).functions[0]?.filtered).toEqual([
+    { trigger: watched, why: "condition", condition: "large", count: 3, last: "1970-01-01T00:00:01.000Z" },
+  ]);
+  expect(statusIn({}).functions[0]).not.toHaveProperty("filtered");
 });

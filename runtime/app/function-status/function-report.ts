@@ -1,3 +1,4 @@
+import type { HeldBackCount } from "../../dispatch/history/history.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { Reason } from "./reason.ts";
 
@@ -25,6 +26,8 @@ export interface FunctionReport {
   readonly failures: number;
   /** ISO 8601; when an attempt last ended. */
   readonly lastEvent?: string;
+  /** Its last events that were filtered, 200 at most, by their reasons; absent where there are none. `last` is ISO 8601. */
+  readonly filtered?: readonly (Omit<HeldBackCount, "last"> & { readonly last: string })[];
   readonly triggers: readonly {
     readonly name: string;
     readonly apiVersion: string;

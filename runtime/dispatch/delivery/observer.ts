@@ -28,4 +28,6 @@ export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+  trace?(fields: object, message: string): void;
+  isLevelEnabled?(level: string): boolean;
 }

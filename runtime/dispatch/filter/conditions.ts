@@ -1,14 +1,17 @@
 import { type Place, WatchfireError } from "../../errors.ts";
 import { ExpressionError } from "./cel/expression-error.ts";
 import { expressionLimit, Meter, triggerLimit } from "./cel/meter.ts";
-import { Expression } from "./expression.ts";
+import { Expression, type Outcome } from "./expression.ts";
 import { NamedFields } from "./named-fields.ts";
 import { PreviousObject } from "./previous-object.ts";
 import type { ObjectText } from "./raw-fields.ts";
+import type { HeldBack } from "./reason.ts";
 
 interface Condition {
   readonly name: string;
   readonly expression: Expression;
+  /** Why an event is held back of which it is false. */
+  readonly isFalse: HeldBack;
 }
 
 /** A condition of which it could not be told whether it holds. */
@@ -22,6 +25,20 @@ export interface ConditionError {
 export interface ConditionSource {
   readonly name: string;
   readonly expression: string;
+}
+
+/** One condition's answer. `unknown`: it compares with a state that is not known, and counts as holding. */
+export interface ConditionAnswer {
+  readonly condition: string;
+  readonly answer: Outcome | { readonly type: "unknown" };
+}
+
+/** Who hears of the conditions as they are judged. */
+export interface Hearing {
+  /** One could not be evaluated, and decides. */
+  onError(error: ConditionError): void;
+  /** Where it is given, each condition is evaluated, also behind one that is false. */
+  onAnswer?(answer: ConditionAnswer): void;
 }
 
 /**
@@ -51,31 +68,43 @@ export class MatchConditions {
 
   /**
    * Takes an object's JSON, and that of the object before. `none` says that there was none. Undefined says that it is
-   * not known, and then conditions that read it count as holding.
+   * not known, and then conditions that read it count as holding. Gives which condition holds the event back; undefined
+   * where all hold.
    */
-  match(text: ObjectText, oldBody: Buffer | "none" | undefined, onError: (error: ConditionError) => void): boolean {
+  refusal(text: ObjectText, oldBody: Buffer | "none" | undefined, hearing: Hearing): HeldBack | undefined {
     const object = this.fields.read(text);
     const old = oldBody === "none" ? PreviousObject.none : oldBody && new PreviousObject(oldBody, this.oldFields);
     let left = triggerLimit;
     const failures: ConditionError[] = [];
-    for (const { name: condition, expression } of this.conditions) {
+    let refused: HeldBack | undefined;
+    for (const { name: condition, expression, isFalse } of this.conditions) {
       const compared = expression.usesOldObject ? old : PreviousObject.none;
-      if (!compared) continue;
+      if (!compared) {
+        hearing.onAnswer?.({ condition, answer: { type: "unknown" } });
+        continue;
+      }
       const meter = new Meter(Math.min(expressionLimit, left));
       const outcome = expression.evaluate(meter, object, () => compared.value);
       left = Math.max(0, left - meter.used);
-      if (outcome.type === "fails") return false;
+      hearing.onAnswer?.({ condition, answer: outcome });
+      if (outcome.type === "fails") {
+        refused ??= isFalse;
+        if (hearing.onAnswer) continue;
+        return refused;
+      }
       if (outcome.type === "holds" || (outcome.type === "error" && compared.isPartial)) continue;
       failures.push({ condition, message: outcome.message, doubtful: outcome.type === "limit" });
     }
-    for (const failure of failures) onError(failure);
-    return failures.every(({ doubtful }) => doubtful);
+    if (refused) return refused;
+    for (const failure of failures) hearing.onError(failure);
+    const missing = failures.find(({ doubtful }) => !doubtful);
+    return missing && { type: "conditionError", condition: missing.condition, message: missing.message };
   }
 }
 
 function compile({ name, expression }: ConditionSource, index: number, place: Place | undefined): Condition {
   try {
-    return { name, expression: new Expression(expression) };
+    return { name, expression: new Expression(expression), isFalse: { type: "condition", condition: name } };
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     throw new WatchfireError(error.code, {

@@ -2,9 +2,10 @@ import type { Place } from "../../errors.ts";
 import type { ChangeType, Trigger } from "../../manifest/function.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import { FieldsDigest } from "./changed-fields.ts";
-import { type ConditionError, MatchConditions } from "./conditions.ts";
+import { type ConditionError, type Hearing, MatchConditions } from "./conditions.ts";
 import { isMetadataAlone } from "./previous-object.ts";
 import type { ObjectText } from "./raw-fields.ts";
+import { type HeldBack, notAsked, refusedBefore, unchanged } from "./reason.ts";
 
 /** What is known of the object before the change that is judged. */
 export interface Before {
@@ -19,6 +20,8 @@ export interface Before {
 export interface Verdict {
   /** Whether the handler is to see the change. */
   readonly deliver: boolean;
+  /** Why it is not; undefined where it is. */
+  readonly heldBack: HeldBack | undefined;
   /** To be kept with the object. */
   readonly hash: string;
   readonly matched: boolean;
@@ -41,7 +44,7 @@ export class Filter {
   /** Whether a Deleted may have to be judged by the conditions' last answer: its last body may be kept in part, or lost. */
   private readonly remembersMatch: boolean;
   private readonly conditions: MatchConditions;
-  private readonly onError: (error: ConditionError) => void;
+  private readonly hearing: Hearing;
 
   /** Throws a fault at `place` for a condition that does not compile. `onError` hears of one that cannot be evaluated. */
   constructor(rules: FilterRules, onError: (error: ConditionError) => void = () => {}, place?: Place) {
@@ -50,7 +53,7 @@ export class Filter {
     this.conditions = new MatchConditions(rules.matchConditions, place);
     this.needsOldBody = this.conditions.usesOldObject;
     this.remembersMatch = rules.events.includes("Deleted");
-    this.onError = onError;
+    this.hearing = { onError };
   }
 
   /** Whether a digest says nothing, because it is of other fields: then the previous body is needed, if it is kept whole. */
@@ -60,17 +63,25 @@ export class Filter {
 
   /**
    * The verdict on a change that was received with its body. `oldBody`: the previous one, where it is needed and kept.
-   * `members`: where those of the object are in `body`, where that is known.
+   * `members`: where those of the object are in `body`, where that is known. `hearing`: who hears of the conditions, in
+   * the place of the one that the filter was made with.
    */
-  judge(type: ChangeType, body: Buffer, before: Before, oldBody: Buffer | undefined, members?: ObjectMembers): Verdict {
+  judge(
+    type: ChangeType,
+    body: Buffer,
+    before: Before,
+    oldBody: Buffer | undefined,
+    members?: ObjectMembers,
+    hearing = this.hearing,
+  ): Verdict {
     const wanted = this.rules.events.includes(type);
     const { digest } = this;
     const conditional = this.conditions.count > 0 && (wanted || this.remembersMatch);
-    if (!digest && !conditional) return { deliver: wanted, hash: "", matched: true };
+    if (!digest && !conditional) return verdict(wanted ? undefined : notAsked, "", true);
     const hash = digest?.ofBytes(body, members) ?? "";
-    const unchanged = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
-    const matched = !conditional || this.matches(type, { body, members }, before, oldBody);
-    return { deliver: wanted && !unchanged && matched, hash, matched };
+    const isSame = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
+    const refusal = conditional ? this.refusal(type, { body, members }, before, oldBody, hearing) : undefined;
+    return verdict(wanted ? (isSame ? unchanged : refusal) : notAsked, hash, refusal === undefined);
   }
 
   /**
@@ -82,8 +93,9 @@ export class Filter {
     const { matched: answered = true } = before;
     const isJudged = this.conditions.count > 0 && lastBody && before.matched !== undefined;
     const isWhole = isJudged && !isMetadataAlone(JSON.parse(lastBody.toString()));
-    const matched = isWhole ? this.matches("Deleted", { body: lastBody }, before, lastBody) : answered;
-    return { deliver: wanted && matched, hash: "", matched };
+    const last = answered ? undefined : refusedBefore;
+    const refusal = isWhole ? this.refusal("Deleted", { body: lastBody }, before, lastBody, this.hearing) : last;
+    return verdict(wanted ? refusal : notAsked, "", refusal === undefined);
   }
 
   private hashBefore({ hash, doubted }: Before, oldBody: Buffer | undefined): string | undefined {
@@ -91,10 +103,23 @@ export class Filter {
     return oldBody && this.digest?.ofBytes(oldBody);
   }
 
-  private matches(type: ChangeType, text: ObjectText, before: Before, oldBody: Buffer | undefined): boolean {
-    if (type === "Added") return this.conditions.match(text, "none", this.onError);
+  private refusal(
+    type: ChangeType,
+    text: ObjectText,
+    before: Before,
+    oldBody: Buffer | undefined,
+    hearing: Hearing,
+  ): HeldBack | undefined {
+    if (type === "Added") return this.conditions.refusal(text, "none", hearing);
     // What it should be compared with is not known: what compares does not keep it from being told.
     const known = !this.needsOldBody || (!before.doubted && oldBody !== undefined);
-    return this.conditions.match(text, known ? (oldBody ?? "none") : undefined, this.onError);
+    return this.conditions.refusal(text, known ? (oldBody ?? "none") : undefined, hearing);
   }
 }
+
+const verdict = (heldBack: HeldBack | undefined, hash: string, matched: boolean): Verdict => ({
+  deliver: heldBack === undefined,
+  heldBack,
+  hash,
+  matched,
+});

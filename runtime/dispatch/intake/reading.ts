@@ -157,7 +157,7 @@ export class Reading implements ListReceiver {
     const { initialEvents } = reader.view.trigger;
     reader.shows(meta.resourceVersion);
     if (type === "Added" && difference.unknown && plan.begins && initialEvents === "Skip") {
-      reader.view.record(key, meta.uid, meta.resourceVersion, body);
+      reader.view.skip(key, meta, body, reader.clock.now());
       return;
     }
     const wasThere = type === "Added" && plan.initial && initialEvents === "Deliver";

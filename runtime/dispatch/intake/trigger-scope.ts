@@ -60,6 +60,11 @@ export class TriggerScope {
     return this.open.values();
   }
 
+  /** The subscription that an object of this namespace ("" of none) comes from; undefined where the namespace is not read. */
+  reads(namespace: string): Subscription | undefined {
+    return this.open.get(this.parts.view.trigger.namespaces.type === "all" ? wholeScope : namespace);
+  }
+
   /** Whether something that may have been handled without a record of it is still to come. */
   get isInDoubt(): boolean {
     // Of a choice of namespaces that is not known yet, nothing has come.

@@ -7,8 +7,11 @@ import type { Commits } from "../commit/commits.ts";
 import type { Doubt } from "../doubt/doubt.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
+import type { ConditionAnswer } from "../filter/conditions.ts";
 import type { Before, Filter, Verdict } from "../filter/filter.ts";
 import { RawFields } from "../filter/raw-fields.ts";
+import { type HeldBack, wasThere } from "../filter/reason.ts";
+import type { History } from "../history/history.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import type { Standing } from "./standing.ts";
 
@@ -50,6 +53,16 @@ export interface ViewParts {
   /** Whether something compares with the previous object: its body then is always the newest. */
   readonly compares: boolean;
   readonly commits: Commits;
+  /** Of its function. */
+  readonly history: History;
+}
+
+/** What an event would come to. */
+export interface Preview {
+  readonly type: ChangeType;
+  /** Undefined where the handler would see it. */
+  readonly heldBack: HeldBack | undefined;
+  readonly answers: readonly ConditionAnswer[];
 }
 
 /**
@@ -62,6 +75,7 @@ export class View {
   readonly functionName: string;
   readonly trigger: Trigger;
   readonly resource: string;
+  readonly history: History;
   private readonly known: ByNamespace<KnownIdentity>;
   private readonly doubted: DoubtedObjects;
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
@@ -76,7 +90,7 @@ export class View {
   private readonly compares: boolean;
   private readonly commits: Commits;
 
-  constructor({ id, functionName, trigger, resource, filter, kept, compares, commits }: ViewParts) {
+  constructor({ id, functionName, trigger, resource, filter, kept, compares, commits, history }: ViewParts) {
     this.id = id;
     this.functionName = functionName;
     this.trigger = trigger;
@@ -85,6 +99,7 @@ export class View {
     this.kept = kept;
     this.compares = compares;
     this.commits = commits;
+    this.history = history;
     // One source brings all: one group is the quickest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
@@ -207,7 +222,7 @@ export class View {
     try {
       return judge();
     } catch {
-      return { deliver: true, hash: "", matched: true };
+      return { deliver: true, heldBack: undefined, hash: "", matched: true };
     }
   }
 
@@ -240,10 +255,23 @@ export class View {
     this.bury(event.key, event.deletedBy);
   }
 
-  /** Learns of an object without an event. */
-  record(key: string, uid: string, resourceVersion: ResourceVersion, body: Buffer): void {
+  /** Learns of an object that was there when the function was deployed, and is skipped. `at`: epoch milliseconds. */
+  skip(key: string, meta: ObjectMeta, body: Buffer, at: number): void {
     const { hash, matched } = this.judgeWith({ type: "Added", key, doubt: "none" }, body);
+    const { uid, resourceVersion } = meta;
     this.put(key, { uid, resourceVersion, hash, deleted: false, matched }, body);
+    this.history.held({ view: this, key, type: "Added", meta }, wasThere, at);
+  }
+
+  /** What the next event would come to if it brought this body: changes nothing, and counts nothing. */
+  async preview(key: string, uid: string, body: Buffer): Promise<Preview> {
+    const known = this.standing(key);
+    const type = known && !known.deleted && known.uid === uid ? "Modified" : "Added";
+    const old = type === "Modified" && this.needsBody(key) ? await this.body(key) : undefined;
+    const answers: ConditionAnswer[] = [];
+    const hearing = { onError: () => {}, onAnswer: (answer: ConditionAnswer) => answers.push(answer) };
+    const { heldBack } = this.verdict(() => this.filter.judge(type, body, this.before(key), old, undefined, hearing));
+    return { type, heldBack, answers };
   }
 
   /**

@@ -249,10 +249,11 @@ export class Attempts {
   }
 
   private conclude(event: LaneEvent, outcome: Finished, oldBody: Buffer | undefined): Conclusion {
-    const { random, observer } = this.parts;
+    const { random, observer, clock } = this.parts;
     const { view } = event;
     event.interruptions = 0;
     observer.handled?.(view.functionName, view.trigger.name, outcome.durationMs);
+    view.history.ran(event, event.attempts, outcome, clock.now());
     if (outcome.type === "ok") return { type: "terminal", outcome: "ok" };
     this.failures++;
     const { retry, onFailure } = this.code.manifest.delivery;

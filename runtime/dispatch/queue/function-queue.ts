@@ -7,7 +7,7 @@ import type { View } from "../position/view.ts";
 import type { Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
-import { Lane } from "./lane.ts";
+import { Lane, type LaneReport } from "./lane.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
 
@@ -29,7 +29,7 @@ const pinCheckMs = 5_000;
 /** When a read from the store that failed is tried again, in milliseconds. */
 const storeRetryMs = 1_000;
 
-const laneKeyOf = ({ view, key }: LaneEvent): string => `${view.resource}/${key}`;
+const laneKeyOf = ({ view, key }: Pick<LaneEvent, "view" | "key">): string => `${view.resource}/${key}`;
 
 /** One function's lanes: runs them in parallel to its limit, and keeps the queue within its bounds. */
 export class FunctionQueue {
@@ -63,6 +63,11 @@ export class FunctionQueue {
     const begun = attempts.counts();
     const counts = { queued: queued - begun.inFlight, spilled: spill.waiting, blocked, oldestAt };
     return { ...counts, full: backpressure.isFull, ...begun };
+  }
+
+  /** How the lane of a view's object stands; undefined where nothing of it is in memory. */
+  lane(view: View, key: string): LaneReport | undefined {
+    return this.lanes.get(laneKeyOf({ view, key }))?.report(this.isPaused());
   }
 
   /** A promise while sources should wait. */
@@ -383,6 +388,8 @@ export class FunctionQueue {
   }
 
   private settle(event: LaneEvent, outcome: EventOutcome): void {
+    const heldBack = outcome === "filtered" ? event.verdict?.heldBack : undefined;
+    if (heldBack) event.view.history.held(event, heldBack, event.receivedWall);
     event.mark?.owner.settle(event.mark.entry);
     this.parts.observer.event?.(event.view.functionName, event.view.trigger.name, event.type, outcome);
   }

@@ -2,6 +2,21 @@ import type { Timer } from "../../clock.ts";
 import type { LaneEvent } from "./event.ts";
 import type { MemoryLimit } from "./spill.ts";
 
+/** How a lane stands, for a person. */
+export interface LaneReport {
+  /** Events in memory, the head among them; more may be on disk. */
+  readonly waiting: number;
+  readonly head: Pick<LaneEvent, "type" | "attempts"> & { readonly trigger: string };
+  /** Its head is in a handler, or about to be. */
+  readonly running: boolean;
+  /** Its head failed, and waits for its next attempt. */
+  readonly retrying: boolean;
+  /** Its head is out of attempts and holds the lane. */
+  readonly blocked: boolean;
+  /** No attempt of the function begins at present. */
+  readonly held: boolean;
+}
+
 /**
  * The events of one object for one function, in order; one of them at a time is in a handler. The first are in memory, those
  * behind them may be on disk alone, of which it keeps the sequences.
@@ -51,6 +66,15 @@ export class Lane {
   /** The sequence of the first of its events that are on disk alone. */
   get firstShelved(): number | undefined {
     return this.shelf[this.shelfHead];
+  }
+
+  /** Undefined where nothing of it is in memory. */
+  report(held: boolean): LaneReport | undefined {
+    const { head, running, blocked, length: waiting } = this;
+    if (!head) return undefined;
+    const { type, attempts, view } = head;
+    const retrying = this.backoff !== undefined;
+    return { waiting, head: { type, attempts, trigger: view.trigger.name }, running, retrying, blocked, held };
   }
 
   push(event: LaneEvent): void {

@@ -37,7 +37,8 @@ function verdict(texts: readonly string[], object: string, old: string | undefin
   const oldBody = old === undefined ? "none" : Buffer.from(old);
   const judge = (text: ObjectText) => {
     const told: ConditionError[] = [];
-    return { holds: conditions.match(text, oldBody, (error) => told.push(error)), told };
+    const refusal = conditions.refusal(text, oldBody, { onError: (error) => told.push(error) });
+    return { holds: refusal === undefined, told };
   };
   const body = Buffer.from(object);
   const scanner = new ObjectScanner();

@@ -29,7 +29,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a condition that compares is judged on a missing body as if it did not hold",
     file: dispatch("filter/filter"),
-    edits: [["return this.conditions.match(text, known ?", "return known && this.conditions.match(text, known ?"]],
+    edits: [["return this.conditions.refusal(text, known ?", "return known && this.conditions.refusal(text, known ?"]],
     caughtBy: "fleet",
   },
   {

@@ -1,0 +1,21 @@
+// Door: why an event is held back.
+
+/** Why a handler does not see an event. The ones of a trigger are made once: an event that is held back allocates none. */
+export type HeldBack =
+  /** Its type is none that the trigger names. */
+  | { readonly type: "events" }
+  /** None of the changed fields differs. */
+  | { readonly type: "changedFields" }
+  /** A condition is false. */
+  | { readonly type: "condition"; readonly condition: string }
+  /** A condition has no value, and counts as false. The message may quote the object. */
+  | { readonly type: "conditionError"; readonly condition: string; readonly message: string }
+  /** It is a deletion of an object that the conditions refused when it was last seen. */
+  | { readonly type: "lastAnswer" }
+  /** The object was there when the function was deployed, and `initialEvents` is Skip. */
+  | { readonly type: "initialEvents" };
+
+export const notAsked: HeldBack = { type: "events" };
+export const unchanged: HeldBack = { type: "changedFields" };
+export const refusedBefore: HeldBack = { type: "lastAnswer" };
+export const wasThere: HeldBack = { type: "initialEvents" };

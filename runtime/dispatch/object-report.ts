@@ -1,0 +1,30 @@
+// Door: what dispatch knows of one object under one trigger, for a person who asks why a handler was not told.
+import type { ResourceVersion } from "../resource-version.ts";
+import type { FilteredEvent, PastRun } from "./history/history.ts";
+import type { Preview } from "./position/view.ts";
+import type { LaneReport } from "./queue/lane.ts";
+
+/** An object as the API server has it now. */
+export interface SeenObject {
+  readonly uid: string;
+  readonly body: Buffer;
+}
+
+export interface ObjectReport {
+  /** Where the trigger stands in the object's namespace; undefined where it does not read that namespace. */
+  readonly position: { readonly lowWaterMark: ResourceVersion | undefined; readonly ready: boolean } | undefined;
+  /** As the trigger knows it once all that waits is done; undefined of one that it has never seen, or forgot. */
+  readonly known: { readonly resourceVersion: ResourceVersion; readonly deleted: boolean } | undefined;
+  /** What of the object waits, in memory; undefined where nothing does. */
+  readonly lane: LaneReport | undefined;
+  /** An event of it waits, in memory or on disk. */
+  readonly waits: boolean;
+  /** Newest first, of the trigger's last ones. */
+  readonly filtered: readonly FilteredEvent[];
+  readonly runs: readonly PastRun[];
+  /** What an event with the object as it is now would come to; undefined where it was not seen. */
+  readonly next: Preview | undefined;
+}
+
+/** How many of the object's filtered events and runs are told of, each. */
+export const mostTold = 5;
