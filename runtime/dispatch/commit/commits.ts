@@ -1,6 +1,7 @@
 import type {
   Cursor,
   KnownBody,
+  KnownIdentity,
   KnownState,
   NewDeadLetter,
   SpilledEvent,
@@ -11,6 +12,7 @@ import { type Clock, pause, type Timer } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
 import { LastBodies, longestWaitMs } from "./last-bodies.ts";
+import { LaterRows, rowWaitMs } from "./later-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 
 /** Where a cursor is read from when a commit is put together. */
@@ -61,7 +63,8 @@ export class Commits {
   private writing: PendingBatch | undefined;
   private readonly dirty = new Set<CursorOwner>();
   private readonly bodies = new LastBodies();
-  /** How many callers wait for all bodies. */
+  private readonly rows = new LaterRows();
+  /** How many callers wait for all that may wait. */
   private hurrying = 0;
   private nextRow: number;
   /** Rows of attempts that are not settled, with those of them that are not and all that the row says. */
@@ -85,8 +88,29 @@ export class Commits {
 
   putKnown(view: number, key: string, state: KnownState | undefined): void {
     this.bodies.forget(view, key);
+    this.rows.forget(view, key);
     this.pending.putKnown(view, key, state);
     this.soon();
+  }
+
+  /**
+   * As `putKnown`, with the body on record left as it is, which is older than the object then. Gives false, and writes
+   * nothing, where a body of the object is about to be written.
+   */
+  putKnownWithoutBody(view: number, key: string, identity: KnownIdentity): boolean {
+    if (!this.pending.leavesBody(view, key) || this.bodies.get(view, key)) return false;
+    this.putKnown(view, key, { ...identity, body: "older" });
+    return true;
+  }
+
+  /**
+   * As `putKnown`, where the row on record differs in its resourceVersion alone, and says that its body is older, or that
+   * there is none. It is written within half a minute, and with an end in good order.
+   */
+  putRowLater(view: number, key: string, state: KnownState): void {
+    const waits = !this.pending.has(view, key) && this.rows.take(view, key, state, this.options.clock.monotonic());
+    if (waits) this.soon();
+    else this.putKnown(view, key, state);
   }
 
   /**
@@ -103,6 +127,7 @@ export class Commits {
       this.putKnown(view, key, state);
       return;
     }
+    this.rows.forget(view, key);
     pending.putKnown(view, key, { ...state, body: "older" });
     this.soon();
   }
@@ -205,11 +230,11 @@ export class Commits {
     });
   }
 
-  /** Resolves when everything given so far outlives this process, bodies included. */
+  /** Resolves when everything given so far outlives this process, what may wait included. */
   async sync(): Promise<void> {
     this.hurrying++;
     do await this.flush();
-    while (this.bodies.due !== undefined);
+    while (this.due !== undefined);
     this.hurrying--;
     await this.options.store.sync();
   }
@@ -294,9 +319,16 @@ export class Commits {
     this.congestion = undefined;
     for (const resolve of batch.waiters) resolve();
     // A turn of its own again: what those waited for brings more.
-    const { due } = this.bodies;
+    const { due } = this;
     if (this.turn) setImmediate(() => void this.commitOne());
     else if (due !== undefined) this.within(Math.max(0, due - this.options.clock.monotonic()));
+  }
+
+  /** When something that may wait is to be written. */
+  private get due(): number | undefined {
+    const { due: body } = this.bodies;
+    const { due: row } = this.rows;
+    return body === undefined || row === undefined ? (body ?? row) : Math.min(body, row);
   }
 
   /** Said once it is on disk: whoever reads of it can look at it. */
@@ -313,8 +345,10 @@ export class Commits {
     const { store, clock, observer, log } = this.options;
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
     this.dirty.clear();
-    const waitMs = this.hurrying > 0 ? 0 : longestWaitMs;
-    batch.takeBodies(this.bodies.release(clock.monotonic() - waitMs));
+    const now = clock.monotonic();
+    const waits = this.hurrying > 0 ? 0 : 1;
+    for (const { view, key, state } of this.rows.release(now - waits * rowWaitMs)) batch.putKnown(view, key, state);
+    batch.takeBodies(this.bodies.release(now - waits * longestWaitMs));
     const sealed = batch.seal(cursors);
     for (;;) {
       if (!this.options.permitted()) {
