@@ -224,7 +224,6 @@ export async function activate(
     functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
     parked: () => sandbox.parked(),
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
-    deadLetters: async () => new Map(dispatcher.status().map((each) => [each.function, each.letterStock])),
   });
   return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), grants };
 }

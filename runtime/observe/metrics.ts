@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 import type { AccessObserver } from "../access/observer.ts";
 import type { LetterStock } from "../checkpoint/letter-ledger.ts";
 import type { Observer as DispatchObserver } from "../dispatch/delivery/observer.ts";
@@ -6,11 +6,14 @@ import type { SandboxObserver } from "../sandbox/host/sandbox.ts";
 import type { WatchObserver } from "../watch/observer.ts";
 import type { SourceSpec } from "../watch/source-spec.ts";
 import type { LineDropped } from "./log-writer.ts";
+import { type Family, Page } from "./page.ts";
+import { labelsText, lineOf } from "./series.ts";
+import { Spread } from "./spread.ts";
 import { Tally } from "./tally.ts";
 import { UserMetrics } from "./user-metrics.ts";
 
 /** From 1 ms to two minutes: a handler may take as long as its timeout. */
-const durationBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
+const durationBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 
 const perTrigger = ["function", "trigger"] as const;
 const perSource = ["api_version", "kind", "namespace"] as const;
@@ -22,16 +25,18 @@ export interface Gauges {
     readonly lagSeconds: number;
     readonly queued: number;
     readonly inFlight: number;
+    readonly letterStock: LetterStock;
   }[];
   parked(): readonly { readonly name: string; readonly seconds: number }[];
   sources(): readonly { readonly spec: SourceSpec; readonly state: string }[];
-  deadLetters(): Promise<ReadonlyMap<string, LetterStock>>;
 }
 
 /** Every metric of the runtime, by Prometheus's conventions; each begins with `watchfire_`. */
 export class Metrics {
   readonly user: UserMetrics;
-  private readonly registry = new Registry();
+  private readonly page = new Page();
+  /** Of the process and of Node. */
+  private readonly defaults = new Registry();
 
   /** `function`, `trigger`, `type` Added|Modified|Deleted, `outcome` ok|retry|dead_letter|filtered|dropped. */
   private readonly events = this.tally("events_total", "Events by how they ended; retry is not an end.", [
@@ -40,49 +45,41 @@ export class Metrics {
     "outcome",
   ]);
   private readonly attempts = this.tally("handler_attempts_total", "Attempts begun.", perTrigger);
-  private readonly handled = this.histogram("handler_duration_seconds", "How long attempts ran.", perTrigger);
-  private readonly waited = this.histogram(
-    "event_wait_seconds",
-    "From an event's last byte to its handler.",
-    perTrigger,
-  );
-  private readonly stale = this.counter("stale_events_total", "Events received again and recognised.", perTrigger);
-  private readonly flagged = this.counter("redelivered_total", "Deliveries flagged as redelivered.", perTrigger);
-  private readonly spilled = this.counter("spilled_total", "Events that went to disk to wait.", perTrigger);
+  private readonly handled = this.spread("handler_duration_seconds", "How long attempts ran.", perTrigger);
+  private readonly waited = this.spread("event_wait_seconds", "From an event's last byte to its handler.", perTrigger);
+  private readonly stale = this.tally("stale_events_total", "Events received again and recognised.", perTrigger);
+  private readonly flagged = this.tally("redelivered_total", "Deliveries flagged as redelivered.", perTrigger);
+  private readonly spilled = this.tally("spilled_total", "Events that went to disk to wait.", perTrigger);
   /** `condition`: its name; `result`: error counts as not holding, limit as holding. */
-  private readonly conditionErrors = this.counter(
+  private readonly conditionErrors = this.tally(
     "match_condition_errors_total",
     "Match conditions that could not be evaluated, or went over their cost limit.",
     [...perTrigger, "condition", "result"],
   );
-  private readonly commits = this.histogram(
-    "checkpoint_commit_duration_seconds",
-    "How long checkpoint writes took.",
-    [],
-  );
-  private readonly commitRows = this.counter("checkpoint_rows_total", "Rows written to the checkpoint.", []);
-  private readonly commitFailures = this.counter("checkpoint_errors_total", "Checkpoint writes that failed.", []);
+  private readonly commits = this.spread("checkpoint_commit_duration_seconds", "How long checkpoint writes took.", []);
+  private readonly commitRows = this.tally("checkpoint_rows_total", "Rows written to the checkpoint.", []);
+  private readonly commitFailures = this.tally("checkpoint_errors_total", "Checkpoint writes that failed.", []);
 
   /** `cause`: why a connection ended, such as `eof`, `idle`, `http_429`. */
-  private readonly reconnects = this.counter("watch_reconnects_total", "Watch connections that ended.", [
+  private readonly reconnects = this.tally("watch_reconnects_total", "Watch connections that ended.", [
     ...perSource,
     "cause",
   ]);
-  private readonly gone = this.counter(
+  private readonly gone = this.tally(
     "watch_gone_total",
     "Times that history was gone and a list was needed.",
     perSource,
   );
-  private readonly lists = this.histogram("watch_list_duration_seconds", "How long complete lists took.", perSource);
+  private readonly lists = this.spread("watch_list_duration_seconds", "How long complete lists took.", perSource);
   /** `type`: Added|Modified|Deleted|Bookmark. */
   private readonly received = this.tally("watch_events_total", "What watches delivered.", [...perSource, "type"]);
   private readonly receivedBytes = this.tally("watch_bytes_total", "Bytes of the objects received.", perSource);
-  private readonly watchStale = this.counter(
+  private readonly watchStale = this.tally(
     "watch_stale_total",
     "Events and bookmarks older than one before.",
     perSource,
   );
-  private readonly poisoned = this.counter(
+  private readonly poisoned = this.tally(
     "watch_poison_lines_total",
     "Lines that the protocol does not allow.",
     perSource,
@@ -96,176 +93,154 @@ export class Metrics {
   );
 
   /** `operation` such as kube.get; `result` ok, refused, or the error's class. */
-  private readonly calls = this.histogram("client_call_duration_seconds", "Calls that handlers made.", [
+  private readonly calls = this.spread("client_call_duration_seconds", "Calls that handlers made.", [
     "function",
     "operation",
     "result",
   ]);
 
   /** `reason` memory|silent|breach|stuck|exited|refused. */
-  private readonly executorDeaths = this.counter("executor_deaths_total", "Executors that died.", ["reason"]);
-  private readonly kills = this.counter("function_kills_total", "Executors that a function brought down.", [
-    "function",
-  ]);
+  private readonly executorDeaths = this.tally("executor_deaths_total", "Executors that died.", ["reason"]);
+  private readonly kills = this.tally("function_kills_total", "Executors that a function brought down.", ["function"]);
 
   constructor() {
-    this.user = new UserMetrics(this.registry);
-    collectDefaultMetrics({ register: this.registry, prefix: "watchfire_" });
+    this.user = new UserMetrics(this.page);
+    collectDefaultMetrics({ register: this.defaults, prefix: "watchfire_" });
   }
 
   /** Prometheus text. */
-  text(): Promise<string> {
-    return this.registry.metrics();
+  async text(): Promise<string> {
+    return (await this.page.text()) + (await this.defaults.metrics());
   }
 
   /** Shows whether this replica is the active one. */
   leader(read: () => boolean): void {
-    this.gauge("leader", "1 while this replica is the active one.", [], (gauge) => gauge.set(read() ? 1 : 0));
+    this.page.addAll(() => [gauge("leader", "1 while this replica is the active one.", [], [[read() ? 1 : 0]])]);
   }
 
   /** Shows states at each scrape. */
   watch(gauges: Gauges): void {
-    this.gauge("function_lag_seconds", "Age of the oldest event that is not done.", ["function"], (gauge) => {
-      for (const { name, lagSeconds } of gauges.functions()) gauge.set({ function: name }, lagSeconds);
-    });
-    this.gauge("function_queued", "Events that wait.", ["function"], (gauge) => {
-      for (const { name, queued } of gauges.functions()) gauge.set({ function: name }, queued);
-    });
-    this.gauge("function_in_flight", "Attempts that run.", ["function"], (gauge) => {
-      for (const { name, inFlight } of gauges.functions()) gauge.set({ function: name }, inFlight);
-    });
-    this.gauge(
-      "function_parked_seconds",
-      "Until a function that brought executors down runs again.",
-      ["function"],
-      (gauge) => {
-        for (const { name, seconds } of gauges.parked()) gauge.set({ function: name }, seconds);
-      },
-    );
-    this.gauge("dead_letters", "Events that were given up and are kept.", ["function"], async (gauge) => {
-      for (const [name, { count }] of await gauges.deadLetters()) gauge.set({ function: name }, count);
-    });
-    this.gauge("dead_letter_bytes", "What they take, records and bodies.", ["function"], async (gauge) => {
-      for (const [name, { bytes }] of await gauges.deadLetters()) gauge.set({ function: name }, bytes);
-    });
-    const bodies = "Bodies of dead letters that went beyond their function's limit, oldest first.";
-    this.total("dead_letter_bodies_dropped_total", bodies, ["function"], async (counter) => {
-      for (const [name, { bodiesDropped }] of await gauges.deadLetters())
-        counter.inc({ function: name }, bodiesDropped);
-    });
-    const letters = "Dead letters that went beyond their function's limit, oldest first.";
-    this.total("dead_letters_dropped_total", letters, ["function"], async (counter) => {
-      for (const [name, { lettersDropped }] of await gauges.deadLetters()) {
-        counter.inc({ function: name }, lettersDropped);
-      }
-    });
-    this.gauge("source_state", "1 for the state a source is in.", [...perSource, "state"], (gauge) => {
-      for (const { spec, state } of gauges.sources()) gauge.set({ ...sourceLabels(spec), state }, 1);
-    });
+    this.page.addAll(() => statesOf(gauges));
   }
 
   readonly dispatch: DispatchObserver = {
     event: (fn, trigger, type, outcome) => this.events.add(1, fn, trigger, type, outcome),
     attempt: (fn, trigger, waitedMs) => {
       this.attempts.add(1, fn, trigger);
-      this.waited.observe({ function: fn, trigger }, waitedMs / 1000);
+      this.waited.observe(waitedMs / 1000, fn, trigger);
     },
-    handled: (fn, trigger, durationMs) => this.handled.observe({ function: fn, trigger }, durationMs / 1000),
-    stale: (fn, trigger) => this.stale.inc({ function: fn, trigger }),
-    flagged: (fn, trigger) => this.flagged.inc({ function: fn, trigger }),
-    spilled: (fn, trigger) => this.spilled.inc({ function: fn, trigger }),
-    conditionError: (fn, trigger, condition, result) =>
-      this.conditionErrors.inc({ function: fn, trigger, condition, result }),
+    handled: (fn, trigger, durationMs) => this.handled.observe(durationMs / 1000, fn, trigger),
+    stale: (fn, trigger) => this.stale.add(1, fn, trigger),
+    flagged: (fn, trigger) => this.flagged.add(1, fn, trigger),
+    spilled: (fn, trigger) => this.spilled.add(1, fn, trigger),
+    conditionError: (fn, trigger, condition, result) => this.conditionErrors.add(1, fn, trigger, condition, result),
     committed: (durationMs, rows) => {
       this.commits.observe(durationMs / 1000);
-      this.commitRows.inc(rows);
+      this.commitRows.add(rows);
     },
-    commitFailed: () => this.commitFailures.inc(),
+    commitFailed: () => this.commitFailures.add(1),
   };
 
   readonly sources: Omit<WatchObserver, "stateChanged"> = {
-    reconnected: (spec, cause) => this.reconnects.inc({ ...sourceLabels(spec), cause }),
-    gone: (spec) => this.gone.inc(sourceLabels(spec)),
-    listed: (spec, _items, durationMs) => this.lists.observe(sourceLabels(spec), durationMs / 1000),
+    reconnected: (spec, cause) => this.reconnects.add(1, ...sourceValues(spec), cause),
+    gone: (spec) => this.gone.add(1, ...sourceValues(spec)),
+    listed: (spec, _items, durationMs) => this.lists.observe(durationMs / 1000, ...sourceValues(spec)),
     received: (spec, type, bytes) => {
       const { apiVersion, kind, namespace = "" } = spec;
       this.received.add(1, apiVersion, kind, namespace, type);
       this.receivedBytes.add(bytes, apiVersion, kind, namespace);
     },
-    stale: (spec) => this.watchStale.inc(sourceLabels(spec)),
-    poisoned: (spec) => this.poisoned.inc(sourceLabels(spec)),
+    stale: (spec) => this.watchStale.add(1, ...sourceValues(spec)),
+    poisoned: (spec) => this.poisoned.add(1, ...sourceValues(spec)),
   };
 
   readonly lineDropped: LineDropped = (fn, reason) => this.linesDropped.add(1, fn, reason);
 
   readonly access: AccessObserver = {
     called: ({ function: fn, operation, result, durationMs }) =>
-      this.calls.observe({ function: fn, operation, result }, durationMs / 1000),
+      this.calls.observe(durationMs / 1000, fn, operation, result),
   };
 
   readonly sandbox: SandboxObserver = {
-    executorDied: (reason) => this.executorDeaths.inc({ reason }),
-    functionKilled: (fn) => this.kills.inc({ function: fn }),
+    executorDied: (reason) => this.executorDeaths.add(1, reason),
+    functionKilled: (fn) => this.kills.add(1, fn),
   };
 
-  private counter<T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> {
-    return new Counter({ name: `watchfire_${name}`, help, labelNames, registers: [this.registry] });
+  private tally(name: string, help: string, labelNames: readonly string[]): Tally {
+    return this.page.add(new Tally({ name: `watchfire_${name}`, help, labelNames }));
   }
 
-  /** A counter that is kept elsewhere. */
-  private total<T extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly T[],
-    read: (counter: Counter<T>) => Promise<void>,
-  ): void {
-    new Counter({
-      name: `watchfire_${name}`,
-      help,
-      labelNames,
-      registers: [this.registry],
-      async collect() {
-        this.reset();
-        await read(this);
-      },
-    });
-  }
-
-  private tally<T extends string>(name: string, help: string, labelNames: readonly T[]): Tally<T> {
-    return new Tally({ name: `watchfire_${name}`, help, labelNames, registers: [this.registry] });
-  }
-
-  private histogram<T extends string>(name: string, help: string, labelNames: readonly T[]): Histogram<T> {
-    return new Histogram({
-      name: `watchfire_${name}`,
-      help,
-      labelNames,
-      buckets: durationBuckets,
-      registers: [this.registry],
-    });
-  }
-
-  private gauge<T extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly T[],
-    read: (gauge: Gauge<T>) => void | Promise<void>,
-  ): void {
-    new Gauge({
-      name: `watchfire_${name}`,
-      help,
-      labelNames,
-      registers: [this.registry],
-      async collect() {
-        this.reset();
-        await read(this);
-      },
-    });
+  private spread(name: string, help: string, labelNames: readonly string[]): Spread {
+    return this.page.add(new Spread({ name: `watchfire_${name}`, help, labelNames, bounds: durationBounds }));
   }
 }
 
-const sourceLabels = (spec: SourceSpec) => ({
-  api_version: spec.apiVersion,
-  kind: spec.kind,
-  namespace: spec.namespace ?? "",
-});
+/** A number, after the values of its labels. */
+type Sample = readonly [...labels: string[], value: number];
+
+/** What is the case now; `samples` are read once. */
+function gauge(
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  samples: Iterable<Sample>,
+  type: Family["type"] = "gauge",
+): Family {
+  const full = `watchfire_${name}`;
+  return {
+    name: full,
+    help,
+    type,
+    *lines() {
+      for (const sample of samples) {
+        yield lineOf(full, labelsText(labelNames, sample.slice(0, -1) as string[]), sample.at(-1) as number);
+      }
+    },
+  };
+}
+
+function statesOf({ functions: read, parked, sources }: Gauges): Family[] {
+  const functions = read();
+  type Of = ReturnType<Gauges["functions"]>[number];
+  const each = (name: string, help: string, value: (of: Of) => number, type?: Family["type"]) =>
+    gauge(
+      name,
+      help,
+      ["function"],
+      functions.map((of): Sample => [of.name, value(of)]),
+      type,
+    );
+  const dropped = "that went beyond their function's limit, oldest first.";
+  return [
+    each("function_lag_seconds", "Age of the oldest event that is not done.", (of) => of.lagSeconds),
+    each("function_queued", "Events that wait.", (of) => of.queued),
+    each("function_in_flight", "Attempts that run.", (of) => of.inFlight),
+    gauge(
+      "function_parked_seconds",
+      "Until a function that brought executors down runs again.",
+      ["function"],
+      parked().map(({ name, seconds }): Sample => [name, seconds]),
+    ),
+    each("dead_letters", "Events that were given up and are kept.", (of) => of.letterStock.count),
+    each("dead_letter_bytes", "What they take, records and bodies.", (of) => of.letterStock.bytes),
+    each(
+      "dead_letter_bodies_dropped_total",
+      `Bodies of dead letters ${dropped}`,
+      (of) => of.letterStock.bodiesDropped,
+      "counter",
+    ),
+    each("dead_letters_dropped_total", `Dead letters ${dropped}`, (of) => of.letterStock.lettersDropped, "counter"),
+    gauge(
+      "source_state",
+      "1 for the state a source is in.",
+      [...perSource, "state"],
+      sources().map(({ spec, state }): Sample => [...sourceValues(spec), state, 1]),
+    ),
+  ];
+}
+
+const sourceValues = ({ apiVersion, kind, namespace = "" }: SourceSpec): [string, string, string] => [
+  apiVersion,
+  kind,
+  namespace,
+];

@@ -1,5 +1,7 @@
-import { Counter, Histogram, type Metric, type Registry } from "prom-client";
 import { shorten } from "../wording.ts";
+import type { Family, Page } from "./page.ts";
+import { Spread } from "./spread.ts";
+import { Tally } from "./tally.ts";
 
 /** A function may have at most this many series: the usual advice for one exporter's metric is tens, and labels multiply. */
 const seriesLimit = 200;
@@ -7,6 +9,9 @@ const seriesLimit = 200;
 const labelsLimit = 512;
 /** Names of a function's metrics that a refusal is told of: a name may be another for every event. */
 const toldLimit = 20;
+
+/** Of a handler's histograms: Prometheus's own default, from 5 ms to 10 s where seconds are observed. */
+const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]{0,99}$/;
 /** Of histograms: a counter's ending, and those of a histogram's own series. */
@@ -16,7 +21,7 @@ type Type = "increment" | "observe";
 
 /** What one function counts under one name. */
 interface Own {
-  readonly metric: Counter | Histogram;
+  readonly metric: Tally | Spread;
   readonly labelNames: string;
 }
 
@@ -33,13 +38,12 @@ interface Counted {
  * labels of its own, and the endings keep the types apart. Nor can it have more than {@link seriesLimit} series.
  */
 export class UserMetrics {
-  private readonly registry: Registry;
   private readonly functions = new Map<string, Counted>();
   /** By the name that Prometheus sees: what each function counts under it. */
-  private readonly families = new Map<string, Map<string, Counter | Histogram>>();
+  private readonly families = new Map<string, OwnFamily>();
 
-  constructor(registry: Registry) {
-    this.registry = registry;
+  constructor(page: Pick<Page, "addAll">) {
+    page.addAll(() => this.families.values());
   }
 
   /**
@@ -69,9 +73,9 @@ export class UserMetrics {
       own.series.add(key);
     }
     const metric = known?.metric ?? this.add(functionName, own, type, full, labelNames);
-    const all = { function: functionName, ...labels };
-    if (metric instanceof Counter) metric.inc(all, value);
-    else metric.observe(all, value);
+    const values = labelNames.map((label) => labels[label] ?? "");
+    if (metric instanceof Tally) metric.add(value, functionName, ...values);
+    else metric.observe(value, functionName, ...values);
     return undefined;
   }
 
@@ -88,11 +92,9 @@ export class UserMetrics {
     const gone = this.functions.get(functionName);
     this.functions.delete(functionName);
     for (const full of gone?.metrics.keys() ?? []) {
-      const members = this.families.get(full);
+      const members = this.families.get(full)?.members;
       members?.delete(functionName);
-      if (members?.size !== 0) continue;
-      this.families.delete(full);
-      this.registry.removeSingleMetric(full);
+      if (members?.size === 0) this.families.delete(full);
     }
   }
 
@@ -111,27 +113,35 @@ export class UserMetrics {
     type: Type,
     full: string,
     labelNames: readonly string[],
-  ): Counter | Histogram {
-    const options = { name: full, help, labelNames: ["function", ...labelNames], registers: [] };
-    const metric = type === "increment" ? new Counter(options) : new Histogram(options);
+  ): Tally | Spread {
+    const naming = { name: full, help, labelNames: ["function", ...labelNames] };
+    const metric = type === "increment" ? new Tally(naming) : new Spread({ ...naming, bounds });
     own.metrics.set(full, { metric, labelNames: labelNames.join(",") });
-    this.family(type, full).set(functionName, metric);
+    let family = this.families.get(full);
+    if (!family) {
+      family = new OwnFamily(full, metric.type);
+      this.families.set(full, family);
+    }
+    family.members.set(functionName, metric);
     return metric;
   }
+}
 
-  private family(type: Type, full: string): Map<string, Counter | Histogram> {
-    const known = this.families.get(full);
-    if (known) return known;
-    const members = new Map<string, Counter | Histogram>();
-    const get = async () => {
-      const shown = await Promise.all([...members.values()].map((metric) => metric.get()));
-      const values = shown.flatMap((metric) => metric.values);
-      return { name: full, help, type: type === "increment" ? "counter" : "histogram", values };
-    };
-    // Of a metric's methods the registry asks for this one alone.
-    this.registry.registerMetric({ name: full, get } as unknown as Metric<string>);
-    this.families.set(full, members);
-    return members;
+/** What functions count under one name. */
+class OwnFamily implements Family {
+  readonly name: string;
+  readonly help = help;
+  readonly type: Family["type"];
+  /** By function. */
+  readonly members = new Map<string, Tally | Spread>();
+
+  constructor(name: string, type: Family["type"]) {
+    this.name = name;
+    this.type = type;
+  }
+
+  *lines(): Iterable<string> {
+    for (const member of this.members.values()) yield* member.lines();
   }
 }
 

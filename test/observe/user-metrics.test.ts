@@ -1,27 +1,25 @@
-import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
 import { guestOutput } from "../../runtime/observe/guest-output.ts";
 import { createLog } from "../../runtime/observe/log.ts";
+import { Page } from "../../runtime/observe/page.ts";
 import { UserMetrics } from "../../runtime/observe/user-metrics.ts";
 
-/** Lines of a registry that begin so. */
-const lines = async (registry: Registry, beginning: string): Promise<string[]> =>
-  (await registry.metrics()).split("\n").filter((line) => line.startsWith(beginning));
+/** Lines of a page that begin so. */
+const lines = async (page: Page, beginning: string): Promise<string[]> =>
+  (await page.text()).split("\n").filter((line) => line.startsWith(beginning));
 
 describe("a handler's metrics", () => {
   it("appear under watchfire_user_ with the function's name", async () => {
-    const registry = new Registry();
-    const metrics = new UserMetrics(registry);
+    const page = new Page();
+    const metrics = new UserMetrics(page);
     metrics.record("greet", "increment", "greetings_total", 2, { language: "fr" });
     metrics.record("greet", "observe", "seconds", 2, {});
-    expect(await lines(registry, "watchfire_user_greetings")).toEqual([
+    expect(await lines(page, "watchfire_user_greetings")).toEqual([
       'watchfire_user_greetings_total{function="greet",language="fr"} 2',
     ]);
-    expect(await lines(registry, "watchfire_user_seconds_sum")).toEqual([
-      'watchfire_user_seconds_sum{function="greet"} 2',
-    ]);
-    expect(await lines(registry, "# TYPE")).toEqual([
+    expect(await lines(page, "watchfire_user_seconds_sum")).toEqual(['watchfire_user_seconds_sum{function="greet"} 2']);
+    expect(await lines(page, "# TYPE")).toEqual([
       "# TYPE watchfire_user_greetings_total counter",
       "# TYPE watchfire_user_seconds histogram",
     ]);
@@ -30,23 +28,23 @@ describe("a handler's metrics", () => {
   it.each(["labels", "names"])(
     "a function that makes series without end, by %s, is stopped, and no other with it",
     async (by) => {
-      const registry = new Registry();
-      const metrics = new UserMetrics(registry);
+      const page = new Page();
+      const metrics = new UserMetrics(page);
       const refused = Array.from({ length: 1000 }, (_, i) =>
         metrics.record("loud", "increment", by === "names" ? `n${i}` : "n", 1, { i: by === "names" ? "" : `${i}` }),
       );
       expect(refused.filter((why) => why === undefined).length).toBeLessThan(1000);
       expect(refused.at(-1)).toContain("series already");
       expect(metrics.record("quiet", "increment", "n", 1, { i: "0" })).toBeUndefined();
-      const families = await lines(registry, "# TYPE");
-      const shown = await lines(registry, "watchfire_user_");
+      const families = await lines(page, "# TYPE");
+      const shown = await lines(page, "watchfire_user_");
       expect(families.length).toBeLessThan(300);
       expect(shown.length).toBe(refused.filter((why) => why === undefined).length + 1);
     },
   );
 
   it("are counted as series by their labels, whatever these hold", () => {
-    const metrics = new UserMetrics(new Registry());
+    const metrics = new UserMetrics(new Page());
     const xs = (length: number) => Array(length).fill("x").join(",b=");
     const texts = Array.from({ length: 100 }, (_, i) => [xs(i + 1), xs(100 - i)] as const);
     const refused = texts.flatMap(([a, b]) =>
@@ -56,7 +54,7 @@ describe("a handler's metrics", () => {
   });
 
   it("cannot pose as another function's, nor as Prometheus's own", () => {
-    const metrics = new UserMetrics(new Registry());
+    const metrics = new UserMetrics(new Page());
     for (const label of ["function", "le", "__name__", "__proto__", "__address__"]) {
       expect(metrics.record("loud", "increment", "n", 1, JSON.parse(`{"${label}":"up"}`))).toContain("cannot be used");
     }
@@ -66,47 +64,47 @@ describe("a handler's metrics", () => {
   });
 
   it("have labels of a bounded length", () => {
-    const metrics = new UserMetrics(new Registry());
+    const metrics = new UserMetrics(new Page());
     expect(metrics.record("f", "increment", "n", 1, { a: "x".repeat(5000) })).toContain("5001 characters");
   });
 
   it.each([["9lives"], ["a b"], [""]])("a name that Prometheus does not take is refused: %j", (name) => {
-    expect(new UserMetrics(new Registry()).record("f", "increment", name, 1, {})).toBeDefined();
+    expect(new UserMetrics(new Page()).record("f", "increment", name, 1, {})).toBeDefined();
   });
 
   it("one name keeps one set of labels", () => {
-    const metrics = new UserMetrics(new Registry());
+    const metrics = new UserMetrics(new Page());
     metrics.record("f", "increment", "n", 1, {});
     expect(metrics.record("f", "increment", "n", 1, { more: "x" })).toContain("first used");
   });
 
   it("no function takes a name from another: both count, with labels and types of their own, in one family each", async () => {
-    const registry = new Registry();
-    const metrics = new UserMetrics(registry);
+    const page = new Page();
+    const metrics = new UserMetrics(page);
     expect(metrics.record("first", "observe", "done", 1, { hi: "x" })).toBeUndefined();
     expect(metrics.record("first", "increment", "done_total", 1, { hi: "x" })).toBeUndefined();
     expect(metrics.record("second", "increment", "done", 3, { kind: "a" })).toBeUndefined();
     expect(metrics.record("third", "increment", "done_total", 4, {})).toBeUndefined();
-    expect(await lines(registry, "watchfire_user_done_total")).toEqual([
+    expect(await lines(page, "watchfire_user_done_total")).toEqual([
       'watchfire_user_done_total{function="first",hi="x"} 1',
       'watchfire_user_done_total{function="second",kind="a"} 3',
       'watchfire_user_done_total{function="third"} 4',
     ]);
-    expect(await lines(registry, "# TYPE")).toEqual([
+    expect(await lines(page, "# TYPE")).toEqual([
       "# TYPE watchfire_user_done histogram",
       "# TYPE watchfire_user_done_total counter",
     ]);
   });
 
   it("go with their function, and nobody else's do", async () => {
-    const registry = new Registry();
-    const metrics = new UserMetrics(registry);
+    const page = new Page();
+    const metrics = new UserMetrics(page);
     metrics.record("gone", "increment", "both", 1, {});
     metrics.record("gone", "increment", "own", 1, {});
     metrics.record("stays", "increment", "both", 1, {});
     metrics.forget("gone");
-    expect(await lines(registry, "watchfire_user_")).toEqual(['watchfire_user_both_total{function="stays"} 1']);
-    expect(await lines(registry, "# TYPE")).toEqual(["# TYPE watchfire_user_both_total counter"]);
+    expect(await lines(page, "watchfire_user_")).toEqual(['watchfire_user_both_total{function="stays"} 1']);
+    expect(await lines(page, "# TYPE")).toEqual(["# TYPE watchfire_user_both_total counter"]);
     expect(metrics.record("other", "observe", "own", 1, {})).toBeUndefined();
   });
 });
@@ -124,7 +122,7 @@ describe("a metric that is refused", () => {
   it("is told of once a name, for some names of a function, and of other functions all the same", () => {
     const lines: string[] = [];
     const log = createLog("debug", { write: (line: string) => lines.push(line) });
-    const output = guestOutput(log, new UserMetrics(new Registry()), new Redactor());
+    const output = guestOutput(log, new UserMetrics(new Page()), new Redactor());
     for (let i = 0; i < 1000; i++) output.metric(caller("loud"), "increment", `bad name ${i % 500}`, 1, {});
     expect(lines.length).toBeLessThan(50);
     output.metric(caller("quiet"), "increment", "bad name", 1, {});
@@ -140,9 +138,9 @@ describe("a metric that is refused", () => {
     const log = createLog("debug", { write: (line: string) => lines.push(line) });
     const redactor = new Redactor();
     redactor.learn("f", { secrets: [secret], configuration: [] });
-    const registry = new Registry();
-    guestOutput(log, new UserMetrics(registry), redactor).metric(caller("f"), "increment", name, 1, labels);
+    const page = new Page();
+    guestOutput(log, new UserMetrics(page), redactor).metric(caller("f"), "increment", name, 1, labels);
     expect(lines.length).toBe(1);
-    expect(lines.join("") + (await registry.metrics())).not.toContain("0123456789");
+    expect(lines.join("") + (await page.text())).not.toContain("0123456789");
   });
 });
