@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createWriteStream, readFileSync } from "node:fs";
+import { createWriteStream, existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -32,6 +32,8 @@ export interface MeasuredOptions {
   readonly initialEvents: "Skip" | "Deliver";
   /** For Node; where its heap is to be measured, say. */
   readonly nodeFlags?: readonly string[];
+  /** The command's file. Default: the checkout's. */
+  readonly program?: string;
   /** Beside the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -48,14 +50,20 @@ export class MeasuredRuntime {
     this.address = address;
   }
 
-  /** Starts it; it is not ready yet when this resolves. */
-  static async start(options: MeasuredOptions): Promise<MeasuredRuntime> {
-    const { folder, kubeconfig, functions = 1, nodeFlags = [], env } = options;
+  /** Writes its functions, which `start` does where they are not there. */
+  static async write(options: MeasuredOptions): Promise<void> {
+    const { folder, functions = 1 } = options;
     for (let index = 0; index < functions; index++)
       await writeNoop(join(folder, "functions"), `noop-${index}`, options);
+  }
+
+  /** Starts it; it is not ready yet when this resolves. */
+  static async start(options: MeasuredOptions): Promise<MeasuredRuntime> {
+    const { folder, kubeconfig, nodeFlags = [], program = bin, env } = options;
+    if (!existsSync(join(folder, "functions"))) await MeasuredRuntime.write(options);
     const address = `127.0.0.1:${await freePort()}`;
     const folders = ["--functions", join(folder, "functions"), "--data", join(folder, "data")];
-    const args = [bin, "start", ...folders, "--kubeconfig", kubeconfig, "--listen", address];
+    const args = [program, "start", ...folders, "--kubeconfig", kubeconfig, "--listen", address];
     const child = spawn(process.execPath, [...usersFlags, ...nodeFlags, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, ...env },
@@ -66,13 +74,16 @@ export class MeasuredRuntime {
     return new MeasuredRuntime(child, address);
   }
 
-  /** @param limitMs after which it rejects. */
-  async ready(limitMs: number): Promise<void> {
+  /**
+   * @param limitMs after which it rejects.
+   * @param pollMs how often it is asked, which costs it some.
+   */
+  async ready(limitMs: number, pollMs = readyPollMs): Promise<void> {
     const isReady = async () => {
       if (this.exit !== null) throw new Hopeless(`the runtime ended: ${this.exit}`);
       return (await fetch(`http://${this.address}/readyz`)).status === 200;
     };
-    await until("the runtime is ready", limitMs, isReady, readyPollMs);
+    await until("the runtime is ready", limitMs, isReady, pollMs);
     // A function that cannot run does not hold up readiness.
     const { functions } = JSON.parse(await this.read("/status")) as Status;
     const idle = functions.find(({ ready }) => !ready);
@@ -88,10 +99,10 @@ export class MeasuredRuntime {
     return this.child.exitCode ?? this.child.signalCode;
   }
 
-  async stop(): Promise<void> {
+  async stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
     if (this.exit !== null) return;
     const exit = new Promise<void>((resolve) => this.child.once("exit", () => resolve()));
-    this.child.kill("SIGTERM");
+    this.child.kill(signal);
     await exit;
   }
 }

@@ -8,6 +8,8 @@ export interface Usage {
   readonly ownCpuMs: number;
   /** The sum of each one's highest resident set, in bytes. Pages shared between them count for each. */
   readonly peakRssBytes: number;
+  /** The same of what is resident now. */
+  readonly rssBytes: number;
   readonly processes: number;
 }
 
@@ -16,7 +18,7 @@ const ticksPerSecond = 100;
 
 /** Reads the figures of a process and all its descendants from /proc. */
 export function usageOf(root: number): Usage {
-  let [cpuMs, ownCpuMs, peakRssBytes, processes] = [0, 0, 0, 0];
+  let [cpuMs, ownCpuMs, peakRssBytes, rssBytes, processes] = [0, 0, 0, 0, 0];
   for (const pid of treeOf(root)) {
     const figures = stat(pid);
     if (!figures) continue;
@@ -25,8 +27,9 @@ export function usageOf(root: number): Usage {
     cpuMs += usedMs;
     if (pid === root) ownCpuMs = usedMs;
     peakRssBytes += peakRssOf(pid);
+    rssBytes += residentOf(pid, "VmRSS");
   }
-  return { cpuMs, ownCpuMs, peakRssBytes, processes };
+  return { cpuMs, ownCpuMs, peakRssBytes, rssBytes, processes };
 }
 
 /** A process and all its descendants, the process first. */
@@ -60,7 +63,12 @@ function stat(pid: number): { parent: number; ticks: number } | undefined {
 
 /** The highest resident set of one process so far, in bytes. */
 export function peakRssOf(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? "")?.[1] ?? 0) * 1024;
+  return residentOf(pid, "VmHWM");
+}
+
+function residentOf(pid: number, field: "VmHWM" | "VmRSS"): number {
+  const line = (read(`/proc/${pid}/status`) ?? "").split("\n").find((each) => each.startsWith(`${field}:`));
+  return Number(line?.match(/\d+/)?.[0] ?? 0) * 1024;
 }
 
 /** Undefined for a process that is gone. */
