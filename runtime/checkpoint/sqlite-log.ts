@@ -7,9 +7,6 @@ const beginShare = 0.5;
 /** After a copy that failed, so much more of the share is written before the next is tried. */
 const againShare = 0.125;
 
-/** 8 MB. */
-const threadLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 };
-
 /**
  * Keeps the write-ahead log within its share of the disk. It is copied into the file on a thread, which begins when it
  * is first needed. Copying syncs: 50 to 100 ms that no commit, and no other work of this process, is to wait for.
@@ -118,6 +115,6 @@ export class SqliteLog {
 
   private begin(): Worker {
     const bare = { eval: true, env: {}, argv: [], execArgv: [] };
-    return new Worker(copyProgram, { ...bare, workerData: { file: this.file }, resourceLimits: threadLimits });
+    return new Worker(copyProgram, { ...bare, workerData: { file: this.file } });
   }
 }
