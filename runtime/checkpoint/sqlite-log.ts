@@ -12,7 +12,7 @@ const againShare = 0.125;
  * is first needed. Copying syncs: 50 to 100 ms that no commit, and no other work of this process, is to wait for.
  */
 export class SqliteLog {
-  private readonly file: string;
+  private readonly begin: () => Worker;
   /** The log's share of the disk, in bytes. */
   limit = 0;
   private thread: Worker | undefined;
@@ -22,8 +22,9 @@ export class SqliteLog {
   private beginAt = 0;
   private failure: Error | undefined;
 
-  constructor(file: string) {
-    this.file = file;
+  /** `begin`: starts a thread that copies the log of this file. */
+  constructor(file: string, begin = beginThread) {
+    this.begin = () => begin(file);
   }
 
   /** A promise while the log is copied: meanwhile the file may be locked for a moment. It does not reject. */
@@ -96,8 +97,7 @@ export class SqliteLog {
   }
 
   private ask(request: CopyRequest): Promise<CopyReply> {
-    this.thread ??= this.begin();
-    const { thread } = this;
+    const thread = this.thread ?? this.start();
     return new Promise((resolve, reject) => {
       const settle = () => thread.off("message", onReply).off("error", onEnd).off("exit", onEnd).unref();
       const onReply = (reply: CopyReply) => {
@@ -113,8 +113,18 @@ export class SqliteLog {
     });
   }
 
-  private begin(): Worker {
-    const bare = { eval: true, env: {}, argv: [], execArgv: [] };
-    return new Worker(copyProgram, { ...bare, workerData: { file: this.file } });
+  /** A thread may end at any time, also while it is asked nothing: the next copy begins another. */
+  private start(): Worker {
+    const thread = this.begin();
+    const gone = () => {
+      if (this.thread === thread) this.thread = undefined;
+    };
+    thread.on("error", gone).on("exit", gone);
+    this.thread = thread;
+    return thread;
   }
+}
+
+function beginThread(file: string): Worker {
+  return new Worker(copyProgram, { eval: true, env: {}, argv: [], execArgv: [], workerData: { file } });
 }

@@ -2,9 +2,12 @@ import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, st
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { SqliteLog } from "../../runtime/checkpoint/sqlite-log.ts";
+import { copyProgram } from "../../runtime/checkpoint/sqlite-log-thread.ts";
 import { until } from "../tools/until.ts";
 import { spilledEvent } from "./store-contract.ts";
 
@@ -92,6 +95,27 @@ describe("the log", () => {
       db.close();
       return rows[0]?.sequence === before;
     });
+  });
+
+  it("is copied by another thread where one has ended, in the middle of a copy or while it was asked nothing", async () => {
+    const it = await Fixture.open();
+    await it.fill(mebibyte / 4);
+    const threads: Worker[] = [];
+    const log = new SqliteLog(it.file, (file) => {
+      const thread = new Worker(copyProgram, { eval: true, workerData: { file } });
+      threads.push(thread);
+      return thread;
+    });
+    onTestFinished(() => log.close());
+    log.limit = mebibyte;
+    await log.copyAll();
+    await threads[0]?.terminate();
+    await log.room();
+    log.copy();
+    await threads[1]?.terminate();
+    await log.copied;
+    await log.room();
+    expect(threads).toHaveLength(3);
   });
 
   it("fails no commit that finds the file locked while it is copied", async () => {
