@@ -323,8 +323,11 @@ export class LiveFunction {
     this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch, caughtUp });
   }
 
-  /** Of Secrets: without the runtime's own, which hold the last bodies of other functions' objects. */
-  private specOf(trigger: Trigger, namespace: string): SourceSpec {
+  /**
+   * What a trigger reads in a namespace, "" of all. Of Secrets: without the runtime's own, which hold the last bodies of
+   * other functions' objects.
+   */
+  specOf(trigger: Trigger, namespace: string): SourceSpec {
     const { apiVersion, kind, labelSelector, fieldSelector: selected, object } = trigger;
     const place = namespace === "" ? {} : { namespace };
     const isSecret = apiVersion === "v1" && kind === "Secret";

@@ -11,10 +11,13 @@ import { WatchfireError } from "../errors.ts";
 import { clusterIdentity } from "../kube/cluster-facts.ts";
 import { contactFault } from "../kube/contact-fault.ts";
 import type { Candidacy, Elector } from "../lease/elector.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
+import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { leaveAddress } from "../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
+import type { Explanation, Question } from "../observe/explanation.ts";
 import { keepToken } from "../observe/token-file.ts";
+import { suggest } from "../suggest.ts";
+import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import {
   type ActiveComponents,
   activate,
@@ -23,11 +26,13 @@ import {
   makeComponents,
   type RuntimeOptions,
 } from "./components.ts";
+import { explain } from "./explain/explainer.ts";
 import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
+import type { LiveFunction } from "./live-function.ts";
 import { LiveFunctions } from "./live-functions.ts";
 import { openStore } from "./open-store.ts";
-import { isSettled } from "./readiness.ts";
+import { isSettled, sourcesByKey } from "./readiness.ts";
 import { describeStandby, describeStatus, type Status } from "./status.ts";
 import { unlessHeld } from "./while-held.ts";
 
@@ -211,6 +216,32 @@ export class Runtime {
     };
   }
 
+  /** @throws WatchfireError WF_LEASE_STANDBY where another replica has what is asked for */
+  private acting(asked: string): ActiveComponents {
+    if (this.active && this.isActive) return this.active;
+    const holder = this.components.elector?.candidacy?.holder;
+    throw new WatchfireError("WF_LEASE_STANDBY", { what: `${asked} with ${holder || "the active one"}` });
+  }
+
+  private async explain(question: Question): Promise<Explanation> {
+    const active = this.acting("the answer is");
+    const { watches, redactor, discovery } = active;
+    const live = this.live.get(question.function);
+    const { functions } = this.status();
+    const report = functions.find(({ name }) => name === question.function);
+    if (!report) throw noSuchFunction(question.function, functions);
+    const { name, ready, reason, message } = report;
+    const subject = {
+      report: { name, ready, ...(reason && { reason }), ...(message !== undefined && { message }) },
+      triggers: live?.manifest.triggers ?? [],
+      dispatch: active.dispatcher.loaded(name),
+      sourceOf: (trigger: Trigger, namespace: string) => (live as LiveFunction).specOf(trigger, namespace),
+      statusOf: (spec: SourceSpec) => sourcesByKey(watches.status()).get(sourceKey(spec)),
+    };
+    const redact = (of: string, text: string) => redactor.redact(of, text);
+    return explain(subject, question, { ...this.options, discovery, redact, deadLetters: active.deadLetters });
+  }
+
   private async begin(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { listen } = this.options;
@@ -222,13 +253,8 @@ export class Runtime {
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
       token: keepToken(this.options.data),
-      deadLetters: () => {
-        if (this.active && this.isActive) return this.active.deadLetters;
-        const holder = this.components.elector?.candidacy?.holder;
-        throw new WatchfireError("WF_LEASE_STANDBY", {
-          what: `the dead letters are with ${holder || "the active one"}`,
-        });
-      },
+      deadLetters: () => this.acting("the dead letters are").deadLetters,
+      explain: (question: Question) => this.explain(question),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
@@ -341,6 +367,18 @@ export class Runtime {
     await this.live.read(signal);
     if (this.live.loaded) this.publisher?.start();
   }
+}
+
+function noSuchFunction(name: string, functions: readonly { readonly name: string }[]): WatchfireError {
+  const meant = suggest(
+    name,
+    functions.map((each) => each.name),
+  );
+  return new WatchfireError("WF_RUNTIME_NO_FUNCTION", {
+    what: "the runtime has no function of this name",
+    actual: name,
+    ...(meant !== undefined && { hint: `did you mean ${meant}?` }),
+  });
 }
 
 const asWatchfireError = (error: unknown): WatchfireError =>

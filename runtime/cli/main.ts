@@ -20,6 +20,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   doctor: async () => (await import("./doctor.ts")).doctor,
   build: async () => (await import("./build.ts")).build,
   deploy: async () => (await import("./deploy.ts")).deploy,
+  explain: async () => (await import("./explain.ts")).explain,
   "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,
 };
 

@@ -4,15 +4,16 @@ import type { LetterLimit, LetterStock } from "../checkpoint/letter-ledger.ts";
 import type { Clock } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
-import { type ObjectMeta, objectKey } from "../watch/change.ts";
+import { type Change, type ObjectMeta, objectKey } from "../watch/change.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { Observer } from "./delivery/observer.ts";
 import type { HeldBackCount, History } from "./history/history.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
-import { mostTold, type ObjectReport, type SeenObject } from "./object-report.ts";
+import { mostTold, type ObjectReport } from "./object-report.ts";
 import type { View } from "./position/view.ts";
+import { withUid } from "./queue/event.ts";
 import type { EventMaker } from "./queue/event-maker.ts";
 import type { FunctionQueue } from "./queue/function-queue.ts";
 
@@ -173,11 +174,7 @@ export class FunctionDispatch {
   }
 
   /** What is known of an object under a trigger. `seen`: as the API server has it now, where it was asked. */
-  async object(
-    trigger: string,
-    meta: Pick<ObjectMeta, "namespace" | "name">,
-    seen?: SeenObject,
-  ): Promise<ObjectReport> {
+  async object(trigger: string, meta: Pick<ObjectMeta, "namespace" | "name">, seen?: Change): Promise<ObjectReport> {
     const { views, queue, history } = this.parts;
     const view = views.get(trigger);
     if (!view) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
@@ -192,7 +189,7 @@ export class FunctionDispatch {
       waits: !view.isIdle(key),
       filtered: [...history.filtered].filter(isOfIt).slice(0, mostTold),
       runs: [...history.runs].filter(isOfIt).slice(0, mostTold),
-      next: seen && (await view.preview(key, seen.uid, seen.body)),
+      next: seen && (await view.preview(key, withUid(seen, view.resource))),
     };
   }
 

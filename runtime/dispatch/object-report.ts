@@ -4,12 +4,6 @@ import type { FilteredEvent, PastRun } from "./history/history.ts";
 import type { Preview } from "./position/view.ts";
 import type { LaneReport } from "./queue/lane.ts";
 
-/** An object as the API server has it now. */
-export interface SeenObject {
-  readonly uid: string;
-  readonly body: Buffer;
-}
-
 export interface ObjectReport {
   /** Where the trigger stands in the object's namespace; undefined where it does not read that namespace. */
   readonly position: { readonly lowWaterMark: ResourceVersion | undefined; readonly ready: boolean } | undefined;

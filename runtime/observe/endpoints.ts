@@ -8,9 +8,11 @@ import { z } from "zod";
 import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
 import type { DeadLetterPage } from "../checkpoint/store.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
+import { dnsLabel } from "../kube/names.ts";
 import { shorten, systemReason } from "../wording.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
 import { describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
+import type { Explanation, Question } from "./explanation.ts";
 import { isOwnHost } from "./hosts.ts";
 import { bears } from "./token-file.ts";
 
@@ -25,6 +27,12 @@ export interface DeadLetterDesk {
 /** One call replays or drops at most this many; a longer list is split by whoever asks. */
 const idsSchema = z.strictObject({ ids: z.array(z.string().max(200)).min(1).max(1000) });
 
+/** A namespace becomes a part of a path, a name of a selector. */
+const objectSchema = z.object({
+  namespace: z.union([z.literal(""), z.string().regex(dnsLabel)]).default(""),
+  name: z.string().regex(/^[^/%\s\p{Cc}]{1,253}$/u),
+});
+
 /** What the endpoints ask of the runtime. */
 export interface Inspection {
   /** False when the process must be restarted. */
@@ -36,10 +44,12 @@ export interface Inspection {
   status(): object;
   /** Prometheus text. */
   metrics(): Promise<string>;
-  /** What whoever asks for the dead letters must bear. */
+  /** What whoever asks for the dead letters, or for what is known of an object, must bear. */
   readonly token: string;
   /** @throws WatchfireError WF_LEASE_STANDBY where another replica has them */
   deadLetters(): DeadLetterDesk;
+  /** Why a function was not told of an object. Rejects with WF_RUNTIME_NO_FUNCTION, or WF_LEASE_STANDBY. */
+  explain(question: Question): Promise<Explanation>;
 }
 
 export interface Endpoints {
@@ -50,8 +60,8 @@ export interface Endpoints {
 }
 
 /**
- * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. It serves the dead letters to this machine
- * alone, and there to a caller that bears the token. Their bodies may hold secrets, and replaying runs code. The
+ * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. It serves the dead letters and explanations to
+ * this machine alone, and there to a caller that bears the token. Bodies may hold secrets, and replaying runs code. The
  * containers of a pod share its loopback. A request with an Origin, or for a Host that is no loopback name, is a web
  * page's and is refused there. `/metrics` and `/status` are refused to a request for a Host that could be a web page's
  * (`isOwnHost`); probes may name any.
@@ -84,7 +94,14 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
   WF_CHECKPOINT_LETTER_HOMELESS: 409,
   WF_CHECKPOINT_LETTER_EMPTY: 409,
   WF_LEASE_STANDBY: 503,
+  WF_RUNTIME_NO_FUNCTION: 404,
 };
+
+/** What may hold secrets, or lists of a cluster's objects. */
+const guarded = [
+  ["/dead-letters/*", "dead letters"],
+  ["/explain/*", "explanations"],
+] as const;
 
 /** The routes alone; tests ask them without a socket. `own`: names that this process is called by. */
 function routes(inspection: Inspection, own: readonly string[] = []): Hono {
@@ -109,17 +126,24 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     c.body(await inspection.metrics(), 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }),
   );
 
-  app.use("/dead-letters/*", async (c, next) => {
-    const peer = getConnInfo(c).remote.address;
-    if (!isLoopback(peer) || c.req.header("origin") !== undefined || !isLoopbackHost(c.req.header("host"))) {
-      return c.json({ error: "dead letters are served to this machine alone" }, 403);
-    }
-    const header = c.req.header("authorization");
-    if (!bears(header, inspection.token)) {
-      const what = `the request bears ${header === undefined ? "no" : "another"} token`;
-      throw new WatchfireError("WF_OBSERVE_TOKEN", { what });
-    }
-    return next();
+  for (const [path, what] of guarded) {
+    app.use(path, async (c, next) => {
+      const peer = getConnInfo(c).remote.address;
+      if (!isLoopback(peer) || c.req.header("origin") !== undefined || !isLoopbackHost(c.req.header("host"))) {
+        return c.json({ error: `${what} are served to this machine alone` }, 403);
+      }
+      const header = c.req.header("authorization");
+      if (!bears(header, inspection.token)) {
+        const what = `the request bears ${header === undefined ? "no" : "another"} token`;
+        throw new WatchfireError("WF_OBSERVE_TOKEN", { what });
+      }
+      return next();
+    });
+  }
+  app.get("/explain/:function", async (c) => {
+    const asked = objectSchema.safeParse(c.req.query());
+    if (!asked.success) return c.json({ error: "the query is namespace=NAMESPACE&name=NAME, of an object" }, 400);
+    return c.json(await inspection.explain({ function: c.req.param("function"), ...asked.data }));
   });
   const desk = () => inspection.deadLetters();
   app.get("/dead-letters", async (c) => {
@@ -141,7 +165,9 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     const status = error instanceof WatchfireError ? statuses[error.code] : undefined;
     return c.json(describeFailure(error), status ?? 500);
   });
-  app.notFound((c) => c.json({ error: "there are /livez, /readyz, /metrics, /status and /dead-letters" }, 404));
+  app.notFound((c) =>
+    c.json({ error: "there are /livez, /readyz, /metrics, /status, /dead-letters and /explain" }, 404),
+  );
   return app;
 }
 

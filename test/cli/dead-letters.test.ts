@@ -61,6 +61,7 @@ async function runtimeOn(folder: string): Promise<string> {
     metrics: async () => "",
     token: keepToken(folder),
     deadLetters: () => new DeadLetters(store),
+    explain: async () => Promise.reject(new Error("not asked")),
   });
   leaveAddress(folder, endpoints.url);
   onTestFinished(async () => {

@@ -43,7 +43,7 @@ describe("a function's history", () => {
     expect(JSON.stringify([...history.filtered, ...history.runs]).length).toBeLessThan(400 * 500);
   });
 
-  it("tells a trace-level log of each filtered event with its reason, without what a condition's message quotes", () => {
+  it("tells a trace-level log of each filtered event with its reason", () => {
     const lines: object[] = [];
     const log = { ...silent, trace: (fields: object) => lines.push(fields), isLevelEnabled: () => true };
     new History("f", log).held(event("a/b"), { type: "conditionError", condition: "c", message: "hunter2" }, 0);
@@ -106,9 +106,23 @@ it("an attempt that ended is in the history with its outcome, and one event's at
   expect(known).toEqual({ resourceVersion: "5", deleted: false });
 });
 
+it("an event that waited while the one before it ran is filtered after that one's attempt, also on record", async () => {
+  const fixture = await open({ changedFields: [["spec", "v"]] });
+  fixture.runner.answer = () => undefined;
+  fixture.subscription.change(change("Added", "a", 5, { spec: { v: 1 } }));
+  await quiet(fixture.runner);
+  fixture.subscription.change(change("Modified", "a", 6, { spec: { v: 1, other: 1 } }));
+  await fixture.clock.advance(1_000);
+  await fixture.runner.end("a");
+  const { runs, filtered } = await fixture.function.object("settings", { namespace: "team-a", name: "a" });
+  expect([runs.length, filtered.length]).toEqual([1, 1]);
+  expect(filtered[0]?.order).toBeGreaterThan(runs[0]?.order ?? 0);
+  expect(filtered[0]?.at).toBeGreaterThanOrEqual(runs[0]?.at ?? Number.POSITIVE_INFINITY);
+});
+
 describe("what the next event of an object would come to", () => {
   const object = { namespace: "team-a", name: "a" };
-  const seen = (spec: object) => ({ uid: "uid-a", body: change("Added", "a", 9, { spec }).body });
+  const seen = (spec: object) => change("Added", "a", 9, { spec });
 
   it("is told with each condition's answer, and counts as no evaluation", async () => {
     const fixture = await open({

@@ -7,6 +7,7 @@ import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import type { Question } from "../../runtime/observe/explanation.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 
 let store = new MemoryStore();
@@ -51,6 +52,7 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   metrics: async () => "watchfire_up 1\n",
   token,
   deadLetters: () => new DeadLetters(store),
+  explain: async () => Promise.reject(new Error("not asked")),
   ...over,
 });
 
@@ -136,6 +138,7 @@ describe("the endpoints", () => {
     ["GET", "/dead-letters/1"],
     ["POST", "/dead-letters/replay"],
     ["POST", "/dead-letters/drop"],
+    ["GET", "/explain/greet?name=a"],
   ])("%s %s is refused to whoever does not bear the token, though it shares the loopback", async (method, path) => {
     for (const authorization of ["", "Bearer", "Bearer the-toke", "Bearer the-token2", token]) {
       const response = await ask(path, { method, headers: { authorization } });
@@ -146,6 +149,34 @@ describe("the endpoints", () => {
     expect(await store.deadLetters({ limit: 9 })).toHaveLength(1);
   });
 
+  it("an object is explained by a namespace and a name that Kubernetes could have given, and by nothing else", async () => {
+    const asked: object[] = [];
+    const explain = async (question: Question) => {
+      asked.push(question);
+      return { function: { name: "greet", ready: true }, object: { namespace: "", name: "" }, triggers: [] };
+    };
+    for (const query of [
+      "",
+      "name=",
+      "name=a/b",
+      "name=..%2fb",
+      "name=a%25",
+      "name=a&namespace=..",
+      "name=a&namespace=A",
+    ]) {
+      expect([query, (await ask(`/explain/greet?${query}`, {}, { explain })).status]).toEqual([query, 400]);
+      await endpoints?.close();
+    }
+    for (const query of ["name=system:node", "name=a&namespace=team-a"]) {
+      expect((await ask(`/explain/greet?${query}`, {}, { explain })).status).toBe(200);
+      await endpoints?.close();
+    }
+    expect(asked).toEqual([
+      { function: "greet", namespace: "", name: "system:node" },
+      { function: "greet", namespace: "team-a", name: "a" },
+    ]);
+  });
+
   it("everything else is open to whoever reaches it", async () => {
     for (const path of ["/livez", "/readyz", "/status", "/metrics"]) {
       expect((await ask(path, { headers: { authorization: "" } })).status).toBe(200);
@@ -153,8 +184,11 @@ describe("the endpoints", () => {
     }
   });
 
-  it("a web page cannot reach the dead letters", async () => {
-    expect((await ask("/dead-letters", { headers: { origin: "https://example.com" } })).status).toBe(403);
+  it("a web page cannot reach the dead letters, nor explanations", async () => {
+    for (const path of ["/dead-letters", "/explain/greet?name=a"]) {
+      expect((await ask(path, { headers: { origin: "https://example.com" } })).status).toBe(403);
+      await endpoints?.close();
+    }
   });
 
   it("an address that is taken is said with its code", async () => {

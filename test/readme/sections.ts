@@ -8,6 +8,7 @@ import { deploy } from "../../runtime/cli/deploy.ts";
 import { dev } from "../../runtime/cli/dev.ts";
 import { doctor } from "../../runtime/cli/doctor.ts";
 import { executor } from "../../runtime/cli/executor.ts";
+import { explain } from "../../runtime/cli/explain.ts";
 import { init } from "../../runtime/cli/init.ts";
 import { kubectl } from "../../runtime/cli/kubectl.ts";
 import { rbac } from "../../runtime/cli/rbac.ts";
@@ -42,6 +43,7 @@ export const commands: readonly Command[] = [
   deploy,
   rbac,
   doctor,
+  explain,
   deadLetters,
 ];
 

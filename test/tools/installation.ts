@@ -8,6 +8,7 @@ import { Runtime } from "../../runtime/app/runtime.ts";
 import type { Status } from "../../runtime/app/status.ts";
 import { connectDirect, type DirectConnection } from "../../runtime/kube/direct.ts";
 import type { SharedTransport } from "../../runtime/kube/transport.ts";
+import { explanationSchema, type TriggerExplanation } from "../../runtime/observe/explanation.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { readToken } from "../../runtime/observe/token-file.ts";
 import type { SourceStatus } from "../../runtime/watch/observer.ts";
@@ -261,6 +262,16 @@ export class Installation {
     return (await fetch(`${this.running.url}/dead-letters`, { headers: this.bearing })).json() as Promise<
       DeadLetterRow[]
     >;
+  }
+
+  /** Why a function was not told of an object of one namespace, by its one trigger. */
+  async explain(name: string, namespace: string, object: string): Promise<TriggerExplanation> {
+    const query = new URLSearchParams({ namespace, name: object });
+    const response = await fetch(`${this.running.url}/explain/${name}?${query}`, { headers: this.bearing });
+    if (!response.ok) throw new Error(await response.text());
+    const [trigger] = explanationSchema.parse(await response.json()).triggers;
+    if (!trigger) throw new Error(`${name} is not loaded`);
+    return trigger;
   }
 
   async replay(...ids: string[]): Promise<void> {

@@ -8,7 +8,7 @@ export type HeldBack =
   | { readonly type: "changedFields" }
   /** A condition is false. */
   | { readonly type: "condition"; readonly condition: string }
-  /** A condition has no value, and counts as false. The message may quote the object. */
+  /** A condition has no value, and counts as false. */
   | { readonly type: "conditionError"; readonly condition: string; readonly message: string }
   /** It is a deletion of an object that the conditions refused when it was last seen. */
   | { readonly type: "lastAnswer" }

@@ -20,8 +20,10 @@ interface Kept {
   readonly key: string;
   readonly type: ChangeType;
   readonly resourceVersion: ResourceVersion;
-  /** Epoch milliseconds: when it was received, or when its attempt ended. */
+  /** Epoch milliseconds: when it was filtered, or when its attempt ended. */
   readonly at: number;
+  /** Counts what is kept of both sorts: of two in one millisecond the later one has more. */
+  readonly order: number;
 }
 
 /** An event that was held back. */
@@ -67,6 +69,7 @@ export class History {
   private readonly log: Log | undefined;
   private readonly heldBack = new Ring<FilteredEvent>(mostKept);
   private readonly attempts = new Ring<PastRun>(mostKept);
+  private order = 0;
 
   constructor(functionName: string, log: Log) {
     this.functionName = functionName;
@@ -99,9 +102,11 @@ export class History {
   held({ view, key, type, meta }: TracedEvent, why: HeldBack, at: number): void {
     const trigger = view.trigger.name;
     const { resourceVersion } = meta;
-    if (key.length <= longestKey) this.heldBack.push({ trigger, key, type, resourceVersion, at, why: short(why) });
+    if (key.length <= longestKey) {
+      this.heldBack.push({ trigger, key, type, resourceVersion, at, order: this.order++, why: short(why) });
+    }
     if (!this.log) return;
-    // Without the message of a condition: it may quote the object.
+    // A condition's message is in the warning that the log has of it now and then.
     const condition = "condition" in why ? { condition: why.condition } : {};
     const fields = { function: this.functionName, trigger, object: key, type, resourceVersion, why: why.type };
     this.log.trace?.({ ...fields, ...condition }, "event filtered");
@@ -119,6 +124,7 @@ export class History {
       type,
       resourceVersion,
       at,
+      order: this.order++,
       attempt,
       outcome: outcome.type,
       durationMs,

@@ -2,7 +2,7 @@ import type { KnownBody, KnownIdentity } from "../../checkpoint/batch.ts";
 import type { Clock } from "../../clock.ts";
 import type { ChangeType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
-import type { ObjectMeta } from "../../watch/change.ts";
+import type { Change, ObjectMeta } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Doubt } from "../doubt/doubt.ts";
@@ -281,9 +281,9 @@ export class View {
   }
 
   /** What the next event would come to if it brought this body: changes nothing, and counts nothing. */
-  async preview(key: string, uid: string, body: Buffer): Promise<Preview> {
+  async preview(key: string, { meta, body }: Pick<Change, "meta" | "body">): Promise<Preview> {
     const known = this.standing(key);
-    const type = known && !known.deleted && known.uid === uid ? "Modified" : "Added";
+    const type = known && !known.deleted && known.uid === meta.uid ? "Modified" : "Added";
     const old = type === "Modified" && this.needsBody(key) ? await this.body(key) : undefined;
     const answers: ConditionAnswer[] = [];
     const hearing = { onError: () => {}, onAnswer: (answer: ConditionAnswer) => answers.push(answer) };

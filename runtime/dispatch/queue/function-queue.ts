@@ -389,7 +389,7 @@ export class FunctionQueue {
 
   private settle(event: LaneEvent, outcome: EventOutcome): void {
     const heldBack = outcome === "filtered" ? event.verdict?.heldBack : undefined;
-    if (heldBack) event.view.history.held(event, heldBack, event.receivedWall);
+    if (heldBack) event.view.history.held(event, heldBack, this.parts.clock.now());
     event.mark?.owner.settle(event.mark.entry);
     this.parts.observer.event?.(event.view.functionName, event.view.trigger.name, event.type, outcome);
   }

@@ -29,6 +29,29 @@ describe("filters", () => {
     expect(filter.judge("Deleted", notJson, unknown, undefined).deliver).toBe(true);
   });
 
+  it.each([
+    "int(object.text) == 1",
+    "double(object.text) == 1.0",
+    "bool(object.text)",
+    "duration(object.text) > duration('1s')",
+    "timestamp(object.text) > timestamp('2024-01-01T00:00:00Z')",
+    "{'a': true}[object.text]",
+    "object.text.matches(object.text)",
+    "object.text.charAt(99) == ''",
+    "object.text + 1 == 2",
+    "object.text.name == 1",
+    "ip(object.text) == ip('10.0.0.1')",
+    "cidr(object.text) == cidr('10.0.0.0/8')",
+    "quantity(object.text).isInteger()",
+    "semver(object.text).major() == 1",
+    "url(object.text).getHost() == ''",
+    "object.text",
+  ])("a condition without a value says so without a text of the object, which may be a Secret's: %s", (expression) => {
+    const { heldBack } = judge(when(expression), { text: "(hunter2" });
+    expect(heldBack).toMatchObject({ type: "conditionError", condition: "c0" });
+    expect(JSON.stringify(heldBack)).not.toContain("hunter2");
+  });
+
   it("a Modified is delivered only if one of the changed fields differs, whatever the order of keys", () => {
     const filter = new Filter(rules({ changedFields: [["data"], ["metadata", "labels"]] }));
     const seen = (object: unknown) => filter.judge("Added", json(object), unknown, undefined).hash;

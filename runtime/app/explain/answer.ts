@@ -1,0 +1,78 @@
+import type { Check, TriggerExplanation, Why } from "../../observe/explanation.ts";
+import { because } from "./because.ts";
+import type { Facts } from "./facts.ts";
+
+/** Checks that keep any event of the object away, whatever it brings. */
+const barriers = ["namespace", "source", "labelSelector", "fieldSelector", "lane"] as const;
+
+type Answer = Pick<TriggerExplanation, "reason" | "why">;
+
+/** The reason why the handler was not told: what keeps every event away, else what became of the last one. */
+export function answerOf(facts: Facts, checks: readonly Check[]): Answer {
+  const barred = (name: Why): Answer | undefined => {
+    const found = checks.find((check) => check.name === name && check.passes === "no");
+    return found && { reason: name, why: `${labels[name] ?? name}: ${found.says}` };
+  };
+  const [namespace, source, ...rest] = barriers.map(barred);
+  const stopped = facts.trouble === undefined ? undefined : ({ reason: "function", why: facts.trouble } as const);
+  return (
+    namespace ??
+    source ??
+    stopped ??
+    rest.find((each) => each !== undefined) ??
+    past(facts) ??
+    barred("object") ??
+    nothing(facts)
+  );
+}
+
+const labels: { readonly [why in Why]?: string } = {
+  namespace: "its namespace is not read",
+  source: "its source does not bring it",
+  labelSelector: "the label selector leaves it out",
+  fieldSelector: "the field selector leaves it out",
+  lane: "an event of it waits",
+  object: "there is no such object",
+};
+
+/** What became of its last event; undefined where none is on record. */
+function past({ report, letters, trigger, show }: Facts): Answer | undefined {
+  const [filtered] = report.filtered;
+  const [run] = report.runs;
+  const [letter] = letters;
+  const isFiltered = filtered !== undefined && filtered.order > (run?.order ?? -1);
+  const last = isFiltered ? filtered : run;
+  // One of an attempt that is not on record: of an earlier start, or of an executor that died again and again.
+  if (letter && letter.failedAt > (last?.at ?? 0)) return givenUp(letter.type, letter.attempts);
+  if (isFiltered) {
+    const why = because(filtered.why, filtered.type, trigger, show);
+    return { reason: filtered.why.type, why: `its ${filtered.type} was filtered: ${why}` };
+  }
+  if (!run) return undefined;
+  if (run.outcome === "ok") return { reason: "fired", why: `it did fire: the handler ended well with its ${run.type}` };
+  // Nothing of it waits any more.
+  return givenUp(run.type, run.attempt);
+}
+
+const givenUp = (type: string, attempts: number): Answer => ({
+  reason: "givenUp",
+  why: `it did fire: the handler failed with its ${type}, which was given up after attempt ${attempts}`,
+});
+
+function nothing({ report, trigger, live }: Facts): Answer {
+  if (live.type === "there" && !report.known) {
+    return { reason: "source", why: "the object is there, and its source has not brought it yet" };
+  }
+  const skips = trigger.initialEvents === "Skip" ? "; what was there at the deployment is skipped (initialEvents)" : "";
+  return { reason: "nothing", why: `nothing of it happened since the function was loaded${skips}` };
+}
+
+/** What an event with the object as it is now would come to; undefined where none can come. */
+export function nextOf({ report, live, trigger, show }: Facts): string | undefined {
+  const { next, position } = report;
+  if (!next || !position || live.type !== "there" || !live.labels || !live.fields) return undefined;
+  const event = `${next.type === "Added" ? "an" : "a"} ${next.type} with the object as it is now`;
+  return next.heldBack
+    ? `${event} is filtered: ${because(next.heldBack, next.type, trigger, show)}`
+    : `${event} reaches the handler`;
+}

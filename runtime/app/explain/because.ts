@@ -1,0 +1,24 @@
+import type { HeldBack } from "../../dispatch/filter/reason.ts";
+import type { ChangeType, Trigger } from "../../manifest/function.ts";
+
+/** The changed fields as a manifest has them. */
+export const fieldsOf = ({ changedFields }: Trigger): string =>
+  changedFields.map((path) => `.${path.join(".")}`).join(", ");
+
+/** Why an event is held back, in words. @param show makes a condition's message fit to be shown */
+export function because(why: HeldBack, type: ChangeType, trigger: Trigger, show: (text: string) => string): string {
+  switch (why.type) {
+    case "events":
+      return `${type} is none of its events: ${trigger.events.join(", ")}`;
+    case "changedFields":
+      return `none of its changedFields differs: ${fieldsOf(trigger)}`;
+    case "condition":
+      return `the condition ${why.condition} is false`;
+    case "conditionError":
+      return `the condition ${why.condition} has no value: ${show(why.message)}`;
+    case "lastAnswer":
+      return "its conditions did not hold when the object was last seen";
+    case "initialEvents":
+      return "the object was there when the function was deployed, and initialEvents is Skip";
+  }
+}

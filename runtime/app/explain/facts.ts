@@ -1,0 +1,22 @@
+// Door: what an answer is made from.
+import type { DeadLetterSummary } from "../../checkpoint/batch.ts";
+import type { ObjectReport } from "../../dispatch/object-report.ts";
+import type { Trigger } from "../../manifest/function.ts";
+import type { SourceStatus } from "../../watch/observer.ts";
+import type { LiveObject } from "./live-look.ts";
+
+/** All that is known of one object under one trigger. */
+export interface Facts {
+  readonly trigger: Trigger;
+  readonly namespace: string;
+  readonly live: LiveObject;
+  readonly report: ObjectReport;
+  /** The source of the object's namespace; undefined where there is none. */
+  readonly source: SourceStatus | undefined;
+  /** The object's, newest first. */
+  readonly letters: readonly DeadLetterSummary[];
+  /** Why the function does not run as it should, where that is no matter of one source. */
+  readonly trouble: string | undefined;
+  /** Makes a text fit to be shown: cut, and without the function's secrets. */
+  readonly show: (text: string) => string;
+}

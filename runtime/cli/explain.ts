@@ -1,0 +1,118 @@
+import { readEnvironment } from "../config.ts";
+import { table } from "../dev/banner.ts";
+import { WatchfireError } from "../errors.ts";
+import { readAddress } from "../observe/address-file.ts";
+import { type Explanation, explanationSchema, type Question, type TriggerExplanation } from "../observe/explanation.ts";
+import { readToken } from "../observe/token-file.ts";
+import { suggest } from "../suggest.ts";
+import { clean } from "../wording.ts";
+import { command } from "./command.ts";
+import { data } from "./options.ts";
+import { RuntimeClient } from "./runtime-client.ts";
+
+const options = {
+  data: {
+    value: "DIR",
+    summary: "the running runtime's data folder, which says where it answers; with --url, for its token",
+    default: data.default,
+  },
+  url: { value: "URL", summary: "where a runtime answers, such as http://127.0.0.1:9464" },
+  trigger: { value: "NAME", summary: "this trigger's answer alone" },
+  json: { summary: "the answer as JSON" },
+} as const;
+
+export const explain = command({
+  name: "explain",
+  summary: "says why a function was not told of an object: NAMESPACE/NAME, or NAME where the kind has no namespace",
+  operands: "FUNCTION OBJECT",
+  options,
+  async run({ operands, options: { url, data, trigger }, given }) {
+    const question = questionOf(operands);
+    const folder = given.has("data") ? data : (readEnvironment().dataFolder ?? data);
+    const runtime = new RuntimeClient(url ?? addressOf(folder), readToken(folder));
+    const { function: name, ...object } = question;
+    const path = `explain/${encodeURIComponent(name)}?${new URLSearchParams(object)}`;
+    const answer = only(await runtime.ask(explanationSchema, path), trigger);
+    const text = given.has("json") ? JSON.stringify(answer, null, 2) : clean(render(answer).join("\n"));
+    process.stdout.write(`${text}\n`);
+    return 0;
+  },
+});
+
+function questionOf(operands: readonly string[]): Question {
+  const [name, object, ...more] = operands;
+  const parts = object?.split("/") ?? [];
+  const isObject = parts.length <= 2 && parts.every((part) => part !== "");
+  if (name === undefined || object === undefined || more.length > 0 || !isObject) {
+    throw new WatchfireError("WF_CLI_USAGE", {
+      what: "explain takes a FUNCTION and an OBJECT, which is NAMESPACE/NAME, or NAME where the kind has no namespace",
+      actual: operands.join(" ") || undefined,
+      hint: "such as `watchfire explain greet default/ada`",
+    });
+  }
+  return { function: name, namespace: parts.length === 2 ? (parts[0] ?? "") : "", name: parts.at(-1) ?? "" };
+}
+
+function addressOf(folder: string): string {
+  const url = readAddress(folder);
+  if (url !== undefined) return url;
+  throw new WatchfireError("WF_CLI_UNREACHABLE", {
+    what: "no runtime has said in this data folder where it answers",
+    actual: folder,
+    hint: "start one, or name its data folder with --data, or its address with --url",
+  });
+}
+
+/** @throws WatchfireError WF_CLI_USAGE for a trigger that the function does not have */
+function only(answer: Explanation, trigger: string | undefined): Explanation {
+  if (trigger === undefined || answer.triggers.length === 0) return answer;
+  const triggers = answer.triggers.filter((each) => each.trigger === trigger);
+  if (triggers.length > 0) return { ...answer, triggers };
+  const names = answer.triggers.map((each) => each.trigger);
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: `function ${answer.function.name} has no trigger of this name`,
+    actual: trigger,
+    hint: `did you mean --trigger ${suggest(trigger, names) ?? names[0]}?`,
+  });
+}
+
+function render({ function: { name, ready, reason, message }, object, triggers }: Explanation): string[] {
+  const said = reason === undefined ? "" : `, ${reason}: ${message}`;
+  const lines = [`function ${name} is ${ready ? "ready" : "not ready"}${said}`];
+  const of = object.namespace === "" ? object.name : `${object.namespace}/${object.name}`;
+  for (const trigger of triggers) lines.push("", ...renderTrigger(trigger, of));
+  return lines;
+}
+
+const marks = { yes: "yes", no: "NO", unknown: "-" } as const;
+
+function renderTrigger({ trigger, kind, why, next, checks, filtered, runs }: TriggerExplanation, of: string): string[] {
+  const tables = [
+    table(
+      ["CHECK", "PASSES", "SAYS"],
+      checks.map(({ name, passes, says }) => [name, marks[passes], says]),
+    ),
+    table(
+      ["FILTERED AT", "EVENT", "VERSION", "BECAUSE"],
+      filtered.map(({ at, type, resourceVersion, because }) => [at, type, resourceVersion, because]),
+    ),
+    table(
+      ["RAN AT", "EVENT", "VERSION", "ATTEMPT", "OUTCOME", "TOOK", "ERROR"],
+      runs.map(({ at, type, resourceVersion, attempt, outcome, durationMs, error = "" }) => [
+        at,
+        type,
+        resourceVersion,
+        String(attempt),
+        outcome,
+        `${Math.round(durationMs)} ms`,
+        error.split("\n", 1)[0] ?? "",
+      ]),
+    ),
+  ].filter((rows) => rows.length > 1);
+  return [
+    `trigger ${trigger}: ${kind} ${of}`,
+    `  why: ${why}`,
+    ...(next === undefined ? [] : [`  next: ${next}`]),
+    ...tables.flatMap((rows) => ["", ...rows.map((row) => `  ${row}`)]),
+  ];
+}

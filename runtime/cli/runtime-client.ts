@@ -1,0 +1,75 @@
+import type { z } from "zod";
+import { WatchfireError } from "../errors.ts";
+import { failureSchema } from "../observe/dead-letter.ts";
+
+/** A replay may write a thousand events; a runtime that takes longer than this hangs. */
+const answerMs = 60_000;
+
+/** Asks a runtime's endpoints what they tell this machine alone. */
+export class RuntimeClient {
+  private readonly url: string;
+  private readonly base: URL;
+  private readonly token: string | undefined;
+
+  /** `token` is that of its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is one of http or https */
+  constructor(url: string, token: string | undefined) {
+    this.url = url;
+    this.base = baseOf(url);
+    this.token = token;
+  }
+
+  /**
+   * A GET, or with a `body` a POST.
+   * @throws WatchfireError what the runtime said, or WF_CLI_UNREACHABLE where none answers
+   */
+  async ask<T>(schema: z.ZodType<T>, path: string, body?: unknown): Promise<T> {
+    const { url, base, token } = this;
+    const bearing = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const headers = { "content-type": "application/json", ...bearing };
+    const post = { method: "POST", body: JSON.stringify(body) };
+    const signal = AbortSignal.timeout(answerMs);
+    let response: Response;
+    try {
+      response = await fetch(new URL(path, base), { ...(body === undefined ? {} : post), headers, signal });
+    } catch (cause) {
+      const what = signal.aborted ? `nothing is answered within ${answerMs / 1000} s` : "no runtime answers";
+      throw new WatchfireError("WF_CLI_UNREACHABLE", { what, actual: url, cause });
+    }
+    const answer: unknown = await response.json().catch(() => undefined);
+    if (!response.ok) throw refusal(response.status, answer, url);
+    return understood(schema, answer, url);
+  }
+}
+
+function baseOf(url: string): URL {
+  const base = URL.canParse(url) ? new URL(url) : undefined;
+  if (base && /^https?:$/.test(base.protocol)) return new URL(`${base.pathname.replace(/\/?$/, "/")}`, base);
+  const meant = `http://${url}`;
+  const hint = /^[\w.-]+:\d+$/.test(url) && URL.canParse(meant) ? meant : "http://127.0.0.1:9464";
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: "--url takes an http or https URL",
+    actual: url,
+    hint: `such as ${hint}`,
+  });
+}
+
+/** What the runtime said, as if it were said here. */
+function refusal(status: number, answer: unknown, url: string): WatchfireError {
+  const said = failureSchema.safeParse(answer);
+  if (said.data?.fault) return new WatchfireError(said.data.fault.code, said.data.fault);
+  if (!said.success) return stranger(url, `status ${status}`);
+  return new WatchfireError("WF_CLI_REFUSED", { what: said.data.error, actual: `status ${status}` });
+}
+
+function understood<T>(schema: z.ZodType<T>, answer: unknown, url: string): T {
+  const read = schema.safeParse(answer);
+  if (read.success) return read.data;
+  throw stranger(url, "another answer");
+}
+
+const stranger = (url: string, actual: string): WatchfireError =>
+  new WatchfireError("WF_CLI_UNREACHABLE", {
+    what: `what answers at ${url} is no Watchfire runtime`,
+    actual,
+    hint: "take the address that the runtime's --listen or --port names",
+  });
