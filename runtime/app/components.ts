@@ -4,6 +4,7 @@ import { runtimeAccount } from "../access/account.ts";
 import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { OwnObjects } from "../access/own-objects.ts";
 import { Redactor } from "../access/redactor.ts";
+import type { FolderSource } from "../catalog/folder-source.ts";
 import type { FunctionCode } from "../catalog/function-code.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
 import { DeadLetters } from "../checkpoint/dead-letters.ts";
@@ -69,6 +70,8 @@ export interface RuntimeOptions {
   readonly executorSocket?: string;
   /** Of the functions folder. Default: as it was built, or built when it is needed. */
   readonly code?: FunctionCode;
+  /** The functions folder, where it is being read already, and its code with it. Default: read when it is needed. */
+  readonly folder?: FolderSource;
   /** How executors are started where no socket is given. Default: as children of this process. */
   readonly launch?: Launch;
   /** Executors compile no machine code. `launch`, where it is given, has seen to that. Default false. */

@@ -330,7 +330,8 @@ export class Runtime {
 
   private functionSource(): FunctionSource {
     const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
-    const folder = functions === undefined ? undefined : new FolderSource(functions, this.codeOf(functions));
+    const code = functions === undefined ? undefined : this.codeOf(functions);
+    const folder = this.options.folder ?? (functions && code && new FolderSource(functions, code));
     if (folder && !deployed) return folder;
     const changed = () => void this.reload();
     const trust = keys && new IndexTrust({ keys, namespace, account, data });

@@ -2,12 +2,13 @@ import { existsSync } from "node:fs";
 import { checkExpression } from "../dispatch/filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import type { FunctionCode } from "./function-code.ts";
-import type { FunctionSet, FunctionSource } from "./function-source.ts";
+import type { FunctionOffer, FunctionSet, FunctionSource } from "./function-source.ts";
 
 /** The functions of a folder. */
 export class FolderSource implements FunctionSource {
   private readonly folder: string;
   private readonly code: FunctionCode;
+  private ahead: Promise<FunctionSet> | undefined;
 
   /** `code`: of the same folder. */
   constructor(folder: string, code: FunctionCode) {
@@ -15,7 +16,22 @@ export class FolderSource implements FunctionSource {
     this.code = code;
   }
 
-  async read(): Promise<FunctionSet> {
+  /**
+   * Reads and builds in other processes, while this one is busy with other things: the first `read` gives that. Never
+   * rejects.
+   */
+  begin(): void {
+    this.ahead = this.look().then((set) => ({ ...set, functions: set.functions.map(bundledAhead) }));
+    this.ahead.catch(() => undefined); // whoever reads hears of it
+  }
+
+  read(): Promise<FunctionSet> {
+    const { ahead } = this;
+    this.ahead = undefined;
+    return ahead ?? this.look();
+  }
+
+  private async look(): Promise<FunctionSet> {
     const {
       functions,
       rejected,
@@ -39,4 +55,21 @@ export class FolderSource implements FunctionSource {
       complete: faults.length === 0 && rejected.every(({ name }) => name !== undefined),
     };
   }
+}
+
+/** Its first bundle is what is being built now. */
+function bundledAhead(offer: FunctionOffer): FunctionOffer {
+  const controller = new AbortController();
+  let ahead: ReturnType<FunctionOffer["bundle"]> | undefined = offer.bundle(controller.signal);
+  ahead.catch(() => undefined); // whoever asks for it hears of it
+  return {
+    ...offer,
+    bundle: (signal) => {
+      const first = ahead;
+      if (!first) return offer.bundle(signal);
+      ahead = undefined;
+      signal?.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+      return first;
+    },
+  };
 }

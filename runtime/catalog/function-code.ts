@@ -1,4 +1,4 @@
-import { Builders } from "../bundle/builders.ts";
+import { Builders, type BuildersOptions } from "../bundle/builders.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
@@ -22,9 +22,14 @@ export interface FunctionCode {
  * only what one of these keys signed: never sources.
  * @throws WatchfireError WF_BUILD_DAMAGED where what was built is not whole, WF_BUILD_UNTRUSTED
  */
-export function openCode(folder: string, clock: Clock, trust?: TrustedKeys): FunctionCode {
+export function openCode(
+  folder: string,
+  clock: Clock,
+  trust?: TrustedKeys,
+  options: Pick<BuildersOptions, "idleMs"> = {},
+): FunctionCode {
   if (isBuilt(folder)) return new BuiltCode(folder, trust);
-  return trust ? noCode : new Builders({ folder, clock });
+  return trust ? noCode : new Builders({ folder, clock, ...options });
 }
 
 /** Of a folder that holds nothing that is signed. Whatever comes to lie there later has no part in it. */

@@ -4,21 +4,23 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { FunctionAccounts } from "../access/function-accounts.ts";
 import type { Candidate } from "../app/components.ts";
+import { Builders } from "../bundle/builders.ts";
+import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
 import { systemClock } from "../clock.ts";
 import { type Environment, readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
-import { connectKubeconfig } from "../kube/kubeconfig.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { createLog } from "../observe/log.ts";
 import { standardOutput } from "../observe/log-output.ts";
 import { LogWriter } from "../observe/log-writer.ts";
+import { executorProgram } from "../sandbox/executor-program.ts";
+import { launchAhead } from "../sandbox/host/child-link.ts";
 import { command } from "./command.ts";
 import { readFolder, readListen } from "./operand.ts";
 import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
-import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 
 export const start = command({
@@ -82,6 +84,16 @@ export const start = command({
         what: "--store kubernetes needs --leader-elect: every runtime that can reach the Secrets may write them",
       });
     }
+    const socket = options["executor-socket"];
+    const jitless = given.has("jitless");
+    // Other processes' work, while this one loads the rest of its own code.
+    const launch = socket ? undefined : launchAhead(executorsAhead, executorProgram({ jitless }));
+    if (code instanceof Builders) code.warm(buildersAhead);
+    const source = folder !== undefined && code ? new FolderSource(folder, code) : undefined;
+    // A standby may wait for long: it reads what lies there when it is its turn.
+    if (!given.has("leader-elect")) source?.begin();
+    const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
+    const { serve } = await import("./serve.ts");
     const logWriter = new LogWriter(standardOutput(), systemClock);
     process.on("exit", () => logWriter.flush(flushMs));
     const log = createLog(environment.logLevel, logWriter);
@@ -98,6 +110,7 @@ export const start = command({
         {
           functions: folder,
           ...(code && { code }),
+          ...(source && { folder: source }),
           data: given.has("data") ? options.data : (environment.dataFolder ?? options.data),
           ...identified,
           store,
@@ -108,8 +121,9 @@ export const start = command({
           functionStatus: given.has("function-status"),
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
           listen: address,
-          jitless: given.has("jitless"),
-          ...(options["executor-socket"] && { executorSocket: options["executor-socket"] }),
+          jitless,
+          ...(launch && { launch }),
+          ...(socket && { executorSocket: socket }),
           log,
           logWriter,
         },
@@ -138,6 +152,15 @@ export const start = command({
 /** How long the end waits for the log's reader, in milliseconds, however it came: a drain leaves 5 s of a pod's grace. */
 const flushMs = 2_000;
 
+/** What the pool starts with several functions, and where there is one, its spare. */
+const executorsAhead = 2;
+
+/** One core is this process's meanwhile. */
+const buildersAhead = 1;
+
+/** Nobody edits what runs here: after the start there is hardly anything to build. */
+const builderIdleMs = 2_000;
+
 /** Where a pod finds the token of its account. */
 const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
@@ -159,7 +182,7 @@ async function codeOf(
       throw new WatchfireError("WF_BUILD_SOURCES", { what: "in a pod nothing is built", place });
     }
   }
-  return openCode(folder, systemClock, trust);
+  return openCode(folder, systemClock, trust, { idleMs: builderIdleMs });
 }
 
 /** A container that restarts has the same identity as before, another pod has not. */

@@ -1,0 +1,36 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { Builders } from "../../runtime/bundle/builders.ts";
+import { treeOf } from "../bench/process-tree.ts";
+import { folderOf } from "../tools/folder.ts";
+import { until } from "../tools/until.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+
+/** Names of the processes below this one that build. */
+const builderCount = () => treeOf(process.pid).filter((pid) => nameOf(pid).startsWith("watchfire builder")).length;
+
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+it.skipIf(process.platform !== "linux")(
+  "a builder that has nothing to build for as long as it may ends, and the next build has another",
+  async () => {
+    const folder = folderOf({ "f/handler.ts": "export default () => {};\n" });
+    const clock = new VirtualClock();
+    const builders = new Builders({ folder, clock, idleMs: 2_000 });
+    onTestFinished(() => builders.close());
+    const handler = join(folder, "f/handler.ts");
+    const first = await builders.bundle({ handler });
+    await clock.advance(1_999);
+    expect(builderCount()).toBe(1);
+    await clock.advance(1);
+    await until("no builder is left", 5_000, async () => builderCount() === 0);
+    expect((await builders.bundle({ handler })).hash).toBe(first.hash);
+  },
+);

@@ -1,0 +1,61 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { FolderSource } from "../../runtime/catalog/folder-source.ts";
+import type { FunctionCode } from "../../runtime/catalog/function-code.ts";
+import { folderOf } from "../tools/folder.ts";
+import { until } from "../tools/until.ts";
+
+const bundleOf = (hash: string) => ({ script: "", sourceMap: "", hash, inputs: [], usesOldObject: false });
+
+/** A folder with functions of these names, and code that numbers its builds. */
+function sourceOf(...names: string[]) {
+  const folder = folderOf({});
+  const write = (name: string) => {
+    mkdirSync(join(folder, name), { recursive: true });
+    const triggers = [{ name: "all", watch: { apiVersion: "v1", kind: "ConfigMap" } }];
+    const spec = { handler: "./handler.ts", triggers };
+    const manifest = { apiVersion: "watchfire.dev/v1alpha1", kind: "Function", metadata: { name }, spec };
+    writeFileSync(join(folder, name, "function.yaml"), JSON.stringify(manifest));
+    writeFileSync(join(folder, name, "handler.ts"), "export default () => {};\n");
+  };
+  for (const name of names) write(name);
+  const built: { readonly name: string; readonly signal: AbortSignal | undefined }[] = [];
+  const code: FunctionCode = {
+    bundle: async ({ name }, signal) => bundleOf(String(built.push({ name, signal }))),
+    close: () => {},
+  };
+  return { source: new FolderSource(folder, code), built, write };
+}
+
+const namesIn = async (source: FolderSource) => (await source.read()).functions.map(({ manifest: { name } }) => name);
+
+it("a folder that is read ahead is built before anybody asks, and what was built then is built once", async () => {
+  const { source, built } = sourceOf("first", "second");
+  source.begin();
+  await until("both are built", 5_000, async () => built.length === 2);
+  const { functions } = await source.read();
+  const hashes = await Promise.all(functions.map(async (offer) => (await offer.bundle()).hash));
+  expect(hashes.sort()).toEqual(["1", "2"]);
+  expect(built.map(({ name }) => name).sort()).toEqual(["first", "second"]);
+});
+
+it("what was read ahead counts once: whoever reads or builds again gets what lies there then", async () => {
+  const { source, write } = sourceOf("first");
+  source.begin();
+  const [offer] = (await source.read()).functions;
+  expect((await offer?.bundle())?.hash).toBe("1");
+  expect((await offer?.bundle())?.hash).toBe("2");
+  write("second");
+  expect((await namesIn(source)).sort()).toEqual(["first", "second"]);
+});
+
+it("a build that began ahead ends when it is not wanted any more", async () => {
+  const { source, built } = sourceOf("first");
+  source.begin();
+  const [offer] = (await source.read()).functions;
+  const unwanted = new AbortController();
+  await offer?.bundle(unwanted.signal);
+  unwanted.abort();
+  expect(built[0]?.signal?.aborted).toBe(true);
+});
