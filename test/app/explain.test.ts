@@ -1,0 +1,131 @@
+import { expect, it } from "vitest";
+import { explain, type Subject } from "../../runtime/app/explain/explainer.ts";
+import type { DeadLetterSummary } from "../../runtime/checkpoint/batch.ts";
+import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
+import type { ObjectReport } from "../../runtime/dispatch/object-report.ts";
+import { Discovery } from "../../runtime/kube/discovery.ts";
+import type { KubeTransport } from "../../runtime/kube/transport.ts";
+import type { Trigger } from "../../runtime/manifest/function.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { trigger } from "../rbac/trigger.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+
+const away = async (): Promise<never> => Promise.reject(new Error("connect ECONNREFUSED"));
+const transport: KubeTransport = { description: "none", request: away, json: away, close: async () => {} };
+const clock = new VirtualClock();
+
+/** What is known of an object of which nothing happened. */
+const quiet: ObjectReport = {
+  position: { lowWaterMark: resourceVersion("7"), ready: true },
+  known: { resourceVersion: resourceVersion("5"), deleted: false },
+  lane: undefined,
+  waits: false,
+  filtered: [],
+  runs: [],
+  next: undefined,
+};
+
+const head = { type: "Added", attempts: 2, trigger: "settings" } as const;
+const lane = { waiting: 1, head, running: false, retrying: false, blocked: false, held: false };
+const letter = {
+  letter: "9",
+  trigger: "settings",
+  namespace: "team-a",
+  name: "a",
+  type: "Modified",
+  attempts: 5,
+  failedAt: 1_000,
+  error: { name: "TypeError", message: "the key is s3cr3t\nat x", stack: "" },
+} as DeadLetterSummary;
+
+interface Given {
+  readonly known?: Partial<ObjectReport>;
+  readonly status?: Subject["report"];
+  readonly letters?: readonly DeadLetterSummary[];
+  readonly trigger?: Partial<Trigger>;
+}
+
+async function answerTo({ known, status, letters = [], trigger: more }: Given) {
+  const subject: Subject = {
+    report: status ?? { name: "copy", ready: true },
+    triggers: [trigger({ name: "settings", ...more })],
+    dispatch: { object: async () => ({ ...quiet, ...known }) } as unknown as FunctionDispatch,
+    sourceOf: ({ apiVersion, kind }, namespace) => ({ apiVersion, kind, namespace }),
+    statusOf: () => undefined,
+  };
+  const redact = (_: string, text: string) => text.replace("s3cr3t", "[redacted]");
+  const parts = {
+    transport,
+    discovery: new Discovery(transport, clock),
+    clock,
+    redact,
+    deadLetters: { list: async () => letters },
+  };
+  const { triggers } = await explain(subject, { function: "copy", namespace: "team-a", name: "a" }, parts);
+  return triggers[0];
+}
+
+it.each<readonly [string, Given, object]>([
+  [
+    "a function that takes no more says so before what its object's lane says",
+    { status: { name: "copy", ready: false, reason: "Backlogged", message: "its share is used up" }, known: { lane } },
+    { reason: "function", why: "Backlogged: its share is used up" },
+  ],
+  [
+    "another source's trouble is no reason",
+    { status: { name: "copy", ready: false, reason: "KindMissing", message: "no such kind" }, known: { lane } },
+    { reason: "lane", why: "an event of it waits: its Added waits for its turn" },
+  ],
+  [
+    "a source whose first list is not done has not brought it",
+    { known: { position: { lowWaterMark: undefined, ready: false } } },
+    { reason: "source", why: expect.stringContaining("its first list is not done") },
+  ],
+  [
+    "an event of a function that is held waits",
+    { known: { lane: { ...lane, held: true } } },
+    { reason: "lane", why: expect.stringContaining("the function begins no attempt at present") },
+  ],
+  [
+    "an event on disk waits",
+    { known: { waits: true } },
+    { reason: "lane", why: "an event of it waits: its events wait on disk for their turn" },
+  ],
+  [
+    "an event with the handler keeps nothing away",
+    { known: { lane: { ...lane, running: true } } },
+    { reason: "nothing" },
+  ],
+  [
+    "a dead letter of an earlier start is the reason, though no run is on record",
+    { letters: [letter] },
+    { reason: "givenUp", why: expect.stringContaining("its Modified, which was given up after attempt 5") },
+  ],
+  [
+    "another object's, or another trigger's dead letter is none",
+    {
+      letters: [
+        { ...letter, name: "b" },
+        { ...letter, trigger: "other" },
+      ],
+    },
+    { reason: "nothing" },
+  ],
+  [
+    "of an object that may have been skipped before this start it is said that it may",
+    { trigger: { initialEvents: "Skip" } },
+    { reason: "nothing", why: expect.stringContaining("what was there at the deployment is skipped") },
+  ],
+])("%s", async (_, given, expected) => {
+  expect(await answerTo(given)).toMatchObject(expected);
+});
+
+it("an API server that does not answer leaves the rest of the answer, and a dead letter's error is shown without secrets", async () => {
+  const checks = (await answerTo({ letters: [letter] }))?.checks ?? [];
+  const found = Object.fromEntries(checks.map(({ name, passes, says }) => [name, [passes, says]]));
+  expect(found).toMatchObject({
+    namespace: ["yes", expect.any(String)],
+    object: ["unknown", expect.stringContaining("ECONNREFUSED")],
+    deadLetters: ["no", expect.stringMatching(/dead-letters show 9; TypeError: the key is \[redacted\]$/)],
+  });
+});
