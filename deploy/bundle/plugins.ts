@@ -29,14 +29,25 @@ export const templatesInside: Plugin = {
   },
 };
 
-/** Of the client the runtime takes the kubeconfig alone: its hundreds of generated classes stay out. */
+/**
+ * Of the client the runtime takes the kubeconfig alone: its hundreds of generated classes stay out. The kubeconfig asks
+ * their index for the two that a connection of the client's own is configured with.
+ */
 export const kubeconfigAlone: Plugin = {
   name: "kubeconfig",
-  setup({ onResolve }) {
+  setup({ onResolve, onLoad }) {
     const client = dirname(
       createRequire(join(import.meta.dirname, "../../runtime/")).resolve("@kubernetes/client-node"),
     );
-    onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({ path: join(client, "config.js") }));
+    const kubeconfig = join(client, "config.js");
+    onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({ path: kubeconfig }));
+    onResolve({ filter: /^\.\/gen\/index\.js$/ }, ({ importer, path }) =>
+      importer === kubeconfig ? { path, namespace: "generated" } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: "generated" }, () => ({
+      contents: 'export * from "./configuration.js"; export * from "./servers.js";',
+      resolveDir: join(client, "gen"),
+    }));
   },
 };
 
