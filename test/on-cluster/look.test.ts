@@ -59,7 +59,7 @@ test("an object is found with the rights of a source, and each selector that lea
     expect([selectors, short(await look({ namespace, ...selectors }, "a"))]).toEqual([selectors, expected]);
   }
   expect(await look({ namespace }, "b")).toEqual({ type: "gone" });
-  expect(await look({ namespace }, "a,metadata.name=a")).toEqual({ type: "gone" });
+  expect(await look({ namespace }, "a=b,c\\d")).toEqual({ type: "gone" });
 });
 
 test("where the source may not list, the server's refusal is the answer", async () => {

@@ -59,7 +59,7 @@ test("an event that did not fire is explained by the rule that kept it away, one
     const waits = await Promise.all(["retries", "blocks"].map((name) => runtime.explain(name, team.name, "a")));
     const filtered = await Promise.all(["fields", "large", "odd"].map((name) => runtime.explain(name, team.name, "a")));
     return (
-      waits.every((each) => check(each, "lane")?.says.includes("1 wait")) &&
+      waits.every((each) => check(each, "lane")?.says.includes("1 more")) &&
       filtered.every((each) => each.filtered[0]?.type === "Modified")
     );
   });
@@ -72,19 +72,13 @@ test("an event that did not fire is explained by the rule that kept it away, one
     ["large", team.name, "a", "condition", "the condition large is false"],
     ["odd", team.name, "a", "conditionError", "the condition odd has no value: "],
     ["skips", team.name, "old", "initialEvents", "was there when the function was deployed, and initialEvents is Skip"],
-    [
-      "retries",
-      team.name,
-      "a",
-      "lane",
-      "its Added failed 1 times and waits for its next attempt, and 1 wait behind it",
-    ],
+    ["retries", team.name, "a", "lane", "its Added failed in attempt 1 and waits for the next, with 1 more behind it"],
     [
       "blocks",
       team.name,
       "a",
       "lane",
-      "its Added failed 1 times and blocks the lane, as onFailure asks, and 1 wait behind it",
+      "its Added failed in attempt 1 and blocks the lane, as onFailure asks, with 1 more behind it",
     ],
     ["gives-up", team.name, "a", "givenUp", "the handler failed with its Modified, which was given up after attempt 1"],
     ["fires", team.name, "a", "fired", "it did fire: the handler ended well with its Modified"],

@@ -139,11 +139,12 @@ function lane({ report: { lane: found, waits }, trigger }: Facts): Said {
 function waiting({ waiting: count, head, ...it }: LaneReport, trigger: string): Said {
   const of = head.trigger === trigger ? "" : ` of the trigger ${head.trigger}`;
   const first = `its ${head.type}${of}`;
-  const more = count > 1 ? `, and ${count - 1} wait behind it` : "";
+  const more = count > 1 ? `, with ${count - 1} more behind it` : "";
   if (it.running) return ["yes", `${first} is with the handler, attempt ${Math.max(1, head.attempts)}${more}`];
   if (it.held) return ["no", `${first} waits: the function begins no attempt at present${more}`];
-  if (it.blocked) return ["no", `${first} failed ${head.attempts} times and blocks the lane, as onFailure asks${more}`];
-  if (it.retrying) return ["no", `${first} failed ${head.attempts} times and waits for its next attempt${more}`];
+  if (it.blocked)
+    return ["no", `${first} failed in attempt ${head.attempts} and blocks the lane, as onFailure asks${more}`];
+  if (it.retrying) return ["no", `${first} failed in attempt ${head.attempts} and waits for the next${more}`];
   return ["no", `${first} waits for its turn${more}`];
 }
 
