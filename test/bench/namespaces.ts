@@ -64,6 +64,8 @@ async function running(measure: (runtime: MeasuredRuntime) => Promise<void>): Pr
   const pauses = join(import.meta.dirname, "loop-pauses.ts");
   const nodeFlags = [`--import=${pauses}`, ...flags];
   const env = { LOOP_PAUSES: join(folder, "pauses") };
+  // What the last one wrote at its end: nobody asks it then.
+  await rm(env.LOOP_PAUSES, { force: true });
   const runtime = await MeasuredRuntime.start({
     folder,
     kubeconfig,
@@ -146,8 +148,11 @@ async function longestPauses(): Promise<string> {
   if (process.env.NAMESPACES_VERBOSE) for (const each of pauses) print(`    ${JSON.stringify(each)}`);
   const longest = pauses.sort((a, b) => b.ms - a.ms).slice(0, 3);
   return (
-    longest.map(({ ms, cpuMs }) => `${ms.toFixed(0)} ms (${cpuMs.toFixed(0)} ms of CPU)`).join(", ") ||
-    "none over 50 ms"
+    longest
+      .map(
+        ({ ms, cpuMs, at }) => `${ms.toFixed(0)} ms (${cpuMs.toFixed(0)} ms of CPU) after ${(at / 1000).toFixed(1)} s`,
+      )
+      .join(", ") || "none over 50 ms"
   );
 }
 
