@@ -245,8 +245,12 @@ export class Commits {
     if (found) return found.body;
     const waiting = this.bodies.get(view, key);
     if (waiting) return waiting;
-    const written = this.writing?.bodyOf(view, key);
-    return written ? written.body : this.options.store.body(view, key);
+    const { writing } = this;
+    const written = writing?.bodyOf(view, key);
+    // What is about to be known of the object is newer than its body.
+    const isLeft = this.pending.has(view, key) || (!written && writing?.has(view, key));
+    const before = written ? written.body : await this.options.store.body(view, key);
+    return before && isLeft ? { ...before, isOlder: true } : before;
   }
 
   /** Why the last commit failed; undefined where it succeeded. */
