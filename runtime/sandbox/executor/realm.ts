@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { EndReason } from "../messages.ts";
-import { abortItem, BatchSize, composeBatch, eventItem, type Item, type QueuedEvent, replyItem } from "./batch.ts";
+import { abortItem, composeBatch, eventItem, type Item, type QueuedEvent, replyItem } from "./batch.ts";
+import { type EventSource, Intake } from "./intake.ts";
 import type { GuestDoors, GuestScript } from "./isolate.ts";
 import { type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
 import { ownStack, type Rejection, rejectionOf } from "./rejection.ts";
@@ -30,16 +31,6 @@ const weighMs = 1000;
 const weighEvents = 64;
 /** Share of the memory limit from which an isolate is replaced before an event is charged with its predecessors' leavings. */
 const wornShare = 0.75;
-
-/** Where a realm takes its events from, when it enters. */
-export interface EventSource {
-  /** How many of them may begin in this realm now; 0 where none waits. */
-  roomFor(realm: Realm): number;
-  /** The next, at most so many. */
-  take(most: number): readonly QueuedEvent[];
-  /** The last of those taken, which have not begun: they come first again. */
-  putBack(events: readonly QueuedEvent[]): void;
-}
 
 /** What a realm tells its owner. */
 export interface RealmReports {
@@ -91,7 +82,8 @@ export interface RealmParts {
   readonly slots: Slots;
   /** Whether V8 may time the first entry. */
   readonly timed: boolean;
-  readonly source: EventSource;
+  /** Its events, of what it may take. */
+  readonly source: (realm: Realm) => EventSource;
   readonly reports: RealmReports;
 }
 
@@ -102,16 +94,13 @@ export class Realm implements Watched {
   private doors: GuestDoors;
   private readonly watchdog: Watchdog;
   private readonly slots: Slots;
-  private readonly source: EventSource;
+  private readonly intake: Intake;
   private readonly reports: RealmReports;
   private readonly budgetMs: number;
   private readonly bornAt = performance.now();
   private readonly inbox: Item[] = [];
-  /** Events that were taken, and begin with the next entry. */
-  private carried: readonly QueuedEvent[] = [];
   private readonly pending = new Map<number, PendingEvent>();
   private readonly calls = new Map<number, number>();
-  private readonly batch = new BatchSize();
   private entry: Entry | undefined;
   private turning = false;
   private wake: NodeJS.Timeout | undefined;
@@ -121,7 +110,6 @@ export class Realm implements Watched {
   private seededAt = Number.NEGATIVE_INFINITY;
   private timedAt = Number.NEGATIVE_INFINITY;
   private compiled: GuestScript | undefined;
-  private taken = 0;
   private weighedAt = performance.now();
   private weighedTaken = 0;
   private isHeavy = false;
@@ -134,7 +122,7 @@ export class Realm implements Watched {
     this.budgetMs = budgetMs;
     this.watchdog = watchdog;
     this.slots = slots;
-    this.source = source;
+    this.intake = new Intake(source(this));
     this.reports = reports;
   }
 
@@ -167,7 +155,7 @@ export class Realm implements Watched {
 
   /** Whether it should make room for a new one: by its events, or by what they left in its heap. */
   isWorn(maxEvents: number): boolean {
-    return this.isHeavy || this.taken >= maxEvents;
+    return this.isHeavy || this.intake.taken >= maxEvents;
   }
 
   private async run(timeout: Timeout): Promise<string> {
@@ -267,18 +255,15 @@ export class Realm implements Watched {
   }
 
   private get hasWork(): boolean {
-    return !this.over && (this.inbox.length + this.carried.length > 0 || this.wakeDue || this.source.roomFor(this) > 0);
+    return !this.over && (this.inbox.length > 0 || this.wakeDue || this.intake.hasWork);
   }
 
-  /** Takes events for an entry that has room for so many items; their time starts now. */
-  private take(room: number, items: number): readonly QueuedEvent[] {
-    const taken = this.source.take(Math.min(items, this.batch.eventsIn(room)));
+  /** The time of events that were taken starts. */
+  private expect(taken: readonly QueuedEvent[]): void {
     const now = performance.now();
     for (const { no, timeoutMs } of taken) {
       this.pending.set(no, { deadline: now + timeoutMs, cpuMs: 0, aborted: false });
     }
-    this.taken += taken.length;
-    return taken;
   }
 
   private async once(): Promise<void> {
@@ -288,18 +273,16 @@ export class Realm implements Watched {
       return;
     }
     // What earlier events left goes first, and is the next event's harm: nobody else is there who could be charged.
-    if (this.pending.size === 0 && this.source.roomFor(this) > 0 && performance.now() >= this.lateAt) {
+    const { intake } = this;
+    if (this.pending.size === 0 && intake.room > 0 && performance.now() >= this.lateAt) {
       this.wakeDue = true;
-      this.carried = this.take(1, 1);
+      this.expect(intake.carry());
     }
-    const room = this.source.roomFor(this);
-    const most = this.pending.size + room;
+    const most = this.pending.size + intake.room;
     // Timers have an entry of their own: what they leave unheard is not that of an event beside them.
     const timers = this.wakeDue;
-    const answers = timers ? [] : this.inbox.splice(0, this.batch.items);
-    const fresh = timers || room === 0 ? [] : this.take(room, this.batch.items - answers.length);
-    const taken = timers ? [] : [...this.carried, ...fresh];
-    if (!timers) this.carried = [];
+    const answers = timers ? [] : this.inbox.splice(0, intake.items);
+    const taken = timers ? [] : this.take(intake.items - answers.length);
     const items = [...answers, ...taken.map(eventItem)];
     this.wakeDue = false;
     clearTimeout(this.wake);
@@ -318,7 +301,7 @@ export class Realm implements Watched {
         if (this.doors.isolate.isDisposed) throw error;
         return drain.apply(undefined, [true]);
       });
-      if (now - this.weighedAt >= weighMs || this.taken - this.weighedTaken >= weighEvents) this.weigh(now);
+      if (now - this.weighedAt >= weighMs || this.intake.taken - this.weighedTaken >= weighEvents) this.weigh(now);
       return Promise.all([this.unheard(pumped, timeout), drained]).then(([rejected, text]) =>
         rejected ? this.blamed(rejected, text as string) : (text as string),
       );
@@ -326,22 +309,19 @@ export class Realm implements Watched {
     if (outbox === undefined || this.over) return;
     const usedMs = this.cpuMs() - startCpuMs;
     const summary = summarise(outbox);
-    if (!summary || summary.left < 0 || summary.left > taken.length) {
+    const left = summary && intake.took(items.length, usedMs, summary.left);
+    if (!summary || !left) {
       this.end("output");
       return;
     }
-    const began = taken.length - summary.left;
-    this.batch.took(items.length - summary.left, usedMs);
-    if (taken.length > 0) this.batch.began(began, summary.left, room);
-    this.putBack(taken.slice(began));
-    this.settle(outbox, summary, events.slice(0, events.length - summary.left), usedMs);
+    for (const { no } of left) this.pending.delete(no);
+    this.settle(outbox, summary, events.slice(0, events.length - left.length), usedMs);
   }
 
-  private putBack(left: readonly QueuedEvent[]): void {
-    if (left.length === 0) return;
-    for (const { no } of left) this.pending.delete(no);
-    this.taken -= left.length;
-    this.source.putBack(left);
+  private take(items: number): readonly QueuedEvent[] {
+    const { events, fresh } = this.intake.take(items);
+    this.expect(fresh);
+    return events;
   }
 
   /**
@@ -371,7 +351,7 @@ export class Realm implements Watched {
   /** Asks for the heap's size behind what runs; the next drain's owner gets to know. */
   private weigh(now: number): void {
     this.weighedAt = now;
-    this.weighedTaken = this.taken;
+    this.weighedTaken = this.intake.taken;
     const { isolate } = this.doors;
     isolate.getHeapStatistics().then(
       ({ used_heap_size: used, heap_size_limit: limit }) => (this.isHeavy = used > wornShare * limit),

@@ -1,8 +1,9 @@
 import type { EndReason, Load, Loaded } from "../messages.ts";
 import type { QueuedEvent } from "./batch.ts";
+import type { EventSource } from "./intake.ts";
 import type { GuestDoors, IsolateFactory } from "./isolate.ts";
 import type { OutboxSummary } from "./outbox.ts";
-import { type EventSource, Realm, type RealmReports } from "./realm.ts";
+import { Realm, type RealmReports } from "./realm.ts";
 import type { Slots } from "./slots.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -128,24 +129,32 @@ export class Tenant {
     return this.isFresh || this.solo > 0;
   }
 
-  private readonly source: EventSource = {
-    roomFor: (realm) => {
-      const [first] = this.takers;
-      const takes = this.solo > 0 ? realm === first : this.takers.has(realm);
-      if (!takes || this.queue.length === 0) return 0;
-      const free = Math.min(this.options.concurrency - this.running, (this.isSingle ? 1 : maxInside) - realm.size);
-      return Math.max(0, free);
-    },
-    take: (most) => {
-      this.activeAt = performance.now();
-      return this.queue.splice(0, this.isSingle ? 1 : most);
-    },
-    putBack: (events) => this.queue.unshift(...events),
+  /** How many events may begin in a realm now. */
+  private roomOf(realm: Realm): number {
+    const [first] = this.takers;
+    const takes = this.solo > 0 ? realm === first : this.takers.has(realm);
+    if (!takes || this.queue.length === 0) return 0;
+    const free = Math.min(this.options.concurrency - this.running, (this.isSingle ? 1 : maxInside) - realm.size);
+    return Math.max(0, free);
+  }
+
+  private readonly sourceFor = (realm: Realm): EventSource => {
+    const tenant = this;
+    return {
+      get room() {
+        return tenant.roomOf(realm);
+      },
+      take: (most) => {
+        this.activeAt = performance.now();
+        return this.queue.splice(0, this.isSingle ? 1 : most);
+      },
+      putBack: (events) => this.queue.unshift(...events),
+    };
   };
 
   /** Has isolates take what waits, and opens one where none can. */
   private feed(): void {
-    const ready = [...this.takers].filter((realm) => this.source.roomFor(realm) > 0);
+    const ready = [...this.takers].filter((realm) => this.roomOf(realm) > 0);
     for (const realm of ready) realm.invite();
     const free = Math.min(this.queue.length, this.options.concurrency - this.running);
     if (free > (this.isSingle || ready.length === 0 ? ready.length : free)) this.reopen();
@@ -178,7 +187,7 @@ export class Tenant {
     }
     let loading = true;
     let failure: LoadFailure | undefined;
-    const { ground, source } = this;
+    const { ground, sourceFor: source } = this;
     const { watchdog, slots } = ground;
     const reports: RealmReports = {
       entering: (events) => this.reports.entering(realm.id, events),
