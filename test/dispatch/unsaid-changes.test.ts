@@ -113,6 +113,13 @@ describe("changes that a filter keeps back, and that leave what it looks at as i
     expect(after).toMatchObject({ id: before?.id, redelivered: true });
   });
 
+  it("do not hide after a kill that the object is gone, where its deletion carries the last one's own resourceVersion", async () => {
+    const it = await (await unsaid(20)).restart(wanted);
+    it.subscription.change(change("Deleted", "a", 20, { spec: { n: 1, m: 0 } }));
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Deleted a@20"]);
+  });
+
   it("are no state that a field of an edited list is compared with, unless they are on record", async () => {
     const it = await (await unsaid(20)).restart(onField("m"));
     it.runner.deliveries.length = 0;

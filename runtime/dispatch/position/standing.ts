@@ -8,14 +8,15 @@ export interface Standing extends KnownObject {
 }
 
 /**
- * Whether it is a deletion that carries the last state's own resourceVersion, as APIs send that are not etcd's. The object
- * stands, so the deletion is news, wherever the mark is by then.
+ * Whether it is a deletion of the object that stands, in its last state or a later one. It is news then, wherever the mark
+ * is: APIs that are not etcd's send a deletion with the last state's own resourceVersion. That state may have said nothing,
+ * and after a kill an earlier one is on record.
  */
-export const endsAsItWas = (standing: Standing, { type, meta }: Change): boolean =>
+export const endsIt = (standing: Standing, { type, meta }: Change): boolean =>
   type === "Deleted" &&
   !standing.deleted &&
   standing.uid === meta.uid &&
-  standing.resourceVersion === meta.resourceVersion;
+  isUpTo(standing.resourceVersion, meta.resourceVersion);
 
 /**
  * Whether a change is no newer than where its object stands. Where resourceVersions cannot be ordered only the same one
