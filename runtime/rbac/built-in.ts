@@ -28,6 +28,11 @@ export function builtInWarnings(
 
 function kindWarnings({ apiVersion, kind }: Trigger, path: Path, defined: readonly DefinedResource[]): RuleFault[] {
   const kinds = builtInTable[apiVersion];
+  if (isShortened(groupOf(apiVersion))) {
+    const meant = Object.entries(builtInTable).find(([, each]) => each[kind])?.[0];
+    const hint = meant === undefined ? {} : { hint: `${kind} is in ${meant}` };
+    return [{ code: "WF_MANIFEST_NOT_BUILT_IN", path: [...path, "apiVersion"], what: noSuchGroup, ...hint }];
+  }
   if (!kinds || kinds[kind]) return [];
   if (defined.some((each) => each.kind === kind && each.group === groupOf(apiVersion))) return [];
   const what = `${apiVersion} is not known to have such a kind to watch`;
@@ -39,6 +44,13 @@ function ruleWarnings(
   path: Path,
   defined: readonly DefinedResource[],
 ): RuleFault[] {
+  const shortened = apiGroups.flatMap((group, index): RuleFault[] => {
+    if (!isShortened(group)) return [];
+    const meant = [...plurals.keys()].find((each) => each.startsWith(`${group}.`));
+    const hint = meant === undefined ? {} : { hint: `did you mean ${meant}?` };
+    return [{ code: "WF_MANIFEST_NOT_BUILT_IN", path: [...path, "apiGroups", index], what: noSuchGroup, ...hint }];
+  });
+  if (shortened.length > 0) return shortened;
   // Where one of them is not Kubernetes' own, the resource may be there.
   if (!apiGroups.every((group) => plurals.has(group))) return [];
   const here = apiGroups.flatMap((group) => plurals.get(group) ?? []);
@@ -69,6 +81,11 @@ const plurals: ReadonlyMap<string, readonly string[]> = new Map(
     entries.flatMap(([, kinds]) => Object.values(kinds).map(([plural]) => plural)),
   ]),
 );
+
+const noSuchGroup = "Kubernetes is not known to have such an API group";
+
+/** The group of a definition has a dot, as the API server asks: one without is Kubernetes' own, or has lost its end. */
+const isShortened = (group: string): boolean => /^[^.*]+$/.test(group) && !plurals.has(group);
 
 function near(word: string, known: Iterable<string>): { hint?: string } {
   const meant = suggest(word, known);

@@ -36,6 +36,17 @@ test("a resource that its group lacks is told with the near name, or with the gr
   expect(ofRule(["apps"], "deployments", "pods")).toMatchObject([{ code, path, hint: 'it is in the API group ""' }]);
 });
 
+test("a group that has lost its end is told, with the version that has the kind, or with the whole group", () => {
+  const path = ["spec", "triggers", 0, "watch", "apiVersion"];
+  const kind = (apiVersion: string, name: string) => ofKind(apiVersion, name);
+  expect(kind("networking/v1", "Ingress")).toMatchObject([{ code, path, hint: "Ingress is in networking.k8s.io/v1" }]);
+  expect(kind("core/v1", "ConfigMap")).toMatchObject([{ code, path, hint: "ConfigMap is in v1" }]);
+  const group = ["spec", "permissions", 0, "apiGroups", 1];
+  expect(ofRule(["apps", "networking"], "ingresses")).toMatchObject([
+    { code, path: group, hint: "did you mean networking.k8s.io?" },
+  ]);
+});
+
 test("nothing is said of other groups, wildcards, what nobody watches, and what a definition defines", () => {
   expect(ofKind("example.com/v1", "Deploymnt")).toEqual([]);
   expect(ofKind("apps/v9", "Shop")).toEqual([]);
