@@ -100,12 +100,19 @@ function wrongType(expected: string, path: Path, actual: unknown, document: Mani
 
 function typeHint(expected: string, path: Path, actual: unknown): string | undefined {
   if (actual === null) return "give it a value, or leave the field out";
-  if (typeof actual === "object") return undefined;
+  if (expected === "object") return shapeHint("a map of", propertySchema(path));
+  if (typeof actual === "object") return shapeHint("a list of maps of", propertySchema(path)?.items);
   const shown = path.includes("env") ? "…" : String(actual);
   if (expected === "array") return `write a list: [${typeof actual === "string" ? JSON.stringify(shown) : shown}]`;
   if (expected === "string") return unitHint(path, shown) ?? `put it in quotes: "${shown}"`;
   const number = /^(?:int|number)$/.test(expected) && /^\d+$/.test(String(actual));
   return number ? `write it without quotes: ${shown}` : undefined;
+}
+
+/** Names the fields that a map takes; nothing where its keys are the author's own. */
+function shapeHint(shape: string, schema: ReturnType<typeof propertySchema>): string | undefined {
+  const fields = Object.keys(schema?.properties ?? {});
+  return fields.length === 0 ? undefined : `write ${shape} ${fields.join(", ")}`;
 }
 
 function sizeFault(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {

@@ -8,6 +8,7 @@ export function valueHint(path: Path, actual: unknown): string | undefined {
   const field = fields.at(-1) ?? "";
   if (fields.includes("permissions")) return permissionHint(field, actual);
   if (field === "matchNames" && actual === "*") return "leave `namespaceSelector` out to watch in all of them";
+  if (field === "events") return eventHint(actual);
   if (field === "handler") return "name the file, such as ./handler.ts";
   if (field === "host") return hostHint(actual);
   if (field === "kind" && /^[a-z]/.test(actual)) return "take the kind as `kubectl api-resources` shows it";
@@ -16,6 +17,13 @@ export function valueHint(path: Path, actual: unknown): string | undefined {
   if (/^\d+(?:\.\d+)?$/.test(actual)) return unitHint(path, actual);
   if (field === "memory" && /^\d+[kmg]i?b?$/i.test(actual)) return memoryHint(actual);
   return undefined;
+}
+
+/** Admission webhooks and other runtimes have names of their own for an event. */
+function eventHint(actual: string): string | undefined {
+  if (/^(?:creat|new)/i.test(actual)) return "did you mean Added?";
+  if (/^(?:updat|chang)/i.test(actual)) return "did you mean Modified?";
+  return /^remov/i.test(actual) ? "did you mean Deleted?" : undefined;
 }
 
 /** One in Kubernetes' notation is none to be respelled: it is too little or too much. */

@@ -53,6 +53,23 @@ describe("a faulty manifest", () => {
     expect(faults[0]?.detail.place).toMatchObject({ line: 6, column: 58 });
   });
 
+  it.each([
+    ["env: { FOO: bar }", /^write a list of maps of name, value\b/],
+    ['egress: ["https://example.com"]', /^write a map of host\b/],
+  ])("says which fields a map takes, where another shape stands: %s", async (field, hint) => {
+    const { faults } = await loadSpec(withSpec(field));
+    expect(faults.map((fault) => fault.hint)).toEqual([expect.stringMatching(hint)]);
+  });
+
+  it.each([
+    ["Created", "Added"],
+    ["updated", "Modified"],
+    ["Removed", "Deleted"],
+  ])("is told its own name of an event that another system calls %s", async (theirs, ours) => {
+    const { faults } = await loadSpec(trigger(`events: [${theirs}]`));
+    expect(faults.map((fault) => fault.hint)).toEqual([`did you mean ${ours}?`]);
+  });
+
   it("is told which value was probably meant", async () => {
     const { faults } = await loadSpec(withSpec("delivery: { onFailure: deadletter }"));
     expect(faults[0]?.message).toContain("did you mean DeadLetter?");
