@@ -41,7 +41,10 @@ export const errorCodes = {
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
 
   // manifest
-  WF_MANIFEST_FOLDER: user("the functions folder cannot be read", "name an existing folder with --functions"),
+  WF_MANIFEST_FOLDER: user(
+    "the functions folder cannot be read",
+    "name an existing folder with --functions, or run it in the project's folder",
+  ),
   WF_MANIFEST_NONE: user(
     "there is no function to validate in the folder",
     "name the right folder with --functions, or add NAME/function.yaml and a handler.ts to this one",

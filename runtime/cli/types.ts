@@ -23,7 +23,9 @@ export const types = command({
     const { crd, out } = options;
     const found = given.has("crd")
       ? crd.flatMap(readDefinitions)
-      : await withCluster(options, ({ transport }) => fetchDefinitions(transport));
+      : await withCluster(options, ({ transport }) => fetchDefinitions(transport)).catch((error) => {
+          throw given.has("kubeconfig") || given.has("context") ? error : withFiles(error);
+        });
     const chosen = operands.length === 0 ? found : operands.map((name) => named(name, found));
     if (chosen.length === 0) {
       const place = given.has("crd") ? { place: { file: crd.join(", ") } } : {};
@@ -38,6 +40,13 @@ export const types = command({
     return 0;
   },
 });
+
+/** Where no cluster was asked for and none is found, files serve as well. */
+function withFiles(error: unknown): unknown {
+  if (!(error instanceof WatchfireError) || error.code !== "WF_KUBE_CONFIG") return error;
+  const hint = "name the definitions' file or folder with --crd, or a cluster with --kubeconfig or --context";
+  return new WatchfireError(error.code, { ...error.detail, hint });
+}
 
 function named(name: string, found: readonly Definition[]): Definition {
   const definition = found.find(({ metadata }) => metadata.name === name);

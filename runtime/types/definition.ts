@@ -57,7 +57,8 @@ export function readDefinitions(path: string): Definition[] {
       .flatMap(definitionsOf);
   } catch (cause) {
     if (cause instanceof WatchfireError) throw cause;
-    throw new WatchfireError("WF_TYPES_DEFINITION", { what: systemReason(cause), place: { file: path }, cause });
+    const hint = "name a file or folder that can be read with --crd";
+    throw new WatchfireError("WF_TYPES_DEFINITION", { what: systemReason(cause), place: { file: path }, hint, cause });
   }
 }
 

@@ -29,7 +29,9 @@ describe("a functions folder", () => {
       const folder = folderOf({});
       const args = name === "validate" ? [] : ["--data", join(folder, "data")];
       const { status, output } = await outcome(name, "--functions", join(folder, "nope"), ...args);
-      expect(output).toMatch(/^WF_MANIFEST_FOLDER .*nope: there is no such folder; name an existing folder/);
+      expect(output).toMatch(
+        /^WF_MANIFEST_FOLDER .*nope: there is no such folder; name an existing folder with --functions, or run it in the project/,
+      );
       expect(output.trim().split("\n")).toHaveLength(1);
       expect(status).toBe(1);
     },

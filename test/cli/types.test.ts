@@ -71,6 +71,14 @@ test("types writes the types of a cluster's definitions, and a handler's wrong f
   expect(compilerFaults(folder).join("\n")).toMatch(/^bad\.ts\(5,\d+\): .*'sise' does not exist .*size\?: number/);
 });
 
+test("types without a cluster says that files of definitions serve as well", async () => {
+  const folder = folderOf({});
+  const none = await watchfire(["types", "--out", join(folder, "types")], { KUBECONFIG: join(folder, "none") });
+  expect(none.stderr).toMatch(/^WF_KUBE_CONFIG: .*; name the definitions' file or folder with --crd, or a cluster/);
+  const absent = await watchfire(["types", "--crd", join(folder, "absent"), "--out", join(folder, "types")]);
+  expect(absent.stderr).toMatch(/^WF_TYPES_DEFINITION .*absent: .*; name a file or folder that can be read with --crd/);
+});
+
 test("types makes those that are named, and answers a misspelt name with the one that was probably meant", async () => {
   const named = (name: string) => ({ ...definition, metadata: { name } });
   const folder = folderOf({ "crds/all.json": JSON.stringify({ kind: "List", items: ["a.b", "c.d"].map(named) }) });
