@@ -264,7 +264,8 @@ export class FunctionQueue {
   /** Keeps the lane's first events in memory, the others on disk alone. */
   private trim(lane: Lane, kept: number): void {
     const { spill } = this.parts;
-    if (lane.length <= kept || !spill.holdsQueues) return;
+    // While it reads what comes next from disk, nothing is put in front of that.
+    if (lane.length <= kept || lane.reading || !spill.holdsQueues) return;
     for (const event of lane) {
       spill.pin(event);
       // There is no room for it.
