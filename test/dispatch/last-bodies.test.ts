@@ -82,6 +82,18 @@ describe("the last body of an object that changes often", () => {
     expect(lastTold(it)).toMatchObject({ spec: { n: 3 }, old: { n: 2 } });
   });
 
+  it("is written with an end in good order, however many wait", async () => {
+    const store = new NotingStore();
+    const it = await (await DispatchFixture.open({ store })).listed();
+    const spec = "x".repeat(1 << 19);
+    for (const n of [1, 2, 3]) it.subscription.change(change("Added", `n${n}`, n + 10, { spec }));
+    await it.clock.advance(1_000);
+    for (const n of [1, 2, 3]) it.subscription.change(change("Modified", `n${n}`, n + 20, { spec }));
+    await it.clock.advance(1_000);
+    expect(await it.drain()).toBe(true);
+    expect(store.written.slice(-3)).toEqual(["21", "22", "23"]);
+  });
+
   it("is on record with each change where a handler or a condition compares with it", async () => {
     for (const options of [{ usesOldObject: true }, when("object.spec != oldObject.spec")]) {
       const it = await (await changed(options)).restart({ usesOldObject: true });
