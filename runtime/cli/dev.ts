@@ -38,6 +38,9 @@ const buildersAhead = 1;
 /** Several projects may be at work at once; nobody has this many. */
 const sparePorts = 20;
 
+/** Milliseconds that the table waits for readiness: the folder is watched from then on, so that a manifest can be mended. */
+const mostWaitMs = 5_000;
+
 export const dev = command({
   name: "dev",
   summary: "runs the functions on an embedded cluster, or on one that is named, and takes up changes as they are saved",
@@ -91,8 +94,8 @@ export const dev = command({
         stop,
         async (runtime) => {
           running = runtime;
-          await runtime.untilReady(stop);
-          process.stdout.write(renderBanner(bannerOf(runtime, cluster, folder, hasKubectl)));
+          const isReady = await readyWithin(runtime, mostWaitMs, stop);
+          process.stdout.write(renderBanner(bannerOf({ runtime, isReady, cluster, folder, hasKubectl })));
           isUp = true;
           const { samples: record } = cluster;
           const manifests = () => runtime.functions.map(({ file }) => file);
@@ -191,7 +194,24 @@ function typeWatchOf(runtime: Runtime, folder: string, log: Logger, signal: Abor
   return new TypeWatch({ check, functions, clock: systemClock, signal, log });
 }
 
-function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string, hasKubectl: boolean): Banner {
+/** Whether it gets ready in time. A trigger that the API server refuses keeps it from that until its manifest is mended. */
+async function readyWithin(runtime: Runtime, ms: number, stop: AbortSignal): Promise<boolean> {
+  const late = new AbortController();
+  const timer = systemClock.after(ms, () => late.abort());
+  await runtime.untilReady(AbortSignal.any([stop, late.signal])).catch(() => stop.throwIfAborted());
+  timer.cancel();
+  return !late.signal.aborted;
+}
+
+interface BannerParts {
+  readonly runtime: Runtime;
+  readonly isReady: boolean;
+  readonly cluster: DevCluster;
+  readonly folder: string;
+  readonly hasKubectl: boolean;
+}
+
+function bannerOf({ runtime, isReady, cluster, folder, hasKubectl }: BannerParts): Banner {
   const { functions } = runtime.status();
   const missing = new Set(
     functions.flatMap(({ name, triggers }) =>
@@ -202,7 +222,7 @@ function bannerOf(runtime: Runtime, cluster: DevCluster, folder: string, hasKube
   const kubectl = cluster.kubeconfig === undefined ? "kubectl" : `kubectl --kubeconfig ${cluster.kubeconfig}`;
   return {
     version,
-    readyMs: performance.now(),
+    readyMs: isReady ? performance.now() : undefined,
     cluster: cluster.label,
     empty: `no functions yet in ${resolve(folder)}: add NAME/function.yaml there, and a handler.ts beside it`,
     functions: runtime.functions.map((manifest) => ({

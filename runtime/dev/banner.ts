@@ -11,8 +11,8 @@ export interface BannerFunction {
 
 export interface Banner {
   readonly version: string;
-  /** From the start of the process, in milliseconds. */
-  readonly readyMs: number;
+  /** From the start of the process, in milliseconds; undefined where it is not ready yet. */
+  readonly readyMs: number | undefined;
   readonly cluster: string;
   readonly functions: readonly BannerFunction[];
   /** What stands in the place of a table without a row. */
@@ -21,15 +21,18 @@ export interface Banner {
   readonly hints: readonly (readonly [label: string, text: string])[];
 }
 
-/** What `watchfire dev` prints once it is ready. */
+/** What `watchfire dev` prints once it is ready, or has waited for that. */
 export function renderBanner(banner: Banner): string {
+  const { readyMs } = banner;
+  const readiness =
+    readyMs === undefined ? "not ready yet: the lines above say why" : `ready in ${Math.round(readyMs)} ms`;
   const rows = banner.functions.flatMap(({ name, triggers, handler, limits }) =>
     triggers.map((trigger, index) => (index === 0 ? [name, trigger, handler, limits] : ["", trigger, "", ""])),
   );
   const hints = banner.hints.map(([label, text]) => `  ${styleText("gray", label.padEnd(8))}  ${text}`);
   return [
     "",
-    `  ${styleText("bold", `watchfire ${banner.version}`)}   ready in ${Math.round(banner.readyMs)} ms   cluster: ${banner.cluster}`,
+    `  ${styleText("bold", `watchfire ${banner.version}`)}   ${readiness}   cluster: ${banner.cluster}`,
     "",
     ...(rows.length > 0 ? table(["FUNCTION", "TRIGGER", "HANDLER", "LIMITS"], rows) : [banner.empty]).map(
       (line) => `  ${line}`,

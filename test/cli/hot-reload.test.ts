@@ -151,3 +151,19 @@ test("that a kind is not served yet stands in the table, no line comes before it
   expect(await dev.says(/source recovered/)).toMatch(/source recovered {2}source=example\.org\/v1\/Widget/);
   await admin.close();
 });
+
+test("a trigger that the API server refuses keeps neither the table nor its mending from coming", async () => {
+  const folder = folderOf({});
+  const functions = join(folder, "functions");
+  const refused = "{ apiVersion: v1, kind: ConfigMap, fieldSelector: data.x=1 }";
+  define(functions, "steady");
+  define(functions, "odd", "export default () => {};", manifest("odd", "", refused));
+  const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data"), "--port", "0"]);
+  const banner = await dev.says(/stop\s+Ctrl-C/);
+  expect(banner).toMatch(/"data\.x" is not a known field selector/);
+  expect(banner).toMatch(/not ready yet/);
+  write(join(functions, "odd", "function.yaml"), manifest("odd"));
+  await dev.says(/odd\s+change taken up/);
+  const url = /http:\S+\/status/.exec(banner)?.[0] ?? "";
+  await expect.poll(async () => (await fetch(url.replace("/status", "/readyz"))).status, { timeout: 15_000 }).toBe(200);
+});
