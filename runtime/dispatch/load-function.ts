@@ -56,7 +56,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const kept = keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = usesOldObject || filter.needsOldBody;
     const of = { id: found.id, functionName: manifest.name, trigger, resource };
-    const view = new View({ ...of, filter, kept, compares, commits, history, clock });
+    const view = new View({ ...of, filter, kept, compares, commits, history });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
     stored.push(found);
     views.set(trigger.name, view);

@@ -123,7 +123,7 @@ export class Laws {
       const later = this.history.log.some((it) => it.name === name && it.rv > mark);
       if (isHere && !(this.setting.mode === "Latest" && later) && !this.isSuperseded(isHere, mark)) {
         this.expect(
-          rv !== undefined && (Number(rv) >= isHere.rv || this.saysNothing(isHere, Number(rv))),
+          rv !== undefined && Number(rv) >= isHere.rv,
           `mark ${mark} is past ${name}@${isHere.rv}, known: ${rv}`,
         );
       }
@@ -131,16 +131,6 @@ export class Laws {
         this.expect(Number(rv) > mark, `mark ${mark} is past the deletion of ${name}, known: ${rv}`);
       }
     }
-  }
-
-  /**
-   * Whether a filter on `.spec.a` keeps back all since the state on record, and what it looks at is as it was. Nothing but where
-   * the object stands would be new, so it may be put on record later.
-   */
-  private saysNothing({ name, uid, rv, a }: Revision, onRecord: number): boolean {
-    const since = this.history.log.filter((it) => it.name === name && it.rv >= onRecord && it.rv <= rv);
-    const isSame = since.every((it) => it.uid === uid && it.a === a && it.type !== "Deleted");
-    return this.setting.changedFields.length > 0 && since[0]?.rv === onRecord && isSame;
   }
 
   /**

@@ -1,7 +1,6 @@
 import type {
   Cursor,
   KnownBody,
-  KnownIdentity,
   KnownState,
   NewDeadLetter,
   SpilledEvent,
@@ -12,7 +11,6 @@ import { type Clock, pause, type Timer } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
 import { LastBodies, longestWaitMs } from "./last-bodies.ts";
-import { LaterRows, rowWaitMs } from "./later-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 
 /** Where a cursor is read from when a commit is put together. */
@@ -63,8 +61,7 @@ export class Commits {
   private writing: PendingBatch | undefined;
   private readonly dirty = new Set<CursorOwner>();
   private readonly bodies = new LastBodies();
-  private readonly rows = new LaterRows();
-  /** How many callers wait for all that may wait. */
+  /** How many callers wait for all bodies. */
   private hurrying = 0;
   private nextRow: number;
   /** Rows of attempts that are not settled, with those of them that are not and all that the row says. */
@@ -88,29 +85,8 @@ export class Commits {
 
   putKnown(view: number, key: string, state: KnownState | undefined): void {
     this.bodies.forget(view, key);
-    this.rows.forget(view, key);
     this.pending.putKnown(view, key, state);
     this.soon();
-  }
-
-  /**
-   * As `putKnown`, with the body on record left as it is, which is older than the object then. Gives false, and writes
-   * nothing, where a body of the object is about to be written.
-   */
-  putKnownWithoutBody(view: number, key: string, identity: KnownIdentity): boolean {
-    if (!this.pending.leavesBody(view, key) || this.bodies.get(view, key)) return false;
-    this.putKnown(view, key, { ...identity, body: "older" });
-    return true;
-  }
-
-  /**
-   * As `putKnown`, where the row on record differs in its resourceVersion alone, and says that its body is older, or that
-   * there is none. It is written within half a minute, and with an end in good order.
-   */
-  putRowLater(view: number, key: string, state: KnownState): void {
-    const waits = !this.pending.has(view, key) && this.rows.take(view, key, state, this.options.clock.monotonic());
-    if (waits) this.soon();
-    else this.putKnown(view, key, state);
   }
 
   /**
@@ -127,7 +103,6 @@ export class Commits {
       this.putKnown(view, key, state);
       return;
     }
-    this.rows.forget(view, key);
     pending.putKnown(view, key, { ...state, body: "older" });
     this.soon();
   }
@@ -230,11 +205,11 @@ export class Commits {
     });
   }
 
-  /** Resolves when everything given so far outlives this process, what may wait included. */
+  /** Resolves when everything given so far outlives this process, bodies included. */
   async sync(): Promise<void> {
     this.hurrying++;
     do await this.flush();
-    while (this.due !== undefined);
+    while (this.bodies.due !== undefined);
     this.hurrying--;
     await this.options.store.sync();
   }
@@ -245,12 +220,8 @@ export class Commits {
     if (found) return found.body;
     const waiting = this.bodies.get(view, key);
     if (waiting) return waiting;
-    const { writing } = this;
-    const written = writing?.bodyOf(view, key);
-    // What is about to be known of the object is newer than its body.
-    const isLeft = this.pending.has(view, key) || (!written && writing?.has(view, key));
-    const before = written ? written.body : await this.options.store.body(view, key);
-    return before && isLeft ? { ...before, isOlder: true } : before;
+    const written = this.writing?.bodyOf(view, key);
+    return written ? written.body : this.options.store.body(view, key);
   }
 
   /** Why the last commit failed; undefined where it succeeded. */
@@ -323,16 +294,9 @@ export class Commits {
     this.congestion = undefined;
     for (const resolve of batch.waiters) resolve();
     // A turn of its own again: what those waited for brings more.
-    const { due } = this;
+    const { due } = this.bodies;
     if (this.turn) setImmediate(() => void this.commitOne());
     else if (due !== undefined) this.within(Math.max(0, due - this.options.clock.monotonic()));
-  }
-
-  /** When something that may wait is to be written. */
-  private get due(): number | undefined {
-    const { due: body } = this.bodies;
-    const { due: row } = this.rows;
-    return body === undefined || row === undefined ? (body ?? row) : Math.min(body, row);
   }
 
   /** Said once it is on disk: whoever reads of it can look at it. */
@@ -349,10 +313,8 @@ export class Commits {
     const { store, clock, observer, log } = this.options;
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
     this.dirty.clear();
-    const now = clock.monotonic();
-    const waits = this.hurrying > 0 ? 0 : 1;
-    for (const { view, key, state } of this.rows.release(now - waits * rowWaitMs)) batch.putKnown(view, key, state);
-    batch.takeBodies(this.bodies.release(now - waits * longestWaitMs));
+    const waitMs = this.hurrying > 0 ? 0 : longestWaitMs;
+    batch.takeBodies(this.bodies.release(clock.monotonic() - waitMs));
     const sealed = batch.seal(cursors);
     for (;;) {
       if (!this.options.permitted()) {

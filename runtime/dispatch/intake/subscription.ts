@@ -12,7 +12,7 @@ import { Aftermath } from "../doubt/aftermath.ts";
 import { type Doubt, graver } from "../doubt/doubt.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import { LowWaterMark, type MarkEntry } from "../position/low-water-mark.ts";
-import { endsIt, isStale, type Standing } from "../position/standing.ts";
+import { endsAsItWas, isStale, type Standing } from "../position/standing.ts";
 import type { View } from "../position/view.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "../queue/event.ts";
 import type { EventMaker, EventSource } from "../queue/event-maker.ts";
@@ -203,7 +203,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   isNews(deletion: Change): boolean {
     const given = withUid(deletion, this.view.resource);
     const standing = this.view.standing(objectKey(given.meta));
-    return standing !== undefined && endsIt(standing, given);
+    return standing !== undefined && endsAsItWas(standing, given);
   }
 
   bookmark(resourceVersion: ResourceVersion): void {
@@ -383,7 +383,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   /** Whether a change was received before: the object stands there, the last list covers it, or the mark is past it. */
   private isReplay(change: Change, standing: Standing | undefined): boolean {
     const { resourceVersion } = change.meta;
-    if (standing && endsIt(standing, change)) return false;
+    if (standing && endsAsItWas(standing, change)) return false;
     if (isWithin(resourceVersion, this.listVersion) || isWithin(resourceVersion, this.mark.value)) return true;
     return standing !== undefined && isStale(standing, change);
   }

@@ -8,15 +8,14 @@ export interface Standing extends KnownObject {
 }
 
 /**
- * Whether it is a deletion of the object that stands, in its last state or a later one. It is news then, wherever the mark
- * is: APIs that are not etcd's send a deletion with the last state's own resourceVersion. That state may have said nothing,
- * and after a kill an earlier one is on record.
+ * Whether it is a deletion that carries the last state's own resourceVersion, as APIs send that are not etcd's. The object
+ * stands, so the deletion is news, wherever the mark is by then.
  */
-export const endsIt = (standing: Standing, { type, meta }: Change): boolean =>
+export const endsAsItWas = (standing: Standing, { type, meta }: Change): boolean =>
   type === "Deleted" &&
   !standing.deleted &&
   standing.uid === meta.uid &&
-  isUpTo(standing.resourceVersion, meta.resourceVersion);
+  standing.resourceVersion === meta.resourceVersion;
 
 /**
  * Whether a change is no newer than where its object stands. Where resourceVersions cannot be ordered only the same one

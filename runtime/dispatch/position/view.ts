@@ -1,5 +1,4 @@
 import type { KnownBody, KnownIdentity } from "../../checkpoint/batch.ts";
-import type { Clock } from "../../clock.ts";
 import type { ChangeType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
 import type { Change, ObjectMeta } from "../../watch/change.ts";
@@ -56,18 +55,6 @@ export interface ViewParts {
   readonly commits: Commits;
   /** Of its function. */
   readonly history: History;
-  readonly clock: Clock;
-}
-
-/** An object that is kept from its handler gets a new body on record after so many milliseconds, if it has changed. */
-const recordMs = 60_000;
-
-/** What is known of an object, and how much of that is on record, or about to be. */
-interface Known extends KnownIdentity {
-  /** `all`, or the `row`, beside an older body. */
-  readonly recorded: "all" | "row";
-  /** When all was, in monotonic milliseconds. */
-  readonly recordedAt: number;
 }
 
 /** What an event would come to. */
@@ -89,7 +76,7 @@ export class View {
   readonly trigger: Trigger;
   readonly resource: string;
   readonly history: History;
-  private readonly known: ByNamespace<Known>;
+  private readonly known: ByNamespace<KnownIdentity>;
   private readonly doubted: DoubtedObjects;
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
   private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: ResourceVersion }[]>();
@@ -102,9 +89,8 @@ export class View {
   private readonly kept: KeptBody;
   private readonly compares: boolean;
   private readonly commits: Commits;
-  private readonly clock: Clock;
 
-  constructor({ id, functionName, trigger, resource, filter, kept, compares, commits, history, clock }: ViewParts) {
+  constructor({ id, functionName, trigger, resource, filter, kept, compares, commits, history }: ViewParts) {
     this.id = id;
     this.functionName = functionName;
     this.trigger = trigger;
@@ -114,7 +100,6 @@ export class View {
     this.compares = compares;
     this.commits = commits;
     this.history = history;
-    this.clock = clock;
     // One source brings all: one group is the quickest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
@@ -124,7 +109,7 @@ export class View {
 
   /** Takes what the store has. */
   restore(key: string, identity: KnownIdentity): void {
-    this.known.set(key, { ...identity, recorded: "all", recordedAt: Number.NEGATIVE_INFINITY });
+    this.known.set(key, identity);
     if (identity.deleted) this.bury(key, identity.resourceVersion);
   }
 
@@ -242,7 +227,7 @@ export class View {
   }
 
   /** The event is terminal: what it says is known from the next commit on. */
-  apply(event: ViewEvent, body: Buffer, { deliver, hash, matched }: Verdict): void {
+  apply(event: ViewEvent, body: Buffer, { hash, matched }: Verdict): void {
     this.doubted.end(event.type, event.key, event.meta.uid, {
       epoch: event.epoch,
       resourceVersion: event.meta.resourceVersion,
@@ -250,10 +235,8 @@ export class View {
     if (event.type !== "Deleted") {
       const { uid, resourceVersion } = event.meta;
       const before = this.known.get(event.key);
-      const identity = { uid, resourceVersion, hash, deleted: false, matched };
-      const isChange = event.type === "Modified" && before?.uid === uid && !before.deleted && !this.compares;
-      const saysNothing = isChange && !deliver && before.hash === hash && before.matched === matched;
-      if (!saysNothing || !this.leavesBody(event.key, before, identity)) this.put(event.key, identity, body, isChange);
+      const isChange = event.type === "Modified" && before?.uid === uid && !before.deleted;
+      this.put(event.key, { uid, resourceVersion, hash, deleted: false, matched }, body, isChange && !this.compares);
       return;
     }
     if (this.isOver(event.key, event.epoch)) {
@@ -267,7 +250,7 @@ export class View {
       deleted: true,
       matched: false,
     };
-    this.known.set(event.key, { ...tombstone, recorded: "all", recordedAt: this.clock.monotonic() });
+    this.known.set(event.key, tombstone);
     this.commits.putKnown(this.id, event.key, { ...tombstone, body: undefined });
     this.bury(event.key, event.deletedBy);
   }
@@ -381,23 +364,9 @@ export class View {
     this.commits.putKnown(this.id, key, undefined);
   }
 
-  /**
-   * Learns of a state that its handler is not told of, and that differs from the one before in nothing that counts. Gives
-   * whether the body on record will do for a while: its row says so, and then waits itself while nothing else is new.
-   */
-  private leavesBody(key: string, { recorded, recordedAt }: Known, identity: KnownIdentity): boolean {
-    if (this.clock.monotonic() - recordedAt >= recordMs) return false;
-    const hasBody = this.kept !== "None";
-    if (!hasBody || recorded === "row") {
-      this.commits.putRowLater(this.id, key, { ...identity, body: hasBody ? "older" : undefined });
-    } else if (!this.commits.putKnownWithoutBody(this.id, key, identity)) return false;
-    this.known.set(key, { ...identity, recorded: "row", recordedAt });
-    return true;
-  }
-
   /** `later`: an older body is on record, which will do for a while. */
   private put(key: string, known: KnownIdentity, body: Buffer, later = false): void {
-    this.known.set(key, { ...known, recorded: "all", recordedAt: this.clock.monotonic() });
+    this.known.set(key, known);
     const kept = this.kept === "Full" ? body : this.kept === "Metadata" ? metadataOf(body) : undefined;
     if (kept && later) this.commits.putKnownBodyLater(this.id, key, { ...known, body: kept });
     else this.commits.putKnown(this.id, key, { ...known, body: kept });

@@ -132,7 +132,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a deletion that carries its object's own resourceVersion is dropped behind the mark",
     file: dispatch("intake/subscription"),
-    edits: [["if (standing && endsIt(standing, change)) return false;", ""]],
+    edits: [["if (standing && endsAsItWas(standing, change)) return false;", ""]],
     caughtBy: "fleet",
   },
   {
