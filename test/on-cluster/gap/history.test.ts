@@ -105,9 +105,9 @@ describeHistory("a runtime whose cluster is disturbed", () => {
     await runtime.quiet();
     before += 6;
   }
-  const rewound = [
+  const rewound = (last: string) => [
     "Added deleted-since=1 synthetic (rv-rewind)",
-    "Deleted made-since=2 synthetic finalStateUnknown (rv-rewind)",
+    expect.stringMatching(`^Deleted made-since=${last} synthetic finalStateUnknown \\(rv-rewind\\)$`),
     "Modified kept=4 synthetic (rv-rewind)",
   ];
 
@@ -120,7 +120,8 @@ describeHistory("a runtime whose cluster is disturbed", () => {
     await hears(3);
     expect(performance.now() - began).toBeLessThan(30_000);
     await runtime.quiet();
-    expect(news()).toEqual(rewound);
+    // A last body is written now and then: after a kill it may be an older one.
+    expect(news()).toEqual(rewound("[12]"));
     await remove("deleted-since");
     await hears(4);
     expect(await runtime.metric("watchfire_watch_reconnects_total", { cause: "rewind" })).toBeGreaterThan(0);
@@ -133,7 +134,7 @@ describeHistory("a runtime whose cluster is disturbed", () => {
     await hears(3);
     expect(performance.now() - began).toBeLessThan(30_000);
     await runtime.quiet();
-    expect(news()).toEqual(rewound);
+    expect(news()).toEqual(rewound("2"));
     expect(await runtime.metric("watchfire_watch_reconnects_total", { cause: "rewind" })).toBeGreaterThan(1);
     await set("kept", 9);
     await hears(4);
