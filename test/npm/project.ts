@@ -46,11 +46,11 @@ export class Project {
     }
   }
 
-  /** What is installed in it: megabytes on disk, and packages. */
+  /** What is installed in it: megabytes on disk but for caches, which the runtime writes meanwhile, and packages. */
   installed(): { readonly megabytes: number; readonly packages: number } {
     const { packages } = JSON.parse(readFileSync(join(this.folder, "node_modules/.package-lock.json"), "utf8"));
     return {
-      megabytes: Number.parseInt(this.run("du", "-sm", "node_modules"), 10),
+      megabytes: Number.parseInt(this.run("du", "-sm", "--exclude=.cache", "node_modules"), 10),
       packages: Object.values<{ link?: boolean }>(packages).filter(({ link }) => !link).length,
     };
   }
