@@ -15,4 +15,5 @@ const cursor = {
 };
 await store.commit({ ...emptyBatch, cursors: [cursor] });
 process.stdout.write("held\n");
-setInterval(() => {}, 60_000);
+// Named here, so that no garbage collection takes the store, and its lock with it.
+setInterval(() => void store, 60_000);
