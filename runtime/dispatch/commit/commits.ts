@@ -1,4 +1,5 @@
 import type {
+  Batch,
   Cursor,
   KnownBody,
   KnownState,
@@ -310,7 +311,7 @@ export class Commits {
   }
 
   private async write(batch: PendingBatch): Promise<void> {
-    const { store, clock, observer, log } = this.options;
+    const { clock, observer } = this.options;
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
     this.dirty.clear();
     const waitMs = this.hurrying > 0 ? 0 : longestWaitMs;
@@ -322,27 +323,34 @@ export class Commits {
         return;
       }
       const from = clock.monotonic();
-      try {
-        const letters = await store.commit(sealed);
-        for (const [index, letter] of sealed.deadLetters.entries()) this.tellGivenUp(letter, letters[index]);
+      const letters = await this.attempt(sealed);
+      if (letters) {
+        this.failure = undefined;
         this.lastEnd = clock.monotonic();
         this.lastDurationMs = this.lastEnd - from;
         observer.committed?.(this.lastDurationMs, sealed.known.length + sealed.journal.length + sealed.spill.length);
-        this.failure = undefined;
+        for (const [index, letter] of sealed.deadLetters.entries()) this.tellGivenUp(letter, letters[index]);
         return;
-      } catch (error) {
-        this.failure = asWatchfireError(error);
-        observer.commitFailed?.();
-        if (error instanceof WatchfireError && isFinal(error)) {
-          this.halt();
-          this.options.onLost(error);
-          return;
-        }
-        log.error({ error: String(error) }, "commit failed");
       }
       if (this.halted) return;
       await pause(clock, retryMs);
       if (this.halted) return;
+    }
+  }
+
+  /** The dead letters' ids; undefined where the commit failed. Only the store is asked here: a written batch is not written again. */
+  private async attempt(sealed: Batch): Promise<readonly string[] | undefined> {
+    const { store, observer, log } = this.options;
+    try {
+      return await store.commit(sealed);
+    } catch (error) {
+      this.failure = asWatchfireError(error);
+      observer.commitFailed?.();
+      if (error instanceof WatchfireError && isFinal(error)) {
+        this.halt();
+        this.options.onLost(error);
+      } else log.error({ error: String(error) }, "commit failed");
+      return undefined;
     }
   }
 }
