@@ -43,8 +43,10 @@ export class MeasuredRuntime {
   readonly pid: number;
   private readonly child: ChildProcess;
   private readonly address: string;
+  private readonly logFile: string;
 
-  private constructor(child: ChildProcess, address: string) {
+  private constructor(child: ChildProcess, address: string, logFile: string) {
+    this.logFile = logFile;
     this.child = child;
     this.pid = child.pid ?? 0;
     this.address = address;
@@ -68,10 +70,11 @@ export class MeasuredRuntime {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, ...env },
     });
-    const log = createWriteStream(join(folder, "runtime.log"));
+    const logFile = join(folder, "runtime.log");
+    const log = createWriteStream(logFile);
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
-    return new MeasuredRuntime(child, address);
+    return new MeasuredRuntime(child, address, logFile);
   }
 
   /**
@@ -87,11 +90,17 @@ export class MeasuredRuntime {
     // A function that cannot run does not hold up readiness.
     const { functions } = JSON.parse(await this.read("/status")) as Status;
     const idle = functions.find(({ ready }) => !ready);
-    if (idle) throw new Error(`${idle.name} does not run: ${idle.message}`);
+    if (idle) throw new Error(`${idle.name} does not run: ${idle.message}\n${this.warnings()}`);
   }
 
   async read(path: "/livez" | "/readyz" | "/status" | "/metrics"): Promise<string> {
     return (await fetch(`http://${this.address}${path}`)).text();
+  }
+
+  /** The lines of its log that are no mere information. */
+  private warnings(): string {
+    const lines = readFileSync(this.logFile, "utf8").split("\n");
+    return lines.filter((line) => line !== "" && !line.includes('"level":"info"')).join("\n");
   }
 
   /** The status or signal it ended with, or null while it runs. */
