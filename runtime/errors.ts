@@ -1,22 +1,10 @@
+import { type Blame, type Entry, system, user } from "./error-codes/entry.ts";
+import { sandboxCodes } from "./error-codes/sandbox.ts";
 import { clean, shorten } from "./wording.ts";
-
-/** Whose mistake a failure is: `user` ends a command with status 1, `system` with status 2. */
-export type Blame = "user" | "system";
-
-interface Entry {
-  readonly blame: Blame;
-  /** What the code means, in one line; the README's table is made from it. */
-  readonly summary: string;
-  /** What to do about it. */
-  readonly hint: string;
-}
-
-const user = (summary: string, hint: string): Entry => ({ blame: "user", summary, hint });
-const system = (summary: string, hint: string): Entry => ({ blame: "system", summary, hint });
 
 /**
  * Every failure that a user can see, by code: `WF_<ROOM>_<WHAT>`. A code that is retired is never used again.
- * One section per room, in pipeline order.
+ * One section per room, in pipeline order; some have a file of their own.
  */
 export const errorCodes = {
   // cli
@@ -267,57 +255,7 @@ export const errorCodes = {
   ),
 
   // sandbox
-  WF_SANDBOX_LOAD: user("the handler's module failed while it was loaded", "mend the code at this place"),
-  WF_SANDBOX_LOAD_TIME: user(
-    "the handler's module did not finish loading in time",
-    "do slow work inside the handler, not at the top level of its file",
-  ),
-  WF_SANDBOX_NOT_LOADED: user("the function is not loaded", "see the function's state in /status"),
-  WF_SANDBOX_CPU_BUDGET: user(
-    "the handler used more CPU time than an event may",
-    "make it cheaper, or raise `resources.cpuPerEvent`",
-  ),
-  WF_SANDBOX_DEADLINE: user(
-    "the handler did not finish in time",
-    "await only what ends (`ctx.signal` aborts at the deadline), or raise `delivery.timeout`",
-  ),
-  WF_SANDBOX_MEMORY: user(
-    "the handler used more memory than its isolate may",
-    "hold less at once, or raise `resources.memory`",
-  ),
-  WF_SANDBOX_OUTPUT: user(
-    "the handler asked for more at once than it may",
-    "await calls in smaller groups, and send less in one call",
-  ),
-  WF_SANDBOX_KILLED: user(
-    "the handler took its executor process down",
-    "look for work that no limit can interrupt: huge arrays, BigInts, or strings",
-  ),
-  WF_SANDBOX_UNREADABLE: system(
-    "what the handler said cannot be read",
-    "report it with the log lines around it; what the handler logs, counts and throws may be to blame",
-  ),
-  WF_SANDBOX_BAD_EVENT: system("an event's body is not JSON", "report it with the log lines around it"),
-  WF_SANDBOX_CONTAINER_MEMORY: system(
-    "the executors' container is at its memory limit",
-    "raise the limit of that container, or lower `resources.memory` of the functions",
-  ),
-  WF_SANDBOX_EXECUTOR: system(
-    "an executor process cannot start",
-    "check that Node 24 or 26 runs it and that isolated-vm is installed for this platform",
-  ),
-  WF_SANDBOX_NO_WARDEN: system(
-    "no `watchfire executor` is connected, so that no handler can run",
-    "look at the container `executor` of the pod, or start `watchfire executor --socket PATH` with the same path",
-  ),
-  WF_SANDBOX_WARDEN_LOST: system(
-    "the `watchfire executor` is gone, and what its executors started may not be",
-    "end all processes of its container and restart both; run it as process 1, from a program it may not read, or as root",
-  ),
-  WF_SANDBOX_IMPOSTOR: system(
-    "a process beside the executors poses as a warden or as an executor",
-    "a handler has left its isolate: look for what was deployed last, and update the image",
-  ),
+  ...sandboxCodes,
 
   // access
   WF_ACCESS_OWN_ADDRESS: user(

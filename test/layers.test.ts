@@ -10,6 +10,7 @@ const order = [
   "version.ts",
   "wording.ts",
   "suggest.ts",
+  "error-codes",
   "errors.ts",
   "clock.ts",
   "folder.ts",
