@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../clock.ts";
+import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { Caller, HostCallError, HostCalls, HostReply } from "../sandbox/host-calls.ts";
@@ -41,6 +42,8 @@ export interface AccessParts {
   readonly clusterNetworks?: readonly string[];
   /** The port of the runtime's endpoints once they listen, which `ctx.fetch` refuses on every address of this machine. */
   readonly ownPort?: () => number | undefined;
+  /** The variables that name the proxies which `ctx.fetch` goes through: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: none. */
+  readonly proxies?: ProxyEnvironment;
   readonly limits?: Partial<AccessLimits>;
 }
 

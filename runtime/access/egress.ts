@@ -39,7 +39,7 @@ export class EgressPolicy {
       throw refusedUrl(url, "a URL carries no user or password; use a header");
     }
     const host = plainHost(url);
-    const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+    const port = portOf(url);
     const refusal = isIP(host) === 0 ? undefined : this.own.refusal(host, port);
     if (refusal) throw refusal;
     const allowing = egress.filter((rule) => covers(rule.host, host) && rule.ports.includes(port));
@@ -54,18 +54,41 @@ export class EgressPolicy {
    * lead elsewhere. A literal address never comes here: it was declared as that address, so it is meant.
    */
   async resolve(host: string, network: Network): Promise<Addresses> {
-    let addresses: Addresses;
-    try {
-      addresses = await this.resolver(host.replace(/\.$/, ""));
-    } catch {
-      throw fetchFailed(`${host} has no address`);
-    }
+    const addresses = await this.addressesOf(host);
     if (addresses.length === 0) throw fetchFailed(`${host} has no address`);
-    // One bad address among good ones is a name that is being used to get in: none is taken.
+    this.check(host, addresses, network);
+    return addresses;
+  }
+
+  /**
+   * Checks where a name leads that a proxy will look up. A name that has no address here passes: behind such a proxy
+   * there often is no other DNS, and its own rules decide.
+   */
+  async checkAhead(url: URL, network: Network): Promise<void> {
+    const host = plainHost(url);
+    if (isIP(host) !== 0) return;
+    const addresses = await this.addressesOf(host);
+    const port = portOf(url);
+    for (const { address } of addresses) {
+      const refusal = this.own.refusal(address, port);
+      if (refusal) throw refusal;
+    }
+    this.check(host, addresses, network);
+  }
+
+  private async addressesOf(host: string): Promise<Addresses> {
+    try {
+      return await this.resolver(host.replace(/\.$/, ""));
+    } catch {
+      return [];
+    }
+  }
+
+  /** One bad address among good ones is a name that is being used to get in: none is taken. */
+  private check(host: string, addresses: Addresses, network: Network): void {
     const bad = addresses.find(({ address }) => !this.isReachable(host, address, network));
     if (bad)
       throw fetchFailed(`${host} leads to ${bad.address}, which is no public address; ${this.remedy(bad)}`, true);
-    return addresses;
   }
 
   private isReachable(host: string, address: string, network: Network): boolean {
@@ -80,6 +103,11 @@ export class EgressPolicy {
       ? "declare that address itself as the host if it is meant"
       : "add `network: Private` to its egress rule if it is meant";
   }
+}
+
+function portOf({ port, protocol }: URL): number {
+  if (port !== "") return Number(port);
+  return protocol === "https:" ? 443 : 80;
 }
 
 /** The URL's host as the allow-list has it: no brackets, no final dot, no zone. */

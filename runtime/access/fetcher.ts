@@ -4,11 +4,13 @@ import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { Agent, buildConnector, type Dispatcher } from "undici";
 import { type LastLook, withLastLook } from "../kube/last-look.ts";
+import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { shorten } from "../wording.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { EgressPolicy, type Network } from "./egress.ts";
+import { EgressProxy } from "./egress-proxy.ts";
 import { CallFailure, fetchFailed } from "./failure.ts";
 import { checkedHeaders, type Headers, redirectedHeaders, responseHeaders } from "./http-headers.ts";
 import { OwnListener } from "./own-listener.ts";
@@ -28,6 +30,8 @@ export interface FetcherParts {
   readonly clusterNetworks?: readonly string[];
   /** Where the runtime's endpoints listen, once they do. */
   readonly ownPort?: () => number | undefined;
+  /** The variables that name proxies. Default: none. */
+  readonly proxies?: ProxyEnvironment;
   /** Asked as each request is written to the network. */
   readonly lastLook?: LastLook | undefined;
 }
@@ -43,10 +47,12 @@ interface Hop {
 export class Fetcher {
   private readonly policy: EgressPolicy;
   private readonly agents: Readonly<Record<Network, Dispatcher>>;
+  private readonly proxy: EgressProxy;
   private readonly answers: AnswerReader;
 
-  constructor({ answers, resolver, clusterNetworks, lastLook, ownPort = () => undefined }: FetcherParts) {
+  constructor({ answers, resolver, clusterNetworks, lastLook, proxies = {}, ownPort = () => undefined }: FetcherParts) {
     this.answers = answers;
+    this.proxy = new EgressProxy(proxies, lastLook);
     const own = new OwnListener(ownPort);
     this.policy = new EgressPolicy(own, resolver, clusterNetworks);
     // Apart for each network: a connection that stays open leads where one function may go, and another may not.
@@ -57,7 +63,7 @@ export class Fetcher {
   async fetch(manifest: FunctionManifest, args: ArgumentsOf<"fetch">, signal: AbortSignal): Promise<string> {
     let hop = firstHop(args);
     for (let followed = 0; ; followed++) {
-      const agent = this.agents[this.policy.admit(hop.url, manifest.egress)];
+      const agent = await this.agentOf(hop.url, this.policy.admit(hop.url, manifest.egress));
       const response = await this.send(agent, hop, signal);
       const location = redirects.has(response.statusCode) ? locationOf(response) : undefined;
       if (location === undefined || args.redirect === "manual")
@@ -70,7 +76,14 @@ export class Fetcher {
   }
 
   async close(): Promise<void> {
-    await Promise.all(Object.values(this.agents).map((agent) => agent.destroy()));
+    await Promise.all([this.proxy.close(), ...Object.values(this.agents).map((agent) => agent.destroy())]);
+  }
+
+  /** Behind a proxy the name is checked before each request, since nobody here sees the connection's far end. */
+  private async agentOf(url: URL, network: Network): Promise<Dispatcher> {
+    const proxied = this.proxy.agentFor(url);
+    if (proxied) await this.policy.checkAhead(url, network);
+    return proxied ?? this.agents[network];
   }
 
   private agentFor(network: Network, own: OwnListener, lastLook: LastLook | undefined): Dispatcher {

@@ -13,6 +13,7 @@ import type { Clock, Random } from "../clock.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { WatchfireError } from "../errors.ts";
 import { Discovery } from "../kube/discovery.ts";
+import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { Elector } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
@@ -72,6 +73,8 @@ export interface RuntimeOptions {
   readonly code?: FunctionCode;
   /** The functions folder, where it is being read already, and its code with it. Default: read when it is needed. */
   readonly folder?: FolderSource;
+  /** The variables that name the proxies of handlers' requests: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: none. */
+  readonly proxies?: ProxyEnvironment;
   /** How executors are started where no socket is given. Default: as children of this process. */
   readonly launch?: Launch;
   /** Executors compile no machine code. `launch`, where it is given, has seen to that. Default false. */
@@ -159,6 +162,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     refused: (name) => refusals.heardBy?.(name),
     withheld: elector && withheldBy(elector),
     ownPort: () => endpoints.port,
+    ...(options.proxies && { proxies: options.proxies }),
   });
   const { executorSocket, jitless = false } = options;
   const wardenDoor = executorSocket ? await WardenDoor.listen(executorSocket, log, { jitless }) : undefined;

@@ -83,6 +83,7 @@ export const dev = command({
           transport,
           namespace,
           listen,
+          proxies: environment.variables,
           launch,
           code,
           clock: systemClock,

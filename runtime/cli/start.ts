@@ -121,6 +121,7 @@ export const start = command({
           functionStatus: given.has("function-status"),
           ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
           listen: address,
+          proxies: environment.variables,
           jitless,
           ...(launch && { launch }),
           ...(socket && { executorSocket: socket }),

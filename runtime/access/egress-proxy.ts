@@ -1,0 +1,45 @@
+import { type Dispatcher, ProxyAgent } from "undici";
+import { type LastLook, withLastLook } from "../kube/last-look.ts";
+import { type ProxyEnvironment, proxyFromEnvironment } from "../kube/proxy.ts";
+import { fetchFailed } from "./failure.ts";
+
+/** Protocols in which a proxy can be spoken to. */
+const protocols = new Set(["http:", "https:", "socks5:"]);
+/** The same as without a proxy. */
+const connectTimeoutMs = 10_000;
+
+/**
+ * The way of handlers' requests through the proxies that the runtime's environment names. HTTPS_PROXY, HTTP_PROXY and
+ * NO_PROXY are read by the rules that hold for the API server.
+ */
+export class EgressProxy {
+  private readonly environment: ProxyEnvironment;
+  private readonly lastLook: LastLook | undefined;
+  private readonly agents = new Map<string, Dispatcher>();
+
+  constructor(environment: ProxyEnvironment, lastLook: LastLook | undefined) {
+    this.environment = environment;
+    this.lastLook = lastLook;
+  }
+
+  /** What sends a request to this URL; undefined where no proxy lies on the way. Throws a FetchError for a proxy that is no URL. */
+  agentFor(url: URL): Dispatcher | undefined {
+    const proxy = proxyFromEnvironment(url.origin, this.environment);
+    if (proxy === undefined) return undefined;
+    const found = this.agents.get(proxy);
+    if (found) return found;
+    // Its text is not shown: it may hold a password.
+    if (!URL.canParse(proxy) || !protocols.has(new URL(proxy).protocol)) {
+      throw fetchFailed(`the runtime's proxy for ${url.protocol}// is no URL of http, https or socks5`);
+    }
+    const timeout = { timeout: connectTimeoutMs };
+    const agent = new ProxyAgent({ uri: proxy, requestTls: timeout, proxyTls: timeout, maxHeaderSize: 32 * 1024 });
+    const made = this.lastLook ? withLastLook(agent, this.lastLook) : agent;
+    this.agents.set(proxy, made);
+    return made;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.agents.values()].map((agent) => agent.destroy()));
+  }
+}
