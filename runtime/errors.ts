@@ -296,7 +296,7 @@ export const errorCodes = {
   ),
 
   WF_OBSERVE_TOKEN: user(
-    "the dead letters, and what is known of an object, are for whoever can read the runtime's data folder",
+    "the dead letters, what is known of an object, and what one function does are for whoever can read the runtime's data folder",
     "name that folder with --data beside --url: the file `token` in it is what is asked for",
   ),
 
@@ -366,6 +366,10 @@ export const errorCodes = {
   WF_RUNTIME_NO_FUNCTION: user(
     "the runtime has no function of this name",
     "/status lists those that it has; a function that was never read is in another folder, or was not deployed",
+  ),
+  WF_RUNTIME_PAUSED_BY_MANIFEST: user(
+    "the function stays paused, since its manifest says so",
+    "take `paused: true` out of its manifest's spec, or write `paused: false`; what a command had said of it is forgotten",
   ),
   WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
 } as const satisfies Record<string, Entry>;

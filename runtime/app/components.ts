@@ -36,6 +36,7 @@ import { WardenDoor } from "../sandbox/host/warden-door.ts";
 import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
 import { Watches } from "../watch/watches.ts";
 import { eligibleFor } from "./open-store.ts";
+import { Pauses } from "./pauses.ts";
 import { runnerWhileHeld, withheldBy } from "./while-held.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
@@ -132,6 +133,7 @@ export interface ActiveComponents extends Components {
   readonly store: CheckpointStore;
   readonly dispatcher: Dispatcher;
   readonly deadLetters: DeadLetters;
+  readonly pauses: Pauses;
   /** Where functions have accounts of their own: what these lack. */
   readonly grants: GrantWatch | undefined;
 }
@@ -225,14 +227,18 @@ export async function activate(
     onLost,
     ...(elector && { permitted: () => elector.holds }),
   });
+  const pauses = await Pauses.open({ store, dispatcher, clock });
   const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);
   if (grants) components.refusals.heardBy = (name) => grants.suspect(name);
   metrics.watch({
-    functions: () => dispatcher.status().map(({ function: name, ...counts }) => ({ name, ...counts })),
+    functions: () =>
+      dispatcher.status().map(({ function: name, ...counts }) => {
+        return { name, isPaused: pauses.of(name) !== undefined, ...counts };
+      }),
     parked: () => sandbox.parked(),
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
   });
-  return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), grants };
+  return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), pauses, grants };
 }
 
 function electorFor(
@@ -253,7 +259,7 @@ function grantWatchFor(
   const changed = (name: string, fault: WatchfireError | undefined) => {
     if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
     else log.info({ function: name }, "function is no longer forbidden");
-    dispatcher[fault ? "hold" : "release"](name);
+    dispatcher[fault ? "hold" : "release"](name, "forbidden");
   };
   return new GrantWatch({ accounts, functions, kinds: rememberedKinds(discovery), clock, changed });
 }

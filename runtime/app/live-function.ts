@@ -15,7 +15,7 @@ import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
 
 export interface LiveFunctionParts
   extends FunctionEnvParts,
-    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests"> {
+    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses"> {
   readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
   readonly log: Logger;
@@ -148,6 +148,7 @@ export class LiveFunction {
       await this.leaveAll({ retire });
       await this.parts.sandbox.unload(this.name);
       this.parts.manifests.delete(this.name);
+      this.parts.pauses.heed(this.name, false);
       this.parts.redactor.forget(this.name);
       this.parts.metrics.user.forget(this.name);
       this.parts.grants?.forget(this.name);
@@ -273,7 +274,7 @@ export class LiveFunction {
   }
 
   private async load(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
-    const { redactor, sandbox, manifests } = this.parts;
+    const { redactor, sandbox, manifests, pauses } = this.parts;
     redactor.learn(this.name, env.sensitive);
     try {
       await sandbox.load(manifest, bundle, env.values);
@@ -283,6 +284,7 @@ export class LiveFunction {
     }
     this.env = env;
     manifests.set(this.name, manifest);
+    pauses.heed(this.name, manifest.paused ?? false);
   }
 
   private subscribe(dispatch: FunctionDispatch, trigger: Trigger): void {

@@ -16,7 +16,6 @@ import { leaveAddress } from "../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
 import type { Explanation, Question } from "../observe/explanation.ts";
 import { keepToken } from "../observe/token-file.ts";
-import { suggest } from "../suggest.ts";
 import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import {
   type ActiveComponents,
@@ -27,6 +26,7 @@ import {
   type RuntimeOptions,
 } from "./components.ts";
 import { explain } from "./explain/explainer.ts";
+import { functionDesk, noSuchFunction } from "./function-desk.ts";
 import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
 import type { LiveFunction } from "./live-function.ts";
@@ -212,6 +212,7 @@ export class Runtime {
       sources: watches.status(),
       deployment: this.source.trouble,
       redact: (name: string, text: string) => redactor.redact(name, text),
+      paused: (name: string) => this.active?.pauses.of(name),
       forbidden: (name: string) => this.active?.grants?.fault(name),
     };
   }
@@ -229,7 +230,11 @@ export class Runtime {
     const live = this.live.get(question.function);
     const { functions } = this.status();
     const report = functions.find(({ name }) => name === question.function);
-    if (!report) throw noSuchFunction(question.function, functions);
+    if (!report)
+      throw noSuchFunction(
+        question.function,
+        functions.map((each) => each.name),
+      );
     const { name, ready, reason, message } = report;
     const subject = {
       report: { name, ready, ...(reason && { reason }), ...(message !== undefined && { message }) },
@@ -244,7 +249,7 @@ export class Runtime {
 
   private async begin(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const { listen } = this.options;
+    const { listen, log } = this.options;
     const inspection = {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
@@ -255,6 +260,11 @@ export class Runtime {
       token: keepToken(this.options.data),
       deadLetters: () => this.acting("the dead letters are").deadLetters,
       explain: (question: Question) => this.explain(question),
+      functions: functionDesk({
+        known: () => this.status().functions.map(({ name }) => name),
+        acting: () => this.acting("the function is"),
+        log,
+      }),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
@@ -368,18 +378,6 @@ export class Runtime {
     await this.live.read(signal);
     if (this.live.loaded) this.publisher?.start();
   }
-}
-
-function noSuchFunction(name: string, functions: readonly { readonly name: string }[]): WatchfireError {
-  const meant = suggest(
-    name,
-    functions.map((each) => each.name),
-  );
-  return new WatchfireError("WF_RUNTIME_NO_FUNCTION", {
-    what: "the runtime has no function of this name",
-    actual: name,
-    ...(meant !== undefined && { hint: `did you mean ${meant}?` }),
-  });
 }
 
 const asWatchfireError = (error: unknown): WatchfireError =>

@@ -7,6 +7,7 @@ import type { SourceStatus } from "../watch/observer.ts";
 import type { FunctionReport } from "./function-status/function-report.ts";
 import { type Reason, reasonOfCode, reasonOfState } from "./function-status/reason.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
+import type { Pause } from "./pauses.ts";
 import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
 
 /** What `/status` says. */
@@ -54,6 +55,8 @@ export interface StatusParts extends ReadinessParts {
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
   readonly redact: (functionName: string, text: string) => string;
+  /** Why a function begins no attempt, where somebody wants that. */
+  readonly paused: (functionName: string) => Pause | undefined;
   /** What a running function's account lacks at the API server. */
   readonly forbidden: (functionName: string) => Trouble | undefined;
 }
@@ -152,7 +155,7 @@ function describeRefused({ name, file, faults }: RejectedFunction): FunctionRepo
 
 function describeFunction(
   liveFunction: LiveFunction,
-  { dispatch, sandbox, redact, forbidden, checkpoint, executors }: StatusParts,
+  { dispatch, sandbox, redact, forbidden, paused, checkpoint, executors }: StatusParts,
   sources: ReadonlyMap<string, SourceStatus>,
 ): FunctionReport {
   const { name, state, manifest, refusal } = liveFunction;
@@ -171,11 +174,13 @@ function describeFunction(
     };
   });
   const lacking = forbidden(name);
+  const pause = paused(name);
   const mayRun = state.type === "starting" || state.type === "running";
   const trouble =
     (mayRun ? saidOf(executors.trouble) : undefined) ??
     stopOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), triggers) ??
     saidOf(checkpoint) ??
+    (pause && pausedBy(name, pause)) ??
     (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
@@ -186,6 +191,7 @@ function describeFunction(
     ...(manifest.trustGroup !== undefined && { trustGroup: manifest.trustGroup }),
     ready: trouble === undefined,
     ...(said && { ...said, message: redact(name, said.message) }),
+    ...(pause && { paused: pause.by }),
     ...(counts ? pick(counts) : nothingYet),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     ...filteredOf(counts),
@@ -222,6 +228,14 @@ const backlogged: Said = {
   message:
     "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
 };
+
+function pausedBy(name: string, pause: Pause): Said {
+  const who =
+    pause.by === "manifest"
+      ? "its manifest says `paused: true`"
+      : `paused by a command at ${new Date(pause.since).toISOString()}, until \`watchfire resume ${name}\``;
+  return { reason: "Paused", message: `${who}; what happens meanwhile waits, in order` };
+}
 
 const saidOf = (trouble: Trouble | undefined): Said | undefined =>
   trouble && { reason: reasonOfCode(trouble.code), code: trouble.code, message: trouble.message };

@@ -14,6 +14,7 @@ const chunkBytes = 16 * 1024 * 1024;
 export async function carryOver(from: CheckpointStore, to: CheckpointStore): Promise<void> {
   const cluster = await from.cluster();
   if (cluster !== undefined) await to.setCluster(cluster);
+  for (const [name, since] of await from.paused()) await to.setPaused(name, since);
   const views = new Map<number, number>();
   const functions = new Set<string>();
   for (const view of await from.views()) {

@@ -15,6 +15,8 @@ const entrySchema = z.object({
   nextView: z.number(),
   nextLetter: z.number(),
   cluster: z.string().nullable(),
+  /** All of them, with each write; an entry of an older runtime has none. */
+  paused: z.record(z.string(), z.number()).default({}),
   views: z.array(z.union([z.tuple([z.number(), z.string(), z.string(), z.string(), z.number().nullable()]), gone])),
   cursors: z.array(
     z.union([
@@ -106,6 +108,7 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes): Buffer {
     nextView: disk.nextView,
     nextLetter: disk.nextLetter,
     cluster: disk.cluster ?? null,
+    paused: Object.fromEntries(disk.paused),
     views: [...changes.views].map((id) => {
       const view = disk.views.get(id);
       return view ? [id, view.function, view.trigger, view.resource, view.retiredAt ?? null] : [id];
@@ -145,6 +148,8 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): void {
   disk.nextView = entry.nextView;
   disk.nextLetter = entry.nextLetter;
   disk.cluster = entry.cluster ?? undefined;
+  disk.paused.clear();
+  for (const [name, since] of Object.entries(entry.paused)) disk.paused.set(name, since);
   for (const row of entry.views) {
     if (row.length === 1) disk.forgetView(Number(row[0]));
     else {

@@ -133,7 +133,7 @@ export class KubernetesStore extends MemoryStore {
   /** Begins anew in memory, for positions of another store; what the Secrets have stays until the next write. */
   clear(end: PreviousEnd): void {
     const { disk } = this;
-    for (const rows of [disk.views, disk.journal, disk.spill, disk.letters]) rows.clear();
+    for (const rows of [disk.views, disk.journal, disk.spill, disk.letters, disk.paused]) rows.clear();
     Object.assign(disk, { cluster: undefined, nextView: 1, nextLetter: 1 });
     this.countLetters();
     this.resume(end);
@@ -151,6 +151,11 @@ export class KubernetesStore extends MemoryStore {
 
   override async setCluster(uid: string): Promise<void> {
     await super.setCluster(uid);
+    this.behind.touch();
+  }
+
+  override async setPaused(functionName: string, since: number | undefined): Promise<void> {
+    await super.setPaused(functionName, since);
     this.behind.touch();
   }
 

@@ -38,6 +38,8 @@ interface KnownObject extends KnownIdentity {
 /** What outlives a `MemoryStore`, as a file outlives the process that wrote it. */
 export class MemoryDisk {
   cluster: string | undefined;
+  /** By function, since when. */
+  readonly paused = new Map<string, number>();
   end: PreviousEnd = "new";
   nextView = 1;
   nextLetter = 1;
@@ -102,6 +104,15 @@ export class MemoryStore implements CheckpointStore {
 
   async setCluster(uid: string): Promise<void> {
     this.disk.cluster = uid;
+  }
+
+  async paused(): Promise<ReadonlyMap<string, number>> {
+    return new Map(this.disk.paused);
+  }
+
+  async setPaused(functionName: string, since: number | undefined): Promise<void> {
+    if (since === undefined) this.disk.paused.delete(functionName);
+    else this.disk.paused.set(functionName, since);
   }
 
   async views(functionName?: string): Promise<StoredView[]> {

@@ -84,6 +84,9 @@ CREATE TABLE dead_letter (
 CREATE INDEX dead_letter_function ON dead_letter (function);
 `;
 
+/** Made where it is missing, with no new version: a runtime that does not know it can still use the file. */
+const paused = "CREATE TABLE IF NOT EXISTS paused (function TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT;";
+
 /**
  * Makes the tables, or checks those that are there, and takes the store over. It raises the fence, and notes that the
  * store is in use on this `boot` of the machine; without a boot, that note stays. Runs in one transaction.
@@ -110,10 +113,11 @@ export function takeOver(
     });
   }
   if (empty) {
-    db.exec(`${tables} PRAGMA user_version = ${schemaVersion}; PRAGMA application_id = ${applicationId};`);
+    db.exec(`${tables} ${paused} PRAGMA user_version = ${schemaVersion}; PRAGMA application_id = ${applicationId};`);
     db.prepare("INSERT INTO meta (only, boot, clean, fence) VALUES (1, ?, 0, 1)").run(boot ?? "");
     return { previousEnd: "new", fence: 1 };
   }
+  db.exec(paused);
   if (version < schemaVersion) db.exec(`${upgrade} PRAGMA user_version = ${schemaVersion};`);
   const meta = db.prepare("SELECT boot, clean, fence FROM meta").get();
   if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });

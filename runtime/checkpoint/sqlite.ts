@@ -174,6 +174,18 @@ export class SqliteStore implements CheckpointStore {
     await this.write(() => this.db.prepare("UPDATE meta SET cluster = ?").run(uid));
   }
 
+  async paused(): Promise<ReadonlyMap<string, number>> {
+    return new Map(this.all("SELECT * FROM paused").map((row) => [String(row.function), Number(row.since)]));
+  }
+
+  async setPaused(functionName: string, since: number | undefined): Promise<void> {
+    const [sql, ...values] =
+      since === undefined
+        ? (["DELETE FROM paused WHERE function = ?", functionName] as const)
+        : (["INSERT OR REPLACE INTO paused (function, since) VALUES (?, ?)", functionName, since] as const);
+    await this.write(() => this.db.prepare(sql).run(...values));
+  }
+
   async views(functionName?: string): Promise<StoredView[]> {
     const live = "SELECT * FROM view WHERE retired_at IS NULL";
     const rows = functionName === undefined ? this.all(live) : this.all(`${live} AND function = ?`, functionName);

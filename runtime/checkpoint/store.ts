@@ -51,6 +51,11 @@ export interface CheckpointStore {
   cluster(): Promise<string | undefined>;
   setCluster(uid: string): Promise<void>;
 
+  /** Functions that were paused by a command, and since when (epoch milliseconds). */
+  paused(): Promise<ReadonlyMap<string, number>>;
+  /** `since` undefined: it is not paused any more. On record once `sync` has resolved. */
+  setPaused(functionName: string, since: number | undefined): Promise<void>;
+
   /** Live views; of one function, or of all. */
   views(functionName?: string): Promise<StoredView[]>;
   /** Finds or makes a view; one that was retired comes back as it was. */

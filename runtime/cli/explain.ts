@@ -1,22 +1,13 @@
-import { readEnvironment } from "../config.ts";
 import { table } from "../dev/banner.ts";
 import { WatchfireError } from "../errors.ts";
-import { readAddress } from "../observe/address-file.ts";
 import { type Explanation, explanationSchema, type Question, type TriggerExplanation } from "../observe/explanation.ts";
-import { readToken } from "../observe/token-file.ts";
 import { suggest } from "../suggest.ts";
 import { clean } from "../wording.ts";
 import { command } from "./command.ts";
-import { data } from "./options.ts";
-import { RuntimeClient } from "./runtime-client.ts";
+import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 
 const options = {
-  data: {
-    value: "DIR",
-    summary: "the running runtime's data folder, which says where it answers; with --url, for its token",
-    default: data.default,
-  },
-  url: { value: "URL", summary: "where a runtime answers, such as http://127.0.0.1:9464" },
+  ...runtimeOptions,
   trigger: { value: "NAME", summary: "this trigger's answer alone" },
   json: { summary: "the answer as JSON" },
 } as const;
@@ -26,10 +17,14 @@ export const explain = command({
   summary: "says why a function was not told of an object: NAMESPACE/NAME, or NAME where the kind has no namespace",
   operands: "FUNCTION OBJECT",
   options,
-  async run({ operands, options: { url, data, trigger }, given }) {
+  async run(invocation) {
+    const {
+      operands,
+      options: { trigger },
+      given,
+    } = invocation;
     const question = questionOf(operands);
-    const folder = given.has("data") ? data : (readEnvironment().dataFolder ?? data);
-    const runtime = new RuntimeClient(url ?? addressOf(folder), readToken(folder));
+    const runtime = runningRuntime(invocation);
     const { function: name, ...object } = question;
     const path = `explain/${encodeURIComponent(name)}?${new URLSearchParams(object)}`;
     const answer = only(await runtime.ask(explanationSchema, path), trigger);
@@ -51,16 +46,6 @@ function questionOf(operands: readonly string[]): Question {
     });
   }
   return { function: name, namespace: parts.length === 2 ? (parts[0] ?? "") : "", name: parts.at(-1) ?? "" };
-}
-
-function addressOf(folder: string): string {
-  const url = readAddress(folder);
-  if (url !== undefined) return url;
-  throw new WatchfireError("WF_CLI_UNREACHABLE", {
-    what: "no runtime has said in this data folder where it answers",
-    actual: folder,
-    hint: "start one, or name its data folder with --data, or its address with --url",
-  });
 }
 
 /** @throws WatchfireError WF_CLI_USAGE for a trigger that the function does not have */

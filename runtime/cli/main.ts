@@ -21,6 +21,8 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   build: async () => (await import("./build.ts")).build,
   deploy: async () => (await import("./deploy.ts")).deploy,
   explain: async () => (await import("./explain.ts")).explain,
+  pause: async () => (await import("./pause.ts")).pause,
+  resume: async () => (await import("./pause.ts")).resume,
   "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,
 };
 

@@ -34,6 +34,9 @@ export interface DispatcherOptions {
   readonly onLost?: (error: WatchfireError) => void;
 }
 
+/** Why a function begins no attempt: its account lacks a right, its manifest says so, or somebody said so by a command. */
+export type HoldReason = "forbidden" | "manifest" | "command";
+
 /**
  * Takes what sources receive, runs it through the functions' lanes, and keeps their positions. The store is the
  * caller's to open and to close; nothing else may write to it meanwhile.
@@ -44,7 +47,8 @@ export class Dispatcher implements Replayer {
   private startedBefore: StartedBefore;
   private draining = false;
   private readonly functions = new Map<string, FunctionDispatch>();
-  private readonly held = new Set<string>();
+  /** Why functions are held, where they are. */
+  private readonly held = new Map<string, ReadonlySet<HoldReason>>();
   /** Functions that were removed while the store took nothing, until what they left is saved. */
   private readonly unsaved = new Map<string, Promise<void>>();
   /** Views of functions that were unloaded when nothing of theirs was in doubt any more. */
@@ -104,15 +108,18 @@ export class Dispatcher implements Replayer {
     return loaded;
   }
 
-  /** Until `release` no attempt of this function begins, be it loaded or not: none could succeed. */
-  hold(name: string): void {
-    this.held.add(name);
+  /** Until a `release` for the same reason no attempt of this function begins, be it loaded or not. */
+  hold(name: string, why: HoldReason): void {
+    this.held.set(name, new Set(this.held.get(name)).add(why));
     this.functions.get(name)?.hold();
   }
 
-  release(name: string): void {
-    this.held.delete(name);
-    this.functions.get(name)?.release();
+  /** Ends one reason; the function goes on once it has no other. */
+  release(name: string, why: HoldReason): void {
+    const before = this.held.get(name);
+    const left = new Set([...(before ?? [])].filter((each) => each !== why));
+    if (left.size > 0) this.held.set(name, left);
+    else if (this.held.delete(name)) this.functions.get(name)?.release();
   }
 
   /**

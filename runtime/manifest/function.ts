@@ -18,6 +18,8 @@ export interface FunctionManifest {
   readonly trustGroup?: string;
   readonly egress: readonly Egress[];
   readonly env: readonly EnvVar[];
+  /** No handler begins; what happens waits. Absent: it runs. */
+  readonly paused?: true;
 }
 
 export type ChangeType = "Added" | "Modified" | "Deleted";

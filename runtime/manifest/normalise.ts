@@ -49,6 +49,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
       network,
     })),
     env: spec.env.map(envOf),
+    ...(spec.paused && { paused: true as const }),
   };
 }
 

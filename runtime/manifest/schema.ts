@@ -247,6 +247,10 @@ const spec = z.strictObject({
     .describe(
       "Values that the handler finds in ctx.env. A change of a Secret or ConfigMap is taken up within 30 s, by a fresh isolate.",
     ),
+  paused: z
+    .boolean()
+    .default(false)
+    .describe("No handler begins while it is true. Positions stand, and what happens meanwhile waits in order."),
 });
 
 /** The shape of a manifest as the user writes it; strict throughout. What holds between fields is in rules.ts. */

@@ -13,6 +13,7 @@ import { shorten, systemReason } from "../wording.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
 import { describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
 import type { Explanation, Question } from "./explanation.ts";
+import { type FunctionDesk, functionRoutes } from "./function-desk.ts";
 import { isOwnHost } from "./hosts.ts";
 import { bears } from "./token-file.ts";
 
@@ -50,6 +51,8 @@ export interface Inspection {
   deadLetters(): DeadLetterDesk;
   /** Why a function was not told of an object. Rejects with WF_RUNTIME_NO_FUNCTION, or WF_LEASE_STANDBY. */
   explain(question: Question): Promise<Explanation>;
+  /** What is asked of one function. */
+  readonly functions: FunctionDesk;
 }
 
 export interface Endpoints {
@@ -60,11 +63,11 @@ export interface Endpoints {
 }
 
 /**
- * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. It serves the dead letters and explanations to
- * this machine alone, and there to a caller that bears the token. Bodies may hold secrets, and replaying runs code. The
- * containers of a pod share its loopback. A request with an Origin, or for a Host that is no loopback name, is a web
- * page's and is refused there. `/metrics` and `/status` are refused to a request for a Host that could be a web page's
- * (`isOwnHost`); probes may name any.
+ * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. It serves the dead letters, explanations and
+ * what concerns one function to this machine alone, and there to a caller that bears the token. Bodies may hold
+ * secrets, and replaying runs code. The containers of a pod share its loopback. A request with an Origin, or for a Host
+ * that is no loopback name, is a web page's and is refused there. `/metrics` and `/status` are refused to a request for
+ * a Host that could be a web page's (`isOwnHost`); probes may name any.
  * @param spare how many ports after `port` may serve in its place where somebody else has it
  * @throws WatchfireError WF_OBSERVE_LISTEN when the address cannot be bound
  */
@@ -95,12 +98,14 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
   WF_CHECKPOINT_LETTER_EMPTY: 409,
   WF_LEASE_STANDBY: 503,
   WF_RUNTIME_NO_FUNCTION: 404,
+  WF_RUNTIME_PAUSED_BY_MANIFEST: 409,
 };
 
-/** What may hold secrets, or lists of a cluster's objects. */
+/** What may hold secrets, or lists of a cluster's objects, or makes handlers run or stand still. */
 const guarded = [
   ["/dead-letters/*", "dead letters"],
   ["/explain/*", "explanations"],
+  ["/functions/*", "a function's runs, logs and commands"],
 ] as const;
 
 /** The routes alone; tests ask them without a socket. `own`: names that this process is called by. */
@@ -145,6 +150,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     if (!asked.success) return c.json({ error: "the query is namespace=NAMESPACE&name=NAME, of an object" }, 400);
     return c.json(await inspection.explain({ function: c.req.param("function"), ...asked.data }));
   });
+  app.route("/functions", functionRoutes(inspection.functions));
   const desk = () => inspection.deadLetters();
   app.get("/dead-letters", async (c) => {
     const after = c.req.query("after");
@@ -166,7 +172,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     return c.json(describeFailure(error), status ?? 500);
   });
   app.notFound((c) =>
-    c.json({ error: "there are /livez, /readyz, /metrics, /status, /dead-letters and /explain" }, 404),
+    c.json({ error: "there are /livez, /readyz, /metrics, /status, /dead-letters, /explain and /functions" }, 404),
   );
   return app;
 }

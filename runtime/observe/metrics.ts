@@ -22,6 +22,7 @@ const perSource = ["api_version", "kind", "namespace"] as const;
 export interface Gauges {
   functions(): readonly {
     readonly name: string;
+    readonly isPaused: boolean;
     readonly lagSeconds: number;
     readonly queued: number;
     readonly inFlight: number;
@@ -215,6 +216,9 @@ function statesOf({ functions: read, parked, sources }: Gauges): Family[] {
     each("function_lag_seconds", "Age of the oldest event that is not done.", (of) => of.lagSeconds),
     each("function_queued", "Events that wait.", (of) => of.queued),
     each("function_in_flight", "Attempts that run.", (of) => of.inFlight),
+    each("function_paused", "1 while the function is paused, by its manifest or by a command.", (of) =>
+      Number(of.isPaused),
+    ),
     gauge(
       "function_parked_seconds",
       "Until a function that brought executors down runs again.",

@@ -53,6 +53,7 @@ function fixture({
     redactor: { learn: () => {}, forget: () => {} },
     metrics: { user: { forget: () => {} } },
     manifests: new Map(),
+    pauses: { heed: () => {} },
     grants: undefined,
     own: ownObjects,
     transport: { json },

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { statusOf } from "../../runtime/app/function-status/function-object.ts";
 import type { LiveFunction, LiveState, Trouble } from "../../runtime/app/live-function.ts";
+import type { Pause } from "../../runtime/app/pauses.ts";
 import { isSettled } from "../../runtime/app/readiness.ts";
 import { describeStatus, type StatusParts } from "../../runtime/app/status.ts";
 import type { ErrorCode } from "../../runtime/errors.ts";
@@ -41,6 +42,7 @@ interface Case {
   readonly state?: LiveState;
   readonly sandbox?: FunctionState["state"];
   readonly lacks?: boolean;
+  readonly paused?: Pause;
   readonly refusal?: ErrorCode;
   /** Of its two sources. */
   readonly sources?: readonly [SourceState, SourceState];
@@ -82,6 +84,7 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
     sandbox: () => ({ state: sandbox, detail: "why", kills: 0 }),
     sources,
     redact: (_: string, text: string) => text,
+    paused: () => more.paused,
     forbidden: () => (more.lacks ? fault("WF_KUBE_FORBIDDEN") : undefined),
   } satisfies StatusParts;
   return describeStatus(parts);
@@ -125,6 +128,13 @@ test.each<[string, Case, string]>([
     "ExecutorMissing WF_SANDBOX_NO_WARDEN",
   ],
   ["that waits for an executor", { sandbox: "loading" }, "Starting"],
+  ["whose manifest pauses it", { paused: { by: "manifest" } }, "Paused"],
+  ["that a command paused, and whose share of the disk is full", { paused: { by: "command", since: 0 } }, "Paused"],
+  [
+    "that is paused, and whose watches are revoked",
+    { paused: { by: "manifest" }, sources: ["forbidden", "forbidden"] },
+    "Forbidden",
+  ],
   ["in quarantine", { sandbox: "quarantined" }, "Quarantined"],
   ["that stands still for the executors it brought down", { sandbox: "parked" }, "Parked"],
   ["all of whose watches are revoked", { sources: ["forbidden", "forbidden"] }, "Forbidden"],

@@ -184,7 +184,15 @@ async function scrape(): Promise<Figure> {
   const metrics = new Metrics();
   const functions = Array.from({ length: 2000 }, (_, index) => `function-${index}`);
   metrics.watch({
-    functions: () => functions.map((name) => ({ name, lagSeconds: 0, queued: 0, inFlight: 0, letterStock: noLetters })),
+    functions: () =>
+      functions.map((name) => ({
+        name,
+        isPaused: false,
+        lagSeconds: 0,
+        queued: 0,
+        inFlight: 0,
+        letterStock: noLetters,
+      })),
     parked: () => [],
     sources: () => [],
   });

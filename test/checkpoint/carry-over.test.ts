@@ -8,7 +8,7 @@ import { resourceVersion } from "../../runtime/resource-version.ts";
 import { folderOf } from "../tools/folder.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
-test("a body that is older than its object is so where it is carried to", async () => {
+test("a body that is older than its object is so where it is carried to, and a function that is paused", async () => {
   const from = new MemoryStore();
   const { id } = await from.openView("copy", "settings", "/ConfigMap");
   const state = { uid: "u", resourceVersion: resourceVersion("1"), hash: "", deleted: false, matched: true };
@@ -20,11 +20,13 @@ test("a body that is older than its object is so where it is carried to", async 
   await from.commit(put("a/exact", body));
   await from.commit(put("a/older", body));
   await from.commit(put("a/older", "older"));
+  await from.setPaused("copy", 12);
   const to = new SqliteStore({ folder: folderOf({}) });
   await carryOver(from, to);
   const view = (await to.views())[0]?.id ?? 0;
   expect(await to.body(view, "a/exact")).toEqual({ bytes: body, isOlder: false });
   expect(await to.body(view, "a/older")).toEqual({ bytes: body, isOlder: true });
+  expect([...(await to.paused())]).toEqual([["copy", 12]]);
   await to.close(true);
 });
 

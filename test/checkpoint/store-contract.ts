@@ -98,6 +98,25 @@ const commit = (store: CheckpointStore, batch: Partial<Batch>) => store.commit({
 
 /** The laws of a checkpoint store; every implementation passes them. */
 export function storeContract(place: () => Promise<StorePlace>): void {
+  it("a function that was paused is so after a kill, until that is taken back", async () => {
+    const { open, kill } = await place();
+    const first = await open();
+    await first.setPaused("copy", 12);
+    await first.setPaused("greet", 13);
+    await first.setPaused("copy", undefined);
+    await first.setPaused("greet", 14);
+    await first.sync();
+    await kill(first);
+    const second = await open();
+    expect([...(await second.paused())]).toEqual([["greet", 14]]);
+    await second.setPaused("greet", undefined);
+    await second.sync();
+    await kill(second);
+    const third = await open();
+    expect((await third.paused()).size).toBe(0);
+    await third.close(true);
+  });
+
   it("what was committed is there after a kill, and a kill is told from a clean end", async () => {
     const { open, kill, unclean = "killed", keepsBodies = true } = await place();
     const first = await open();

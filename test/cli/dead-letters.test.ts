@@ -8,6 +8,7 @@ import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { leaveAddress } from "../../runtime/observe/address-file.ts";
 import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
 import { keepToken } from "../../runtime/observe/token-file.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { folderOf } from "../tools/folder.ts";
@@ -62,6 +63,7 @@ async function runtimeOn(folder: string): Promise<string> {
     token: keepToken(folder),
     deadLetters: () => new DeadLetters(store),
     explain: async () => Promise.reject(new Error("not asked")),
+    functions: {} as FunctionDesk,
   });
   leaveAddress(folder, endpoints.url);
   onTestFinished(async () => {

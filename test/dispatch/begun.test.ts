@@ -81,7 +81,7 @@ describe("what had begun when a process ended", () => {
     await quiet(it.runner);
     it.runner.answer = () => undefined;
     await it.list(30, [change("Added", "a", 25, { uid: "second" })]);
-    it.dispatcher.hold("copy");
+    it.dispatcher.hold("copy", "forbidden");
     await it.runner.end("a");
     await it.clock.advance(1_000);
     const next = await it.restart(cramped(disk));

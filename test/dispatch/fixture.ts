@@ -161,6 +161,8 @@ export interface DispatchOptions {
   readonly selection?: string;
   readonly namespace?: string;
   readonly memoryBudget?: number;
+  /** Called before the function is loaded. */
+  readonly opened?: (parts: Pick<DispatchFixture, "store" | "dispatcher" | "clock">) => Promise<unknown>;
   readonly onLost?: (error: WatchfireError) => void;
 }
 
@@ -201,6 +203,7 @@ export class DispatchFixture {
     const warnings: Record<string, unknown>[] = [];
     const parts = { store, runner, clock, random: () => 0, observer, log: warningsTo(warnings), onLost };
     const dispatcher = await Dispatcher.open({ ...parts, ...(memoryBudget !== undefined && { memoryBudget }) });
+    await options.opened?.({ store, dispatcher, clock });
     const loaded = await dispatcher.function(options.manifest ?? manifest(), {
       usesOldObject: options.usesOldObject ?? false,
     });

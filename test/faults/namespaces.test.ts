@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
 import { LiveFunction } from "../../runtime/app/live-function.ts";
+import { Pauses } from "../../runtime/app/pauses.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
@@ -66,6 +67,7 @@ class Follower {
       redactor: new Redactor(),
       metrics: new Metrics(),
       manifests: new Map(),
+      pauses: await Pauses.open({ store, dispatcher, clock }),
       grants: undefined,
       own: ownObjects,
       transport,

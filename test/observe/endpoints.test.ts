@@ -8,6 +8,7 @@ import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import type { Question } from "../../runtime/observe/explanation.ts";
+import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 
 let store = new MemoryStore();
@@ -53,6 +54,7 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   token,
   deadLetters: () => new DeadLetters(store),
   explain: async () => Promise.reject(new Error("not asked")),
+  functions: {} as FunctionDesk,
   ...over,
 });
 

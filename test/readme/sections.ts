@@ -11,6 +11,7 @@ import { executor } from "../../runtime/cli/executor.ts";
 import { explain } from "../../runtime/cli/explain.ts";
 import { init } from "../../runtime/cli/init.ts";
 import { kubectl } from "../../runtime/cli/kubectl.ts";
+import { pause, resume } from "../../runtime/cli/pause.ts";
 import { rbac } from "../../runtime/cli/rbac.ts";
 import { start } from "../../runtime/cli/start.ts";
 import { types } from "../../runtime/cli/types.ts";
@@ -44,6 +45,8 @@ export const commands: readonly Command[] = [
   rbac,
   doctor,
   explain,
+  pause,
+  resume,
   deadLetters,
 ];
 

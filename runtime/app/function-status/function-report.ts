@@ -14,6 +14,8 @@ export interface FunctionReport {
   readonly message?: string;
   /** The code of the failure that it comes from, where it comes from one. */
   readonly code?: ErrorCode;
+  /** Who says that no handler begins; absent where it is not paused. */
+  readonly paused?: "manifest" | "command";
   readonly deadLetters: number;
   /** Those of them whose bodies had to go, so that the function keeps within its limit: they cannot be replayed. */
   readonly deadLettersWithoutBody: number;

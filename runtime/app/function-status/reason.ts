@@ -28,6 +28,8 @@ export type Reason =
   | "ChangeRefused"
   /** It runs alone, because it brought executors down. */
   | "Quarantined"
+  /** Its manifest or a command says that no handler begins: what happens waits. */
+  | "Paused"
   /** It stands still for some time, because it brought executors down again and again. */
   | "Parked"
   | "InternalError";

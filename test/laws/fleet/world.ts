@@ -1,6 +1,7 @@
 import { OwnObjects } from "../../../runtime/access/own-objects.ts";
 import { Redactor } from "../../../runtime/access/redactor.ts";
 import { LiveFunction } from "../../../runtime/app/live-function.ts";
+import { Pauses } from "../../../runtime/app/pauses.ts";
 import { DeadLetters } from "../../../runtime/checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
 import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
@@ -32,6 +33,7 @@ interface Process {
   readonly server: ApiServer;
   readonly store: CheckpointStore;
   readonly dispatcher: Dispatcher;
+  readonly pauses: Pauses;
   readonly watches: Watches;
   readonly deadLetters: DeadLetters;
   readonly liveFunctions: Map<string, LiveFunction>;
@@ -205,7 +207,8 @@ class Fleet {
     const random = dice.next;
     const watches = new Watches({ transport: server, discovery, clock, random, observer: silentObserver });
     const deadLetters = new DeadLetters(store, dispatcher);
-    this.process = { server, store, dispatcher, watches, deadLetters, liveFunctions: new Map() };
+    const pauses = await Pauses.open({ store, dispatcher, clock });
+    this.process = { server, store, dispatcher, pauses, watches, deadLetters, liveFunctions: new Map() };
     for (const { plan } of this.members) if (incarnation === 0 ? dice.chance(0.7) : true) await this.bring(plan);
   }
 
@@ -255,6 +258,7 @@ class Fleet {
       watches: watches as Watches,
       redactor: new Redactor(),
       manifests: new Map(),
+      pauses: process.pauses,
       grants: undefined,
       sandbox: { load: async () => {}, unload: async () => {} },
       metrics: { user: { forget: () => {} } },

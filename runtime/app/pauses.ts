@@ -1,0 +1,96 @@
+import type { CheckpointStore } from "../checkpoint/store.ts";
+import type { Clock } from "../clock.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import { WatchfireError } from "../errors.ts";
+
+export interface PausesParts {
+  readonly store: Pick<CheckpointStore, "paused" | "setPaused" | "sync">;
+  readonly dispatcher: Pick<Dispatcher, "hold" | "release">;
+  readonly clock: Clock;
+}
+
+/** Why a function is paused. `since`: epoch milliseconds; its manifest says no time. */
+export type Pause = { readonly by: "manifest" } | { readonly by: "command"; readonly since: number };
+
+/**
+ * Which functions are paused. Their manifests say so, or a command did. Either is enough. What a command said is in the
+ * store: it outlives the process, the function's removal and its return.
+ */
+export class Pauses {
+  private readonly parts: PausesParts;
+  private readonly byManifest = new Set<string>();
+  private readonly byCommand: Map<string, number>;
+  /** One command after the other. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  private constructor(parts: PausesParts, byCommand: ReadonlyMap<string, number>) {
+    this.parts = parts;
+    this.byCommand = new Map(byCommand);
+    for (const name of byCommand.keys()) parts.dispatcher.hold(name, "command");
+  }
+
+  /** Holds those that were paused before this process began. */
+  static async open(parts: PausesParts): Promise<Pauses> {
+    return new Pauses(parts, await parts.store.paused());
+  }
+
+  /** Undefined of one that is not paused. */
+  of(name: string): Pause | undefined {
+    if (this.byManifest.has(name)) return { by: "manifest" };
+    const since = this.byCommand.get(name);
+    return since === undefined ? undefined : { by: "command", since };
+  }
+
+  /** What the manifest of the code that runs says. */
+  heed(name: string, paused: boolean): void {
+    this.byManifest[paused ? "add" : "delete"](name);
+    this.parts.dispatcher[paused ? "hold" : "release"](name, "manifest");
+  }
+
+  /** No attempt begins from now on; resolves when that is on record. Gives whether it was not paused by a command before. */
+  pause(name: string): Promise<boolean> {
+    return this.next(async () => {
+      if (this.byCommand.has(name)) return false;
+      const { store, dispatcher, clock } = this.parts;
+      const since = clock.now();
+      dispatcher.hold(name, "command");
+      try {
+        await store.setPaused(name, since);
+        await store.sync();
+      } catch (error) {
+        dispatcher.release(name, "command");
+        throw error;
+      }
+      this.byCommand.set(name, since);
+      return true;
+    });
+  }
+
+  /**
+   * Takes back what a command said; what waits is handled from then on. Gives whether a command had paused it.
+   * @throws WatchfireError WF_RUNTIME_PAUSED_BY_MANIFEST where the function stays paused
+   */
+  resume(name: string): Promise<boolean> {
+    return this.next(async () => {
+      const { store, dispatcher } = this.parts;
+      const was = this.byCommand.has(name);
+      if (was) {
+        await store.setPaused(name, undefined);
+        await store.sync();
+        this.byCommand.delete(name);
+        dispatcher.release(name, "command");
+      }
+      if (!this.byManifest.has(name)) return was;
+      throw new WatchfireError("WF_RUNTIME_PAUSED_BY_MANIFEST", {
+        what: "the function's manifest says `paused: true`",
+        actual: name,
+      });
+    });
+  }
+
+  private next<T>(command: () => Promise<T>): Promise<T> {
+    const done = this.last.then(command);
+    this.last = done.catch(() => undefined);
+    return done;
+  }
+}

@@ -1,0 +1,21 @@
+import { pauseAnswerSchema } from "../observe/function-desk.ts";
+import { command } from "./command.ts";
+import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+
+const commandOf = (name: "pause" | "resume", summary: string) =>
+  command({
+    name,
+    summary,
+    operands: "FUNCTION",
+    options: runtimeOptions,
+    async run(invocation) {
+      const path = functionPath(functionOperand(name, invocation.operands), name);
+      const { says } = await runningRuntime(invocation).ask(pauseAnswerSchema, path, {});
+      process.stdout.write(`${says}\n`);
+      return 0;
+    },
+  });
+
+export const pause = commandOf("pause", "lets no handler of a function begin until it is resumed; what happens waits");
+
+export const resume = commandOf("resume", "lets a function that was paused go on with what has waited");

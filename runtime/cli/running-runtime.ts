@@ -1,0 +1,51 @@
+import { readEnvironment } from "../config.ts";
+import { WatchfireError } from "../errors.ts";
+import { readAddress } from "../observe/address-file.ts";
+import { readToken } from "../observe/token-file.ts";
+import { data } from "./options.ts";
+import { RuntimeClient } from "./runtime-client.ts";
+
+/** The options of a command that asks a runtime which runs. */
+export const runtimeOptions = {
+  data: {
+    value: "DIR",
+    summary: "the running runtime's data folder, which says where it answers; with --url, for its token",
+    default: data.default,
+  },
+  url: { value: "URL", summary: "where a runtime answers, such as http://127.0.0.1:9464" },
+} as const;
+
+interface Asked {
+  readonly options: { readonly data: string; readonly url: string | undefined };
+  readonly given: ReadonlySet<string>;
+}
+
+/** The runtime that is meant. @throws WatchfireError WF_CLI_UNREACHABLE where the data folder names none */
+export function runningRuntime({ options: { data: named, url }, given }: Asked): RuntimeClient {
+  const folder = given.has("data") ? named : (readEnvironment().dataFolder ?? named);
+  return new RuntimeClient(url ?? addressOf(folder), readToken(folder));
+}
+
+function addressOf(folder: string): string {
+  const url = readAddress(folder);
+  if (url !== undefined) return url;
+  throw new WatchfireError("WF_CLI_UNREACHABLE", {
+    what: "no runtime has said in this data folder where it answers",
+    actual: folder,
+    hint: "start one, or name its data folder with --data, or its address with --url",
+  });
+}
+
+/** The one function that a command is for. @throws WatchfireError WF_CLI_USAGE */
+export function functionOperand(command: string, operands: readonly string[]): string {
+  const [name, ...more] = operands;
+  if (name !== undefined && name !== "" && more.length === 0) return name;
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: `${command} takes one FUNCTION`,
+    actual: operands.join(" ") || undefined,
+    hint: `such as \`watchfire ${command} greet\``,
+  });
+}
+
+/** Where the endpoints have what concerns one function. */
+export const functionPath = (name: string, rest: string): string => `functions/${encodeURIComponent(name)}/${rest}`;

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { Pauses } from "../../runtime/app/pauses.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { change, DispatchFixture, done, manifest, quiet } from "../dispatch/fixture.ts";
+
+const pausesOf = ({ store, dispatcher, clock }: DispatchFixture) => Pauses.open({ store, dispatcher, clock });
+
+/** Another process on the same disk. It reads what is paused before it loads the function, as a runtime does. */
+async function restarted(from: DispatchFixture): Promise<{ it: DispatchFixture; pauses: Pauses }> {
+  let pauses: Pauses | undefined;
+  const it = await from.restart({
+    opened: async (parts) => {
+      pauses = await Pauses.open(parts);
+    },
+  });
+  if (!pauses) throw new Error("not opened");
+  return { it, pauses };
+}
+
+describe("a function that is paused", () => {
+  test("begins nothing, lets what runs end, and goes on in order with all that came, unflagged", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    const pauses = await pausesOf(it);
+    it.runner.answer = () => undefined;
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    await pauses.pause("copy");
+    it.subscription.change(change("Modified", "a", 12));
+    it.subscription.change(change("Modified", "a", 13));
+    await it.runner.end("a");
+    await it.clock.advance(60_000);
+    expect(it.runner.told).toEqual(["Added a@11"]);
+    expect(it.function.status()).toMatchObject({ inFlight: 0, queued: 2 });
+    it.runner.answer = () => done;
+    await pauses.resume("copy");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Modified a@12", "Modified a@13"]);
+  });
+
+  test("stays so over kills, keeps more than memory holds, and loses and repeats nothing of it", async () => {
+    const first = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+    await (await pausesOf(first)).pause("copy");
+    const names = Array.from({ length: 2_500 }, (_, index) => `n${index}`);
+    for (const [index, name] of names.entries()) first.subscription.change(change("Added", name, 11 + index));
+    first.subscription.bookmark(resourceVersion("9000"));
+    await first.clock.advance(120_000);
+    // The mark has passed them all: an API server would not have their history any more.
+    expect(first.subscription.lowWaterMark).toBe("9000");
+    const { it: second, pauses } = await restarted(first);
+    expect(pauses.of("copy")).toMatchObject({ by: "command" });
+    await second.clock.advance(5_000);
+    expect(second.runner.told).toEqual([]);
+    await pauses.resume("copy");
+    await quiet(second.runner);
+    expect(second.runner.told).toEqual(names.map((name, index) => `Added ${name}@${11 + index}`));
+    const third = await restarted(second);
+    expect(third.pauses.of("copy")).toBeUndefined();
+  });
+
+  test("goes on once neither its manifest, nor a command, nor a missing right holds it", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    const pauses = await pausesOf(it);
+    pauses.heed("copy", true);
+    await pauses.pause("copy");
+    it.dispatcher.hold("copy", "forbidden");
+    it.subscription.change(change("Added", "a", 11));
+    await expect(pauses.resume("copy")).rejects.toThrow("WF_RUNTIME_PAUSED_BY_MANIFEST");
+    expect(pauses.of("copy")).toEqual({ by: "manifest" });
+    pauses.heed("copy", false);
+    await quiet(it.runner);
+    expect([pauses.of("copy"), it.runner.told]).toEqual([undefined, []]);
+    it.dispatcher.release("copy", "forbidden");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11"]);
+  });
+
+  test("is not paused where that could not be put on record", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    const store = { paused: () => it.store.paused(), setPaused: async () => Promise.reject(new Error("disk full")) };
+    const pauses = await Pauses.open({ ...it, store: { ...store, sync: () => it.store.sync() } });
+    await expect(pauses.pause("copy")).rejects.toThrow("disk full");
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    expect([pauses.of("copy"), it.runner.told]).toEqual([undefined, ["Added a@11"]]);
+  });
+});
