@@ -10,6 +10,8 @@ import { usersFlags } from "./measured-runtime.ts";
 /** One reader of the stream, running in a process of its own. */
 export interface Running {
   readonly pid: number;
+  /** Resolves when all of its functions watch. */
+  readonly ready: Promise<void>;
   /** Resolves when every event has been through the handler. */
   readonly handled: Promise<void>;
   /** When handlers began, where they note it; resolves after the last of them. */
@@ -26,28 +28,47 @@ export interface Contestant {
 const here = import.meta.dirname;
 const cache = join(here, "../../node_modules/.cache/watchfire-bench");
 
-/** Ours, as users run it: the command, its executor processes, its checkpoints on disk. `functions` is a folder here. */
-export function watchfire(name: string, functions: string): Contestant {
+/** A script that is imported into ours before it starts. */
+export type Beside = "without-store.ts" | "loop-pauses.ts";
+
+/**
+ * Ours, as users run it: the command, its executor processes, its checkpoints on disk.
+ * @param functions a folder here, or writes one into the folder that it is given
+ */
+export function watchfire(
+  name: string,
+  functions: string | ((folder: string) => Promise<void>),
+  ...beside: readonly Beside[]
+): Contestant {
   return {
     name,
     async start(kubeconfig, events, folder) {
       const bin = join(here, "../../runtime/bin/watchfire.js");
       const port = await freePort();
-      const args = ["start", "--functions", join(here, functions), "--data", folder, "--kubeconfig", kubeconfig];
+      const written = typeof functions === "string" ? join(here, functions) : join(folder, "functions");
+      if (typeof functions !== "string") await functions(written);
+      const args = ["start", "--functions", written, "--data", join(folder, "data"), "--kubeconfig", kubeconfig];
       const { BENCH_PROFILE: into } = process.env;
-      const profile = into ? ["--cpu-prof", `--cpu-prof-dir=${into}`] : [];
-      const child = spawn(
-        process.execPath,
-        [...usersFlags, ...profile, bin, ...args, "--listen", `127.0.0.1:${port}`],
-        {
-          stdio: ["ignore", "pipe", "inherit"],
-          env: { ...process.env, WATCHFIRE_LOG_LEVEL: "warn" },
+      const flags = into ? ["--cpu-prof", `--cpu-prof-dir=${into}`] : [];
+      for (const script of beside) flags.push(`--import=${join(here, script)}`);
+      const child = spawn(process.execPath, [...usersFlags, ...flags, bin, ...args, "--listen", `127.0.0.1:${port}`], {
+        stdio: ["ignore", "pipe", "inherit"],
+        env: {
+          ...process.env,
+          WATCHFIRE_LOG_LEVEL: "warn",
+          LOOP_PAUSES: join(folder, pausesFile),
+          LOOP_PAUSES_FROM: "1",
         },
-      );
-      return running(child, pollHandled(`http://127.0.0.1:${port}/metrics`, events, child), loggedDelays(child));
+      });
+      const address = `http://127.0.0.1:${port}`;
+      const handled = pollHandled(`${address}/metrics`, events, child);
+      return running(child, handled, loggedDelays(child), pollReady(`${address}/readyz`, child));
     },
   };
 }
+
+/** Where a contestant that notes its pauses does so, in its folder. */
+export const pausesFile = "pauses";
 
 /** `mode`: "paced" where its handler notes when it began. */
 export const clientNode = (mode = ""): Contestant => ({
@@ -102,7 +123,12 @@ function loggedDelays(child: ChildProcess): Promise<Delays> {
   });
 }
 
-function running(child: ChildProcess, handled: Promise<void>, delays: Promise<Delays>): Running {
+function running(
+  child: ChildProcess,
+  handled: Promise<void>,
+  delays: Promise<Delays>,
+  ready: Promise<void> = Promise.resolve(),
+): Running {
   const exit = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const early = exit.then(() => {
     throw new Error(`process ended with status ${child.exitCode ?? child.signalCode} before the events were handled`);
@@ -110,6 +136,7 @@ function running(child: ChildProcess, handled: Promise<void>, delays: Promise<De
   early.catch(() => undefined); // it counts only while somebody waits for `handled`
   return {
     pid: child.pid ?? 0,
+    ready,
     handled: Promise.race([handled, early]),
     delays,
     async stop() {
@@ -121,6 +148,13 @@ function running(child: ChildProcess, handled: Promise<void>, delays: Promise<De
 
 /** How often the runtime's own count is asked for; the asking is part of its figure: at 50 ms it was 2 us an event. */
 const pollMs = 200;
+
+async function pollReady(readyz: string, child: ChildProcess): Promise<void> {
+  const ended = () => child.exitCode !== null || child.signalCode !== null;
+  while (!ended() && !(await fetch(readyz).catch(() => undefined))?.ok) {
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
 
 async function pollHandled(metrics: string, events: number, child: ChildProcess): Promise<void> {
   while (child.exitCode === null && child.signalCode === null) {

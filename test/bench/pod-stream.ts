@@ -11,6 +11,8 @@ export interface PodStream {
 
 /** Each Pod appears, then changes nine times. */
 const eventsPerPod = 10;
+/** Pods are shared out among so many values of the label `shard`. */
+export const shards = 100;
 const pieceBytes = 64 * 1024;
 /** One Pod in ten is of this app; the label filter's run selects it. */
 const rareApp = "web";
@@ -58,7 +60,8 @@ function metadataLine(line: Buffer): Buffer {
   return Buffer.from(`${JSON.stringify({ type, object: partial })}\n`);
 }
 
-function pack(lines: readonly Buffer[]): Buffer[] {
+/** Pieces of about 64 KiB, each of whole lines. */
+export function pack(lines: readonly Buffer[]): Buffer[] {
   const pieces: Buffer[] = [];
   let piece: Buffer[] = [];
   let size = 0;
@@ -92,7 +95,12 @@ function pod(index: number, resourceVersion: number, change: number, isLast: boo
       uid: `3f1c7b52-8d0e-4a55-9c1f-${index.toString(16).padStart(12, "0")}`,
       resourceVersion: String(resourceVersion),
       creationTimestamp: "2026-01-01T00:00:00Z",
-      labels: { app, "pod-template-hash": "6d4cf56db6", "app.kubernetes.io/part-of": "shop" },
+      labels: {
+        app,
+        shard: String(index % shards),
+        "pod-template-hash": "6d4cf56db6",
+        "app.kubernetes.io/part-of": "shop",
+      },
       annotations: {
         [stampName]: "0".repeat(stampLength),
         "prometheus.io/scrape": "true",

@@ -6,12 +6,19 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
-import { makePodStream, rareSelector, stamp } from "./pod-stream.ts";
+import { makePodStream, pack, rareSelector, stamp } from "./pod-stream.ts";
 
 /** What the bench tells the server. */
 export type ToServer =
-  /** `perSecond`: at that pace, the events of so many seconds, each with the time at which it is written; else all at once. */
-  { type: "go"; paced?: { perSecond: number; seconds: number } } | { type: "reset" };
+  /**
+   * `perSecond`: at that pace, the events of so many seconds, each with the time at which it is written; else all at once.
+   * `count`: the first so many alone.
+   */
+  { type: "go"; paced?: Pace; count?: number } | { type: "reset" };
+export interface Pace {
+  readonly perSecond: number;
+  readonly seconds: number;
+}
 /** What the server tells the bench. */
 export type FromServer =
   /** `rare`: how many events the label filter's selector lets through. */
@@ -27,7 +34,8 @@ interface Watcher {
   readonly bookmarks: boolean;
 }
 
-let watcher: Watcher | undefined;
+/** Those that are connected, in the order in which they came: of a source that gains subscribers, the first is the one that stays. */
+let watchers: Watcher[] = [];
 const tell = (message: FromServer) => process.send?.(message);
 
 const list = (kind: string, items: object[], extra: object = {}) => ({
@@ -75,13 +83,17 @@ function watch(url: URL, accept: string, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "application/json" });
   response.flushHeaders();
   if (url.searchParams.get("sendInitialEvents") === "true") response.write(bookmark("1", true));
-  watcher = {
+  const watcher: Watcher = {
     response,
     pieces: accept.includes("PartialObjectMetadata")
       ? stream.metadataPieces()
       : stream.pieces(url.searchParams.get("labelSelector") ?? ""),
     bookmarks: url.searchParams.get("allowWatchBookmarks") === "true",
   };
+  watchers.push(watcher);
+  response.once("close", () => {
+    watchers = watchers.filter((each) => each !== watcher);
+  });
   tell({ type: "watching" });
 }
 
@@ -91,19 +103,26 @@ function bookmark(resourceVersion: string, initialEventsEnd = false): string {
   return `${JSON.stringify({ type: "BOOKMARK", object })}\n`;
 }
 
-async function send(): Promise<void> {
-  if (!watcher) throw new Error("nobody watches");
-  const { response, pieces, bookmarks } = watcher;
-  for (const piece of pieces) {
+async function firstWatcher(): Promise<Watcher> {
+  for (;;) {
+    const [watcher] = watchers;
+    if (watcher) return watcher;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** @param count the first so many events alone */
+async function send(count?: number): Promise<void> {
+  const { response, pieces, bookmarks } = await firstWatcher();
+  for (const piece of count === undefined ? pieces : pack(stream.lines.slice(0, count))) {
     if (!response.write(piece)) await new Promise((resolve) => response.once("drain", resolve));
   }
   if (bookmarks) response.write(bookmark(stream.lastResourceVersion));
 }
 
 /** Writes what is due every millisecond. */
-async function sendPaced({ perSecond, seconds }: { perSecond: number; seconds: number }): Promise<void> {
-  if (!watcher) throw new Error("nobody watches");
-  const { response, bookmarks } = watcher;
+async function sendPaced({ perSecond, seconds }: Pace): Promise<void> {
+  const { response, bookmarks } = await firstWatcher();
   const { lines, lastResourceVersion } = makePodStream(perSecond * seconds);
   const began = performance.now();
   for (let sent = 0; sent < lines.length; ) {
@@ -132,7 +151,11 @@ server.listen(0, "127.0.0.1", () => {
   tell({ type: "listening", bytes: stream.bytes, rare: countLines(stream.pieces(rareSelector)) });
 });
 process.on("message", (message: ToServer) => {
-  if (message.type === "go") void (message.paced ? sendPaced(message.paced) : send());
-  else watcher = undefined;
+  if (message.type === "go") void (message.paced ? sendPaced(message.paced) : send(message.count));
+  else {
+    // What a reader that was killed has still asked for is nobody's any more.
+    server.closeAllConnections();
+    watchers = [];
+  }
 });
 process.on("disconnect", () => process.exit());

@@ -1,0 +1,153 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { type Contestant, pausesFile } from "./contestants.ts";
+import { percentile } from "./delays.ts";
+import { usageOf } from "./process-tree.ts";
+import type { FromServer, Pace, ToServer } from "./stream-server.ts";
+
+/** What a contestant did with a stream of events that came all at once. CPU time is of all its processes. */
+export interface Throughput {
+  readonly eventsPerSecond: number;
+  readonly cpuMicrosPerEvent: number;
+  /** The part of the process that was started, without its children. */
+  readonly ownCpuMicrosPerEvent: number;
+  readonly peakRssBytes: number;
+  readonly processes: number;
+}
+
+/** What it did at a steady pace: to the handler's start, in whole milliseconds. */
+export interface Latency {
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly cpuMicrosPerEvent: number;
+  /** The longest pause of its event loop, in milliseconds; undefined where it does not note them. */
+  readonly longestPauseMs: number | undefined;
+}
+
+/** After the last event, so that what is written late, such as checkpoints, is counted. */
+const settleMs = 1000;
+
+/** The server of the bench's events, with whoever reads them. */
+export class Measure {
+  /** Of one event, in bytes, and how many of all events the label filter's selector lets through. */
+  readonly listening: Promise<{ readonly bytes: number; readonly rare: number }>;
+  private readonly server: ChildProcess;
+  private readonly work: string;
+  private readonly kubeconfig: string;
+  private readonly events: number;
+
+  /** @param work an empty folder */
+  constructor(events: number, work: string) {
+    this.events = events;
+    this.work = work;
+    this.kubeconfig = join(work, "kubeconfig");
+    this.server = fork(join(import.meta.dirname, "stream-server.ts"), [String(events), this.kubeconfig]);
+    this.listening = this.heard("listening");
+  }
+
+  close(): void {
+    this.server.disconnect();
+  }
+
+  /**
+   * One contestant, once, from an idle watch to the last event handled.
+   * @param handled how many events its handlers and filters see in all
+   * @param count the first so many of the stream alone
+   */
+  throughput(contestant: Contestant, handled: number, count = this.events): Promise<Throughput> {
+    return this.started(contestant, handled, async (running) => {
+      const before = usageOf(running.pid);
+      const began = performance.now();
+      this.tell({ type: "go", ...(count < this.events && { count }) });
+      await running.handled;
+      const seconds = (performance.now() - began) / 1000;
+      await new Promise((resolve) => setTimeout(resolve, settleMs));
+      const after = usageOf(running.pid);
+      return {
+        eventsPerSecond: count / seconds,
+        cpuMicrosPerEvent: ((after.cpuMs - before.cpuMs) * 1000) / count,
+        ownCpuMicrosPerEvent: ((after.ownCpuMs - before.ownCpuMs) * 1000) / count,
+        peakRssBytes: after.peakRssBytes,
+        processes: after.processes,
+      };
+    });
+  }
+
+  /** One contestant at a steady pace. */
+  latency(contestant: Contestant, pace: Pace): Promise<Latency> {
+    const count = pace.perSecond * pace.seconds;
+    return this.started(contestant, count, async (running, folder) => {
+      const pauses = join(folder, pausesFile);
+      const before = usageOf(running.pid);
+      const from = existsSync(pauses) ? statSync(pauses).size : 0;
+      this.tell({ type: "go", paced: pace });
+      const delays = await Promise.race([running.delays, running.handled.then(() => running.delays)]);
+      const { cpuMs } = usageOf(running.pid);
+      return {
+        p50: percentile(delays, 0.5),
+        p99: percentile(delays, 0.99),
+        p999: percentile(delays, 0.999),
+        cpuMicrosPerEvent: ((cpuMs - before.cpuMs) * 1000) / count,
+        longestPauseMs: existsSync(pauses) ? longest(readFileSync(pauses).toString("utf8", from)) : undefined,
+      };
+    });
+  }
+
+  /** Lets a contestant watch, does the work, and ends it. */
+  private async started<T>(
+    contestant: Contestant,
+    expected: number,
+    measure: (running: Awaited<ReturnType<Contestant["start"]>>, folder: string) => Promise<T>,
+  ): Promise<T> {
+    this.tell({ type: "reset" });
+    const folder = await mkdtemp(join(this.work, "data-"));
+    const watching = this.heard("watching");
+    const running = await contestant.start(this.kubeconfig, expected, folder);
+    try {
+      await Promise.race([Promise.all([watching, running.ready]), running.handled]);
+      return await Promise.race([measure(running, folder), late(contestant.name)]);
+    } finally {
+      await running.stop();
+    }
+  }
+
+  private tell(message: ToServer): void {
+    this.server.send(message);
+  }
+
+  /** The server's next message of a type; rejects when the server ends. */
+  private heard<T extends FromServer["type"]>(type: T): Promise<Extract<FromServer, { type: T }>> {
+    const { server } = this;
+    return new Promise((resolve, reject) => {
+      const onExit = () => reject(new Error("the stream server ended"));
+      server.once("exit", onExit);
+      server.on("message", function onMessage(message: FromServer) {
+        if (message.type !== type) return;
+        server.off("message", onMessage).off("exit", onExit);
+        resolve(message as Extract<FromServer, { type: T }>);
+      });
+    });
+  }
+}
+
+/** No contestant takes so long, in milliseconds: an event was lost, or counted otherwise. */
+const longestMs = 180_000;
+
+/** Rejects after the longest that any contestant may take. */
+function late(name: string): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(
+      () => reject(new Error(`${name} did not handle all events in ${longestMs / 1000} s`)),
+      longestMs,
+    ).unref();
+  });
+}
+
+/** Of pauses as `loop-pauses.ts` writes them, in milliseconds. */
+function longest(lines: string): number {
+  const pauses = lines.split("\n").filter((line) => line !== "");
+  return Math.max(0, ...pauses.map((line) => Number(JSON.parse(line).ms)));
+}
