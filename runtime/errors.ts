@@ -371,6 +371,14 @@ export const errorCodes = {
     "the function stays paused, since its manifest says so",
     "take `paused: true` out of its manifest's spec, or write `paused: false`; what a command had said of it is forgotten",
   ),
+  WF_RUNTIME_NO_RUN: user(
+    "the function has no run of this ID",
+    "see `watchfire runs FUNCTION`: it has the last 200 since the runtime began; older ones are in the log, as `run`",
+  ),
+  WF_RUNTIME_NOT_REDELIVERED: user(
+    "what was asked for cannot be told again",
+    "`watchfire explain FUNCTION OBJECT` says how the function and the object stand",
+  ),
   WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
 } as const satisfies Record<string, Entry>;
 

@@ -18,6 +18,7 @@ import type { KubeTransport } from "../kube/transport.ts";
 import { Elector } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import type { FunctionLog } from "../observe/function-log.ts";
 import { guestOutput } from "../observe/guest-output.ts";
 import type { Logger } from "../observe/log.ts";
 import { LogLimit } from "../observe/log-limit.ts";
@@ -83,6 +84,8 @@ export interface RuntimeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** What `log` goes through, where `watchfire logs` is to find the last lines. */
+  readonly functionLog?: FunctionLog;
   /** Where `log` goes, if it may drop lines: they are counted. */
   readonly logWriter?: Pick<LogWriter, "heardBy">;
   /** Somebody sits before it: credentials that are refused at the start end it. Default: they may be renewed, and are tried again. */

@@ -1,19 +1,37 @@
+import type { Redactor } from "../access/redactor.ts";
+import type { Clock } from "../clock.ts";
+import type { PastRun } from "../dispatch/history/history.ts";
 import { WatchfireError } from "../errors.ts";
-import type { FunctionDesk } from "../observe/function-desk.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { Trigger } from "../manifest/function.ts";
+import type { FunctionDesk, RunsAnswer } from "../observe/function-desk.ts";
+import type { FunctionLog } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
 import { suggest } from "../suggest.ts";
 import type { ActiveComponents } from "./components.ts";
+import type { LiveFunction } from "./live-function.ts";
+import { Errands, redeliveriesOf } from "./redeliver/errands.ts";
+import { Redeliverer } from "./redeliver/redeliverer.ts";
 
 export interface FunctionDeskParts {
   /** The names of all functions that `/status` tells of. */
   readonly known: () => readonly string[];
   /** @throws WatchfireError WF_LEASE_STANDBY */
-  readonly acting: () => Pick<ActiveComponents, "pauses">;
+  readonly acting: () => Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters">;
+  /** Of a function that was brought. */
+  readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
+  readonly redactor: Pick<Redactor, "redact">;
+  readonly transport: KubeTransport;
+  /** Undefined: no lines are kept. */
+  readonly functionLog: FunctionLog | undefined;
+  readonly clock: Clock;
   readonly log: Pick<Logger, "info">;
 }
 
 /** What the commands on one function do, over the endpoints. */
-export function functionDesk({ known, acting, log }: FunctionDeskParts): FunctionDesk {
+export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
+  const { known, acting, live, redactor, functionLog, transport, clock, log } = parts;
+  const errands = new Errands(clock);
   const of = (name: string) => {
     const active = acting();
     const names = known();
@@ -34,6 +52,75 @@ export function functionDesk({ known, acting, log }: FunctionDeskParts): Functio
       if (changed) log.info({ function: name }, "function resumed");
       return { changed, says: `${name} ${changed ? "goes on" : "was not paused"}` };
     },
+    runs: async (name) => {
+      const runs = of(name).dispatcher.loaded(name)?.runs ?? [];
+      const kinds = new Map((live(name)?.manifest.triggers ?? []).map((trigger) => [trigger.name, trigger.kind]));
+      return { runs: [...runs].map((run) => describeRun(run, kinds, (text) => redactor.redact(name, text))) };
+    },
+    logs: async (name, after, waitMs) => {
+      of(name);
+      const lines = functionLog?.after(name, after) ?? [];
+      if (lines.length > 0 || waitMs === 0 || !functionLog) return { lines: [...lines] };
+      const late = new AbortController();
+      const timer = clock.after(waitMs, () => late.abort());
+      await functionLog.another(name, late.signal);
+      timer.cancel();
+      return { lines: [...functionLog.after(name, after)] };
+    },
+    redeliver: async (name, question) => {
+      const { dispatcher, discovery, deadLetters } = of(name);
+      if ("errand" in question) return errands.ask(name, question.errand);
+      const dispatch = dispatcher.loaded(name);
+      const found = live(name);
+      if (!dispatch || !found) {
+        throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", { what: "the function is not loaded", actual: name });
+      }
+      const trigger = "trigger" in question ? question.trigger : undefined;
+      const retold = {
+        name,
+        dispatch,
+        triggers: chosen(name, found.manifest.triggers, trigger),
+        sourceOf: (of: Trigger, namespace: string) => found.specOf(of, namespace),
+      };
+      const redeliverer = new Redeliverer({ transport, clock, discovery, deadLetters });
+      log.info({ function: name, ...question }, "redelivery asked for");
+      if ("run" in question) return redeliveriesOf(await redeliverer.run(retold, question.run));
+      if ("object" in question) return redeliveriesOf(await redeliverer.object(retold, question.object));
+      return errands.begin(name, (tally) => redeliverer.all(retold, tally));
+    },
+  };
+}
+
+/** @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED for a trigger that the function does not have */
+function chosen(name: string, triggers: readonly Trigger[], trigger: string | undefined): readonly Trigger[] {
+  if (trigger === undefined) return triggers;
+  const found = triggers.filter((each) => each.name === trigger);
+  if (found.length > 0) return found;
+  const names = triggers.map((each) => each.name);
+  throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", {
+    what: `function ${name} has no trigger of this name`,
+    actual: trigger,
+    hint: `did you mean --trigger ${suggest(trigger, names) ?? names[0]}?`,
+  });
+}
+
+function describeRun(
+  { id, trigger, key, type, resourceVersion, attempt, outcome, durationMs, at, error }: PastRun,
+  kinds: ReadonlyMap<string, string>,
+  redact: (text: string) => string,
+): RunsAnswer["runs"][number] {
+  return {
+    id,
+    trigger,
+    type,
+    kind: kinds.get(trigger) ?? "",
+    object: key.replace(/^\//, ""),
+    resourceVersion,
+    attempt,
+    outcome,
+    durationMs,
+    at: new Date(at).toISOString(),
+    ...(error !== undefined && { error: redact(error) }),
   };
 }
 

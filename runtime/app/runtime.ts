@@ -249,7 +249,7 @@ export class Runtime {
 
   private async begin(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const { listen, log } = this.options;
+    const { listen, functionLog, transport, clock, log } = this.options;
     const inspection = {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
@@ -263,6 +263,11 @@ export class Runtime {
       functions: functionDesk({
         known: () => this.status().functions.map(({ name }) => name),
         acting: () => this.acting("the function is"),
+        live: (name) => this.live.get(name),
+        redactor: this.components.redactor,
+        functionLog,
+        transport,
+        clock,
         log,
       }),
     };

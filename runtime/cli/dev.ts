@@ -17,6 +17,7 @@ import type { KubeTransport } from "../kube/transport.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { consoleLine } from "../observe/console-log.ts";
+import { FunctionLog } from "../observe/function-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
 import { notServedYet } from "../observe/source-log.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
@@ -59,7 +60,7 @@ export const dev = command({
     const hasKubectl = findKubectl(environment.variables.PATH) !== undefined;
     let isUp = false;
     let running: Runtime | undefined;
-    const log = createLog(environment.logLevel, {
+    const functionLog = new FunctionLog({
       write: (line) => {
         // Until then the banner's table is to tell of it.
         if (!isUp && line.includes(notServedYet)) return;
@@ -67,6 +68,7 @@ export const dev = command({
         process.stdout.write(`${consoleLine(line, (name, file) => running?.sourceText(name, file))}\n`);
       },
     });
+    const log = createLog(environment.logLevel, functionLog);
     const stop = stopSignal(environment);
     // Other processes' work, while the cluster starts in this one.
     guestScript().catch(() => undefined); // whoever needs it hears of a failure
@@ -89,6 +91,7 @@ export const dev = command({
           clock: systemClock,
           random: Math.random,
           log,
+          functionLog,
           successLevel: "info",
           interactive: true,
         },

@@ -35,3 +35,16 @@ export function readListen(option: string, text: string): { host: string; port: 
   }
   return { host, port: readPort(option, match[3]) };
 }
+
+/** Splits `NAMESPACE/NAME`; of `NAME` alone the namespace is "". @throws WatchfireError WF_CLI_USAGE */
+export function readObject(option: string, text: string): { namespace: string; name: string } {
+  const parts = text.split("/");
+  const [first = "", second] = parts;
+  if (parts.length <= 2 && parts.every((part) => part !== "")) {
+    return second === undefined ? { namespace: "", name: first } : { namespace: first, name: second };
+  }
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: `${option} takes NAMESPACE/NAME, or NAME where the kind has no namespace`,
+    actual: text,
+  });
+}

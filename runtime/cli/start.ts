@@ -13,6 +13,7 @@ import { type Environment, readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { loadFunctions } from "../manifest/load.ts";
+import { FunctionLog } from "../observe/function-log.ts";
 import { createLog } from "../observe/log.ts";
 import { standardOutput } from "../observe/log-output.ts";
 import { LogWriter } from "../observe/log-writer.ts";
@@ -96,7 +97,8 @@ export const start = command({
     const { serve } = await import("./serve.ts");
     const logWriter = new LogWriter(standardOutput(), systemClock);
     process.on("exit", () => logWriter.flush(flushMs));
-    const log = createLog(environment.logLevel, logWriter);
+    const functionLog = new FunctionLog(logWriter);
+    const log = createLog(environment.logLevel, functionLog);
     const stop = stopSignal(environment);
     const { transport, defaultNamespace } = await connectKubeconfig({
       file: options.kubeconfig,
@@ -126,6 +128,7 @@ export const start = command({
           ...(launch && { launch }),
           ...(socket && { executorSocket: socket }),
           log,
+          functionLog,
           logWriter,
         },
         stop,

@@ -8,7 +8,7 @@ import { type Change, type ObjectMeta, objectKey } from "../watch/change.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { Observer } from "./delivery/observer.ts";
-import type { HeldBackCount, History } from "./history/history.ts";
+import type { HeldBackCount, History, PastRun } from "./history/history.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
 import { mostTold, type ObjectReport } from "./object-report.ts";
@@ -16,6 +16,7 @@ import type { View } from "./position/view.ts";
 import { withUid } from "./queue/event.ts";
 import type { EventMaker } from "./queue/event-maker.ts";
 import type { FunctionQueue } from "./queue/function-queue.ts";
+import { type Redelivery, redeliver, type Told } from "./redelivery.ts";
 
 /** How a function does; times are epoch milliseconds. */
 export interface FunctionStatus {
@@ -148,6 +149,29 @@ export class FunctionDispatch {
     await commits.sync();
   }
 
+  /**
+   * Tells the handler again of an object as it is, in its turn. `again`: the event of that state that is repeated;
+   * without it one is made. On record once `saved` has resolved.
+   */
+  redeliver(trigger: string, change: Change, again?: Told): Redelivery {
+    return redeliver(this.view(trigger), change, this.parts, again);
+  }
+
+  /** Resolves when what was taken until now is on disk. */
+  saved(): Promise<void> {
+    return this.parts.commits.sync();
+  }
+
+  /** A promise while what is taken waits for its commit. */
+  get congested(): Promise<void> | undefined {
+    return this.parts.commits.congested;
+  }
+
+  /** The namespaces that a trigger reads, "" for all. */
+  namespaces(trigger: string): string[] {
+    return [...this.scope(trigger).subscriptions].map(({ namespace }) => namespace);
+  }
+
   /** Past what waits for a commit: a store that is full takes nothing else, and this is what makes room in it. */
   async drop(letter: DeadLetter): Promise<void> {
     await this.parts.drop(letter);
@@ -173,11 +197,15 @@ export class FunctionDispatch {
     };
   }
 
+  /** Its last attempts that ended by themselves, 200 at most, newest first. */
+  get runs(): Iterable<PastRun> {
+    return this.parts.history.runs;
+  }
+
   /** What is known of an object under a trigger. `seen`: as the API server has it now, where it was asked. */
   async object(trigger: string, meta: Pick<ObjectMeta, "namespace" | "name">, seen?: Change): Promise<ObjectReport> {
-    const { views, queue, history } = this.parts;
-    const view = views.get(trigger);
-    if (!view) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
+    const { queue, history } = this.parts;
+    const view = this.view(trigger);
     const key = objectKey(meta);
     const isOfIt = (event: { trigger: string; key: string }) => event.trigger === trigger && event.key === key;
     const subscription = this.scope(trigger).reads(meta.namespace);
@@ -195,6 +223,12 @@ export class FunctionDispatch {
 
   private get subscriptions(): readonly Subscription[] {
     return [...this.scopes.values()].flatMap((scope) => [...scope.subscriptions]);
+  }
+
+  private view(trigger: string): View {
+    const view = this.parts.views.get(trigger);
+    if (!view) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
+    return view;
   }
 
   private scope(trigger: string): TriggerScope {

@@ -8,11 +8,10 @@ import { z } from "zod";
 import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
 import type { DeadLetterPage } from "../checkpoint/store.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
-import { dnsLabel } from "../kube/names.ts";
 import { shorten, systemReason } from "../wording.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
 import { describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
-import type { Explanation, Question } from "./explanation.ts";
+import { type Explanation, nameSchema, namespaceSchema, type Question } from "./explanation.ts";
 import { type FunctionDesk, functionRoutes } from "./function-desk.ts";
 import { isOwnHost } from "./hosts.ts";
 import { bears } from "./token-file.ts";
@@ -28,11 +27,7 @@ export interface DeadLetterDesk {
 /** One call replays or drops at most this many; a longer list is split by whoever asks. */
 const idsSchema = z.strictObject({ ids: z.array(z.string().max(200)).min(1).max(1000) });
 
-/** A namespace becomes a part of a path, a name of a selector. */
-const objectSchema = z.object({
-  namespace: z.union([z.literal(""), z.string().regex(dnsLabel)]).default(""),
-  name: z.string().regex(/^[^/%\s\p{Cc}]{1,253}$/u),
-});
+const objectSchema = z.object({ namespace: namespaceSchema, name: nameSchema });
 
 /** What the endpoints ask of the runtime. */
 export interface Inspection {
@@ -99,6 +94,8 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
   WF_LEASE_STANDBY: 503,
   WF_RUNTIME_NO_FUNCTION: 404,
   WF_RUNTIME_PAUSED_BY_MANIFEST: 409,
+  WF_RUNTIME_NO_RUN: 404,
+  WF_RUNTIME_NOT_REDELIVERED: 409,
 };
 
 /** What may hold secrets, or lists of a cluster's objects, or makes handlers run or stand still. */

@@ -13,6 +13,7 @@ const event = (key: string): TracedEvent => ({
   key,
   type: "Added",
   meta: { resourceVersion: resourceVersion("1") },
+  id: "u/1/Added",
 });
 
 it("a ring gives the last entries, newest first, and never more than its limit", () => {

@@ -31,8 +31,7 @@ test("dead letters are listed, shown and replayed as the page says, on a cluster
   await runtime.says(/"msg":"ready"/);
   await shell.run("kubectl --kubeconfig .watchfire/kubeconfig create configmap broken");
 
-  const [list = "", show = "", replay = "", replayAll = "", pause = "", resume = ""] =
-    commandsOf("runtime/docs/operating.md");
+  const [list = "", show = "", replay = "", replayAll = "", ...others] = commandsOf("runtime/docs/operating.md");
   const letters = await until("there is a dead letter", 30_000, async () => {
     const said = await shell.run(list);
     return said.includes("myapp") ? said : undefined;
@@ -46,7 +45,8 @@ test("dead letters are listed, shown and replayed as the page says, on a cluster
     async () => (await shell.run(list)).includes("no dead letters") || undefined,
   );
   await shell.run(replayAll);
-  expect(await shell.run(pause)).toContain("myapp is paused");
-  expect(await shell.run(resume)).toContain("myapp goes on");
+  const says = [/failed .*Error: no/, /attempt failed/, /^redelivered 1\n$/, /^redelivered 1/, /is paused/, /goes on/];
+  expect(others).toHaveLength(says.length);
+  for (const [index, command] of others.entries()) expect(await shell.run(command)).toMatch(says[index] ?? /-/);
   for (const page of ["runtime/docs/commands.md", "runtime/docs/operating.md"]) expect(shell.missed(page)).toEqual([]);
 });

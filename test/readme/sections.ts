@@ -11,8 +11,11 @@ import { executor } from "../../runtime/cli/executor.ts";
 import { explain } from "../../runtime/cli/explain.ts";
 import { init } from "../../runtime/cli/init.ts";
 import { kubectl } from "../../runtime/cli/kubectl.ts";
+import { logs } from "../../runtime/cli/logs.ts";
 import { pause, resume } from "../../runtime/cli/pause.ts";
 import { rbac } from "../../runtime/cli/rbac.ts";
+import { redeliver } from "../../runtime/cli/redeliver.ts";
+import { runs } from "../../runtime/cli/runs.ts";
 import { start } from "../../runtime/cli/start.ts";
 import { types } from "../../runtime/cli/types.ts";
 import { validate } from "../../runtime/cli/validate.ts";
@@ -45,6 +48,9 @@ export const commands: readonly Command[] = [
   rbac,
   doctor,
   explain,
+  runs,
+  logs,
+  redeliver,
   pause,
   resume,
   deadLetters,

@@ -9,6 +9,7 @@ import type { Status } from "../../runtime/app/status.ts";
 import { connectDirect, type DirectConnection } from "../../runtime/kube/direct.ts";
 import type { SharedTransport } from "../../runtime/kube/transport.ts";
 import { explanationSchema, type TriggerExplanation } from "../../runtime/observe/explanation.ts";
+import { FunctionLog } from "../../runtime/observe/function-log.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { readToken } from "../../runtime/observe/token-file.ts";
 import type { SourceStatus } from "../../runtime/watch/observer.ts";
@@ -147,7 +148,8 @@ export class Installation {
   /** Starts without waiting for readiness. */
   async open(): Promise<void> {
     const identified = { transport: this.connection, clock: this.clock, random: () => 0.5 };
-    const log = createLog("debug", { write: (line: string) => void this.lines.push(JSON.parse(line)) });
+    const functionLog = new FunctionLog({ write: (line: string) => void this.lines.push(JSON.parse(line)) });
+    const log = createLog("debug", functionLog);
     this.runtime = await Runtime.start(
       {
         functions: join(this.folder, "functions"),
@@ -160,6 +162,7 @@ export class Installation {
         // Jitter in the middle: a wait then differs from every fixed limit.
         random: () => 0.5,
         log,
+        functionLog,
         ...this.more,
       },
       new AbortController().signal,

@@ -33,6 +33,8 @@ export interface FilteredEvent extends Kept {
 
 /** An attempt that ended by itself. */
 export interface PastRun extends Kept {
+  /** The event's: the handler's idempotency key, which the log has as `run`. */
+  readonly id: string;
   /** From 1. */
   readonly attempt: number;
   readonly outcome: "ok" | "failed" | "permanent";
@@ -58,6 +60,7 @@ export interface TracedEvent {
   readonly key: string;
   readonly type: ChangeType;
   readonly meta: { readonly resourceVersion: ResourceVersion };
+  readonly id: string;
 }
 
 type Ended = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
@@ -99,7 +102,7 @@ export class History {
   }
 
   /** On the path of every event that is held back. `at`: epoch milliseconds. */
-  held({ view, key, type, meta }: TracedEvent, why: HeldBack, at: number): void {
+  held({ view, key, type, meta }: Omit<TracedEvent, "id">, why: HeldBack, at: number): void {
     const trigger = view.trigger.name;
     const { resourceVersion } = meta;
     if (key.length <= longestKey) {
@@ -113,12 +116,13 @@ export class History {
   }
 
   /** An attempt has ended. `at`: epoch milliseconds. */
-  ran({ view, key, type, meta }: TracedEvent, attempt: number, outcome: Ended, at: number): void {
+  ran({ view, key, type, meta, id }: TracedEvent, attempt: number, outcome: Ended, at: number): void {
     if (key.length > longestKey) return;
     const error = outcome.type === "ok" ? undefined : short({ message: said(outcome.error) }).message;
     const { durationMs } = outcome;
     const { resourceVersion } = meta;
     this.attempts.push({
+      id,
       trigger: view.trigger.name,
       key,
       type,

@@ -209,6 +209,11 @@ export class View {
     return this.verdict(() => this.filter.judge(type, body, this.before(key, doubt), oldBody, members));
   }
 
+  /** Whether the conditions hold for a state of an object, as for one that is new. */
+  matches(key: string, body: Buffer): boolean {
+    return this.judgeWith({ type: "Added", key, doubt: "none" }, body).matched;
+  }
+
   private before(key: string, doubt: Doubt = "none"): Before {
     const known = this.known.get(key);
     // What may have been told last is not what is known.
@@ -340,7 +345,12 @@ export class View {
   }
 
   private isOver(key: string, epoch: number): boolean {
-    return epoch < (this.epochs.get(this.sourceOf(key)) ?? 0);
+    return epoch < this.epochOf(key);
+  }
+
+  /** In which an object's resourceVersions count now. */
+  epochOf(key: string): number {
+    return this.epochs.get(this.sourceOf(key)) ?? 0;
   }
 
   /** The namespace of the source that an object comes from. */

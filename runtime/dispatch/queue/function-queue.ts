@@ -139,6 +139,11 @@ export class FunctionQueue {
     }
   }
 
+  /** Whether the disk takes another event of so many bytes, which did not come from a source. */
+  takesReplay(bytes: number): boolean {
+    return this.parts.spill.hasRoomFor(bytes);
+  }
+
   /** A spilled event that is written by now, or is about to be: takes its turn after what was spilled before it. */
   acceptSpilled(event: SpilledEvent): void {
     this.parts.spill.put(event);

@@ -275,7 +275,7 @@ export class Spill {
   }
 
   /** A store that holds no queues shares its room as functions come: each takes a quarter of it at most. */
-  private hasRoomFor(bytes: number): boolean {
+  hasRoomFor(bytes: number): boolean {
     return this.holdsQueues ? !this.isSpent : this.stored + bytes <= this.store.spillLimit / 4;
   }
 

@@ -1,0 +1,64 @@
+import { WatchfireError } from "../errors.ts";
+import { type Redeliveries, type RedeliverQuestion, redeliveriesSchema } from "../observe/function-desk.ts";
+import { command, type Invocation } from "./command.ts";
+import { readObject } from "./operand.ts";
+import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+
+const options = {
+  ...runtimeOptions,
+  object: {
+    value: "NAME",
+    summary: "this object as it is now: NAMESPACE/NAME, or NAME where the kind has no namespace",
+  },
+  all: { summary: "every object that its triggers choose, as it is now" },
+  run: { value: "ID", summary: "what this run was told, by the ID that `watchfire runs` and the log have" },
+  trigger: { value: "NAME", summary: "for --object and --all: by this trigger alone" },
+} as const;
+
+export const redeliver = command({
+  name: "redeliver",
+  summary: "tells a function's handler again, flagged as redelivered, each object in its turn",
+  operands: "FUNCTION",
+  options,
+  async run(invocation) {
+    const name = functionOperand("redeliver", invocation.operands);
+    const question = questionOf(invocation);
+    const runtime = runningRuntime(invocation);
+    const ask = (body: RedeliverQuestion) => runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), body);
+    let answer = await ask(question);
+    while (answer.errand !== undefined) answer = await ask({ errand: answer.errand });
+    process.stdout.write(`${render(answer)}\n`);
+    const isInVain = answer.told === 0 && answer.left.some(({ why }) => why === "filtered");
+    return isInVain || answer.left.some(({ why }) => why === "full") ? 1 : 0;
+  },
+});
+
+/** @throws WatchfireError WF_CLI_USAGE for what does not go together */
+function questionOf({ options: { object, run, trigger }, given }: Invocation<typeof options>): RedeliverQuestion {
+  const named = ["object", "all", "run"].filter((each) => given.has(each));
+  const only = trigger === undefined ? {} : { trigger };
+  if (named.length !== 1) {
+    throw new WatchfireError("WF_CLI_USAGE", {
+      what: "redeliver takes one of --object NAME, --all and --run ID",
+      actual: named.map((each) => `--${each}`).join(" ") || undefined,
+      hint: "such as `watchfire redeliver greet --object default/ada`",
+    });
+  }
+  if (run !== undefined && trigger !== undefined) {
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--trigger is for --object and --all: a run is of one trigger" });
+  }
+  if (run !== undefined) return { run };
+  return object === undefined ? { all: true, ...only } : { object: readObject("--object", object), ...only };
+}
+
+/** Why an object was left, in words. */
+const reasons = {
+  waits: "with an event that waits already",
+  news: "with a newer event under way",
+  filtered: "which the trigger's events or conditions leave out",
+  full: "for which there is no room until what waits is handled",
+} as const;
+
+function render({ told, left }: Redeliveries): string {
+  return [`redelivered ${told}`, ...left.map(({ why, count }) => `left ${count} ${reasons[why]}`)].join(", ");
+}

@@ -1,0 +1,36 @@
+import { table } from "../dev/banner.ts";
+import { type RunsAnswer, runsAnswerSchema } from "../observe/function-desk.ts";
+import { clean } from "../wording.ts";
+import { command } from "./command.ts";
+import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+
+export const runs = command({
+  name: "runs",
+  summary: "lists a function's last attempts, newest first: how each ended, how long it took, and its event's ID",
+  operands: "FUNCTION",
+  options: { ...runtimeOptions, json: { summary: "the answer as JSON" } },
+  async run(invocation) {
+    const name = functionOperand("runs", invocation.operands);
+    const answer = await runningRuntime(invocation).ask(runsAnswerSchema, functionPath(name, "runs"));
+    const text = invocation.given.has("json") ? JSON.stringify(answer, null, 2) : clean(render(name, answer));
+    process.stdout.write(`${text}\n`);
+    return 0;
+  },
+});
+
+function render(name: string, { runs }: RunsAnswer): string {
+  if (runs.length === 0) return `no attempt of function ${name} has ended since the runtime began`;
+  return table(
+    ["ENDED AT", "EVENT", "OBJECT", "ATTEMPT", "OUTCOME", "TOOK", "ID", "ERROR"],
+    runs.map(({ at, type, kind, object, attempt, outcome, durationMs, id, error = "" }) => [
+      at,
+      type,
+      `${kind} ${object}`,
+      String(attempt),
+      outcome,
+      `${Math.round(durationMs)} ms`,
+      id,
+      error.split("\n", 1)[0] ?? "",
+    ]),
+  ).join("\n");
+}
