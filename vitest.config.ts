@@ -25,6 +25,8 @@ const long = [
   "hostile/executors",
   "catalog/deploy",
   "audit/audit",
+  "audit/nats",
+  "checkpoint/jetstream",
   "cli/mistakes",
   "catalog/deployed",
   "on-cluster/deployed",

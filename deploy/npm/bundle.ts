@@ -7,6 +7,9 @@ import { templatesInside } from "../bundle/plugins.ts";
 /** What is no part of the bundle: native code, and packages that are published by themselves. */
 export const external = ["esbuild", "isolated-vm", "@watchfire/cluster", "@watchfire/sdk"];
 
+/** Who keeps positions on NATS installs its client. */
+const natsClient = ["@nats-io/transport-node", "@nats-io/jetstream", "@nats-io/obj"];
+
 const programs = {
   watchfire: join(runtimeSources, "bin/watchfire.js"),
   preinstall: join(runtimeSources, "bin/preinstall.js"),
@@ -18,7 +21,7 @@ export const bundlePackage = (folder: string): Promise<string[]> =>
     programs,
     plugins: [builderProgramMade, templatesInside, noFormatter],
     // It reads files beside it at run time, and the bundle would not have them.
-    external: ["@watchfire/cluster"],
+    external: ["@watchfire/cluster", ...natsClient],
   });
 
 /** Bundles `create-watchfire` into one program, templates and all. Gives the files that went in. */

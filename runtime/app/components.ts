@@ -8,7 +8,7 @@ import type { FolderSource } from "../catalog/folder-source.ts";
 import type { FunctionCode } from "../catalog/function-code.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
 import { DeadLetters } from "../checkpoint/dead-letters.ts";
-import type { CheckpointStore } from "../checkpoint/store.ts";
+import type { CheckpointStore, StoreKind } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { WatchfireError } from "../errors.ts";
@@ -36,6 +36,7 @@ import { Sandbox } from "../sandbox/host/sandbox.ts";
 import { WardenDoor } from "../sandbox/host/warden-door.ts";
 import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
 import { Watches } from "../watch/watches.ts";
+import type { NatsPlace } from "./open-nats.ts";
 import { eligibleFor } from "./open-store.ts";
 import { Pauses } from "./pauses.ts";
 import { runnerWhileHeld, withheldBy } from "./while-held.ts";
@@ -63,8 +64,10 @@ export interface RuntimeOptions {
   readonly trust?: TrustedKeys | undefined;
   /** Run for the Lease that `account` names, and do nothing before it is held. Default: nobody else is there. */
   readonly election?: Candidate | undefined;
-  /** Where positions are kept: on a volume, or in Secrets that every replica reaches. Default `sqlite`. */
-  readonly store?: "sqlite" | "kubernetes";
+  /** Where positions are kept: on a volume, or where every replica reaches them. Default `sqlite`. */
+  readonly store?: StoreKind;
+  /** Which NATS keeps them, or kept them before. */
+  readonly nats?: NatsPlace | undefined;
   /** Keep a Function object of each function in the runtime's namespace. Default false. */
   readonly functionStatus?: boolean;
   /** `spare`: how many ports after `port` may serve in its place where it is taken. Default 0. */

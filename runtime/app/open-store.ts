@@ -2,24 +2,28 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSy
 import { join } from "node:path";
 import { runtimeAccount } from "../access/account.ts";
 import { carryOver } from "../checkpoint/carry-over.ts";
+import { JetstreamStore } from "../checkpoint/jetstream.ts";
 import { KubernetesStore } from "../checkpoint/kubernetes.ts";
 import { SqliteStore } from "../checkpoint/sqlite.ts";
-import type { CheckpointStore } from "../checkpoint/store.ts";
+import type { CheckpointStore, StoreKind } from "../checkpoint/store.ts";
 import { type Clock, pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Elector, Eligible } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";
+import { type NatsPlace, openNats } from "./open-nats.ts";
 
-/** On the Lease: where the positions are, `kubernetes` or `sqlite/<pod>`. Whoever has them elsewhere must not take it. */
+/** On the Lease: where the positions are, `kubernetes`, `nats` or `sqlite/<pod>`. Whoever has them elsewhere must not take it. */
 const positionsKey = "watchfire.dev/positions";
 
 export interface StoreOptions {
   /** The data folder. */
   readonly data: string;
   /** Where positions are to be kept. Default `sqlite`. */
-  readonly store?: "sqlite" | "kubernetes";
+  readonly store?: StoreKind;
+  /** Which NATS keeps them, or kept them before. */
+  readonly nats?: NatsPlace | undefined;
   readonly transport: KubeTransport;
   readonly namespace: string;
   readonly account?: string | undefined;
@@ -33,13 +37,19 @@ export interface StoreOptions {
   readonly onLost: (error: WatchfireError) => void;
 }
 
+/** A store that every replica reaches. */
+type RemoteStore = KubernetesStore | JetstreamStore;
+
+/** Faults that somebody else ends. */
+const passingCodes = new Set(["WF_CHECKPOINT_LOCKED", "WF_CHECKPOINT_NATS_AWAY", "WF_KUBE_UNREACHABLE"]);
+
 /** How often a data folder that another process still holds, or an API server that does not answer, is tried; milliseconds. */
 const againMs = 1_000;
 
-/** Only the pod whose volume holds the positions may take the Lease; positions in Secrets are within everybody's reach. */
+/** Only the pod whose volume holds the positions may take the Lease; positions elsewhere are within everybody's reach. */
 export function eligibleFor(pod: string): Eligible {
   return ({ [positionsKey]: place = "" }) =>
-    place === "" || place === "kubernetes" || place === `sqlite/${pod}`
+    ["", "kubernetes", "nats", `sqlite/${pod}`].includes(place)
       ? undefined
       : `the positions are with ${place.replace("sqlite/", "the volume of ")}`;
 }
@@ -56,65 +66,102 @@ export async function openStore(
 ): Promise<CheckpointStore> {
   if (!elector) return new Folder(options).open();
   const { store = "sqlite" } = options;
-  const here = store === "kubernetes" ? store : volumeOf(options);
-  const opened = await untilReached(options, signal, () =>
-    store === "kubernetes" ? openSecrets(options, elector) : openFolder(options, elector),
-  );
+  const open = { sqlite: openFolder, kubernetes: openSecrets, nats: openStream }[store];
+  const opened = await untilReached(options, signal, () => open(options, elector));
+  const here = hereOf(options);
   if (placeIn(elector) !== here) await elector.annotate({ [positionsKey]: here });
-  if (store === "kubernetes") new Folder(options).setAside();
+  if (store !== "sqlite") new Folder(options).setAside();
   return opened;
 }
 
 async function openSecrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
-  const folder = new Folder(options);
   const opened = await secrets(options, elector);
-  const place = placeIn(elector);
-  const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
-  if (place === "kubernetes") {
-    if (opened.previousEnd === "new") throw fault("the Secrets hold no positions");
-    return opened;
-  }
-  if (place === "") {
-    if (opened.movedTo !== undefined) throw fault(`the positions were moved to ${opened.movedTo}`);
-    if (!folder.holdsPositions) return opened;
-    if (!opened.isBlank) throw fault("the Secrets and the data folder both hold positions");
-    // Should this process end on the way, the Secrets hold a part of them.
-    await elector.annotate({ [positionsKey]: volumeOf(options) });
-  }
-  if (!folder.holdsPositions) {
-    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
-    opened.clear("new");
-    return opened;
-  }
-  const from = new SqliteStore({ folder: options.data, maintenance: true });
+  if (placeIn(elector) === "kubernetes" && opened.previousEnd === "new")
+    throw elsewhere("the Secrets hold no positions; the Lease says kubernetes");
+  return filled(options, elector, opened);
+}
+
+async function openStream(options: StoreOptions, elector: Elector): Promise<JetstreamStore> {
+  return filled(options, elector, await stream(options, elector));
+}
+
+/** With the positions in it. @throws WatchfireError, and closes it */
+async function filled<T extends RemoteStore>(options: StoreOptions, elector: Elector, opened: T): Promise<T> {
   try {
-    opened.clear(from.previousEnd);
-    await carryOver(from, opened);
-    await opened.syncWhole();
-    options.log.info({ from: "the data folder", to: "secrets" }, "positions carried over");
+    await fill(options, elector, opened);
     return opened;
   } catch (error) {
     await opened.close(false);
     throw error;
+  }
+}
+
+/** Brings positions that are elsewhere into a store that every replica reaches. */
+async function fill(options: StoreOptions, elector: Elector, opened: RemoteStore): Promise<void> {
+  const folder = new Folder(options);
+  const place = placeIn(elector);
+  const to = hereOf(options);
+  const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
+  if (place === to) return;
+  if (place === "kubernetes" || place === "nats") {
+    const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
+    try {
+      // It may say of itself that they were moved, and the Lease does now.
+      if (placeIn(elector) !== place) return await fill(options, elector, opened);
+      await copy(from, opened, options);
+      await from.moveTo(to);
+    } finally {
+      await from.close(false);
+    }
+    return;
+  }
+  if (place === "") {
+    if (opened.movedTo !== undefined) throw fault(`the positions were moved to ${opened.movedTo}`);
+    if (!folder.holdsPositions) return;
+    if (!opened.isBlank) throw fault("the store and the data folder both hold positions");
+    // Should this process end on the way, the store holds a part of them.
+    await elector.annotate({ [positionsKey]: volumeOf(options) });
+  }
+  if (!folder.holdsPositions) {
+    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
+    await opened.clear("new");
+    return;
+  }
+  const from = new SqliteStore({ folder: options.data, maintenance: true });
+  try {
+    await copy(from, opened, options);
   } finally {
     await from.close(false);
   }
 }
 
+async function copy(from: CheckpointStore, to: RemoteStore, { log, store }: StoreOptions): Promise<void> {
+  await to.clear(from.previousEnd);
+  await carryOver(from, to);
+  await (to instanceof KubernetesStore ? to.syncWhole() : to.sync());
+  log.info({ from: nameOf(from), to: store }, "positions carried over");
+}
+
+const nameOf = (store: CheckpointStore): StoreKind =>
+  store instanceof KubernetesStore ? "kubernetes" : store instanceof JetstreamStore ? "nats" : "sqlite";
+
 async function openFolder(options: StoreOptions, elector: Elector): Promise<CheckpointStore> {
   const folder = new Folder(options);
   const here = volumeOf(options);
-  if (placeIn(elector) === "kubernetes") {
-    const from = await secrets(options, elector);
-    if (placeIn(elector) === "kubernetes") {
-      if (from.previousEnd === "new") throw elsewhere("the Secrets hold no positions, though the Lease says so");
-      await folder.fill(from);
-      await from.moveTo(here);
-      options.log.info({ from: "secrets", to: "the data folder" }, "positions carried over");
+  const place = placeIn(elector);
+  if (place === "kubernetes" || place === "nats") {
+    const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
+    try {
+      if (placeIn(elector) === place) {
+        if (from.previousEnd === "new") throw elsewhere(`${place} holds no positions, though the Lease says so`);
+        await folder.fill(from);
+        await from.moveTo(here);
+        options.log.info({ from: nameOf(from), to: "sqlite" }, "positions carried over");
+      }
+    } finally {
+      await from.close(false);
     }
-    await from.close(false);
   } else if (placeIn(elector) === here && !folder.holdsPositions) {
-    const place = here;
     options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
   }
   return folder.open();
@@ -128,15 +175,32 @@ async function secrets(options: StoreOptions, elector: Elector): Promise<Kuberne
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
   const opened = await KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence });
-  const { movedTo } = opened;
-  if (movedTo === undefined || placeIn(elector) !== "kubernetes") return opened;
-  await elector.annotate({ [positionsKey]: movedTo });
-  // The replica that has them takes the Lease.
-  if (movedTo !== volumeOf(options)) throw elsewhere(`the positions were moved to ${movedTo}`);
+  await correctLease(options, elector, opened, "kubernetes");
   return opened;
 }
 
+/** The same of the stream on NATS. */
+async function stream(options: StoreOptions, elector: Elector): Promise<JetstreamStore> {
+  const opened = await openNats(options, elector);
+  await correctLease(options, elector, opened, "nats");
+  return opened;
+}
+
+async function correctLease(options: StoreOptions, elector: Elector, { movedTo }: RemoteStore, place: string) {
+  if (movedTo === undefined || placeIn(elector) !== place) return;
+  await elector.annotate({ [positionsKey]: movedTo });
+  // The replica that has them takes the Lease.
+  if (movedTo !== hereOf(options) && movedTo !== volumeOf(options))
+    throw elsewhere(`the positions were moved to ${movedTo}`);
+}
+
 const placeIn = (elector: Elector): string => elector.annotations[positionsKey] ?? "";
+
+/** What the Lease is to say. */
+const hereOf = (options: StoreOptions): string => {
+  const { store = "sqlite" } = options;
+  return store === "sqlite" ? volumeOf(options) : store;
+};
 
 const volumeOf = ({ pod = "" }: StoreOptions): string => `sqlite/${pod}`;
 
@@ -161,11 +225,11 @@ class Folder {
   /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE where its positions were carried away */
   open(): SqliteStore {
     if (!this.holdsPositions && existsSync(this.aside))
-      throw elsewhere("the folder's positions were moved into Secrets");
+      throw elsewhere("the folder's positions were moved into Secrets, or onto NATS");
     return new SqliteStore({ folder: this.data, clock: this.clock });
   }
 
-  /** Its positions are in Secrets now: nobody is to go on from here. */
+  /** Its positions are elsewhere now: nobody is to go on from here. */
   setAside(): void {
     if (this.holdsPositions) renameSync(this.file, this.aside);
   }
@@ -202,7 +266,7 @@ async function untilReached<T>(
       // The process of a pod that was deleted by force may still end; the kernel then frees its lock.
       const code = error instanceof WatchfireError ? error.code : undefined;
       const passing = error instanceof ApiError && (error.status >= 500 || error.status === 429);
-      if (!passing && !["WF_CHECKPOINT_LOCKED", "WF_KUBE_UNREACHABLE"].includes(code ?? "")) throw error;
+      if (!passing && !passingCodes.has(code ?? "")) throw error;
       const message = error instanceof Error ? error.message : String(error);
       if (message !== told) log.warn({ error: message }, "positions cannot be opened yet");
       told = message;

@@ -129,7 +129,12 @@ export class Runtime {
    */
   get ready(): boolean {
     if (!this.caughtUp && this.live.loaded) this.caughtUp = isSettled(this.statusParts);
-    return this.caughtUp && !this.components.executors.trouble();
+    return this.caughtUp && this.obstacle === undefined;
+  }
+
+  /** Why it can run nothing at present. */
+  private get obstacle(): WatchfireError | undefined {
+    return this.components.executors.trouble() ?? this.active?.store.trouble;
   }
 
   /** A standby that knows who holds the Lease, and has executors. */
@@ -254,7 +259,7 @@ export class Runtime {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
       ready: () => (this.ready || this.canTakeOver) && !this.frozen,
-      obstacle: () => this.components.executors.trouble()?.message,
+      obstacle: () => this.obstacle?.message,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
       token: keepToken(this.options.data),

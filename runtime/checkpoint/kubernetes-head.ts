@@ -1,18 +1,14 @@
 import { createHash } from "node:crypto";
-import { promisify } from "node:util";
-import { zstdCompress, zstdCompressSync, zstdDecompress } from "node:zlib";
 import { z } from "zod";
 import { WatchfireError } from "../errors.ts";
 import type { Fence } from "../lease/elector.ts";
-import { applyEntry } from "./kubernetes-entry.ts";
 import type { Secret } from "./kubernetes-secrets.ts";
+import { applyEntry } from "./log-entry.ts";
 import { MemoryDisk } from "./memory.ts";
+import { framesOf, unpack } from "./packing.ts";
 
 /** Raised with every change of the format; a higher one is refused. */
 const version = 1;
-
-/** No snapshot decompresses to more: it would not fit into a runtime's memory. */
-const plainLimit = 512 * 1024 * 1024;
 
 const headSchema = z.object({
   version: z.number(),
@@ -79,36 +75,12 @@ export async function readDisk(
       if (digest(bytes) !== snapshot.sha256) throw corrupt(name, "its snapshot is not the one that it names");
       applyEntry(disk, await unpack(bytes));
     }
-    for (let at = 0; at < log.length; ) {
-      const size = log.readUInt32BE(at);
-      applyEntry(disk, await unpack(log.subarray(at + 4, at + 4 + size)));
-      at += 4 + size;
-    }
+    for (const entry of framesOf(log)) applyEntry(disk, await unpack(entry));
   } catch (cause) {
     if (cause instanceof WatchfireError) throw cause;
     throw corrupt(name, "what it holds cannot be read", cause);
   }
   return disk;
-}
-
-const compress = promisify(zstdCompress);
-const decompress = promisify(zstdDecompress);
-
-/** Up to here an entry is packed on the event loop, in 50 us: a thread's turn takes longer and comes at any time. */
-const smallBytes = 16 * 1024;
-
-export async function pack(entry: Buffer): Promise<Buffer> {
-  return entry.length <= smallBytes ? zstdCompressSync(entry) : compress(entry);
-}
-
-const unpack = (bytes: Buffer): Promise<Buffer> => decompress(bytes, { maxOutputLength: plainLimit });
-
-/** An entry as the log has it. */
-export async function frame(entry: Buffer): Promise<Buffer> {
-  const packed = await pack(entry);
-  const size = Buffer.alloc(4);
-  size.writeUInt32BE(packed.length);
-  return Buffer.concat([size, packed]);
 }
 
 export const digest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");

@@ -4,12 +4,13 @@ import { WatchfireError } from "../errors.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Fence } from "../lease/elector.ts";
 import type { Batch, KnownWrite, NewDeadLetter } from "./batch.ts";
-import { Changes, encodeEntry } from "./kubernetes-entry.ts";
-import { dataOf, digest, frame, type Head, pack, readDisk, readHead, type Snapshot } from "./kubernetes-head.ts";
+import { dataOf, digest, type Head, readDisk, readHead, type Snapshot } from "./kubernetes-head.ts";
 import { checkpointSecrets } from "./kubernetes-names.ts";
 import { type Secret, Secrets } from "./kubernetes-secrets.ts";
 import type { LetterLimit, LetterSize } from "./letter-ledger.ts";
+import { Changes, encodeEntry } from "./log-entry.ts";
 import { MemoryDisk, MemoryStore } from "./memory.ts";
+import { frame, pack } from "./packing.ts";
 import type { PreviousEnd, StoredView } from "./store.ts";
 import { WriteBehind } from "./write-behind.ts";
 

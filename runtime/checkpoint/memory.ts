@@ -1,3 +1,4 @@
+import type { WatchfireError } from "../errors.ts";
 import type {
   Batch,
   Cursor,
@@ -76,6 +77,10 @@ export class MemoryStore implements CheckpointStore {
     this.countLetters();
     this.before = disk.end;
     disk.end = disk.end === "power-loss" ? disk.end : "killed";
+  }
+
+  get trouble(): WatchfireError | undefined {
+    return undefined;
   }
 
   get previousEnd(): PreviousEnd {

@@ -1,3 +1,4 @@
+import type { WatchfireError } from "../errors.ts";
 import type {
   Batch,
   Cursor,
@@ -46,6 +47,9 @@ export interface CheckpointStore {
 
   /** Whether bodies are written, which costs more than all else that is known of an object: then each is, now and then. */
   readonly writesBodies: boolean;
+
+  /** Why nothing can be written at present, of a store that is reached over a network; others say it at each commit. */
+  readonly trouble?: WatchfireError | undefined;
 
   /** The uid of the kube-system namespace whose cluster the positions belong to; undefined before the first. */
   cluster(): Promise<string | undefined>;
@@ -99,6 +103,10 @@ export interface CheckpointStore {
   /** `clean`: everything known was committed, and nothing was in flight. */
   close(clean: boolean): Promise<void>;
 }
+
+/** Where positions are kept: in a file, in Secrets, or on NATS JetStream. */
+export const storeKinds = ["sqlite", "kubernetes", "nats"] as const;
+export type StoreKind = (typeof storeKinds)[number];
 
 /** `group/Kind`: what stays the same when a manifest names another version. */
 export function resourceOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {

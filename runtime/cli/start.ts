@@ -20,9 +20,11 @@ import { LogWriter } from "../observe/log-writer.ts";
 import { executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { command } from "./command.ts";
+import { natsOptions, readNats } from "./nats-options.ts";
 import { readFolder, readListen } from "./operand.ts";
 import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
 import { stopSignal } from "./signals.ts";
+import { readStore } from "./store-limits.ts";
 
 export const start = command({
   name: "start",
@@ -47,9 +49,11 @@ export const start = command({
     },
     store: {
       value: "WHERE",
-      summary: "`sqlite`: positions in the data folder; `kubernetes`: in Secrets, for replicas on several nodes",
+      summary:
+        "`sqlite`: positions in the data folder; `kubernetes`: in Secrets, for replicas on several nodes; `nats`: on NATS JetStream, for the same",
       default: "sqlite",
     },
+    ...natsOptions,
     deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
     trust: {
       value: "KEY",
@@ -75,11 +79,10 @@ export const start = command({
     if (identity !== "runtime" && identity !== "function") {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
     }
-    const { store } = options;
-    if (store !== "sqlite" && store !== "kubernetes") {
-      throw new WatchfireError("WF_CLI_USAGE", { what: "--store takes sqlite or kubernetes", actual: store });
-    }
-    const elects = given.has("leader-elect");
+    const store = readStore(options.store);
+    const nats = readNats(options, store);
+    // Who reaches the streams may write them: the Lease says who does.
+    const elects = given.has("leader-elect") || store === "nats";
     if (store === "kubernetes" && !elects) {
       throw new WatchfireError("WF_CLI_USAGE", {
         what: "--store kubernetes needs --leader-elect: every runtime that can reach the Secrets may write them",
@@ -92,7 +95,7 @@ export const start = command({
     if (code instanceof Builders) code.warm(buildersAhead);
     const source = folder !== undefined && code ? new FolderSource(folder, code) : undefined;
     // A standby may wait for long: it reads what lies there when it is its turn.
-    if (!given.has("leader-elect")) source?.begin();
+    if (!elects) source?.begin();
     const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
     const { serve } = await import("./serve.ts");
     const logWriter = new LogWriter(standardOutput(), systemClock);
@@ -116,6 +119,7 @@ export const start = command({
           data: given.has("data") ? options.data : (environment.dataFolder ?? options.data),
           ...identified,
           store,
+          ...(nats && { nats }),
           ...(elects && { election: candidate(environment) }),
           deployed,
           trust,

@@ -1,3 +1,4 @@
+import { type StoreKind, storeKinds } from "../checkpoint/store.ts";
 import { Filter } from "../dispatch/filter/filter.ts";
 import { WatchfireError } from "../errors.ts";
 import { faultOfRule } from "../manifest/fault.ts";
@@ -6,9 +7,10 @@ import type { BuiltFunction } from "./built-functions.ts";
 import { warn } from "./warning.ts";
 
 /** @throws WatchfireError WF_CLI_USAGE where it names no store */
-export function readStore(store: string): "sqlite" | "kubernetes" {
-  if (store === "sqlite" || store === "kubernetes") return store;
-  throw new WatchfireError("WF_CLI_USAGE", { what: "--store takes sqlite or kubernetes", actual: store });
+export function readStore(store: string): StoreKind {
+  const found = storeKinds.find((kind) => kind === store);
+  if (found) return found;
+  throw new WatchfireError("WF_CLI_USAGE", { what: "--store takes sqlite, kubernetes or nats", actual: store });
 }
 
 /**
@@ -18,7 +20,7 @@ export function readStore(store: string): "sqlite" | "kubernetes" {
 export function warnOfStore(
   { documents }: LoadedFunctions,
   built: readonly BuiltFunction[],
-  store: "sqlite" | "kubernetes" | undefined,
+  store: StoreKind | undefined,
 ): number {
   if (store !== "kubernetes" || built.length === 0) return 0;
   const limits = new WatchfireError("WF_CHECKPOINT_LIMITS", {

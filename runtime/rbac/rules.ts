@@ -1,5 +1,6 @@
 import { functionAccount } from "../access/account.ts";
 import { checkpointSecrets } from "../checkpoint/kubernetes-names.ts";
+import type { StoreKind } from "../checkpoint/store.ts";
 import { WatchfireError } from "../errors.ts";
 import { splitApiVersion } from "../kube/discovery.ts";
 import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
@@ -14,8 +15,8 @@ export interface RulesOptions {
   readonly account: string;
   /** `--leader-elect`. */
   readonly leaderElect?: boolean;
-  /** `--store kubernetes`. */
-  readonly store?: "sqlite" | "kubernetes";
+  /** `--store`. */
+  readonly store?: StoreKind;
   /** `--deployed`. */
   readonly deployed?: boolean;
   /** `--function-status`. */
@@ -77,7 +78,7 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
   return [
     // The uid of this namespace is the cluster's identity: positions of another cluster are never taken for this one's.
     { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"] },
-    ...(leaderElect
+    ...(leaderElect || store === "nats"
       ? [
           own("coordination.k8s.io", "leases", ["create"]),
           own("coordination.k8s.io", "leases", ["get", "update"], [account]),

@@ -16,6 +16,8 @@ export interface AuditPlan {
   /** SIGKILLs in each part. */
   readonly kills: number;
   readonly seed: number;
+  /** More of the runtime's command line. */
+  readonly options?: readonly string[];
   readonly say: (line: string) => void;
 }
 
@@ -27,7 +29,7 @@ export interface AuditPlan {
 export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacted: Verdict }> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-audit-"));
   const cluster = await ClusterProcess.start(folder);
-  const runtime = new RuntimeProcess(folder, cluster.kubeconfig, join(import.meta.dirname, "functions"));
+  const runtime = new RuntimeProcess(folder, cluster.kubeconfig, join(import.meta.dirname, "functions"), plan.options);
   const writer = new Writer(cluster.kubeconfig, plan.objects, plan.seed);
   let kept = true;
   try {

@@ -15,6 +15,7 @@ const runBy: Readonly<Record<string, string>> = {
   "runtime/docs/deploying.md": "readme/deploying.test.ts",
   "runtime/docs/executor-rights.md": "readme/deploying.test.ts",
   "runtime/docs/getting-started.md": "npm/getting-started.test.ts",
+  "runtime/docs/nats.md": "scenarios/nats-away.test.ts",
   "runtime/docs/operating.md": "readme/operating.test.ts",
   "runtime/docs/runbook.md": "readme/deploying.test.ts",
   "runtime/docs/signing.md": "catalog/signing-guide.test.ts",

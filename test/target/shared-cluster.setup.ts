@@ -1,6 +1,6 @@
 // Before a cluster project runs: one cluster for all its files, and kubectl at hand.
 import type { TestProject } from "vitest/node";
-import { assetsFolder, realClusterConfigured, runningClusterKubeconfig } from "../tools/assets.ts";
+import { assetsFolder, natsProgram, realClusterConfigured, runningClusterKubeconfig } from "../tools/assets.ts";
 import { kubectlPath } from "../tools/kubectl.ts";
 import { accessOf } from "./kubeconfig.ts";
 import { startTarget, type Target, type TargetName } from "./target.ts";
@@ -33,6 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   if (!realClusterConfigured())
     say("No test runs on a real API server: neither KUBEBUILDER_ASSETS nor KUBECONFIG_TEST is set.");
+  if (!natsProgram) say("No test keeps positions on NATS: NATS_SERVER names no nats-server.");
   const cluster = await startTarget(target);
   if (!cluster.controllers)
     say("Tests of controllers are skipped: KUBEBUILDER_ASSETS holds no kube-controller-manager.");

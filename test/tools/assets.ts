@@ -1,4 +1,4 @@
-// The environment names the real cluster that the suite runs on; it is read here alone.
+// The environment names the real cluster and the real NATS that the suite runs on; it is read here alone.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
@@ -24,3 +24,6 @@ export function asset(name: string): string | undefined {
   const path = join(folder, name);
   return existsSync(path) ? path : undefined;
 }
+
+/** The nats-server that the tests start; undefined where NATS_SERVER names none. */
+export const natsProgram = process.env.NATS_SERVER || undefined;

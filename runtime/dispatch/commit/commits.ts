@@ -356,7 +356,8 @@ export class Commits {
 }
 
 /** Whether no later commit can succeed. */
-const isFinal = ({ code }: WatchfireError): boolean => code === "WF_CHECKPOINT_FENCED" || code === "WF_CHECKPOINT_GONE";
+const isFinal = ({ code }: WatchfireError): boolean =>
+  code === "WF_CHECKPOINT_FENCED" || code === "WF_CHECKPOINT_GONE" || code === "WF_CHECKPOINT_REWOUND";
 
 const attemptKey = ({ view, id }: Pick<StartedEvent, "view" | "id">): string => `${view}/${id}`;
 

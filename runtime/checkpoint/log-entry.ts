@@ -8,6 +8,7 @@ import { headerOf, readLetter, readSpilled, startedRows } from "./sqlite-rows.ts
 
 const version = z.string().transform(resourceVersion);
 const body = z.union([z.string(), z.object({ base64: z.string() }), z.null()]);
+const bodyMark = z.enum(["own", "older"]);
 const gone = z.tuple([z.union([z.string(), z.number()])]);
 
 /** Rows that changed, as they are, and the keys of rows that are gone. Of all rows, it is a snapshot. */
@@ -27,6 +28,7 @@ const entrySchema = z.object({
   known: z.array(
     z.union([
       z.tuple([z.number(), z.string(), z.string(), version, z.string(), z.boolean(), z.boolean()]),
+      z.tuple([z.number(), z.string(), z.string(), version, z.string(), z.boolean(), z.boolean(), bodyMark]),
       z.tuple([z.number(), z.string()]),
     ]),
   ),
@@ -35,6 +37,9 @@ const entrySchema = z.object({
   letters: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
 });
 type Entry = z.infer<typeof entrySchema>;
+
+/** In memory stands for a known object's body that is on record elsewhere. */
+export const bodyElsewhere = Buffer.alloc(0);
 
 /** Which rows have changed since the last write. */
 export class Changes {
@@ -102,8 +107,11 @@ class PairSet {
   }
 }
 
-/** The changed rows as they are now, as JSON. Bodies of known objects are left out. */
-export function encodeEntry(disk: MemoryDisk, changes: Changes): Buffer {
+/**
+ * The changed rows as they are now, as JSON. Bodies of known objects are left out.
+ * @param marksBodies notes which objects have one on record elsewhere
+ */
+export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = false): Buffer {
   const entry: Entry = {
     nextView: disk.nextView,
     nextLetter: disk.nextLetter,
@@ -121,7 +129,9 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes): Buffer {
     known: [...changes.known].map(([view, key]) => {
       const state = disk.views.get(view)?.known.get(key);
       if (!state) return [view, key];
-      return [view, key, state.uid, state.resourceVersion, state.hash, state.deleted, state.matched];
+      const { uid, resourceVersion: of, hash, deleted, matched } = state;
+      if (!marksBodies || !state.body) return [view, key, uid, of, hash, deleted, matched];
+      return [view, key, uid, of, hash, deleted, matched, state.bodyIsOlder ? "older" : "own"];
     }),
     journal: [...changes.journal].map((id) => {
       const row = disk.journal.get(id);
@@ -142,8 +152,8 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes): Buffer {
   return Buffer.from(JSON.stringify(entry));
 }
 
-/** Puts an entry's rows in their places. @throws ZodError or SyntaxError where it is none */
-export function applyEntry(disk: MemoryDisk, bytes: Buffer): void {
+/** Puts an entry's rows in their places, and gives them. @throws ZodError or SyntaxError where it is none */
+export function applyEntry(disk: MemoryDisk, bytes: Buffer): Entry {
   const entry = entrySchema.parse(JSON.parse(bytes.toString("utf8")));
   disk.nextView = entry.nextView;
   disk.nextLetter = entry.nextLetter;
@@ -171,8 +181,9 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): void {
     const [view, key] = row;
     if (row.length === 2) disk.views.get(view)?.known.delete(key);
     else {
-      const [, , uid, resourceVersion, hash, deleted, matched] = row;
-      disk.views.get(view)?.known.set(key, { uid, resourceVersion, hash, deleted, matched, body: undefined });
+      const [, , uid, resourceVersion, hash, deleted, matched, mark] = row;
+      const body = mark && { body: bodyElsewhere, bodyIsOlder: mark === "older" };
+      disk.views.get(view)?.known.set(key, { uid, resourceVersion, hash, deleted, matched, body: undefined, ...body });
     }
   }
   for (const row of entry.journal) {
@@ -191,6 +202,7 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): void {
     else
       disk.letters.set(id, readLetter({ id, header: row[1], body: decodeBody(row[2]), old_body: decodeBody(row[3]) }));
   }
+  return entry;
 }
 
 /** As text, which compresses better than base64. */

@@ -1,0 +1,58 @@
+import { runtimeAccount } from "../access/account.ts";
+import { JetstreamStore } from "../checkpoint/jetstream.ts";
+import { Nats, type NatsOptions } from "../checkpoint/jetstream-connection.ts";
+import type { Witness } from "../checkpoint/jetstream-slot.ts";
+import type { Clock } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { Elector } from "../lease/elector.ts";
+import type { Logger } from "../observe/log.ts";
+
+/** Which NATS, and how it is reached. */
+export type NatsPlace = Omit<NatsOptions, "name" | "log">;
+
+/** All of a runtime's positions are in one slot. */
+const onlySlot = "0";
+
+/** On the Lease: how far the slot's log was when it was looked at last, and which streams it was in. */
+const markKey = "watchfire.dev/nats-";
+
+export interface NatsStoreOptions {
+  readonly nats?: NatsPlace | undefined;
+  readonly namespace: string;
+  readonly account?: string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onLost: (error: WatchfireError) => void;
+}
+
+/**
+ * Opens the store on NATS, under the fence that is held. Its connection closes with it.
+ * @throws WatchfireError of the checkpoint section
+ */
+export async function openNats(options: NatsStoreOptions, elector: Elector): Promise<JetstreamStore> {
+  const { nats: place, namespace, account = runtimeAccount, clock, log, onLost } = options;
+  const { fence } = elector;
+  if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
+  if (!place) throw new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: "they are on NATS, and --nats names none" });
+  const nats = await Nats.connect({ ...place, name: streamName(namespace, account), log });
+  try {
+    const witness = onLease(elector, onlySlot);
+    const onClosed = () => nats.close();
+    return await JetstreamStore.open({ nats, slot: onlySlot, fence, witness, clock, log, onLost, onClosed });
+  } catch (error) {
+    await nats.close();
+    throw error;
+  }
+}
+
+/** What a runtime's streams and subjects are called after. No account's name has `_`, and no namespace's. */
+const streamName = (namespace: string, account: string): string => `${namespace}_${account.replaceAll(".", "_")}`;
+
+/** The Lease outlives NATS, and whoever holds it may write it. */
+function onLease(elector: Elector, slot: string): Witness {
+  const key = `${markKey}${slot}`;
+  return {
+    read: () => elector.annotations[key] ?? "",
+    write: (mark) => elector.annotate({ [key]: mark }),
+  };
+}

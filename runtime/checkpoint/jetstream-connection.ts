@@ -1,0 +1,210 @@
+import { readFileSync } from "node:fs";
+import type { JetStreamClient, JetStreamManager, StreamConfig } from "@nats-io/jetstream";
+import type { ObjectStore } from "@nats-io/obj";
+import type { Authenticator, NatsConnection } from "@nats-io/transport-node";
+import { WatchfireError } from "../errors.ts";
+import { connectFault, isStatus, natsFault, status } from "./jetstream-fault.ts";
+
+/** One request to NATS, in milliseconds; a cluster takes about as long to choose a new leader. */
+export const requestMs = 5_000;
+/** A message that is to be acknowledged, in milliseconds; it is sent again then, and the server takes it once. */
+export const ackMs = 2_000;
+/** Between two attempts to connect again, in milliseconds, and how much more by chance. */
+const reconnectMs = 500;
+const reconnectJitterMs = 500;
+/** How often the server is asked whether it is there, in milliseconds; the second answer that is missing ends the connection. */
+const pingMs = 5_000;
+
+export interface NatsOptions {
+  /** Such as `nats://nats.nats:4222`; one of a cluster is enough. */
+  readonly servers: readonly string[];
+  /** A file with a user's credentials, or with its nkey's seed alone; read again at each connection. */
+  readonly credentials?: string | undefined;
+  /** Files in PEM: who is trusted, and a certificate of one's own. With any of them only TLS is spoken. */
+  readonly tls?: {
+    readonly ca?: string | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+  };
+  /** Of the runtime: its streams and subjects are called after it. Letters, digits, `-` and `_`. */
+  readonly name: string;
+  /** Of new streams. Default: 3 on a cluster, 1 on a server alone. */
+  readonly replicas?: number | undefined;
+  readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
+}
+
+/** A connection that mends itself, and the streams of one runtime. Stores of all its slots share it. */
+export class Nats {
+  readonly js: JetStreamClient;
+  readonly jsm: JetStreamManager;
+  readonly objects: ObjectStore;
+  /** The streams, and the subjects before a slot's name. */
+  readonly logStream: string;
+  readonly bodyStream: string;
+  readonly logSubject: string;
+  readonly bodySubject: string;
+  private readonly connection: NatsConnection;
+  private readonly headersOf: () => ReturnType<typeof import("@nats-io/transport-node").headers>;
+  private readonly replicas: number;
+
+  private constructor(options: NatsOptions, connection: NatsConnection, client: Client, parts: Parts) {
+    const { name } = options;
+    this.connection = connection;
+    this.headersOf = client.transport.headers;
+    this.js = parts.js;
+    this.jsm = parts.jsm;
+    this.objects = parts.objects;
+    this.replicas = parts.replicas;
+    this.logStream = `watchfire-${name}-log`;
+    this.bodyStream = `watchfire-${name}-body`;
+    this.logSubject = `watchfire.${name}.log`;
+    this.bodySubject = `watchfire.${name}.body`;
+  }
+
+  /**
+   * Connects, and makes the streams that are not there.
+   * @throws WatchfireError WF_CHECKPOINT_NATS_CLIENT, WF_CHECKPOINT_NATS_AWAY, WF_CHECKPOINT_NATS
+   */
+  static async connect(options: NatsOptions): Promise<Nats> {
+    const client = await loadClient();
+    const { servers, credentials, tls, name, log } = options;
+    let connection: NatsConnection;
+    try {
+      connection = await client.transport.connect({
+        servers: [...servers],
+        name: `watchfire ${name}`,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: reconnectMs,
+        reconnectJitter: reconnectJitterMs,
+        reconnectJitterTLS: reconnectJitterMs,
+        pingInterval: pingMs,
+        maxPingOut: 2,
+        timeout: requestMs,
+        inboxPrefix: `_INBOX.watchfire.${name}`,
+        ...(credentials !== undefined && { authenticator: authenticatorOf(client, credentials) }),
+        ...(tls && { tls: { caFile: tls.ca, certFile: tls.cert, keyFile: tls.key } as object }),
+      });
+    } catch (error) {
+      throw connectFault(error, servers);
+    }
+    void tell(connection, log);
+    try {
+      const js = client.jetstream.jetstream(connection, { timeout: requestMs });
+      const jsm = await client.jetstream.jetstreamManager(connection, { timeout: requestMs, checkAPI: false });
+      const replicas = options.replicas ?? (connection.info?.cluster ? 3 : 1);
+      const bucket = `watchfire-${name}`;
+      const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
+      const manager = new client.objects.Objm(js);
+      const objects = found
+        ? await manager.open(bucket, { check: false })
+        : await manager.create(bucket, { replicas, compression: true });
+      const nats = new Nats(options, connection, client, { js, jsm, objects, replicas });
+      await nats.identity();
+      return nats;
+    } catch (error) {
+      await connection.close();
+      throw natsFault(error, "the streams could not be made");
+    }
+  }
+
+  /** Tells the streams from others that are made in their place later. Makes what is not there. */
+  async identity(): Promise<string> {
+    const common = {
+      storage: "file",
+      num_replicas: this.replicas,
+      discard: "new",
+      compression: "s2",
+    } as const;
+    const log = await this.stream({ ...common, name: this.logStream, subjects: [`${this.logSubject}.*`] });
+    const bodies = { name: this.bodyStream, subjects: [`${this.bodySubject}.>`], max_msgs_per_subject: 1 };
+    const body = await this.stream({ ...common, ...bodies });
+    return `${log} ${body}`;
+  }
+
+  /** The largest message, in bytes, headers included. */
+  get maxPayload(): number {
+    return this.connection.info?.max_payload ?? 1024 * 1024;
+  }
+
+  /** The server that it is connected to, if that is no member of a cluster: another after each start of it. */
+  get loneServer(): string | undefined {
+    const info = this.connection.info;
+    return info && !info.cluster ? info.server_id : undefined;
+  }
+
+  headers(fields: Readonly<Record<string, string>>): ReturnType<typeof import("@nats-io/transport-node").headers> {
+    const headers = this.headersOf();
+    for (const [key, value] of Object.entries(fields)) headers.set(key, value);
+    return headers;
+  }
+
+  async close(): Promise<void> {
+    await this.connection.close();
+  }
+
+  private async stream(config: Partial<StreamConfig> & { readonly name: string }): Promise<string> {
+    const found = await this.jsm.streams.info(config.name).catch(unlessAbsent);
+    if (found) return found.created;
+    try {
+      return (await this.jsm.streams.add(config)).created;
+    } catch (error) {
+      // Another replica has made it meanwhile.
+      if (isStatus(error, status.streamExists)) return (await this.jsm.streams.info(config.name)).created;
+      throw error;
+    }
+  }
+}
+
+interface Parts {
+  readonly js: JetStreamClient;
+  readonly jsm: JetStreamManager;
+  readonly objects: ObjectStore;
+  readonly replicas: number;
+}
+
+type Client = Awaited<ReturnType<typeof loadClient>>;
+
+/** Who has no NATS need not have its client. */
+async function loadClient() {
+  try {
+    const [transport, jetstream, objects] = await Promise.all([
+      import("@nats-io/transport-node"),
+      import("@nats-io/jetstream"),
+      import("@nats-io/obj"),
+    ]);
+    return { transport, jetstream, objects };
+  } catch (cause) {
+    throw new WatchfireError("WF_CHECKPOINT_NATS_CLIENT", { what: "its packages cannot be loaded", cause });
+  }
+}
+
+/** A Secret's file changes while it is used. */
+function authenticatorOf({ transport }: Client, file: string): Authenticator {
+  const read = () => {
+    try {
+      return readFileSync(file);
+    } catch (cause) {
+      throw new WatchfireError("WF_CHECKPOINT_NATS", {
+        what: "the credentials cannot be read",
+        place: { file },
+        cause,
+      });
+    }
+  };
+  const isSeed = /^\s*SU[A-Z2-7]{56}\s*$/.test(read().toString("utf8"));
+  if (!isSeed) return transport.credsAuthenticator(read);
+  return transport.nkeyAuthenticator(() => Buffer.from(read().toString("utf8").trim()));
+}
+
+const unlessAbsent = (error: unknown): undefined => {
+  if (!isStatus(error, status.streamNotFound)) throw error;
+};
+
+/** Says in the log that the connection is gone, and back. */
+async function tell(connection: NatsConnection, log: NatsOptions["log"]): Promise<void> {
+  for await (const state of connection.status()) {
+    if (state.type === "disconnect") log.warn({ server: state.server }, "connection to nats lost");
+    if (state.type === "reconnect") log.info({ server: state.server }, "connection to nats is back");
+    if (state.type === "error") log.warn({ error: state.error.message }, "nats reports an error");
+  }
+}

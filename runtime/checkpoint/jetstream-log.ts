@@ -1,0 +1,235 @@
+import { z } from "zod";
+import { type Clock, pause } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { Fence } from "../lease/elector.ts";
+import { ackMs, type Nats, requestMs } from "./jetstream-connection.ts";
+import { isStatus, isUnheard, natsFault, status } from "./jetstream-fault.ts";
+import { pack, unpack } from "./packing.ts";
+
+/** Raised with every change of the format; a higher one is refused. */
+const version = 1;
+/** The header that has what is to be known of a message before it is read. */
+const headerName = "Watchfire";
+/** A larger entry is compressed: 64 rows of a commit are not. */
+const plainBytes = 32 * 1024;
+/** Left of a message for its headers. */
+const headerBytes = 4 * 1024;
+/** Between two attempts to write, in milliseconds. */
+const againMs = 500;
+
+const noteSchema = z.object({
+  version: z.number(),
+  /** Who wrote it, and the number of the message among that one's. */
+  session: z.string(),
+  number: z.number(),
+  fence: z.object({ lease: z.string(), number: z.number() }).optional(),
+  /** `moved:…` where the positions went to another store. */
+  end: z.string(),
+  /** Acknowledged writes may have been lost, in a past that is not over yet. */
+  inDoubt: z.boolean(),
+  /** The server, where it is no member of a cluster. */
+  server: z.string().optional(),
+  /** What tells the streams from others of their names. */
+  streams: z.string(),
+  /** The object that holds everything up to a sequence; none where nothing up to it counts any more. */
+  snapshot: z.object({ object: z.string().optional(), sequence: z.number() }).optional(),
+  /** The object that holds the entry, which was too large for a message. */
+  object: z.string().optional(),
+  packed: z.boolean(),
+});
+
+/** What each message says besides its rows. */
+export interface Note {
+  readonly fence?: Fence | undefined;
+  readonly end: "running" | "clean" | `moved:${string}`;
+  readonly inDoubt: boolean;
+  readonly streams: string;
+  readonly snapshot?: { readonly object?: string | undefined; readonly sequence: number } | undefined;
+}
+
+export type FoundNote = z.infer<typeof noteSchema>;
+
+/** The last message of a slot. */
+export interface LastMessage {
+  readonly sequence: number;
+  readonly note: FoundNote;
+}
+
+/**
+ * The messages of one slot: each is a commit with all its rows. The server takes a message only behind the one that its
+ * writer knows as the last. So a writer is refused once another has written.
+ */
+export class JetstreamLog {
+  private readonly nats: Nats;
+  private readonly clock: Clock;
+  private readonly slot: string;
+  private readonly subject: string;
+  private readonly session = crypto.randomUUID();
+  private number = 0;
+  private last = 0;
+  private readonly ending = new AbortController();
+
+  constructor(nats: Nats, clock: Clock, slot: string) {
+    this.nats = nats;
+    this.clock = clock;
+    this.slot = slot;
+    this.subject = `${nats.logSubject}.${slot}`;
+  }
+
+  /** The sequence of the last message that is known. */
+  get sequence(): number {
+    return this.last;
+  }
+
+  /** The last message as the stream's leader has it. @throws WatchfireError */
+  async read(): Promise<LastMessage | undefined> {
+    const found = await this.nats.jsm.streams
+      .getMessage(this.nats.logStream, { last_by_subj: this.subject })
+      .catch((error: unknown) => {
+        if (isStatus(error, status.messageNotFound)) return null;
+        throw error;
+      });
+    return found ? { sequence: found.seq, note: readNote(found.header.get(headerName), this.subject) } : undefined;
+  }
+
+  /** Puts a first message behind `after`; false where somebody else was there before. */
+  async claim(note: Note, after: number): Promise<boolean> {
+    this.last = after;
+    try {
+      await this.append(note, Buffer.alloc(0), (fault) => {
+        throw fault;
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_FENCED") return false;
+      throw error;
+    }
+  }
+
+  /** Every entry behind a sequence, up to the last message that is known. Gives the objects that hold some of them. */
+  async entries(after: number, visit: (entry: Buffer) => void): Promise<string[]> {
+    const objects: string[] = [];
+    const consumer = await this.nats.js.consumers.get(this.nats.logStream, {
+      filter_subjects: this.subject,
+      deliver_policy: "by_start_sequence",
+      opt_start_seq: after + 1,
+    });
+    const messages = await consumer.consume();
+    for await (const message of messages) {
+      if (message.seq <= this.last) {
+        const note = readNote(message.headers?.get(headerName) ?? "", this.subject);
+        const bytes = note.object === undefined ? Buffer.from(message.data) : await this.object(note.object);
+        if (note.object !== undefined) objects.push(note.object);
+        if (bytes.length > 0) visit(note.packed ? await unpack(bytes) : bytes);
+      }
+      if (message.seq >= this.last) break;
+    }
+    await consumer.delete().catch(() => false);
+    return objects;
+  }
+
+  /**
+   * Writes an entry and resolves when it is there, however long that takes. `failed` hears why it is not there yet.
+   * Gives the bytes of the message and the object that holds the entry, if it was too large for one.
+   * @throws WatchfireError WF_CHECKPOINT_FENCED or WF_CHECKPOINT_REWOUND; the reason given to `end`
+   */
+  async append(
+    note: Note,
+    entry: Buffer,
+    failed: (error: WatchfireError) => void,
+  ): Promise<{ readonly bytes: number; readonly object: string | undefined }> {
+    const number = ++this.number;
+    const packed = entry.length > plainBytes;
+    const payload = packed ? await pack(entry) : entry;
+    const isLarge = payload.length > this.nats.maxPayload - headerBytes;
+    const object = isLarge ? `${this.slot}/entry/${this.session}-${number}` : undefined;
+    const { session } = this;
+    const said = { version, session, number, ...note, server: this.nats.loneServer, object, packed };
+    const headers = this.nats.headers({ [headerName]: JSON.stringify(said) });
+    for (;;) {
+      this.ending.signal.throwIfAborted();
+      try {
+        if (object !== undefined) await this.nats.objects.putBlob({ name: object }, payload, { timeout: requestMs });
+        const { seq } = await this.nats.js.publish(this.subject, isLarge ? undefined : payload, {
+          headers,
+          timeout: ackMs,
+          expect: { lastSubjectSequence: this.last },
+        });
+        this.last = seq;
+        return { bytes: payload.length, object };
+      } catch (error) {
+        const fault = await this.judge(error, number);
+        if (!fault) return { bytes: payload.length, object };
+        if (fault.code === "WF_CHECKPOINT_FENCED" || fault.code === "WF_CHECKPOINT_REWOUND") throw fault;
+        failed(fault);
+      }
+      await pause(this.clock, againMs, this.ending.signal);
+    }
+  }
+
+  /** Takes away what a snapshot holds. */
+  async trim(upTo: number): Promise<void> {
+    await this.nats.jsm.streams.purge(this.nats.logStream, { filter: this.subject, seq: upTo + 1 });
+  }
+
+  /** Writes nothing more. */
+  end(reason: WatchfireError): void {
+    this.ending.abort(reason);
+  }
+
+  /** What a failed write means; undefined where it is there after all, and only its answer was lost. */
+  private async judge(error: unknown, number: number): Promise<WatchfireError | undefined> {
+    const what = "the commit was not acknowledged";
+    if (!isStatus(error, status.wrongLastSequence, status.wrongLastSequenceConstant) && !isUnheard(error))
+      return natsFault(error, what);
+    try {
+      const found = await this.read();
+      if (found && found.sequence > this.last) {
+        const { session, fence } = found.note;
+        if (session !== this.session) return fenced(fence?.number);
+        if (found.note.number !== number) return rewound("it was changed by hand", found.sequence);
+        this.last = found.sequence;
+        return undefined;
+      }
+      if ((found?.sequence ?? 0) < this.last) return rewound(`it ends before ${this.last}`, found?.sequence ?? 0);
+      return natsFault(error, what);
+    } catch (cause) {
+      if (isStatus(cause, status.streamNotFound)) return rewound("it is gone", this.nats.logStream);
+      return natsFault(cause, what);
+    }
+  }
+
+  /** The bytes of an object. */
+  private async object(name: string): Promise<Buffer> {
+    const bytes = await this.nats.objects.getBlob(name);
+    if (!bytes) throw corrupt(this.subject, `its object ${name} is gone`);
+    return Buffer.from(bytes);
+  }
+}
+
+function readNote(text: string, subject: string): FoundNote {
+  let note: FoundNote;
+  try {
+    note = noteSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw corrupt(subject, "a message has no header of ours", cause);
+  }
+  if (note.version > version) {
+    const what = `the subject ${subject} has a format newer than ${version}`;
+    throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: note.version });
+  }
+  return note;
+}
+
+export const fenced = (by: number | undefined): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_FENCED", { what: "another replica has opened its subject on NATS", actual: by });
+
+export const rewound = (what: string, actual: unknown): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_REWOUND", { what: `of the stream of positions: ${what}`, actual });
+
+export const corrupt = (subject: string, why: string, cause?: unknown): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_CORRUPT", {
+    what: `the positions of ${subject} cannot be used: ${why}`,
+    hint: "restore the streams from a copy, or delete them to begin again: every existing object is then new to the functions",
+    cause,
+  });

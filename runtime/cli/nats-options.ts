@@ -1,0 +1,60 @@
+import type { NatsOptions } from "../checkpoint/jetstream-connection.ts";
+import type { StoreKind } from "../checkpoint/store.ts";
+import { WatchfireError } from "../errors.ts";
+import type { Option, Values } from "./command.ts";
+
+/** The options that say which NATS keeps the positions. */
+export const natsOptions = {
+  nats: {
+    value: "URL[,URL]",
+    summary: "for --store nats: a server, or some of a cluster, such as nats://nats.nats:4222",
+  },
+  "nats-creds": { value: "FILE", summary: "a user's credentials for NATS, or its nkey's seed" },
+  "nats-ca": { value: "FILE", summary: "certificates that vouch for NATS, PEM; only TLS is spoken then" },
+  "nats-cert": { value: "FILE", summary: "a certificate to show to NATS, PEM" },
+  "nats-key": { value: "FILE", summary: "that certificate's key, PEM" },
+  "nats-replicas": { value: "N", summary: "on how many servers a new stream is; without it 3 on a cluster" },
+} as const satisfies Record<string, Option>;
+
+/**
+ * Which NATS is meant; undefined where none is named, and none needed.
+ * @throws WatchfireError WF_CLI_USAGE
+ */
+export function readNats(
+  options: Values<typeof natsOptions>,
+  store: StoreKind,
+): Omit<NatsOptions, "name" | "log"> | undefined {
+  const { nats, "nats-creds": credentials, "nats-ca": ca, "nats-cert": cert, "nats-key": key } = options;
+  if (nats === undefined) {
+    if (store !== "nats") return undefined;
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--store nats needs --nats URL" });
+  }
+  const servers = nats.split(",").map((server) => server.trim());
+  for (const server of servers) {
+    const url = URL.parse(server.includes("://") ? server : `nats://${server}`);
+    if (!url || !["nats:", "tls:"].includes(url.protocol) || url.hostname === "") {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--nats takes nats://HOST:PORT or tls://HOST:PORT" });
+    }
+    // Command lines are read by others, and logs have the address.
+    if (url.username !== "" || url.password !== "") {
+      throw new WatchfireError("WF_CLI_USAGE", {
+        what: "--nats takes no user and no password",
+        hint: "name a file of credentials with --nats-creds",
+      });
+    }
+  }
+  if ((cert === undefined) !== (key === undefined))
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--nats-cert and --nats-key belong together" });
+  const isTls = ca !== undefined || cert !== undefined || servers.some((server) => server.startsWith("tls://"));
+  return {
+    servers,
+    credentials,
+    ...(isTls && { tls: { ca, cert, key } }),
+    replicas: readReplicas(options["nats-replicas"]),
+  };
+}
+
+function readReplicas(text: string | undefined): number | undefined {
+  if (text === undefined || /^[1-5]$/.test(text)) return text === undefined ? undefined : Number(text);
+  throw new WatchfireError("WF_CLI_USAGE", { what: "--nats-replicas takes 1 to 5", actual: text });
+}

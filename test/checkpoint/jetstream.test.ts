@@ -1,0 +1,439 @@
+import { randomBytes } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import type { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
+import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { natsProgram } from "../tools/assets.ts";
+import { NatsServer } from "../tools/nats-server.ts";
+import { until } from "../tools/until.ts";
+import { Place } from "./jetstream-place.ts";
+import { letter, spilledEvent, storeContract } from "./store-contract.ts";
+
+const commit = (store: CheckpointStore, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
+
+const row = (view: number, key: string, version: number, body?: Buffer | "older") => ({
+  view,
+  key,
+  state: {
+    uid: `u-${key}`,
+    resourceVersion: resourceVersion(String(version)),
+    hash: "",
+    deleted: false,
+    matched: true,
+    body,
+  },
+});
+
+const cursor = (view: number, mark: number) => ({
+  view,
+  namespace: "",
+  selection: "",
+  lowWaterMark: resourceVersion(String(mark)),
+  epoch: 0,
+  initial: false,
+});
+
+async function markOf(store: CheckpointStore): Promise<number> {
+  return Number((await store.views())[0]?.cursors[0]?.lowWaterMark ?? 0);
+}
+
+/** Everything that a store says of what it holds. */
+async function stateOf(store: CheckpointStore): Promise<unknown> {
+  const functions = ["copy", "other"];
+  const views = [...(await store.views()), ...(await store.retiredViews())].sort((a, b) => a.id - b.id);
+  const known = await Promise.all(
+    views.map(async ({ id }) => {
+      const keys = new Map<string, unknown>();
+      await store.known(id, (key, identity) => keys.set(key, identity));
+      const bodies = await Promise.all([...keys.keys()].map((key) => store.body(id, key)));
+      return [...keys].map(([key, identity], index) => [key, identity, bodies[index]]).sort();
+    }),
+  );
+  return {
+    cluster: await store.cluster(),
+    views: views.map(({ cursors, ...view }) => ({ ...view, cursors: [...cursors].sort() })),
+    known,
+    journal: (await store.journal()).sort((a, b) => a.id - b.id),
+    spill: await Promise.all(functions.map((name) => store.spilled(name, -1, 1_000))),
+    letters: await Promise.all((await store.deadLetters()).map((each) => store.deadLetter(each.letter))),
+  };
+}
+
+describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names the server's program)", () => {
+  storeContract(async () => {
+    const place = await Place.make();
+    return { open: () => place.open(), kill: (store) => store.close(false) };
+  });
+
+  test("any commits and reopenings leave what the store in memory has of them", async () => {
+    const server = await NatsServer.start();
+    const key = fc.constantFrom("a/x", "a/y", "b/ö z*>.");
+    const view = fc.integer({ min: 1, max: 3 });
+    const body = fc.oneof(
+      fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+      fc.constantFrom("older" as const, undefined),
+    );
+    const version = fc.integer({ min: 1, max: 9 });
+    const sequence = fc.integer({ min: 1, max: 4 });
+    const batch = fc.record<Batch>({
+      known: fc.array(
+        fc.oneof(
+          fc.tuple(view, key, version, body).map((of) => row(...of)),
+          fc.tuple(view, key).map(([of, name]) => ({ view: of, key: name, state: undefined })),
+        ),
+        { maxLength: 4 },
+      ),
+      bodies: fc.array(
+        fc.record({ view, key, body: fc.uint8Array({ maxLength: 9 }).map((bytes) => Buffer.from(bytes)) }),
+        { maxLength: 2 },
+      ),
+      cursors: fc.array(
+        fc.tuple(view, version).map((of) => cursor(...of)),
+        { maxLength: 2 },
+      ),
+      droppedCursors: fc.array(fc.record({ view, namespace: fc.constant("") }), { maxLength: 1 }),
+      journal: fc.array(
+        fc.record({
+          id: sequence,
+          started: fc.array(
+            fc.record({
+              view,
+              key,
+              id: fc.constant("u/1/Added"),
+              resourceVersion: version.map((of) => resourceVersion(String(of))),
+              type: fc.constant("Added" as const),
+              attempt: fc.constant(1),
+            }),
+            { minLength: 1, maxLength: 2 },
+          ),
+        }),
+        { maxLength: 2 },
+      ),
+      settledJournal: fc.array(sequence, { maxLength: 1 }),
+      spill: fc.array(
+        fc.tuple(view, sequence).map(([of, at]) => spilledEvent(of, at)),
+        { maxLength: 2 },
+      ),
+      unspill: fc.array(fc.record({ function: fc.constant("copy"), sequence }), { maxLength: 1 }),
+      deadLetters: fc.array(
+        view.map((of) => letter(of)),
+        { maxLength: 2 },
+      ),
+      droppedDeadLetters: fc.array(sequence.map(String), { maxLength: 1 }),
+    });
+    type Step = (store: CheckpointStore) => Promise<unknown>;
+    const onBoth = (step: Step) => step;
+    const step = fc.oneof(
+      { weight: 6, arbitrary: batch.map((of) => onBoth((store) => store.commit({ ...of }))) },
+      {
+        weight: 2,
+        arbitrary: fc
+          .tuple(fc.constantFrom("copy", "other"), fc.constantFrom("one", "two"))
+          .map(([name, trigger]) => onBoth((store) => store.openView(name, trigger, "/ConfigMap"))),
+      },
+      { weight: 1, arbitrary: view.map((of) => onBoth((store) => store.retire([of], 1_000))) },
+      { weight: 1, arbitrary: fc.constant(onBoth((store) => store.purge(2_000))) },
+      { weight: 1, arbitrary: fc.constantFrom("kill" as const, "end" as const, "snapshot" as const) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const place = await Place.make(server, { afterwards: false });
+        const memory = new MemoryStore(new MemoryDisk());
+        // No body comes from memory, so that what is compared is on record.
+        let store = await place.open({ room: 1 << 20, cacheBytes: 0 });
+        await memory.openView("copy", "one", "/ConfigMap");
+        await store.openView("copy", "one", "/ConfigMap");
+        for (const each of steps) {
+          if (typeof each === "function") {
+            // Views that are not there take no rows; the store in SQLite refuses them.
+            await each(memory);
+            await each(store);
+          } else if (each === "snapshot") await store.snapshot();
+          else {
+            await store.close(each === "end");
+            store = await place.open({ room: 1 << 20, cacheBytes: 0 });
+            expect(store.previousEnd).toBe(each === "end" ? "clean" : "killed");
+          }
+          expect(await stateOf(store)).toEqual(await stateOf(memory));
+        }
+        await store.close(true);
+        await place.nats.close();
+      }),
+      { numRuns: 40 },
+    );
+  }, 120_000);
+
+  test("of two owners the stale one is refused by the server, and the other's commits stand", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, { cursors: [cursor(id, 1)] });
+    const lost: string[] = [];
+    const second = await place.open({ onLost: ({ code }) => void lost.push(code) });
+    await expect(commit(first, { cursors: [cursor(id, 9)] })).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    expect(place.lost).toEqual(["WF_CHECKPOINT_FENCED"]);
+    await expect(commit(first, { cursors: [cursor(id, 10)] })).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await first.close(true);
+    await commit(second, { cursors: [cursor(id, 2)] });
+    await second.close(true);
+    expect([await markOf(await place.open()), lost]).toEqual([2, []]);
+  });
+
+  test("whoever held the Lease earlier cannot open it", async () => {
+    const place = await Place.make();
+    await place.open({ fence: { lease: "uid", number: 3 } });
+    const early = place.open({ fence: { lease: "uid", number: 2 } });
+    await expect(early).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await place.open({ fence: { lease: "another", number: 1 } });
+  });
+
+  test("slots know nothing of each other", async () => {
+    const place = await Place.make();
+    const [one, two] = [await place.open({ slot: "1" }), await place.open({ slot: "2" })];
+    const { id } = await one.openView("copy", "settings", "/ConfigMap");
+    await commit(one, { known: [row(id, "a/x", 1, Buffer.from("one"))], cursors: [cursor(id, 1)] });
+    const other = await two.openView("copy", "settings", "/ConfigMap");
+    await commit(two, { known: [row(other.id, "a/x", 1, Buffer.from("two"))], cursors: [cursor(other.id, 2)] });
+    await two.snapshot();
+    await one.close(true);
+    const again = await place.open({ slot: "1", cacheBytes: 0 });
+    expect([await markOf(again), String((await again.body(id, "a/x"))?.bytes)]).toEqual([1, "one"]);
+  });
+
+  test("what was acknowledged stays when the server is killed amid commits, and commits go on once it is back", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    let acknowledged = 0;
+    let ended = false;
+    const commits = (async () => {
+      for (let n = 1; !ended; n++) {
+        const batch = {
+          ...emptyBatch,
+          known: [row(id, `a/${n % 50}`, n, Buffer.from(`${n}`))],
+          cursors: [cursor(id, n)],
+        };
+        // As dispatch does: the same batch again, until it is taken.
+        while (
+          !(await store.commit(batch).then(
+            () => true,
+            () => false,
+          ))
+        )
+          await new Promise(setImmediate);
+        acknowledged = n;
+      }
+    })();
+    for (let kill = 0; kill < 3; kill++) {
+      const before = acknowledged;
+      await until("commits go on", 20_000, async () => acknowledged > before + 100);
+      await place.server.kill();
+      await place.server.start();
+    }
+    const after = acknowledged;
+    await until("commits go on", 20_000, async () => acknowledged > after + 100);
+    ended = true;
+    await commits;
+    await store.close(false);
+    const next = await place.open({ cacheBytes: 0 });
+    expect(await markOf(next)).toBe(acknowledged);
+    const last = await next.body(id, `a/${acknowledged % 50}`);
+    expect([String(last?.bytes), last?.isOlder, place.lost]).toEqual([`${acknowledged}`, false, []]);
+  }, 60_000);
+
+  test("while the server is away commits are refused with a reason and nothing is lost or taken twice", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await place.server.kill();
+    const batch = { ...emptyBatch, deadLetters: [letter(id)], cursors: [cursor(id, 7)] };
+    await expect(store.commit(batch)).rejects.toMatchObject({ code: "WF_CHECKPOINT_NATS_AWAY" });
+    expect(store.trouble?.code).toBe("WF_CHECKPOINT_NATS_AWAY");
+    await expect(store.commit(batch)).rejects.toMatchObject({ code: "WF_CHECKPOINT_NATS_AWAY" });
+    await place.server.start();
+    const ids = await until("the commit is taken", 20_000, () => store.commit(batch));
+    expect([ids, store.trouble]).toEqual([["1"], undefined]);
+    await store.close(false);
+    const next = await place.open();
+    expect([(await next.deadLetters()).length, await markOf(next)]).toEqual([1, 7]);
+  }, 60_000);
+
+  test("a server that was started again may have lost the last commits: what comes then is in doubt until a clean end", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    await store.openView("copy", "settings", "/ConfigMap");
+    await store.close(false);
+    await place.server.kill();
+    await place.server.start();
+    const doubting = await until("it is back", 20_000, () => place.open());
+    expect(doubting.previousEnd).toBe("power-loss");
+    await doubting.close(false);
+    const still = await place.open();
+    expect(still.previousEnd).toBe("power-loss");
+    await still.close(true);
+    expect((await place.open()).previousEnd).toBe("clean");
+  }, 60_000);
+
+  test("an older copy of the server's files is noticed at the next commit, and at the next start", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, { cursors: [cursor(id, 1)] });
+    await first.close(true);
+    await place.server.kill();
+    const copy = place.server.copy();
+    await place.server.start();
+    const second = await until("it is back", 20_000, () => place.open());
+    await commit(second, { cursors: [cursor(id, 2)] });
+    await place.server.kill();
+    place.server.restore(copy);
+    await place.server.start();
+    await until("it is noticed", 20_000, () =>
+      commit(second, { cursors: [cursor(id, 3)] }).then(
+        () => false,
+        () => place.lost.length > 0,
+      ),
+    );
+    expect(place.lost).toEqual(["WF_CHECKPOINT_REWOUND"]);
+    await second.close(true);
+    // The copy's own last message is a clean end.
+    const third = await place.open();
+    expect([third.previousEnd, await markOf(third)]).toEqual(["power-loss", 1]);
+    expect(place.said.join()).toContain("WF_CHECKPOINT_REWOUND");
+  }, 60_000);
+
+  test("streams that were deleted are noticed while it runs, and made anew at the next start, in doubt", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    await first.openView("copy", "settings", "/ConfigMap");
+    await place.nats.jsm.streams.delete(place.nats.logStream);
+    await expect(first.openView("other", "settings", "/ConfigMap")).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_REWOUND",
+    });
+    expect(place.lost).toEqual(["WF_CHECKPOINT_REWOUND"]);
+    const second = await place.open();
+    expect([second.previousEnd, await second.views()]).toEqual(["power-loss", []]);
+    const { id } = await second.openView("copy", "settings", "/ConfigMap");
+    await place.nats.jsm.streams.delete(place.nats.bodyStream);
+    const body = Buffer.from("{}");
+    await expect(commit(second, { known: [row(id, "a/x", 1, body)] })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_REWOUND",
+    });
+    expect((await place.open()).previousEnd).toBe("power-loss");
+  });
+
+  test("streams that were emptied are noticed at the next start", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    await first.openView("copy", "settings", "/ConfigMap");
+    await first.close(true);
+    await place.nats.jsm.streams.purge(place.nats.logStream);
+    const second = await place.open();
+    expect([second.previousEnd, await second.views(), place.said.join()]).toEqual([
+      "power-loss",
+      [],
+      expect.stringContaining("WF_CHECKPOINT_REWOUND"),
+    ]);
+  });
+
+  test("bodies and commits larger than a message are kept whole, and leave nothing behind", async () => {
+    const place = await Place.make();
+    const store = await place.open({ cacheBytes: 0 });
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const large = randomBytes(3 * 1024 * 1024);
+    const event = spilledEvent(id, 1, { body: large });
+    await commit(store, { known: [row(id, "a/x", 1, large)], spill: [event] });
+    await store.close(false);
+    const next = await place.open({ cacheBytes: 0 });
+    const found = await next.body(id, "a/x");
+    expect(found?.bytes.equals(large) && !found.isOlder).toBe(true);
+    expect((await next.spilled("copy", 0, 1))[0]?.body.equals(large)).toBe(true);
+    await commit(next, { known: [row(id, "a/x", 2, Buffer.from("small"))], unspill: [event] });
+    expect(String((await next.body(id, "a/x"))?.bytes)).toBe("small");
+    await commit(next, { known: [row(id, "a/y", 2, large)] });
+    await commit(next, { known: [{ view: id, key: "a/y", state: undefined }] });
+    await next.snapshot();
+    await next.close(true);
+    const names = (await place.nats.objects.list()).map(({ name }) => name.split("/")[1]);
+    expect(names).toEqual(["snapshot"]);
+    const { state } = await place.nats.jsm.streams.info(place.nats.bodyStream);
+    expect(state.messages).toBe(1);
+  });
+
+  test("a kill in the middle of a snapshot leaves no orphan, and the log goes when a snapshot holds it", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await place.nats.objects.putBlob({ name: "0/snapshot/left" }, Buffer.from("half"));
+    for (let n = 1; n <= 5; n++) await commit(store, { known: [row(id, `a/${n}`, n)], cursors: [cursor(id, n)] });
+    await store.snapshot();
+    await commit(store, { cursors: [cursor(id, 6)] });
+    const { state } = await place.nats.jsm.streams.info(place.nats.logStream);
+    expect(state.messages).toBe(2);
+    await store.close(false);
+    const next = await place.open();
+    let count = 0;
+    await next.known(id, () => count++);
+    expect([count, await markOf(next), next.previousEnd]).toEqual([5, 6, "killed"]);
+    expect((await place.nats.objects.list()).map(({ name }) => name)).not.toContain("0/snapshot/left");
+  });
+
+  test("commits that come while a snapshot is written are in what is read of it", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const size = 20_000;
+    await commit(store, { known: Array.from({ length: size }, (_, n) => row(id, `a/${n}`, 1)) });
+    let written = false;
+    const snapshot = store.snapshot().then(() => {
+      written = true;
+    });
+    let version = 1;
+    while (!written) {
+      version++;
+      const known = Array.from({ length: 40 }, (_, n) => row(id, `a/${(n * 997) % size}`, version));
+      await commit(store, { known: [...known, { view: id, key: `a/${size - version}`, state: undefined }] });
+    }
+    await snapshot;
+    const before = await stateOf(store);
+    await store.close(false);
+    expect(version).toBeGreaterThan(2);
+    expect(await stateOf(await place.open())).toEqual(before);
+  }, 60_000);
+
+  test("what is no longer needed of bodies goes, also where the process was killed before", async () => {
+    const place = await Place.make();
+    const store: JetstreamStore = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const goes = await store.openView("other", "settings", "/ConfigMap");
+    const put = (view: number) => ["a/x", "a/y"].map((key) => row(view, key, 1, Buffer.from("{}")));
+    await commit(store, { known: [...put(id), ...put(goes.id)] });
+    await place.server.kill();
+    const gone = { ...emptyBatch, known: [{ view: id, key: "a/x", state: undefined }] };
+    const given = store.commit(gone).catch(() => undefined);
+    await store.retire([goes.id], 1).catch(() => undefined);
+    await place.server.start();
+    await given;
+    await until("it is taken", 20_000, () => store.commit(gone));
+    await store.purge(2);
+    await store.close(false);
+    await (await place.open()).close(true);
+    const { state } = await place.nats.jsm.streams.info(place.nats.bodyStream);
+    expect(state.messages).toBe(1);
+  }, 60_000);
+
+  test("a server that is not there, an account that may not, and credentials that are gone are told apart", async () => {
+    const server = await NatsServer.start();
+    const log = { warn: () => {}, info: () => {} };
+    const connect = (over: object) => Nats.connect({ servers: [server.url], name: "ns-x", log, ...over });
+    await expect(connect({ credentials: `${server.folder}/none` })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_NATS",
+    });
+    await server.kill();
+    await expect(connect({})).rejects.toMatchObject({ code: "WF_CHECKPOINT_NATS_AWAY" });
+  });
+});

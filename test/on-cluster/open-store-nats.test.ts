@@ -1,0 +1,171 @@
+// Positions on their way between a data folder, Secrets and NATS, and processes that end on the way.
+import { describe, expect, onTestFinished, test } from "vitest";
+import { eligibleFor, openStore } from "../../runtime/app/open-store.ts";
+import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import type { CheckpointStore, StoreKind } from "../../runtime/checkpoint/store.ts";
+import { connectDirect } from "../../runtime/kube/direct.ts";
+import type { KubeTransport } from "../../runtime/kube/transport.ts";
+import { Elector } from "../../runtime/lease/elector.ts";
+import { leaseApi } from "../../runtime/lease/lease-api.ts";
+import { createLog } from "../../runtime/observe/log.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { letter, spilledEvent } from "../checkpoint/store-contract.ts";
+import { admin, createNamespace } from "../target/fixture.ts";
+import { natsProgram } from "../tools/assets.ts";
+import { folderOf } from "../tools/folder.ts";
+import { ImpatientClock } from "../tools/impatient-clock.ts";
+import { NatsServer } from "../tools/nats-server.ts";
+import { RecordingTransport } from "../tools/recording-transport.ts";
+import { until } from "../tools/until.ts";
+
+const account = "watchfire";
+const pod = "watchfire-0";
+
+/** A pod with its volume, in a namespace with a Lease and the Secrets, and a NATS. */
+class Pod {
+  readonly data = folderOf({});
+  readonly transport: KubeTransport & { close(): Promise<void> };
+  readonly lines: string[] = [];
+  readonly lost: string[] = [];
+  readonly server: NatsServer;
+  private readonly clock = new ImpatientClock();
+  private readonly namespace: string;
+  private elector: Elector | undefined;
+
+  private constructor(namespace: string, server: NatsServer) {
+    this.namespace = namespace;
+    this.server = server;
+    this.transport = new RecordingTransport(connectDirect({ server: admin.access.url, ...admin.access }));
+    onTestFinished(async () => {
+      await this.elector?.release();
+      await this.transport.close();
+    });
+  }
+
+  static async make(): Promise<Pod> {
+    const namespace = await createNamespace();
+    for (const name of checkpointSecrets(account)) {
+      await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
+    }
+    return new Pod(namespace, await NatsServer.start());
+  }
+
+  /** As a container does that starts after another has ended. */
+  async open(store: StoreKind, { named = true } = {}): Promise<CheckpointStore> {
+    const { namespace, clock, transport } = this;
+    await this.elector?.release();
+    const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
+    const { signal } = new AbortController();
+    this.elector = new Elector({
+      api: leaseApi(transport, namespace, account),
+      identity: pod,
+      clock,
+      random: () => 0.5,
+      log,
+      eligible: eligibleFor(pod),
+    });
+    await this.elector.campaign(signal);
+    const onLost = ({ code }: { code: string }) => void this.lost.push(code);
+    const nats = named ? { servers: [this.server.url] } : undefined;
+    const options = { data: this.data, store, nats, transport, namespace, account, pod, clock, log, onLost };
+    return openStore(options, this.elector, signal);
+  }
+
+  async annotations(): Promise<Record<string, string>> {
+    const lease = await admin.get(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/${account}`);
+    return (lease.metadata.annotations ?? {}) as Record<string, string>;
+  }
+}
+
+/** All that a store is to keep on its way. */
+async function contents(store: CheckpointStore) {
+  const [view] = await store.views("copy");
+  const keys: string[] = [];
+  await store.known(view?.id ?? 0, (key, { resourceVersion: version }) => keys.push(`${key} ${version}`));
+  return {
+    mark: view?.cursors[0]?.lowWaterMark,
+    keys,
+    letters: (await store.deadLetters()).map(({ error }) => error.message),
+    spill: (await store.spilled("copy", 0, 9)).map(({ id, body }) => `${id} ${body}`),
+    journal: (await store.journal()).map(({ started }) => started.length),
+    body: String((await store.body(view?.id ?? 0, "team-a/web"))?.bytes),
+  };
+}
+
+async function fill(folder: string): Promise<void> {
+  const store = new SqliteStore({ folder });
+  const { id: view } = await store.openView("copy", "settings", "/ConfigMap");
+  const version = resourceVersion("5");
+  const state = { uid: "u1", resourceVersion: version, hash: "", deleted: false, matched: true };
+  await store.commit({
+    ...emptyBatch,
+    known: [{ view, key: "team-a/web", state: { ...state, body: Buffer.from("{}") } }],
+    cursors: [{ view, namespace: "", selection: "", lowWaterMark: version, epoch: 0, initial: false }],
+    journal: [
+      {
+        id: 1,
+        started: [{ view, key: "team-a/web", id: "u1/5/Added", resourceVersion: version, type: "Added", attempt: 1 }],
+      },
+    ],
+    spill: [spilledEvent(view, 1)],
+    deadLetters: [letter(view)],
+  });
+  await store.close(true);
+}
+
+describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's program)", () => {
+  test("go from a data folder onto NATS, into Secrets, back onto NATS and back into the folder, whole", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    const folder = new SqliteStore({ folder: one.data, maintenance: true });
+    const expected = await contents(folder);
+    await folder.close(false);
+    expect(expected).toMatchObject({ keys: ["team-a/web 5"], letters: ["no"], journal: [1], body: "{}" });
+    // Secrets keep no bodies.
+    for (const [kind, body] of [
+      ["nats", "{}"],
+      ["kubernetes", "undefined"],
+      ["nats", "undefined"],
+      ["sqlite", "undefined"],
+    ] as const) {
+      const store = await one.open(kind);
+      expect(await contents(store), kind).toEqual({ ...expected, body: kind === "kubernetes" ? "{}" : body });
+      expect((await one.annotations())["watchfire.dev/positions"]).toBe(kind === "sqlite" ? `sqlite/${pod}` : kind);
+      await store.close(true);
+      const again = await one.open(kind);
+      expect([again.previousEnd, await contents(again)]).toEqual(["clean", { ...expected, body }]);
+      await again.close(true);
+    }
+  });
+
+  test("are not begun anew in a folder where no NATS is named", async () => {
+    const one = await Pod.make();
+    await (await one.open("nats")).close(true);
+    await expect(one.open("sqlite", { named: false })).rejects.toMatchObject({ code: "WF_CHECKPOINT_ELSEWHERE" });
+  });
+
+  test("wait for a NATS that is away, and say so", async () => {
+    const one = await Pod.make();
+    await one.server.kill();
+    const opening = one.open("nats");
+    await until("it waits", 20_000, async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_NATS_AWAY")));
+    await one.server.start();
+    await (await opening).close(true);
+  });
+
+  test("are in doubt where NATS came back without them, and that is said with a code", async () => {
+    const one = await Pod.make();
+    const first = await one.open("nats");
+    await first.openView("copy", "settings", "/ConfigMap");
+    await first.close(true);
+    await one.server.kill();
+    one.server.empty();
+    await one.server.start();
+    const second = await one.open("nats");
+    expect([second.previousEnd, await second.views()]).toEqual(["power-loss", []]);
+    expect(one.lines.join()).toContain("WF_CHECKPOINT_REWOUND");
+    await second.close(true);
+  });
+});

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { natsProgram } from "./assets.ts";
+import { Hopeless, until } from "./until.ts";
+
+/** A nats-server of one's own: it ends with the test, and never outlives this process. */
+export class NatsServer {
+  readonly url: string;
+  readonly folder: string;
+  private readonly port: number;
+  private readonly args: readonly string[];
+  private child: ChildProcess | undefined;
+
+  private constructor(port: number, folder: string, args: readonly string[]) {
+    this.port = port;
+    this.url = `nats://127.0.0.1:${port}`;
+    this.folder = folder;
+    this.args = args;
+  }
+
+  /** @param args more of its command line */
+  static async start(args: readonly string[] = []): Promise<NatsServer> {
+    const folder = mkdtempSync(join(tmpdir(), "watchfire-nats-"));
+    const server = new NatsServer(await freePort(), folder, args);
+    onTestFinished(async () => {
+      await server.kill();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    await server.start();
+    return server;
+  }
+
+  get data(): string {
+    return join(this.folder, "data");
+  }
+
+  /** Resolves when JetStream answers. */
+  async start(): Promise<void> {
+    const args = ["-a", "127.0.0.1", "-p", String(this.port), "-js", "-sd", this.data, ...this.args];
+    // The leash: should this process die in any way, the pipe closes and the server is killed.
+    const leash =
+      'exec 3<&0; "$@" </dev/null 3<&- & pid=$!; { cat <&3 >/dev/null; kill -KILL $pid; } 2>/dev/null & wait $pid';
+    const child = spawn("sh", ["-c", leash, "sh", natsProgram ?? "", ...args], { stdio: ["pipe", "ignore", "pipe"] });
+    this.child = child;
+    let said = "";
+    child.stderr?.on("data", (data) => {
+      said += data;
+    });
+    child.stdin?.on("error", () => {});
+    await until("nats-server is ready", 20_000, async () => {
+      if (child.exitCode !== null) throw new Hopeless(said);
+      return said.includes("Server is ready");
+    });
+  }
+
+  /** Ends it at once, as the kernel would. */
+  async kill(): Promise<void> {
+    const { child } = this;
+    this.child = undefined;
+    if (!child || child.exitCode !== null) return;
+    const over = once(child, "exit");
+    child.stdin?.destroy();
+    await over;
+  }
+
+  /** A copy of its files as they are. It must not run. */
+  copy(): string {
+    const copy = join(this.folder, `copy-${crypto.randomUUID()}`);
+    cpSync(this.data, copy, { recursive: true });
+    return copy;
+  }
+
+  /** Takes its files away. It must not run. */
+  empty(): void {
+    rmSync(this.data, { recursive: true, force: true });
+  }
+
+  /** Puts a copy in the place of its files. It must not run. */
+  restore(copy: string): void {
+    rmSync(this.data, { recursive: true, force: true });
+    cpSync(copy, this.data, { recursive: true });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  return typeof address === "object" && address ? address.port : 0;
+}
