@@ -58,6 +58,31 @@ export interface WatchEvent<T = UnknownObject, Name extends string = string> {
   readonly resourceVersion: string;
 }
 
+/** A time of a trigger's `schedule` has come. There is no object. */
+export interface ScheduledEvent<Name extends string = string> {
+  /** The same time of the same trigger has the same id in every delivery: an idempotency key. */
+  readonly id: string;
+  /** The name of the trigger that fired. */
+  readonly trigger: Name;
+  readonly type: "Scheduled";
+  /** The time that has come, by the schedule; ISO 8601 in UTC. The run itself may begin later. */
+  readonly scheduledFor: string;
+  /** The run comes late, or stands for times that passed without a run: the runtime was down, or the run before was not done. */
+  readonly missed?: boolean;
+  /** Counts from 1. */
+  readonly attempt: number;
+  /** An earlier delivery of this id may have run, wholly or in part. */
+  readonly redelivered: boolean;
+  readonly object?: undefined;
+}
+
+declare const scheduled: unique symbol;
+
+/** Stands for a trigger with a `schedule`: `defineHandler<Scheduled>(…)`, or `Triggers<{ nightly: Scheduled; pods: V1Pod }>`. */
+export interface Scheduled {
+  readonly [scheduled]: true;
+}
+
 /** Lines for people. The fields are nested under `fields`, so that none can pose as the runtime's own. */
 export interface Log {
   debug(message: string, fields?: Record<string, unknown>): void;
@@ -141,8 +166,11 @@ export interface Triggers<ByName extends object> {
 /** The event of one trigger, or the union of those of several. */
 export type EventOf<T> =
   T extends Triggers<infer ByName>
-    ? { [Name in keyof ByName & string]: WatchEvent<ByName[Name], Name> }[keyof ByName & string]
-    : WatchEvent<T>;
+    ? { [Name in keyof ByName & string]: OneEvent<ByName[Name], Name> }[keyof ByName & string]
+    : OneEvent<T>;
+
+// Not one by one where T is a union: an event then has one object of several types.
+type OneEvent<T, Name extends string = string> = [T] extends [Scheduled] ? ScheduledEvent<Name> : WatchEvent<T, Name>;
 
 /**
  * Handles one event. Returning means done; throwing means retry with backoff; PermanentError and RetryAfter say otherwise.

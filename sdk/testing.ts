@@ -1,7 +1,17 @@
 /** Unit tests of handlers: runs one on an event with objects in memory, and records what it did. */
 import { createKube } from "./client.ts";
 import { PermanentError, RetryAfter } from "./errors.ts";
-import type { Context, EventOf, FetchInit, FetchResponse, Handler, Triggers, WatchEvent } from "./index.ts";
+import type {
+  Context,
+  EventOf,
+  FetchInit,
+  FetchResponse,
+  Handler,
+  Scheduled,
+  ScheduledEvent,
+  Triggers,
+  WatchEvent,
+} from "./index.ts";
 import type { Kube } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 import type { EmitArguments } from "./operations.ts";
@@ -47,8 +57,12 @@ export interface Run {
 /** An event of which a test gives what matters to it. */
 export type TestEvent<T> =
   T extends Triggers<infer ByName>
-    ? { [Name in keyof ByName & string]: Given<ByName[Name]> & { readonly trigger: Name } }[keyof ByName & string]
-    : Given<T>;
+    ? { [Name in keyof ByName & string]: AnyGiven<ByName[Name]> & { readonly trigger: Name } }[keyof ByName & string]
+    : AnyGiven<T>;
+
+type AnyGiven<T> = [T] extends [Scheduled] ? GivenTime : Given<T>;
+
+type GivenTime = Partial<ScheduledEvent> & { readonly type: "Scheduled" };
 
 type Given<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & {
   readonly object: T;
@@ -57,7 +71,8 @@ type Given<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & {
 
 /**
  * Runs a handler once. Never rejects for what the handler throws: that is `error`.
- * Left out of the event: type Modified, trigger `test`, first attempt.
+ * Left out of the event: type Modified, trigger `test`, first attempt. Of a Scheduled: `scheduledFor` is the time as `Date`
+ * has it, which a test may set with the fake timers of its runner.
  */
 export async function runHandler<T = UnknownObject>(
   handler: Handler<T>,
@@ -69,8 +84,9 @@ export async function runHandler<T = UnknownObject>(
   const metrics: Run["metrics"][number][] = [];
   const events: Run["events"][number][] = [];
   const { objects = [], env = {}, signal = new AbortController().signal } = options;
-  const { type, object } = event as Given<KubeObject>;
-  const cluster = new MemoryCluster(type !== "Deleted" && isNew(object, objects) ? [...objects, object] : objects);
+  const { type, object } = event as Partial<Given<KubeObject>>;
+  const isThere = object !== undefined && type !== "Deleted" && isNew(object, objects);
+  const cluster = new MemoryCluster(isThere ? [...objects, object] : objects);
   const memory = createKube({ call: cluster.call, pause: () => Promise.resolve() });
   const log =
     (level: string) =>
@@ -112,8 +128,11 @@ export async function runHandler<T = UnknownObject>(
 }
 
 function complete<T>(event: TestEvent<T>): EventOf<T> {
-  const { resourceVersion = "1" } = (event as Given<KubeObject>).object.metadata ?? {};
   const defaults = { id: "test", trigger: "test", type: "Modified", attempt: 1, redelivered: false } as const;
+  if ((event as GivenTime).type === "Scheduled") {
+    return structuredClone({ ...defaults, scheduledFor: new Date().toISOString(), ...event }) as unknown as EventOf<T>;
+  }
+  const { resourceVersion = "1" } = (event as Given<KubeObject>).object.metadata ?? {};
   // A test gives of an object what matters to it; what the API server would add may be missing.
   return structuredClone({ ...defaults, resourceVersion, ...event }) as EventOf<T>;
 }

@@ -4,6 +4,7 @@ import type { LastLook } from "../kube/last-look.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import { scheduleKind } from "../manifest/schedule.ts";
 import type { Caller } from "../sandbox/host-calls.ts";
 import { callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
@@ -146,6 +147,8 @@ export class EventRecorder {
 
 /** The object that fired the handler: about it, no grant is needed. */
 function isTrigger({ object }: Caller, named: Emit["object"]): boolean {
+  // A schedule is no object.
+  if (object.apiVersion === scheduleKind.apiVersion && object.kind === scheduleKind.kind) return false;
   return (
     named.apiVersion === object.apiVersion &&
     named.kind === object.kind &&

@@ -255,7 +255,9 @@ export class LiveFunction {
   ): Promise<void> {
     // What is kept of objects depends on both.
     const rewired =
-      !same(manifest.triggers, this.current.triggers) || bundle.usesOldObject !== this.bundled?.usesOldObject;
+      !same(manifest.triggers, this.current.triggers) ||
+      !same(manifest.schedules, this.current.schedules) ||
+      bundle.usesOldObject !== this.bundled?.usesOldObject;
     await dispatch.replace(manifest, bundle.usesOldObject, async () => {
       await this.load(manifest, bundle, env);
       if (rewired) await this.leaveAll({ retire: false });

@@ -244,6 +244,7 @@ export class Runtime {
     const subject = {
       report: { name, ready, ...(reason && { reason }), ...(message !== undefined && { message }) },
       triggers: live?.manifest.triggers ?? [],
+      schedules: live?.manifest.schedules ?? [],
       dispatch: active.dispatcher.loaded(name),
       sourceOf: (trigger: Trigger, namespace: string) => (live as LiveFunction).specOf(trigger, namespace),
       statusOf: (spec: SourceSpec) => sourcesByKey(watches.status()).get(sourceKey(spec)),

@@ -1,6 +1,7 @@
 import type { FunctionStatus } from "../dispatch/function-dispatch.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
+import { scheduleKind } from "../manifest/schedule.ts";
 import type { FunctionState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { SourceStatus } from "../watch/observer.ts";
@@ -121,13 +122,16 @@ export function describeStandby(
     ...(deployment && { deployment: describeTrouble(deployment) }),
     sandbox: describeExecutors(executors),
     functions: [
-      ...manifests.map(({ name, triggers }) => ({
+      ...manifests.map(({ name, triggers, schedules }) => ({
         name,
         ready: false,
         reason: "Standby" as const,
         message,
         ...nothingYet,
-        triggers: triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
+        triggers: [
+          ...triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
+          ...schedules.map(({ name }) => ({ name, ...scheduleKind, state: "standby" })),
+        ],
       })),
       ...rejected.map(describeRefused),
     ],
@@ -195,8 +199,14 @@ function describeFunction(
     ...(counts ? pick(counts) : nothingYet),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     ...filteredOf(counts),
-    triggers,
+    triggers: [...triggers, ...manifest.schedules.map(({ name: trigger }) => describeSchedule(trigger, counts))],
   };
+}
+
+function describeSchedule(name: string, counts: FunctionStatus | undefined): FunctionReport["triggers"][number] {
+  const next = counts?.schedules.find(({ trigger }) => trigger === name)?.next;
+  const when = next === undefined ? {} : { next: new Date(next).toISOString() };
+  return { name, ...scheduleKind, state: "scheduled", ...when };
 }
 
 function filteredOf(counts: FunctionStatus | undefined): Pick<FunctionReport, "filtered"> {

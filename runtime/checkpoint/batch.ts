@@ -1,4 +1,4 @@
-import type { ChangeType } from "../manifest/function.ts";
+import type { EventType } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
 
 /** A known object without its body. */
@@ -68,7 +68,7 @@ export interface StartedEvent {
   readonly id: string;
   /** Of a deletion that was found, the newest that it may have. */
   readonly resourceVersion: ResourceVersion;
-  readonly type: ChangeType;
+  readonly type: EventType;
   readonly attempt: number;
 }
 
@@ -81,7 +81,7 @@ export interface StoredEvent {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
-  readonly type: ChangeType;
+  readonly type: EventType;
   readonly id: string;
   /** As the delivery carries them. */
   readonly flags: Readonly<Record<string, unknown>>;

@@ -15,7 +15,7 @@ const event = {
   name: z.string(),
   uid: z.string(),
   resourceVersion: version,
-  type: z.enum(["Added", "Modified", "Deleted"]),
+  type: z.enum(["Added", "Modified", "Deleted", "Scheduled"]),
   id: z.string(),
   deletedBy: version,
   flags: z.record(z.string(), z.unknown()),

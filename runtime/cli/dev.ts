@@ -16,6 +16,7 @@ import { connectDirect } from "../kube/direct.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import { scheduleText } from "../manifest/schedule.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { FunctionLog } from "../observe/function-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
@@ -231,11 +232,14 @@ function bannerOf({ runtime, isReady, cluster, folder, hasKubectl }: BannerParts
     empty: `no functions yet in ${resolve(folder)}: add NAME/function.yaml there, and a handler.ts beside it`,
     functions: runtime.functions.map((manifest) => ({
       name: manifest.name,
-      triggers: manifest.triggers.map((trigger) =>
-        missing.has(`${manifest.name}/${trigger.name}`)
-          ? `${triggerText(trigger)}, not served yet`
-          : triggerText(trigger),
-      ),
+      triggers: [
+        ...manifest.triggers.map((trigger) =>
+          missing.has(`${manifest.name}/${trigger.name}`)
+            ? `${triggerText(trigger)}, not served yet`
+            : triggerText(trigger),
+        ),
+        ...manifest.schedules.map(scheduleText),
+      ],
       handler: relative(process.cwd(), manifest.handler),
       limits: limitsText(manifest),
     })),

@@ -3,6 +3,7 @@ import { Filter } from "../dispatch/filter/filter.ts";
 import { WatchfireError } from "../errors.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
+import { placeOfWatch } from "../manifest/schedule.ts";
 import type { BuiltFunction } from "./built-functions.ts";
 import { warn } from "./warning.ts";
 
@@ -33,7 +34,7 @@ export function warnOfStore(
       new Filter(trigger).needsOldBody
         ? [
             {
-              path: ["spec", "triggers", index],
+              path: ["spec", "triggers", placeOfWatch(manifest, index)],
               what: "a condition on `oldObject` holds after a handover until the object changes",
             },
           ]

@@ -1,7 +1,7 @@
 import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
-import type { RuleFault } from "../manifest/rules.ts";
+import type { RuleFault } from "../manifest/rule-fault.ts";
 import { builtInWarnings } from "../rbac/built-in.ts";
 import { definedResources } from "../rbac/kinds.ts";
 import { type ReachOptions, reachWarnings } from "../rbac/reach.ts";

@@ -11,12 +11,13 @@ import type { Observer } from "./delivery/observer.ts";
 import type { HeldBackCount, History, PastRun } from "./history/history.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
-import { mostTold, type ObjectReport } from "./object-report.ts";
+import { mostTold, type ObjectReport, type ScheduleReport } from "./object-report.ts";
 import type { View } from "./position/view.ts";
 import { withUid } from "./queue/event.ts";
 import type { EventMaker } from "./queue/event-maker.ts";
 import type { FunctionQueue } from "./queue/function-queue.ts";
 import { type Redelivery, redeliver, type Told } from "./redelivery.ts";
+import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 
 /** How a function does; times are epoch milliseconds. */
 export interface FunctionStatus {
@@ -44,6 +45,8 @@ export interface FunctionStatus {
   readonly conditionErrors: readonly ConditionTrouble[];
   /** Its last events that were held back, 200 at most, by their reasons. */
   readonly filtered: readonly HeldBackCount[];
+  /** When its schedules run next, epoch milliseconds; undefined where never. */
+  readonly schedules: readonly { readonly trigger: string; readonly next: number | undefined }[];
   readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: ResourceVersion | undefined }[];
 }
 
@@ -54,6 +57,7 @@ export interface FunctionParts {
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;
   readonly maker: EventMaker;
+  readonly schedules: readonly ScheduledTrigger[];
   readonly conditionErrors: ConditionErrors;
   readonly history: History;
   readonly commits: Commits;
@@ -80,6 +84,7 @@ export class FunctionDispatch {
     this.name = parts.manifest.name;
     this.parts = parts;
     parts.queue.start();
+    for (const schedule of parts.schedules) schedule.begin();
     const scopeOf = (view: View) =>
       new TriggerScope({ ...parts, view, cursors: parts.cursors.filter((cursor) => cursor.view === view.id) });
     this.scopes = new Map([...parts.views].map(([trigger, view]) => [trigger, scopeOf(view)]));
@@ -131,13 +136,18 @@ export class FunctionDispatch {
   get isInDoubt(): boolean {
     const { lostWrites, queue, maker } = this.parts;
     if (!lostWrites) return false;
-    if (this.subscriptions.length === 0 || [...this.scopes.values()].some((scope) => scope.isInDoubt)) return true;
+    if (
+      (this.scopes.size > 0 && this.subscriptions.length === 0) ||
+      [...this.scopes.values()].some((scope) => scope.isInDoubt)
+    )
+      return true;
     return queue.holdsUnnoted(maker.firstSequence);
   }
 
   /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions) subscription.close();
+    for (const schedule of this.parts.schedules) schedule.close();
     await this.parts.queue.stop();
   }
 
@@ -184,7 +194,7 @@ export class FunctionDispatch {
     const letterStock = this.parts.letterStock();
     return {
       function: this.name,
-      ready: subscriptions.length > 0 && subscriptions.every(({ isReady }) => isReady),
+      ready: (subscriptions.length > 0 || this.scopes.size === 0) && subscriptions.every(({ isReady }) => isReady),
       lagSeconds: oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1000,
       ...counts,
       blockedLanes: blocked,
@@ -193,6 +203,7 @@ export class FunctionDispatch {
       letterStock,
       conditionErrors: this.parts.conditionErrors.list(),
       filtered: this.parts.history.count(),
+      schedules: this.parts.schedules.map(({ trigger, next }) => ({ trigger, next })),
       subscriptions: subscriptions.map(({ id, lowWaterMark }) => ({ id, lowWaterMark })),
     };
   }
@@ -219,6 +230,15 @@ export class FunctionDispatch {
       runs: [...history.runs].filter(isOfIt).slice(0, mostTold),
       next: seen && (await view.preview(key, withUid(seen, view.resource))),
     };
+  }
+
+  /** What is known of a schedule's runs, the last ones of them, newest first. */
+  schedule(trigger: string): ScheduleReport {
+    const { schedules, history } = this.parts;
+    const found = schedules.find((schedule) => schedule.trigger === trigger);
+    if (!found) throw new TypeError(`function ${this.name} has no schedule ${trigger}`);
+    const runs = [...history.runs].filter((run) => run.trigger === trigger).slice(0, mostTold);
+    return { next: found.next, isBusy: found.isBusy, runs };
   }
 
   private get subscriptions(): readonly Subscription[] {

@@ -3,6 +3,7 @@ import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
 import { type CheckpointStore, resourceOf, type StoredView } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import { scheduleKind } from "../manifest/schedule.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
 import type { Runner } from "./delivery/delivery.ts";
@@ -20,6 +21,7 @@ import type { Budget } from "./queue/budget.ts";
 import { EventMaker } from "./queue/event-maker.ts";
 import { FunctionQueue } from "./queue/function-queue.ts";
 import { type MemoryLimit, Spill } from "./queue/spill.ts";
+import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 
 export interface LoadParts {
   readonly manifest: FunctionManifest;
@@ -62,6 +64,8 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     views.set(trigger.name, view);
     byId.set(found.id, view);
   }
+  const schedules = await openSchedules(parts, history);
+  for (const { view } of schedules) byId.set(view.id, view);
   await retireUnused(parts, byId);
   const { last, waiting } = expectSpilled(await store.spillHeaders(manifest.name), byId);
   const lostWrites = store.previousEnd === "power-loss";
@@ -90,6 +94,18 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     cursors: stored.flatMap(({ cursors }) => cursors),
     queue,
     maker,
+    schedules: schedules.map(
+      (each) =>
+        new ScheduledTrigger({
+          ...each,
+          lostWrites,
+          nextSequence: () => maker.nextSequence(),
+          commits,
+          clock,
+          log,
+          queue,
+        }),
+    ),
     conditionErrors,
     history,
     commits,
@@ -102,6 +118,36 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     drop: (letter) => new OfflineReplayer(store).drop(letter),
   });
 }
+
+const scheduleResource = resourceOf(scheduleKind);
+
+/** A view stands for the schedule's runs as it does for an object's changes: those that wait, and those that had begun. */
+async function openSchedules({ manifest, store, commits }: LoadParts, history: History) {
+  const opened = [];
+  for (const schedule of manifest.schedules) {
+    const trigger: Trigger = { ...everything, ...scheduleKind, name: schedule.name };
+    const found = await store.openView(manifest.name, schedule.name, scheduleResource);
+    const of = { id: found.id, functionName: manifest.name, trigger, resource: scheduleResource };
+    const filter = new Filter(trigger);
+    const view = new View({ ...of, filter, kept: "None", compares: false, commits, history });
+    await store.known(found.id, (key, identity) => view.restore(key, identity));
+    opened.push({ schedule, view, cursor: found.cursors[0] });
+  }
+  return opened;
+}
+
+/** What a trigger says that keeps nothing back. */
+const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
+  namespaces: { type: "all" },
+  labelSelector: "",
+  fieldSelector: "",
+  events: ["Scheduled"],
+  initialEvents: "Skip",
+  changedFields: [],
+  matchConditions: [],
+  object: "Full",
+  lastBody: "Metadata",
+};
 
 /** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
 function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>) {
@@ -125,8 +171,15 @@ function keptBody({ lastBody, events }: Trigger, usesOldObject: boolean, filters
 }
 
 /** Views of triggers that the manifest no longer has. */
-async function retireUnused({ manifest, store, clock }: LoadParts, used: ReadonlyMap<number, View>): Promise<void> {
+async function retireUnused(
+  { manifest, store, clock, commits }: LoadParts,
+  used: ReadonlyMap<number, View>,
+): Promise<void> {
   const unused = (await store.views(manifest.name)).filter(({ id }) => !used.has(id));
+  // A schedule that comes back begins from then: nobody waits for what it would have missed.
+  for (const { id, resource, cursors } of unused) {
+    if (resource === scheduleResource) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
+  }
   await store.retire(
     unused.map(({ id }) => id),
     clock.now(),

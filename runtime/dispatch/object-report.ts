@@ -22,3 +22,13 @@ export interface ObjectReport {
 
 /** How many of the object's filtered events and runs are told of, each. */
 export const mostTold = 5;
+
+/** What dispatch knows of a schedule's runs. */
+export interface ScheduleReport {
+  /** When the next one begins, epoch milliseconds; undefined where none does. */
+  readonly next: number | undefined;
+  /** One waits, or is under way. */
+  readonly isBusy: boolean;
+  /** Newest first. */
+  readonly runs: readonly PastRun[];
+}

@@ -6,7 +6,7 @@ import { suggest } from "../suggest.ts";
 import { lowerFirst } from "../wording.ts";
 import { unitHint, valueHint } from "./hint.ts";
 import { jsonSchema } from "./json-schema.ts";
-import type { RuleFault } from "./rules.ts";
+import type { RuleFault } from "./rule-fault.ts";
 
 /** What a rule between fields found, with its place. */
 export function faultOfRule({ code, path, what, hint }: RuleFault, document: ManifestDocument): WatchfireError {

@@ -8,7 +8,10 @@ export interface FunctionManifest {
   readonly file: string;
   /** The handler's absolute path. */
   readonly handler: string;
+  /** Those that watch. */
   readonly triggers: readonly Trigger[];
+  /** Those that go by the clock. */
+  readonly schedules: readonly Schedule[];
   readonly permissions: readonly Permission[];
   readonly delivery: Delivery;
   readonly resources: { readonly memoryBytes: number; readonly cpuPerEventMs: number };
@@ -24,6 +27,9 @@ export interface FunctionManifest {
 
 export type ChangeType = "Added" | "Modified" | "Deleted";
 
+/** A change of an object, or a time that has come. */
+export type EventType = ChangeType | "Scheduled";
+
 export interface Trigger {
   /** Echoed to the handler; unique within the function; defaults to the kind in lower case. */
   readonly name: string;
@@ -33,7 +39,7 @@ export interface Trigger {
   /** In the API's query form, canonical order; empty selects all. */
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  readonly events: readonly ChangeType[];
+  readonly events: readonly EventType[];
   readonly initialEvents: "Deliver" | "Skip";
   /** Each field as its path's segments: `.metadata.labels` is ["metadata", "labels"]. Empty: any change. */
   readonly changedFields: readonly (readonly string[])[];
@@ -42,6 +48,29 @@ export interface Trigger {
   readonly object: "Full" | "Metadata";
   /** What is kept of each known object for `oldObject` and for deletes found after a gap. Default Full. */
   readonly lastBody: "Full" | "Metadata";
+}
+
+/** A trigger that fires by the clock. */
+export interface Schedule {
+  /** Echoed to the handler; unique among the function's triggers; defaults to `schedule`. */
+  readonly name: string;
+  /** Where it stands in the manifest's list of triggers. */
+  readonly index: number;
+  readonly times: CronSchedule | IntervalSchedule;
+  /** A run comes up to so much later than its time. */
+  readonly jitterMs: number;
+  /** What becomes of times that passed without a run: one run for all of them, none, or one each. */
+  readonly missed: "Once" | "Skip" | "All";
+}
+
+interface CronSchedule {
+  readonly cron: string;
+  /** IANA name. */
+  readonly timeZone: string;
+}
+
+interface IntervalSchedule {
+  readonly everyMs: number;
 }
 
 /** `all`: one cluster-wide watch. `names`: one per namespace. `labels`: one per namespace that matches, followed as they change. */

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { parseDuration } from "@watchfire/sdk";
 import { parseFieldPath } from "./field-path.ts";
-import type { EnvVar, FunctionManifest, NamespaceScope, Permission, Trigger } from "./function.ts";
+import type { EnvVar, FunctionManifest, NamespaceScope, Permission, Schedule, Trigger } from "./function.ts";
 import { parseSize } from "./quantity.ts";
 import type { CheckedManifest } from "./schema.ts";
 import { fieldQuery, labelQuery } from "./selector.ts";
@@ -19,7 +19,10 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
     name: metadata.name,
     file,
     handler: resolve(folder, spec.handler),
-    triggers: spec.triggers.map(triggerOf),
+    triggers: spec.triggers.flatMap(({ name, watch }) => (watch ? triggerOf(name, watch) : [])),
+    schedules: spec.triggers.flatMap(({ name, schedule }, index) =>
+      schedule ? scheduleOf(name, schedule, index) : [],
+    ),
     permissions: spec.permissions.map(permissionOf),
     delivery: {
       concurrency: delivery.concurrency,
@@ -53,7 +56,20 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
   };
 }
 
-function triggerOf({ name, watch }: Checked["triggers"][number]): Trigger {
+type CheckedTrigger = Checked["triggers"][number];
+type CheckedWatch = NonNullable<CheckedTrigger["watch"]>;
+
+function scheduleOf(
+  name: string | undefined,
+  { cron, timeZone = "UTC", every, jitter, missed }: NonNullable<CheckedTrigger["schedule"]>,
+  index: number,
+): Schedule {
+  const times = cron === undefined ? { everyMs: milliseconds(every ?? "") } : { cron, timeZone };
+  const jitterMs = jitter === undefined ? 0 : milliseconds(jitter);
+  return { name: name ?? "schedule", index, times, jitterMs, missed };
+}
+
+function triggerOf(name: string | undefined, watch: CheckedWatch): Trigger {
   return {
     name: name ?? watch.kind.toLowerCase(),
     apiVersion: watch.apiVersion,
@@ -70,7 +86,7 @@ function triggerOf({ name, watch }: Checked["triggers"][number]): Trigger {
   };
 }
 
-function scopeOf(selector: Checked["triggers"][number]["watch"]["namespaceSelector"]): NamespaceScope {
+function scopeOf(selector: CheckedWatch["namespaceSelector"]): NamespaceScope {
   if (selector?.matchNames) return { type: "names", names: [...new Set(selector.matchNames)].sort() };
   const labelSelector = labelQuery(selector ?? {});
   return labelSelector === "" ? { type: "all" } : { type: "labels", labelSelector };

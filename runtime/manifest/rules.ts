@@ -1,6 +1,7 @@
 import { parseDuration } from "@watchfire/sdk";
-import type { ErrorCode } from "../errors.ts";
 import { mostConditions } from "./condition-limits.ts";
+import type { RuleFault } from "./rule-fault.ts";
+import { scheduleFaults } from "./schedule-rules.ts";
 import { labelSelectorFaults } from "./selector.ts";
 
 /** Compiles a CEL expression over whole objects, or over their metadata: undefined, or what is wrong with it. The filter room has the real one. */
@@ -8,14 +9,6 @@ export type ExpressionChecker = (expression: string, object: "Full" | "Metadata"
 
 /** The fields of an object's metadata form. */
 const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
-
-/** A rule between fields that does not hold. */
-export interface RuleFault {
-  readonly code: ErrorCode;
-  readonly path: readonly (string | number)[];
-  readonly what: string;
-  readonly hint?: string;
-}
 
 /**
  * What holds between a manifest's fields. It takes the raw document, and passes over what has the wrong shape, so that
@@ -30,7 +23,7 @@ export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionCheck
 
 function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker): Generator<RuleFault> {
   const nameOf = (trigger: unknown) => {
-    const kind = field(field(trigger, "watch"), "kind");
+    const kind = field(trigger, "schedule") === undefined ? field(field(trigger, "watch"), "kind") : "schedule";
     return field(trigger, "name") ?? (typeof kind === "string" ? kind.toLowerCase() : undefined);
   };
   for (const index of repeated(triggers.map(nameOf))) {
@@ -45,6 +38,7 @@ function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker
   for (const [index, trigger] of triggers.entries()) {
     const watch = field(trigger, "watch");
     const path = ["spec", "triggers", index, "watch"];
+    if (hasOnly(trigger, ["name", "watch", "schedule"])) yield* whatFires(trigger, ["spec", "triggers", index]);
     yield* selectorFaults(field(watch, "labelSelector"), [...path, "labelSelector"]);
     yield* selectorFaults(field(watch, "namespaceSelector"), [...path, "namespaceSelector"]);
     const object = field(watch, "object") === "Metadata" ? "Metadata" : "Full";
@@ -52,6 +46,14 @@ function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker
     yield* conditionFaults(items(field(watch, "matchConditions")), [...path, "matchConditions"], check);
     if (object === "Metadata") yield* fieldFaults(items(field(watch, "changedFields")), [...path, "changedFields"]);
   }
+}
+
+function* whatFires(trigger: Record<string, unknown>, path: RuleFault["path"]): Generator<RuleFault> {
+  if (trigger.watch === undefined && trigger.schedule === undefined) {
+    const hint = "a trigger has `watch` or `schedule`";
+    yield { code: "WF_MANIFEST_MISSING_FIELD", path: [...path, "watch"], what: "watch or schedule is missing", hint };
+  }
+  yield* scheduleFaults(trigger, path);
 }
 
 function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<RuleFault> {

@@ -1,10 +1,11 @@
-import { parseDuration } from "@watchfire/sdk";
 import { z } from "zod";
 import * as names from "../kube/names.ts";
 import { longestExpression, mostConditions } from "./condition-limits.ts";
+import { duration } from "./duration-schema.ts";
 import { fieldPathPattern, parseFieldPath } from "./field-path.ts";
 import { permissionSchema } from "./permission-schema.ts";
 import { parseSize, sizePattern } from "./quantity.ts";
+import { scheduleSchema } from "./schedule-schema.ts";
 import { fieldQuery } from "./selector.ts";
 import { egressSchema, envSchema } from "./surroundings-schema.ts";
 
@@ -18,21 +19,6 @@ const longestDelayMs = 24 * 3_600_000;
 /** Below this an isolate cannot be made (isolated-vm refuses it). */
 const leastMemory = 8 * 2 ** 20;
 const mostMemory = 2 * 2 ** 30;
-
-export const durationPattern = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
-
-const duration = (most: number) =>
-  z
-    .string()
-    .regex(durationPattern, { error: "expected a duration such as 500ms, 30s or 5m" })
-    .refine((text) => !durationPattern.test(text) || wholeMs(text, most), {
-      error: `expected whole milliseconds above 0 and at most ${most / 1000}s`,
-    });
-
-const wholeMs = (text: string, most: number): boolean => {
-  const ms = parseDuration(text) ?? 0;
-  return Number.isInteger(ms) && ms > 0 && ms <= most;
-};
 
 /** The largest object that etcd takes by default has 1.5 MiB; a dead letter may have two. */
 const leastLetters = 4 * 2 ** 20;
@@ -159,9 +145,10 @@ const trigger = z.strictObject({
     .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
     .optional()
     .describe(
-      "Told to the handler as event.trigger. Left out: the kind in lower case. The position goes by it: a new name begins anew.",
+      "Told to the handler as event.trigger. Left out: the kind in lower case, or `schedule`. The position goes by it: a new name begins anew.",
     ),
-  watch: watch.describe("What fires the trigger."),
+  watch: watch.optional().describe("The changes that fire the trigger. A trigger has this or `schedule`."),
+  schedule: scheduleSchema.optional().describe("The times that fire the trigger."),
 });
 
 const retry = z.strictObject({

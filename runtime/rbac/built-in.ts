@@ -1,5 +1,6 @@
 import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
-import type { RuleFault } from "../manifest/rules.ts";
+import type { RuleFault } from "../manifest/rule-fault.ts";
+import { placeOfWatch } from "../manifest/schedule.ts";
 import { suggest } from "../suggest.ts";
 import { builtInTable, type DefinedResource } from "./kinds.ts";
 
@@ -17,11 +18,13 @@ const unwatched: Readonly<Record<string, readonly string[]>> = {
  * functions defines.
  */
 export function builtInWarnings(
-  { triggers, permissions }: Pick<FunctionManifest, "triggers" | "permissions">,
+  { triggers, schedules, permissions }: Pick<FunctionManifest, "triggers" | "schedules" | "permissions">,
   defined: readonly DefinedResource[],
 ): RuleFault[] {
   return [
-    ...triggers.flatMap((trigger, index) => kindWarnings(trigger, ["spec", "triggers", index, "watch"], defined)),
+    ...triggers.flatMap((trigger, index) =>
+      kindWarnings(trigger, ["spec", "triggers", placeOfWatch({ schedules }, index), "watch"], defined),
+    ),
     ...permissions.flatMap((rule, index) => ruleWarnings(rule, ["spec", "permissions", index], defined)),
   ];
 }

@@ -1,6 +1,6 @@
 import { OwnObjects } from "../access/own-objects.ts";
 import type { FunctionManifest, Permission } from "../manifest/function.ts";
-import type { RuleFault } from "../manifest/rules.ts";
+import type { RuleFault } from "../manifest/rule-fault.ts";
 import type { RulesOptions } from "./rules.ts";
 
 /** For which runtime: `namespace` is undefined where nobody said; only permissions for all namespaces are then known to reach it. */

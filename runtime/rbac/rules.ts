@@ -4,6 +4,7 @@ import type { StoreKind } from "../checkpoint/store.ts";
 import { WatchfireError } from "../errors.ts";
 import { splitApiVersion } from "../kube/discovery.ts";
 import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
+import { placeOfWatch } from "../manifest/schedule.ts";
 import { builtInKinds, type KindFacts, type KnownKinds } from "./kinds.ts";
 import type { ScopedRule } from "./scoped-rule.ts";
 
@@ -174,7 +175,7 @@ function kindOf(manifest: FunctionManifest, trigger: Trigger, kinds: KnownKinds)
   throw new WatchfireError("WF_RBAC_UNKNOWN_KIND", {
     what: `nothing says which resource ${apiVersion} ${kind} is`,
     place: { file: manifest.file },
-    path: `spec.triggers[${manifest.triggers.indexOf(trigger)}].watch`,
+    path: `spec.triggers[${placeOfWatch(manifest, manifest.triggers.indexOf(trigger))}].watch`,
     actual: kind,
   });
 }

@@ -1,7 +1,7 @@
 import { apiVersionOf, type Discovery } from "../kube/discovery.ts";
 import type { GroupVersion } from "../kube/discovery-document.ts";
 import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
-import type { RuleFault } from "../manifest/rules.ts";
+import type { RuleFault } from "../manifest/rule-fault.ts";
 import { suggest } from "../suggest.ts";
 import type { DefinedResource } from "./kinds.ts";
 

@@ -104,6 +104,7 @@ export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionMani
     },
     resources: { memoryBytes: 1, cpuPerEventMs: 1 },
     isolation: "Handler",
+    schedules: [],
     egress: [],
     env: [],
     ...powers,

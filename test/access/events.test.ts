@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../virtual-clock.ts";
-import { type AccessSetup, accessTo, errorOf, type Received, status } from "./api-server.ts";
+import { type AccessSetup, accessTo, caller, errorOf, type Received, status } from "./api-server.ts";
 
 const settings = { apiVersion: "v1", kind: "ConfigMap", name: "settings", namespace: "demo" };
 const event = { object: settings, type: "Normal", reason: "Copied", message: "copied to team-b" };
@@ -41,6 +41,16 @@ describe("an Event", () => {
       lastTimestamp: "2026-01-01T00:00:00Z",
       source: { component: "watchfire/f" },
     });
+  });
+
+  it("about what stands for a schedule needs a grant: it is no object", async () => {
+    const schedule = { apiVersion: "watchfire.dev/v1alpha1", kind: "Schedule", name: "nightly" };
+    const object = { ...schedule, namespace: "", uid: "" };
+    const { access, attempt, received } = await accessTo({ script: () => ({ body: {} }) });
+    const args = JSON.stringify({ ...event, object: schedule });
+    const reply = await access.call({ ...caller, object }, "events.emit", args, attempt.signal);
+    expect(errorOf(reply).details).toMatchObject({ refusedBy: "runtime" });
+    expect(received).toEqual([]);
   });
 
   it("about another object, or another of that name, needs `create events` in its namespace", async () => {

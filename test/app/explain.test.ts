@@ -50,6 +50,7 @@ async function answerTo({ known, status, letters = [], trigger: more }: Given) {
     report: status ?? { name: "copy", ready: true },
     triggers: [trigger({ name: "settings", ...more })],
     dispatch: { object: async () => ({ ...quiet, ...known }) } as unknown as FunctionDispatch,
+    schedules: [],
     sourceOf: ({ apiVersion, kind }, namespace) => ({ apiVersion, kind, namespace }),
     statusOf: () => undefined,
   };

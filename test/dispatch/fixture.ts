@@ -115,6 +115,7 @@ export const manifest = (
   file: "functions/copy/function.yaml",
   handler: "/functions/copy/handler.ts",
   triggers,
+  schedules: [],
   permissions: [],
   delivery: {
     concurrency: 4,

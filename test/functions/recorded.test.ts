@@ -61,25 +61,21 @@ for (const { name, delivery } of shipped.functions) {
 }
 
 function deliveryOf(name: string, event: RecordedEvent, timeoutMs: number): Delivery {
+  const { id, trigger, type, attempt, redelivered } = event;
+  const common = { function: name, trigger, id, type, attempt, redelivered, timeoutMs };
+  if (event.type === "Scheduled") {
+    const object = { apiVersion: "watchfire.dev/v1alpha1", kind: "Schedule", namespace: "", name: trigger, uid: "" };
+    const flags = { scheduledFor: event.scheduledFor };
+    return { ...common, object, resourceVersion: "1", flags, body: Buffer.from("null") };
+  }
   const { apiVersion = "", kind = "", metadata } = event.object;
+  const { namespace = "", name: named = "", uid = "" } = metadata ?? {};
   return {
-    function: name,
-    trigger: event.trigger,
-    id: event.id,
-    type: event.type,
-    object: {
-      apiVersion,
-      kind,
-      namespace: metadata?.namespace ?? "",
-      name: metadata?.name ?? "",
-      uid: metadata?.uid ?? "",
-    },
+    ...common,
+    object: { apiVersion, kind, namespace, name: named, uid },
     resourceVersion: event.resourceVersion,
-    attempt: event.attempt,
-    redelivered: event.redelivered,
     flags: event.reason === undefined ? {} : { reason: event.reason },
     body: Buffer.from(JSON.stringify(event.object)),
     ...(event.oldObject ? { oldBody: Buffer.from(JSON.stringify(event.oldObject)) } : {}),
-    timeoutMs,
   };
 }

@@ -24,6 +24,10 @@ for (const manifest of shipped.functions) {
   test.each(recordedEvents(manifest.name))(
     `${manifest.name}'s $file is an event that its manifest lets through`,
     ({ event }) => {
+      if (event.type === "Scheduled") {
+        expect(manifest.schedules.map(({ name }) => name)).toContain(event.trigger);
+        return;
+      }
       const trigger = manifest.triggers.find(({ name }) => name === event.trigger);
       expect(trigger, `no trigger ${event.trigger}`).toBeDefined();
       if (!trigger) return;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { UnknownObject, WatchEvent } from "@watchfire/sdk";
+import type { ScheduledEvent, UnknownObject, WatchEvent } from "@watchfire/sdk";
 import { checkExpression } from "../../runtime/dispatch/filter/check-expression.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
 
@@ -16,7 +16,7 @@ export const folders = readdirSync(functionsFolder, { withFileTypes: true })
 export const shipped = await loadFunctions(functionsFolder, { checkExpression });
 
 /** A delivery as it was recorded; without `oldObject` where there was none. */
-export type RecordedEvent = WatchEvent<UnknownObject>;
+export type RecordedEvent = WatchEvent<UnknownObject> | ScheduledEvent;
 
 /** The events recorded beside a function. */
 export function recordedEvents(folder: string): { file: string; event: RecordedEvent }[] {

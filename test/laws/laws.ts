@@ -56,7 +56,7 @@ export class Laws {
         this.onRecord.set(id, Math.max(attempt, this.onRecord.get(id) ?? 0));
         const uid = id.slice(0, id.indexOf("/"));
         // Sent ahead it may not have begun, and is taken to have.
-        if (type !== "Modified") this.passages.set(uid, type);
+        if (type === "Added" || type === "Deleted") this.passages.set(uid, type);
         if (type === "Deleted") continue;
         this.newestOnRecord.set(name, Math.max(Number(resourceVersion), this.newestOnRecord.get(name) ?? 0));
       }
@@ -82,7 +82,7 @@ export class Laws {
     const vague = delivery.type === "Deleted" && delivery.flags.synthetic === true && highest === 0;
     const { type } = delivery;
     const passed = type !== "Modified" && this.passages.get(object.uid) === type;
-    if (type !== "Modified") this.passages.set(object.uid, type);
+    if (type === "Added" || type === "Deleted") this.passages.set(object.uid, type);
     const flagged = highest > 0 || passed || overtaken || this.flaggedOnDisk.has(id) || this.lostAhead.has(id);
     this.expect(vague || redelivered === flagged, `${id} began ${highest} times before, redelivered: ${redelivered}`);
     const again = this.interrupted.has(id) && attempt === highest;

@@ -175,7 +175,7 @@ class ScopedWorld {
     this.expect(this.running.size < this.concurrency, "more lanes run than the manifest allows");
     // A condition may have kept from being told what lay between.
     const passed = type !== "Modified" && !this.conditional && this.passages.get(object.uid) === type;
-    if (type !== "Modified") this.passages.set(object.uid, type);
+    if (type === "Added" || type === "Deleted") this.passages.set(object.uid, type);
     this.expect(redelivered || attempt > 1 || !(this.begun.has(id) || passed), `${id} began again, unflagged`);
     this.running.add(key);
     this.begun.add(id);

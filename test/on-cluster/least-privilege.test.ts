@@ -25,7 +25,7 @@ import { RuntimeProcess } from "../tools/watchfire-process.ts";
 const shared = inject("shared");
 const root = resolve(import.meta.dirname, "../..");
 const account = "watchfire";
-const functionNames = ["configmap-sync", "hello", "myapp", "scale-guard"];
+const functionNames = ["configmap-sync", "hello", "myapp", "nightly-cleanup", "scale-guard"];
 
 let home: string;
 let folder: string;
@@ -82,7 +82,7 @@ describe("without a cluster", () => {
     const [one, other] = await Promise.all([rbac(), rbac()]);
     expect(one).toEqual(other);
     expect(one.status).toBe(0);
-    // Two of them write ConfigMaps in all namespaces, the runtime's among them.
+    // They write ConfigMaps, or delete Pods, in all namespaces, the runtime's among them.
     const warned = one.stderr
       .trim()
       .split("\n")
@@ -91,6 +91,7 @@ describe("without a cluster", () => {
     expect(warned.map((parts) => parts.slice(0, 3))).toEqual([
       at("configmap-sync/function.yaml"),
       at("myapp/function.yaml"),
+      at("nightly-cleanup/function.yaml"),
     ]);
     expect(one.stdout).toMatch(/^---\napiVersion: v1\nkind: ServiceAccount\n/);
     expect(one.stdout).not.toMatch(/['"]\*['"]/);

@@ -61,6 +61,13 @@ describe("the runtime's account", () => {
     expect(runtimeLines({ triggers: [trigger(more)] })).toEqual([...expected, token].sort());
   });
 
+  test("needs nothing for a schedule", () => {
+    const times = { everyMs: 60_000 };
+    const schedules = [{ name: "tick", index: 0, times, jitterMs: 0, missed: "Once" as const }];
+    expect(runtimeLines({ triggers: [], schedules })).toEqual([token]);
+    expect(functionLines({ triggers: [], schedules })).toEqual([]);
+  });
+
   test("reads no Secret, writes nothing, and acts as no function but by its token", () => {
     const powers: Partial<FunctionManifest> = {
       triggers: [trigger()],

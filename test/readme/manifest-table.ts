@@ -1,6 +1,6 @@
+import { durationPattern } from "../../runtime/manifest/duration-schema.ts";
 import { type JsonSchema, jsonSchema } from "../../runtime/manifest/json-schema.ts";
 import { sizePattern } from "../../runtime/manifest/quantity.ts";
-import { durationPattern } from "../../runtime/manifest/schema.ts";
 
 /** A table of every field that a manifest may have, as its schema has them. */
 export const manifestTable = (): string =>

@@ -1,10 +1,11 @@
-import { expect, expectTypeOf, it } from "vitest";
+import { expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
 import {
   type ApiVersion,
   type Context,
   defineHandler,
   type KindIn,
   type Kube,
+  type Scheduled,
   type Stored,
   type Triggers,
   type UnknownObject,
@@ -68,6 +69,16 @@ const several = defineHandler<Triggers<{ settings: V1ConfigMap; pods: V1Pod }>>(
   return event.object.metadata.name;
 });
 
+const timed = defineHandler<Triggers<{ nightly: Scheduled; pods: V1Pod }>>((event) => {
+  if (event.type === "Scheduled") {
+    expectTypeOf(event.trigger).toEqualTypeOf<"nightly">();
+    expectTypeOf(event.scheduledFor).toEqualTypeOf<string>();
+    // @ts-expect-error a time has no object
+    return event.object.metadata;
+  }
+  return event.object.metadata;
+});
+
 const one = defineHandler<V1Deployment>(async ({ object }, { kube }) => {
   const got = await kube.get({ apiVersion: "apps/v1", kind: "Deployment", name: "web" });
   const { items } = await kube.list({ apiVersion: "apps/v1", kind: "Deployment" });
@@ -94,6 +105,22 @@ it("an editor has the apiVersions and kinds to complete, those of one's own amon
 
 it("the client's types follow from apiVersion and kind", () => {
   expectTypeOf(calls).toBeFunction();
+});
+
+it("a handler is run in a test with a time of its schedule, which is the present where none is given", async () => {
+  vi.useFakeTimers({ now: Date.parse("2026-03-29T01:00:00Z") });
+  onTestFinished(() => void vi.useRealTimers());
+  const seen: unknown[] = [];
+  const handler = defineHandler<Scheduled>(({ type, scheduledFor, missed }) =>
+    seen.push({ type, scheduledFor, missed }),
+  );
+  await runHandler(handler, { type: "Scheduled" });
+  await runHandler(handler, { type: "Scheduled", scheduledFor: "2026-03-30T01:00:00.000Z", missed: true });
+  expect(seen).toEqual([
+    { type: "Scheduled", scheduledFor: "2026-03-29T01:00:00.000Z", missed: undefined },
+    { type: "Scheduled", scheduledFor: "2026-03-30T01:00:00.000Z", missed: true },
+  ]);
+  expectTypeOf(timed).toBeFunction();
 });
 
 it("a handler of several triggers is run in a test with the event of one of them", async () => {

@@ -1,12 +1,12 @@
 import type { HeldBack } from "../../dispatch/filter/reason.ts";
-import type { ChangeType, Trigger } from "../../manifest/function.ts";
+import type { EventType, Trigger } from "../../manifest/function.ts";
 
 /** The changed fields as a manifest has them. */
 export const fieldsOf = ({ changedFields }: Trigger): string =>
   changedFields.map((path) => `.${path.join(".")}`).join(", ");
 
 /** Why an event is held back, in words. @param show makes a condition's message fit to be shown */
-export function because(why: HeldBack, type: ChangeType, trigger: Trigger, show: (text: string) => string): string {
+export function because(why: HeldBack, type: EventType, trigger: Trigger, show: (text: string) => string): string {
   switch (why.type) {
     case "events":
       return `${type} is none of its events: ${trigger.events.join(", ")}`;

@@ -3,7 +3,7 @@ import { type DeadLetterPage, deadLetterPageSize } from "../../checkpoint/store.
 import type { FunctionDispatch } from "../../dispatch/function-dispatch.ts";
 import type { FilteredEvent, PastRun } from "../../dispatch/history/history.ts";
 import { mostTold, type ObjectReport } from "../../dispatch/object-report.ts";
-import type { Trigger } from "../../manifest/function.ts";
+import type { Schedule, Trigger } from "../../manifest/function.ts";
 import type { Explanation, Question, TriggerExplanation } from "../../observe/explanation.ts";
 import type { SourceStatus } from "../../watch/observer.ts";
 import type { SourceSpec } from "../../watch/source-spec.ts";
@@ -13,6 +13,7 @@ import { because } from "./because.ts";
 import { checksOf } from "./checks.ts";
 import type { Facts } from "./facts.ts";
 import { type LiveObject, type LookParts, lookAt } from "./live-look.ts";
+import { explainSchedule } from "./schedule.ts";
 
 /** Characters of a text that others wrote. */
 const longestText = 300;
@@ -27,6 +28,7 @@ export interface Subject {
   /** As `/status` has it. */
   readonly report: Explanation["function"];
   readonly triggers: readonly Trigger[];
+  readonly schedules: readonly Schedule[];
   /** Undefined where it is not loaded. */
   readonly dispatch: FunctionDispatch | undefined;
   /** What its trigger reads in a namespace, "" of all. */
@@ -40,7 +42,7 @@ export interface ExplainerParts extends LookParts {
   readonly redact: (functionName: string, text: string) => string;
 }
 
-/** Says why a function was not told of an object. It changes nothing. */
+/** Says why a function was not told of an object; of a schedule, by its name, when it ran. It changes nothing. */
 export async function explain(subject: Subject, question: Question, parts: ExplainerParts): Promise<Explanation> {
   const { report, dispatch, triggers } = subject;
   const { namespace, name } = question;
@@ -68,7 +70,13 @@ export async function explain(subject: Subject, question: Question, parts: Expla
     };
     explained.push(describe(facts));
   }
-  return { function: report, object: { namespace, name }, triggers: explained };
+  const asked = subject.schedules.filter((schedule) => namespace === "" && schedule.name === name);
+  const scheduled = dispatch
+    ? asked.map((schedule) => explainSchedule(schedule, dispatch.schedule(schedule.name), trouble, show))
+    : [];
+  // Who asks for a schedule's name alone means it, and no object of another trigger.
+  const told = scheduled.length > 0 ? scheduled : explained;
+  return { function: report, object: { namespace, name }, triggers: told };
 }
 
 const notRead: LiveObject = { type: "unknown", why: "not looked for: the trigger does not read its namespace" };

@@ -104,7 +104,7 @@ function watching({ triggers }: FunctionReport): Omit<Condition, "lastTransition
     const message = (bad.message ?? `the trigger ${bad.name} is in state ${state}`).slice(0, messageLimit);
     return { type: "Watching", status: "False", reason, message };
   }
-  const all = triggers.length > 0 && triggers.every(({ state }) => state === "watching");
+  const all = triggers.length > 0 && triggers.every(({ state }) => state === "watching" || state === "scheduled");
   return all
     ? { type: "Watching", status: "True", reason: "Watching", message: "" }
     : { type: "Watching", status: "Unknown", reason: "NotYet", message: "" };

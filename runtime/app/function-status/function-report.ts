@@ -34,9 +34,11 @@ export interface FunctionReport {
     readonly name: string;
     readonly apiVersion: string;
     readonly kind: string;
-    /** The worst of its sources' states. */
+    /** The worst of its sources' states; of a schedule `scheduled`. */
     readonly state: string;
     readonly message?: string;
+    /** Of a schedule: when it runs next, ISO 8601; absent where it does not run here. */
+    readonly next?: string;
     /** Conditions that could not be evaluated since the start, with the last reason; absent where there are none. */
     readonly conditionErrors?: readonly {
       readonly condition: string;

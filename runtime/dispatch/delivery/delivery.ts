@@ -1,5 +1,5 @@
 // Door: what dispatch hands to the sandbox, and what comes back.
-import type { ChangeType } from "../../manifest/function.ts";
+import type { EventType } from "../../manifest/function.ts";
 
 /** One attempt at one event. */
 export interface Delivery {
@@ -7,7 +7,7 @@ export interface Delivery {
   readonly trigger: string;
   /** The handler's idempotency key: the same change has the same id in every delivery. */
   readonly id: string;
-  readonly type: ChangeType;
+  readonly type: EventType;
   /** For a person and for `ctx.events`: the triggering object. */
   readonly object: {
     readonly apiVersion: string;
@@ -42,6 +42,10 @@ export interface EventFlags {
   readonly gap?: { readonly from: string | null; readonly to: string };
   /** A Deleted found by a diff: the body is the last one known. */
   readonly finalStateUnknown?: true;
+  /** Of a Scheduled: its time, ISO 8601. */
+  readonly scheduledFor?: string;
+  /** Of a Scheduled: it comes late, or stands for times that passed without a run. */
+  readonly missed?: true;
 }
 
 /** A handler's failure, as text: it was made inside the isolate and is shown to people only. */

@@ -1,9 +1,9 @@
-import type { ChangeType } from "../../manifest/function.ts";
+import type { EventType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 
 /** What an event's id is made of. */
 export interface Identity {
-  readonly type: ChangeType;
+  readonly type: EventType;
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
   /** Made by a diff: its resourceVersion is only the last one known. */

@@ -1,4 +1,4 @@
-import type { ChangeType } from "../../manifest/function.ts";
+import type { EventType } from "../../manifest/function.ts";
 
 /** How an event ended; `retry` is the one after which it has not. */
 export type EventOutcome = "ok" | "retry" | "dead_letter" | "filtered" | "dropped";
@@ -6,7 +6,7 @@ export type EventOutcome = "ok" | "retry" | "dead_letter" | "filtered" | "droppe
 /** Hears what happens, for metrics. Calls are synchronous, must not throw, and come on the hot path. */
 export interface Observer {
   /** Every event ends exactly once in an outcome other than `retry`. */
-  event?(functionName: string, trigger: string, type: ChangeType, outcome: EventOutcome): void;
+  event?(functionName: string, trigger: string, type: EventType, outcome: EventOutcome): void;
   /** An attempt's handler begins, `waitedMs` after the event's last byte was received. */
   attempt?(functionName: string, trigger: string, waitedMs: number): void;
   /** An attempt's handler ran for `durationMs`. */

@@ -1,4 +1,4 @@
-import type { ChangeType } from "../../manifest/function.ts";
+import type { EventType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 
 /**
@@ -14,7 +14,7 @@ export interface Told {
   readonly key: string;
   readonly uid: string;
   readonly id: string;
-  readonly type: ChangeType;
+  readonly type: EventType;
   /** The newest resourceVersion that it may have. */
   readonly deletedBy: ResourceVersion;
 }
@@ -47,7 +47,7 @@ export class Doubts {
   ofNew({ view, key, uid, id, type, deletedBy }: Told, doubt: Doubt): Past {
     const { begun } = this;
     const attempts = begun.attemptsAt(view, id);
-    const passed = type !== "Modified" && begun.passageBegan(view, uid, type);
+    const passed = (type === "Added" || type === "Deleted") && begun.passageBegan(view, uid, type);
     const noted = attempts > 0 || passed || begun.isOvertaken(view, key, deletedBy);
     return { attempts, doubt: noted ? graver(doubt, "noted") : doubt };
   }

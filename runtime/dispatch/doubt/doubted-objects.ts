@@ -1,5 +1,5 @@
 import type { KnownIdentity } from "../../checkpoint/batch.ts";
-import type { ChangeType } from "../../manifest/function.ts";
+import type { EventType } from "../../manifest/function.ts";
 import { isNewer, type ResourceVersion } from "../../resource-version.ts";
 
 /** An object as its last event left it. */
@@ -10,7 +10,7 @@ export interface KnownObject {
    * An event of it that may have run and is not done. Of an Added nothing else is known: it is still to be told of, but
    * its deletion must not be missed either.
    */
-  readonly begun?: ChangeType;
+  readonly begun?: EventType;
 }
 
 /** A resourceVersion, and the epoch in which it counts. */
@@ -21,7 +21,7 @@ interface Version {
 
 /** An attempt that had begun when the last process ended, and is not known to be done. */
 export interface Begun extends Version {
-  readonly type: ChangeType;
+  readonly type: EventType;
   readonly key: string;
   readonly uid: string;
   readonly id: string;
@@ -31,7 +31,7 @@ export interface Begun extends Version {
 
 /** What a handler may have been told of an object, without a record that it is done. */
 interface DoubtedObject extends KnownObject {
-  readonly begun: ChangeType;
+  readonly begun: EventType;
   /** The newest that had begun; a deletion that was found may bear more than the object's resourceVersion. */
   readonly through: Version;
   readonly records: readonly Begun[];
@@ -81,7 +81,7 @@ export class DoubtedObjects {
   }
 
   /** An event of the object is terminal; an older one, which had been left out before, settles nothing. */
-  end(type: ChangeType, key: string, uid: string, at: Version): void {
+  end(type: EventType, key: string, uid: string, at: Version): void {
     const doubted = this.byKey.get(key);
     if (doubted?.uid !== uid || (type !== "Deleted" && isBefore(at, doubted.through))) return;
     this.byKey.delete(key);

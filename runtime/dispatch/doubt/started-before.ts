@@ -59,7 +59,7 @@ export class StartedBefore implements BegunBefore {
     }
     for (const key of passed) started.events.delete(key);
     for (const { view, key, id, resourceVersion, type } of started) {
-      if (type !== "Modified") started.passages.set(`${view}/${uidOf(id)}`, type);
+      if (type === "Added" || type === "Deleted") started.passages.set(`${view}/${uidOf(id)}`, type);
       if (type === "Deleted") continue;
       const object = `${view}/${key}`;
       started.newest.set(object, newerOf(started.newest.get(object), resourceVersion));

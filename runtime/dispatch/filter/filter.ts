@@ -1,5 +1,5 @@
 import type { Place } from "../../errors.ts";
-import type { ChangeType, Trigger } from "../../manifest/function.ts";
+import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import { FieldsDigest } from "./changed-fields.ts";
 import { type ConditionError, type Hearing, MatchConditions } from "./conditions.ts";
@@ -67,7 +67,7 @@ export class Filter {
    * the place of the one that the filter was made with.
    */
   judge(
-    type: ChangeType,
+    type: EventType,
     body: Buffer,
     before: Before,
     oldBody: Buffer | undefined,
@@ -104,7 +104,7 @@ export class Filter {
   }
 
   private refusal(
-    type: ChangeType,
+    type: EventType,
     text: ObjectText,
     before: Before,
     oldBody: Buffer | undefined,

@@ -1,4 +1,4 @@
-import type { ChangeType } from "../../manifest/function.ts";
+import type { EventType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 import { cut } from "../../wording.ts";
 import type { Outcome } from "../delivery/delivery.ts";
@@ -18,7 +18,7 @@ interface Kept {
   readonly trigger: string;
   /** `namespace/name`. */
   readonly key: string;
-  readonly type: ChangeType;
+  readonly type: EventType;
   readonly resourceVersion: ResourceVersion;
   /** Epoch milliseconds: when it was filtered, or when its attempt ended. */
   readonly at: number;
@@ -58,7 +58,7 @@ export interface HeldBackCount {
 export interface TracedEvent {
   readonly view: { readonly trigger: { readonly name: string } };
   readonly key: string;
-  readonly type: ChangeType;
+  readonly type: EventType;
   readonly meta: { readonly resourceVersion: ResourceVersion };
   readonly id: string;
 }

@@ -1,5 +1,5 @@
 import type { KnownBody, KnownIdentity } from "../../checkpoint/batch.ts";
-import type { ChangeType, Trigger } from "../../manifest/function.ts";
+import type { EventType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
 import type { Change, ObjectMeta } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
@@ -17,7 +17,7 @@ import type { Standing } from "./standing.ts";
 
 /** What a view needs of an event. */
 export interface ViewEvent {
-  readonly type: ChangeType;
+  readonly type: EventType;
   readonly key: string;
   readonly meta: ObjectMeta;
   /** A Deleted that was found, not watched. */
@@ -59,7 +59,7 @@ export interface ViewParts {
 
 /** What an event would come to. */
 export interface Preview {
-  readonly type: ChangeType;
+  readonly type: "Added" | "Modified";
   /** Undefined where the handler would see it. */
   readonly heldBack: HeldBack | undefined;
   readonly answers: readonly ConditionAnswer[];

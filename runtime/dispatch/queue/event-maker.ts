@@ -1,6 +1,6 @@
 import type { SpilledEvent } from "../../checkpoint/batch.ts";
 import type { Clock } from "../../clock.ts";
-import type { ChangeType } from "../../manifest/function.ts";
+import type { EventType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
@@ -13,7 +13,7 @@ import type { LaneEvent } from "./event.ts";
 /** What an event is made from; what is absent is usual. */
 export interface EventSource {
   readonly view: View;
-  readonly type: ChangeType;
+  readonly type: EventType;
   readonly key: string;
   readonly meta: ObjectMeta;
   /** Absent of a deletion that was found. */

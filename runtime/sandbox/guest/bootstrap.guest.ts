@@ -69,7 +69,8 @@ function start({ no, head, object, oldObject }: Delivered): void {
   const run = beginRun(no);
   try {
     const event = jsonParse(head) as object;
-    defineParsed(event, "object", object, (error) => refuse(run, error));
+    // A Scheduled is about none.
+    if (object !== "null") defineParsed(event, "object", object, (error) => refuse(run, error));
     if (oldObject !== undefined) defineParsed(event, "oldObject", oldObject, () => {});
     const result = apply(handler as never, undefined, [event, createContext(run)]);
     if ((typeof result === "object" && result !== null) || typeof result === "function") {

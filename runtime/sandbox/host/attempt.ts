@@ -81,5 +81,6 @@ export class Attempt {
 /** JSON of the event as the handler gets it, without its objects: their own bytes are passed on as they came. */
 export function eventHead({ delivery }: Attempt): Buffer {
   const { id, trigger, type, attempt, redelivered, resourceVersion, flags } = delivery;
-  return Buffer.from(JSON.stringify({ id, trigger, type, attempt, redelivered, resourceVersion, ...flags }));
+  const version = type === "Scheduled" ? {} : { resourceVersion };
+  return Buffer.from(JSON.stringify({ id, trigger, type, attempt, redelivered, ...version, ...flags }));
 }

@@ -1,0 +1,25 @@
+import { ConflictError, defineHandler, listAll, NotFoundError, parseDuration, type Scheduled } from "@watchfire/sdk";
+import { endOf } from "./end.ts";
+
+const label = "nightly-cleanup.watchfire.dev/after";
+
+export default defineHandler<Scheduled>(async (event, ctx) => {
+  const now = Date.parse(event.scheduledFor);
+  let removed = 0;
+  for (const pod of await listAll(ctx.kube, { apiVersion: "v1", kind: "Pod", labelSelector: label })) {
+    const { name, namespace, uid, labels } = pod.metadata;
+    const after = parseDuration(labels?.[label] ?? "");
+    if (after === undefined) ctx.log.warn("no duration", { pod: `${namespace}/${name}`, after: labels?.[label] });
+    const end = endOf(pod);
+    if (after === undefined || end === undefined || end + after > now) continue;
+    try {
+      // Not another Pod of that name, which came meanwhile.
+      await ctx.kube.delete({ apiVersion: "v1", kind: "Pod", name, namespace }, { preconditions: { uid } });
+      removed++;
+    } catch (error) {
+      if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
+    }
+  }
+  ctx.metrics.increment("pods_removed_total", removed);
+  ctx.log.info("cleaned up", { removed, scheduledFor: event.scheduledFor, missed: event.missed ?? false });
+});
