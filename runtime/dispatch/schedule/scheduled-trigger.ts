@@ -24,7 +24,7 @@ export interface ScheduledTriggerParts {
 }
 
 /** Times that passed without a run, of which at most so many each get one, where the manifest asks for all. */
-export const mostMissed = 100;
+const mostMissed = 100;
 
 /** A run that begins later than this after its time came too late, in milliseconds: it was missed. */
 const lateMs = 60_000;

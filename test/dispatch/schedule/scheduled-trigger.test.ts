@@ -111,6 +111,14 @@ describe("a downtime", () => {
   });
 });
 
+test("after a power loss a run whose record may be gone comes flagged, and a later one does not", async () => {
+  const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T12:00:00") });
+  fixture.dispatch.disk.end = "power-loss";
+  await fixture.killed(day);
+  await fixture.advance(day);
+  expect(fixture.told).toEqual(["2026-03-02T03:00 missed !", "2026-03-03T03:00"]);
+});
+
 describe("wall time that is set", () => {
   test("back by an hour repeats no run", async () => {
     const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T02:59:00") });

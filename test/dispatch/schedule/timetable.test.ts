@@ -35,15 +35,15 @@ test("the times that are due are those that come next, one after the other, acro
   const crons = ["30 2 * * *", "*/20 * * * *", "0 3 * * 1", "15 1-4 * * *"];
   const moment = fc.integer({ min: Date.parse("2026-01-01Z"), max: Date.parse("2027-01-01Z") });
   fc.assert(
-    fc.property(fc.constantFrom(...crons), moment, fc.nat(72 * hour), (cron, from, ms) => {
+    fc.property(fc.constantFrom(...crons), moment, fc.nat(12 * hour), (cron, from, ms) => {
       const timetable = berlin(cron);
       const forward: number[] = [];
       for (let time = timetable.next(from); time !== undefined && time <= from + ms; time = timetable.next(time)) {
         forward.push(time);
       }
-      expect(timetable.due(from, from + ms, 1000)).toEqual(forward);
+      expect(timetable.due(from, from + ms, 40)).toEqual(forward);
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   );
 });
 
