@@ -234,11 +234,20 @@ export class FunctionDispatch {
 
   /** What is known of a schedule's runs, the last ones of them, newest first. */
   schedule(trigger: string): ScheduleReport {
-    const { schedules, history } = this.parts;
-    const found = schedules.find((schedule) => schedule.trigger === trigger);
+    const { next, isBusy } = this.scheduled(trigger);
+    const runs = [...this.parts.history.runs].filter((run) => run.trigger === trigger).slice(0, mostTold);
+    return { next, isBusy, runs };
+  }
+
+  /** Tells a schedule's run again, unless another one of it waits. */
+  runAgain(run: PastRun): Redelivery {
+    return this.scheduled(run.trigger).again(run) ? "told" : "waits";
+  }
+
+  private scheduled(trigger: string): ScheduledTrigger {
+    const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
     if (!found) throw new TypeError(`function ${this.name} has no schedule ${trigger}`);
-    const runs = [...history.runs].filter((run) => run.trigger === trigger).slice(0, mostTold);
-    return { next: found.next, isBusy: found.isBusy, runs };
+    return found;
   }
 
   private get subscriptions(): readonly Subscription[] {

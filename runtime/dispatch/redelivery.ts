@@ -1,6 +1,6 @@
 import type { SpilledEvent } from "../checkpoint/batch.ts";
 import type { Clock } from "../clock.ts";
-import type { ChangeType } from "../manifest/function.ts";
+import type { EventType } from "../manifest/function.ts";
 import { type Change, objectKey } from "../watch/change.ts";
 import { eventId } from "./delivery/event-id.ts";
 import type { View } from "./position/view.ts";
@@ -23,7 +23,7 @@ export type Redelivery =
 /** An event that ran before. */
 export interface Told {
   readonly id: string;
-  readonly type: ChangeType;
+  readonly type: EventType;
 }
 
 export interface RedeliveryParts {

@@ -85,6 +85,11 @@ export class Redeliverer {
       return new Map([["told", 1]]);
     }
     const run = [...dispatch.runs].find((each) => each.id === id);
+    if (run?.type === "Scheduled") {
+      const became = dispatch.runAgain(run);
+      await dispatch.saved();
+      return new Map([[became, 1]]);
+    }
     const trigger = run && triggers.find((each) => each.name === run.trigger);
     if (!run || !trigger) {
       throw new WatchfireError("WF_RUNTIME_NO_RUN", {

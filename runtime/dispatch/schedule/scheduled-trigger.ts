@@ -6,6 +6,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import { eventId } from "../delivery/event-id.ts";
 import type { Log } from "../delivery/observer.ts";
+import type { PastRun } from "../history/history.ts";
 import type { View } from "../position/view.ts";
 import { Timetable } from "./timetable.ts";
 
@@ -40,6 +41,11 @@ const busyMs = 1_000;
  * position is reached. By more, the position was a mistake, and the schedule begins anew.
  */
 const believedBackMs = 3_600_000;
+
+const flagsOf = (time: number, missed: boolean): EventFlags => ({
+  scheduledFor: new Date(time).toISOString(),
+  ...(missed && { missed: true }),
+});
 
 /** There is nothing to read. */
 const noBody = Buffer.from("null");
@@ -94,6 +100,13 @@ export class ScheduledTrigger {
     return !this.parts.view.isIdle(this.key);
   }
 
+  /** Tells the time of a run that ended once more, flagged. Gives whether it did: not while another run waits. */
+  again({ id, resourceVersion: time }: Pick<PastRun, "id" | "resourceVersion">): boolean {
+    if (this.isBusy) return false;
+    this.emit(Number(time), flagsOf(Number(time), false), { id });
+    return true;
+  }
+
   cursor(): Cursor {
     const { selection, epoch } = this;
     const lowWaterMark = resourceVersion(String(this.position));
@@ -126,12 +139,12 @@ export class ScheduledTrigger {
     this.position = newest;
     commits.cursorMoved(this);
     if (schedule.missed === "All") {
-      for (const time of due.slice(-mostMissed)) this.emit(time, this.isMissed(time, now));
+      for (const time of due.slice(-mostMissed)) this.emit(time, flagsOf(time, this.isMissed(time, now)));
       return;
     }
     const isLate = this.isMissed(newest, now);
-    if (schedule.missed === "Once") this.emit(newest, isLate || due.length > 1 || this.skips(after, newest));
-    else if (!isLate) this.emit(newest, false);
+    if (schedule.missed === "Once") this.emit(newest, flagsOf(newest, isLate || this.skips(after, newest)));
+    else if (!isLate) this.emit(newest, flagsOf(newest, false));
   }
 
   /** Whether a time lies between the two that was not told. */
@@ -145,13 +158,12 @@ export class ScheduledTrigger {
     return begin < this.since || now - begin > lateMs;
   }
 
-  private emit(time: number, missed: boolean): void {
+  private emit(time: number, flags: EventFlags, again?: { readonly id: string }): void {
     const { view, clock, nextSequence, queue, lostWrites } = this.parts;
     const version = resourceVersion(String(time));
     const { uid, epoch } = this;
     const type = "Scheduled";
-    const flags: EventFlags = { scheduledFor: new Date(time).toISOString(), ...(missed && { missed }) };
-    view.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
+    if (!again) view.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
     queue.acceptSpilled({
       view: view.id,
       function: view.functionName,
@@ -161,16 +173,16 @@ export class ScheduledTrigger {
       uid,
       resourceVersion: version,
       type,
-      id: eventId({ type, uid, resourceVersion: version, lastKnown: false, selective: false, epoch }),
+      id: again?.id ?? eventId({ type, uid, resourceVersion: version, lastKnown: false, selective: false, epoch }),
       flags: { ...flags },
       deletedBy: version,
       body: noBody,
       oldBody: undefined,
       receivedAt: clock.now(),
       sequence: nextSequence(),
-      replayed: false,
+      replayed: again !== undefined,
       // The machine went down: the record that it was told may be lost.
-      redelivered: lostWrites && time <= this.since,
+      redelivered: again !== undefined || (lostWrites && time <= this.since),
     });
   }
 

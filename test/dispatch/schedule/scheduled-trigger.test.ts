@@ -46,6 +46,17 @@ describe("a schedule", () => {
     expect(fixture.told.at(-1)).toBe("2026-03-01T03:00 !");
   });
 
+  test("tells a run again under its own id, flagged, and its position stays", async () => {
+    const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T02:59:00") });
+    await fixture.advance(hour);
+    const [run] = fixture.dispatch.function.runs;
+    expect(run && fixture.dispatch.function.runAgain(run)).toBe("told");
+    await fixture.advance(minute);
+    expect(fixture.told).toEqual(["2026-03-01T03:00", "2026-03-01T03:00 !"]);
+    expect(new Set(fixture.runs.map(({ id }) => id)).size).toBe(1);
+    expect(fixture.next).toBe("2026-03-02T03:00");
+  });
+
   test("never has two runs at once: times that pass meanwhile become one run, flagged", async () => {
     const fixture = await ScheduleFixture.open(every(10 * minute), { clock: at("2026-03-01T00:00:00") });
     fixture.dispatch.runner.answer = ({ type }) => (type === "Scheduled" ? undefined : done);
