@@ -223,3 +223,57 @@ describe("from one replica to two", () => {
     expect((await kept("--set", "replicas=2")).filter(({ data, stringData }) => data ?? stringData)).toHaveLength(0);
   });
 });
+
+describe("on NATS", () => {
+  const set = async (...args: string[]) => only(await render(...args), "StatefulSet").spec;
+  const nats = "store.type=nats,nats.url=nats://nats.nats:4222";
+
+  test("nothing of the StatefulSet changes that cannot be changed, so that positions go there from the volume and back", async () => {
+    const changeable = { replicas: 0, template: 0, updateStrategy: 0, persistentVolumeClaimRetentionPolicy: 0 };
+    const [one, two] = [await set(), await set("--set", `replicas=3,${nats}`)];
+    expect({ ...two, ...changeable }).toEqual({ ...one, ...changeable });
+    const back = containers(await render("--set", "nats.url=nats://nats.nats:4222")).watchfire;
+    expect(back.args).toEqual(expect.arrayContaining(["--store=sqlite", "--nats=nats://nats.nats:4222"]));
+  });
+
+  test("the runtime alone has the credentials and certificates, and no function may write their Secrets", async () => {
+    const objects = await render(...valuesOf("nats"));
+    const { watchfire, executor } = containers(objects);
+    expect(watchfire.args).toEqual(
+      expect.arrayContaining([
+        "--store=nats",
+        "--nats=tls://nats-0.nats:4222,tls://nats-1.nats:4222",
+        "--nats-creds=/etc/watchfire/nats/credentials",
+        "--nats-ca=/etc/watchfire/nats/ca.crt",
+        "--nats-cert=/etc/watchfire/nats/tls.crt",
+        "--nats-key=/etc/watchfire/nats/tls.key",
+        "--nats-replicas=3",
+        "--reserve=nats-user",
+        "--reserve=nats-tls",
+      ]),
+    );
+    const { volumes } = only(objects, "StatefulSet").spec.template.spec;
+    const files = volumes.find((volume: { name: string }) => volume.name === "nats").projected.sources;
+    expect(
+      files.map(({ secret }: { secret: { name: string; items: { path: string }[] } }) => [
+        secret.name,
+        ...secret.items.map(({ path }) => path),
+      ]),
+    ).toEqual([
+      ["nats-user", "credentials"],
+      ["nats-tls", "ca.crt", "tls.crt", "tls.key"],
+    ]);
+    expect(executor.volumeMounts.map(({ name }: { name: string }) => name)).toEqual(["socket"]);
+  });
+
+  test("a NetworkPolicy lets the pod reach the ports that the address names", async () => {
+    const { egress } = only(await render(...valuesOf("nats")), "NetworkPolicy").spec;
+    const ports = egress.flatMap((rule: { ports: { port: number }[] }) => rule.ports.map(({ port }) => port));
+    expect(ports).toContain(4222);
+  });
+
+  test("an address that is missing, and one with a password in it, are refused", async () => {
+    await expect(render("--set", "store.type=nats")).rejects.toThrow("nats.url must name it");
+    await expect(render("--set", "store.type=nats,nats.url=nats://me:secret@nats:4222")).rejects.toThrow("nats/url");
+  });
+});

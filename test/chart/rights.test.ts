@@ -10,6 +10,7 @@ const started: RulesOptions = { namespace, account: release, leaderElect: true, 
 const scenarios: readonly [sets: string, options: RulesOptions][] = [
   ["replicas=1", started],
   ["replicas=2", { ...started, store: "kubernetes" }],
+  ["store.type=nats,nats.url=nats://nats:4222", { ...started, store: "nats" }],
   ["deployed.enabled=false", { ...started, deployed: false }],
   ["functionStatus.enabled=true", { ...started, functionStatus: true }],
 ];

@@ -66,6 +66,7 @@ test("the accounts' rights are printed, granted and examined", { timeout: 60_000
 
 test("the chart's README installs the release that the page on deploying does", { timeout: 60_000 }, async () => {
   const shell = await opened();
+  shell.write("watchfire.creds", "an nkey's seed");
   const said: string[] = [];
   for (const command of commandsOf("deploy/chart/README.md")) said.push(await shell.run(command));
   expect(said.join("\n")).toMatch(/STATUS: deployed[\s\S]*^hello +created /m);

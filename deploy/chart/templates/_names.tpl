@@ -73,6 +73,42 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 {{- end }}
 
+{{/* Which NATS keeps positions, or kept them before. */}}
+{{- define "watchfire.natsArgs" -}}
+- --nats={{ .Values.nats.url }}
+{{- if .Values.nats.existingSecret.name }}
+- --nats-creds=/etc/watchfire/nats/credentials
+{{- end }}
+{{- if .Values.nats.tls.existingSecret.name }}
+- --nats-ca=/etc/watchfire/nats/ca.crt
+{{- if .Values.nats.tls.client }}
+- --nats-cert=/etc/watchfire/nats/tls.crt
+- --nats-key=/etc/watchfire/nats/tls.key
+{{- end }}
+{{- end }}
+{{- if .Values.nats.replicas }}
+- --nats-replicas={{ .Values.nats.replicas }}
+{{- end }}
+{{- end }}
+
+{{/* The sources of the files that these name; empty where there are none. */}}
+{{- define "watchfire.natsFiles" -}}
+{{- $sources := list }}
+{{- if .Values.nats.url }}
+{{- with .Values.nats.existingSecret }}
+{{- if .name }}{{ $sources = append $sources (dict "secret" (dict "name" .name "items" (list (dict "key" .key "path" "credentials")))) }}{{ end }}
+{{- end }}
+{{- with .Values.nats.tls }}
+{{- $items := list "ca.crt" }}
+{{- if .client }}{{ $items = concat $items (list "tls.crt" "tls.key") }}{{ end }}
+{{- $files := list }}
+{{- range $items }}{{ $files = append $files (dict "key" . "path" .) }}{{ end }}
+{{- if .existingSecret.name }}{{ $sources = append $sources (dict "secret" (dict "name" .existingSecret.name "items" $files)) }}{{ end }}
+{{- end }}
+{{- end }}
+{{- if $sources }}{{ toYaml $sources }}{{ end }}
+{{- end }}
+
 {{/* The chart's variables, and then the user's: one of the same name replaces the chart's. */}}
 {{- define "watchfire.env" -}}
 {{- $taken := list }}
@@ -110,7 +146,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{/* The names of the Secrets and ConfigMaps that the values give the pod, as a list: no function may write them. */}}
 {{- define "watchfire.mounted" -}}
-{{- $names := list .Values.deployed.trust.existingSecret.name }}
+{{- $names := list .Values.deployed.trust.existingSecret.name .Values.nats.existingSecret.name .Values.nats.tls.existingSecret.name }}
 {{- range .Values.imagePullSecrets }}{{ $names = append $names .name }}{{ end }}
 {{- range .Values.extraVolumes }}
 {{- $sources := list . }}
