@@ -16,6 +16,7 @@ import { type KindLookup, KubeCalls } from "./kube-calls.ts";
 import type { AccessObserver } from "./observer.ts";
 import type { OwnObjects } from "./own-objects.ts";
 import { ReadingTurns } from "./reading-turns.ts";
+import { RehearsedTransport, type TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
 
 /** What the room needs. */
@@ -40,6 +41,8 @@ export interface AccessParts {
   readonly withheld?: (() => HostCallError | undefined) | undefined;
   /** Networks of the cluster (CIDR) beside the private ones, which `ctx.fetch` refuses as well. */
   readonly clusterNetworks?: readonly string[];
+  /** Nothing that a function writes is sent: this hears of it instead. Default: all of it is sent. */
+  readonly unsent?: TellUnsent | undefined;
   /** The port of the runtime's endpoints once they listen, which `ctx.fetch` refuses on every address of this machine. */
   readonly ownPort?: () => number | undefined;
   /** The variables that name the proxies which `ctx.fetch` goes through: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: none. */
@@ -98,7 +101,11 @@ export class Access implements HostCalls {
     this.turns = new ReadingTurns(parts.clock);
     const { accounts, withheld } = parts;
     const lastLook = withheld && (() => objectionOf(withheld()));
-    const transportOf = (functionName: string) => accounts?.transport(functionName) ?? parts.transport;
+    const { unsent } = parts;
+    const transportOf = (functionName: string) => {
+      const transport = accounts?.transport(functionName) ?? parts.transport;
+      return unsent ? new RehearsedTransport(transport, functionName, unsent) : transport;
+    };
     const answers = new AnswerReader();
     const ownAccounts = accounts !== undefined;
     this.kube = new KubeCalls({ ...parts, transportOf, ownAccounts, answers, answerLimit, timeoutMs, lastLook });

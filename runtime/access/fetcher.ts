@@ -6,7 +6,7 @@ import { Agent, buildConnector, type Dispatcher } from "undici";
 import { type LastLook, withLastLook } from "../kube/last-look.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { shorten } from "../wording.ts";
+import { cut, shorten } from "../wording.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { EgressPolicy, type Network } from "./egress.ts";
@@ -14,11 +14,14 @@ import { EgressProxy } from "./egress-proxy.ts";
 import { CallFailure, fetchFailed } from "./failure.ts";
 import { checkedHeaders, type Headers, redirectedHeaders, responseHeaders } from "./http-headers.ts";
 import { OwnListener } from "./own-listener.ts";
+import type { TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
 
 const requestLimit = 1024 * 1024;
 const responseLimit = 5 * 1024 * 1024;
 const mostRedirects = 5;
+/** Characters of a body that is shown and not sent. */
+const longestShown = 2_000;
 const connectTimeoutMs = 10_000;
 /** Methods that the standard forbids, besides CONNECT's cousins. */
 const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
@@ -32,6 +35,8 @@ export interface FetcherParts {
   readonly ownPort?: () => number | undefined;
   /** The variables that name proxies. Default: none. */
   readonly proxies?: ProxyEnvironment;
+  /** Nothing but GET and HEAD is sent: this hears of it instead. Default: all of it is sent. */
+  readonly unsent?: TellUnsent | undefined;
   /** Asked as each request is written to the network. */
   readonly lastLook?: LastLook | undefined;
 }
@@ -49,9 +54,12 @@ export class Fetcher {
   private readonly agents: Readonly<Record<Network, Dispatcher>>;
   private readonly proxy: EgressProxy;
   private readonly answers: AnswerReader;
+  private readonly unsent: TellUnsent | undefined;
 
-  constructor({ answers, resolver, clusterNetworks, lastLook, proxies = {}, ownPort = () => undefined }: FetcherParts) {
+  constructor(parts: FetcherParts) {
+    const { answers, resolver, clusterNetworks, lastLook, proxies = {}, ownPort = () => undefined } = parts;
     this.answers = answers;
+    this.unsent = parts.unsent;
     this.proxy = new EgressProxy(proxies, lastLook);
     const own = new OwnListener(ownPort);
     this.policy = new EgressPolicy(own, resolver, clusterNetworks);
@@ -63,7 +71,14 @@ export class Fetcher {
   async fetch(manifest: FunctionManifest, args: ArgumentsOf<"fetch">, signal: AbortSignal): Promise<string> {
     let hop = firstHop(args);
     for (let followed = 0; ; followed++) {
-      const agent = await this.agentOf(hop.url, this.policy.admit(hop.url, manifest.egress));
+      const network = this.policy.admit(hop.url, manifest.egress);
+      if (this.unsent && hop.method !== "GET" && hop.method !== "HEAD") {
+        const { method, url, body } = hop;
+        const shown = body && { body: cut(body.toString(), longestShown) };
+        this.unsent({ function: manifest.name, method, to: url.href, ...shown });
+        return asResult(url, followed > 0, { status: 200, headers: [], bytes: Buffer.alloc(0) });
+      }
+      const agent = await this.agentOf(hop.url, network);
       const response = await this.send(agent, hop, signal);
       const location = redirects.has(response.statusCode) ? locationOf(response) : undefined;
       if (location === undefined || args.redirect === "manual")
@@ -146,14 +161,7 @@ export class Fetcher {
     const reading = { functionName, limit: responseLimit, tooLarge, signal };
     try {
       return await this.answers.read(decoded(response, method), reading, (bytes) =>
-        JSON.stringify({
-          url: url.href.replace(/#.*$/, ""),
-          redirected,
-          status: response.statusCode,
-          statusText: STATUS_CODES[response.statusCode] ?? "",
-          headers: responseHeaders(response.headers),
-          body: bytes.toString("base64"),
-        }),
+        asResult(url, redirected, { status: response.statusCode, headers: responseHeaders(response.headers), bytes }),
       );
     } catch (error) {
       throw failureOf(error, url, signal);
@@ -161,6 +169,22 @@ export class Fetcher {
       response.body.on("error", () => {}).destroy();
     }
   }
+}
+
+/** JSON text of the SDK's `FetchResult`. */
+function asResult(
+  url: URL,
+  redirected: boolean,
+  { status, headers, bytes }: { readonly status: number; readonly headers: Headers; readonly bytes: Buffer },
+): string {
+  return JSON.stringify({
+    url: url.href.replace(/#.*$/, ""),
+    redirected,
+    status,
+    statusText: STATUS_CODES[status] ?? "",
+    headers,
+    body: bytes.toString("base64"),
+  });
 }
 
 function firstHop({ url, method, headers, body }: ArgumentsOf<"fetch">): Hop {

@@ -4,8 +4,9 @@ import { runtimeAccount } from "../access/account.ts";
 import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { OwnObjects } from "../access/own-objects.ts";
 import { Redactor } from "../access/redactor.ts";
-import type { FolderSource } from "../catalog/folder-source.ts";
+import type { TellUnsent } from "../access/rehearsal.ts";
 import type { FunctionCode } from "../catalog/function-code.ts";
+import type { FunctionSource } from "../catalog/function-source.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
 import { DeadLetters } from "../checkpoint/dead-letters.ts";
 import type { CheckpointStore, StoreKind } from "../checkpoint/store.ts";
@@ -77,7 +78,7 @@ export interface RuntimeOptions {
   /** Of the functions folder. Default: as it was built, or built when it is needed. */
   readonly code?: FunctionCode;
   /** The functions folder, where it is being read already, and its code with it. Default: read when it is needed. */
-  readonly folder?: FolderSource;
+  readonly folder?: FunctionSource;
   /** The variables that name the proxies of handlers' requests: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: none. */
   readonly proxies?: ProxyEnvironment;
   /** How executors are started where no socket is given. Default: as children of this process. */
@@ -87,6 +88,8 @@ export interface RuntimeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** What functions write is shown in the log, and not sent. Default false. */
+  readonly dryRun?: boolean;
   /** What `log` goes through, where `watchfire logs` is to find the last lines. */
   readonly functionLog?: FunctionLog;
   /** Where `log` goes, if it may drop lines: they are counted. */
@@ -169,6 +172,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     accounts: options.accounts,
     refused: (name) => refusals.heardBy?.(name),
     withheld: elector && withheldBy(elector),
+    ...(options.dryRun && { unsent: showUnsent(log, redactor) }),
     ownPort: () => endpoints.port,
     ...(options.proxies && { proxies: options.proxies }),
   });
@@ -246,6 +250,15 @@ export async function activate(
   });
   return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), pauses, grants };
 }
+
+/** A handler's write, as the log shows it in place of sending it. */
+const showUnsent =
+  (log: Logger, redactor: Redactor): TellUnsent =>
+  ({ function: name, method, to, body }) => {
+    const show = (text: string) => redactor.redact(name, text);
+    const shown = body === undefined ? {} : { body: show(body) };
+    log.info({ function: name, method, to: show(to), ...shown }, "dry run, not sent:");
+  };
 
 function electorFor(
   { transport, namespace, account = runtimeAccount, clock, random, log }: RuntimeOptions,

@@ -15,6 +15,7 @@ import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { leaveAddress } from "../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
 import type { Explanation, Question } from "../observe/explanation.ts";
+import type { FunctionDesk } from "../observe/function-desk.ts";
 import { keepToken } from "../observe/token-file.ts";
 import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import {
@@ -51,6 +52,8 @@ const readyPollMs = { from: 5, to: 1_000 };
 export class Runtime {
   /** Resolves with the reason why it cannot go on: the Lease or the store went to another, or no store can be opened. */
   readonly lost: Promise<WatchfireError>;
+  /** What is done with one function, as its commands have it done. */
+  readonly desk: FunctionDesk;
   private readonly options: RuntimeOptions;
   private readonly components: Components;
   private readonly losing = Promise.withResolvers<WatchfireError>();
@@ -78,6 +81,17 @@ export class Runtime {
     void components.elector?.lost.then(this.losing.resolve);
     this.source = this.functionSource();
     this.live = new LiveFunctions({ ...options, source: this.source, active: () => this.active });
+    const { functionLog, transport, clock, log } = options;
+    this.desk = functionDesk({
+      known: () => this.status().functions.map(({ name }) => name),
+      acting: () => this.acting("the function is"),
+      live: (name) => this.live.get(name),
+      redactor: components.redactor,
+      functionLog,
+      transport,
+      clock,
+      log,
+    });
     this.publisher = options.functionStatus ? this.statusPublisher() : undefined;
   }
 
@@ -255,7 +269,7 @@ export class Runtime {
 
   private async begin(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const { listen, functionLog, transport, clock, log } = this.options;
+    const { listen } = this.options;
     const inspection = {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
@@ -266,16 +280,7 @@ export class Runtime {
       token: keepToken(this.options.data),
       deadLetters: () => this.acting("the dead letters are").deadLetters,
       explain: (question: Question) => this.explain(question),
-      functions: functionDesk({
-        known: () => this.status().functions.map(({ name }) => name),
-        acting: () => this.acting("the function is"),
-        live: (name) => this.live.get(name),
-        redactor: this.components.redactor,
-        functionLog,
-        transport,
-        clock,
-        log,
-      }),
+      functions: this.desk,
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;

@@ -1,21 +1,28 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Runtime } from "../app/runtime.ts";
 import { Builders } from "../bundle/builders.ts";
+import { ChosenSource } from "../catalog/chosen-source.ts";
+import { FolderSource } from "../catalog/folder-source.ts";
 import { openCode } from "../catalog/function-code.ts";
+import { checkpointFault } from "../checkpoint/sqlite-fault.ts";
+import { SqliteLock } from "../checkpoint/sqlite-lock.ts";
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
 import { makeDataFolder } from "../dev/data-folder.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
+import { type Key, keyList, listenToKeys } from "../dev/keys.ts";
 import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
 import { SampleKeeper } from "../dev/sample-keeper.ts";
 import { SampleRecord } from "../dev/sample-record.ts";
 import { TypeWatch, type TypeWatchOptions } from "../dev/type-watch.ts";
+import { WatchfireError } from "../errors.ts";
 import { connectDirect } from "../kube/direct.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import { loadFunctions } from "../manifest/load.ts";
 import { scheduleText } from "../manifest/schedule.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { FunctionLog } from "../observe/function-log.ts";
@@ -23,8 +30,10 @@ import { createLog, type Logger } from "../observe/log.ts";
 import { notServedYet } from "../observe/source-log.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { guestScript } from "../sandbox/host/guest-script.ts";
+import { suggest } from "../suggest.ts";
 import { version } from "../version.ts";
 import { command, type Values } from "./command.ts";
+import { devKeys } from "./dev-keys.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readFolder, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, loopback } from "./options.ts";
@@ -52,12 +61,17 @@ export const dev = command({
     context: { value: "NAME", summary: "use a context of your kubeconfig instead of the embedded cluster" },
     kubeconfig: { value: "FILE", summary: "use this kubeconfig instead of the embedded cluster" },
     port: endpointsPort,
+    only: { value: "FUNCTION", summary: "runs this function alone, and leaves the others' positions", many: true },
+    "dry-run": { summary: "shows what functions would write to the cluster, or send by fetch, and sends none of it" },
   },
   async run({ options, given }) {
     const environment = readEnvironment();
     const folder = readFolder(options.functions);
     const listen = endpointsAt(options.port, given.has("port"));
+    const only = await readOnly(folder, options.only);
     makeDataFolder(options.data);
+    const dryRun = given.has("dry-run");
+    const data = dryRun ? freshFolder(join(options.data, "dry-run")) : options.data;
     const hasKubectl = findKubectl(environment.variables.PATH) !== undefined;
     let isUp = false;
     let running: Runtime | undefined;
@@ -82,7 +96,9 @@ export const dev = command({
       await serve(
         {
           functions: folder,
-          data: options.data,
+          ...(only && { folder: new ChosenSource(new FolderSource(folder, code), only) }),
+          data,
+          dryRun,
           transport,
           namespace,
           listen,
@@ -100,7 +116,14 @@ export const dev = command({
         async (runtime) => {
           running = runtime;
           const isReady = await readyWithin(runtime, mostWaitMs, stop);
-          process.stdout.write(renderBanner(bannerOf({ runtime, isReady, cluster, folder, hasKubectl })));
+          const keys = keysOf({ runtime, folder, cluster });
+          const hints = [
+            ...(dryRun ? [["dry run", `writes are shown, not sent; commands find it by --data ${data}`] as const] : []),
+            ...(keys ? [["keys", keyList(keys)] as const] : []),
+          ];
+          process.stdout.write(renderBanner(bannerOf({ runtime, isReady, cluster, folder, hasKubectl, hints })));
+          if (keys)
+            stop.addEventListener("abort", listenToKeys({ input: process.stdin, keys, quit, say }), { once: true });
           isUp = true;
           const { samples: record } = cluster;
           const manifests = () => runtime.functions.map(({ file }) => file);
@@ -125,6 +148,49 @@ export const dev = command({
     return 0;
   },
 });
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** As Ctrl-C: a second one ends the process at once. */
+const quit = (): void => void process.kill(process.pid, "SIGINT");
+
+/** Undefined where nobody sits at a terminal. */
+function keysOf({
+  runtime,
+  folder,
+  cluster: { transport, namespace, samples },
+}: Pick<BannerParts, "runtime" | "folder" | "cluster">): readonly Key[] | undefined {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
+  return devKeys({ runtime, folder, transport, namespace, hasSamples: samples !== undefined, say, quit });
+}
+
+/** The functions that are chosen; undefined: all. @throws WatchfireError WF_CLI_USAGE for one that is not there */
+async function readOnly(folder: string, names: readonly string[]): Promise<readonly string[] | undefined> {
+  if (names.length === 0) return undefined;
+  const { functions, rejected } = await loadFunctions(folder);
+  const known = [...functions, ...rejected].flatMap(({ name }) => name ?? []);
+  for (const name of names) {
+    if (known.includes(name)) continue;
+    const meant = suggest(name, known);
+    const hint =
+      meant === undefined ? `the folder has: ${known.join(", ") || "none"}` : `did you mean --only ${meant}?`;
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--only takes a function of the folder", actual: name, hint });
+  }
+  return names;
+}
+
+/** An empty folder in the place of what a dry run before left. @throws WatchfireError WF_CHECKPOINT_LOCKED where one still runs */
+function freshFolder(folder: string): string {
+  if (existsSync(folder)) {
+    try {
+      new SqliteLock(folder).release();
+    } catch (error) {
+      throw checkpointFault(error, folder);
+    }
+    rmSync(folder, { recursive: true });
+  }
+  return folder;
+}
 
 /** Where the endpoints listen. A port that was not named is stepped over where it is taken. */
 export const endpointsAt = (port: string, isNamed: boolean) => ({
@@ -214,9 +280,11 @@ interface BannerParts {
   readonly cluster: DevCluster;
   readonly folder: string;
   readonly hasKubectl: boolean;
+  /** More of them. */
+  readonly hints: Banner["hints"];
 }
 
-function bannerOf({ runtime, isReady, cluster, folder, hasKubectl }: BannerParts): Banner {
+function bannerOf({ runtime, isReady, cluster, folder, hasKubectl, hints }: BannerParts): Banner {
   const { functions } = runtime.status();
   const missing = new Set(
     functions.flatMap(({ name, triggers }) =>
@@ -250,6 +318,7 @@ function bannerOf({ runtime, isReady, cluster, folder, hasKubectl }: BannerParts
       ],
       ["status", `${runtime.url}/status`],
       ...faulty.map(({ name }) => ["disabled", `${name}, see above`] as const),
+      ...hints,
       ["stop", "Ctrl-C"],
     ],
   };

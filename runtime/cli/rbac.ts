@@ -50,14 +50,32 @@ export const rbac = command({
       : await knownKinds(options.functions, manifests);
     if (!expressible(manifests, kinds, rules)) return 1;
     warnOfReach(loaded, rules);
-    process.stdout.write(
-      rbacObjects(manifests, kinds, rules)
-        .map((each) => `---\n${stringify(each)}`)
-        .join(""),
-    );
+    process.stdout.write(documents(rbacObjects(manifests, kinds, rules)));
     return 0;
   },
 });
+
+const documents = (objects: readonly object[]): string => objects.map((each) => `---\n${stringify(each)}`).join("");
+
+/** What the command prints of these functions, for a plain runtime in a namespace. @throws WatchfireError of what RBAC cannot say */
+export async function rbacText(
+  folder: string,
+  manifests: readonly FunctionManifest[],
+  transport: KubeTransport,
+  namespace: string,
+): Promise<string> {
+  const kinds = await knownKinds(folder, manifests, transport);
+  const account = serviceAccount.default;
+  const rules = {
+    namespace,
+    account,
+    store: "sqlite",
+    leaderElect: false,
+    deployed: false,
+    functionStatus: false,
+  } as const;
+  return documents(rbacObjects(manifests, kinds, rules));
+}
 
 /** @throws WatchfireError WF_CLI_USAGE for a namespace or an account that cannot be one */
 export function readRules(

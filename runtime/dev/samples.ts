@@ -13,6 +13,9 @@ import type { SampleRecord } from "./sample-record.ts";
 /** Beside a function's manifest: objects for it to react to. */
 const sampleFile = "sample.yaml";
 
+/** When a sample was last emitted by hand. */
+const emittedAnnotation = "watchfire.dev/emitted";
+
 /** Of a CustomResourceDefinition, its name is enough here; the API server checks the rest. */
 const definitionKind = "CustomResourceDefinition";
 
@@ -35,7 +38,7 @@ export async function applySamples(
   discovery: Discovery,
   record: SampleRecord,
 ): Promise<SampleReport> {
-  const samples = [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
+  const samples = samplesBeside(manifestFiles);
   const faults: WatchfireError[] = [];
   const gone: string[] = [];
   for (const sample of samples) {
@@ -53,6 +56,33 @@ export async function applySamples(
   }
   return { faults, gone };
 }
+
+/**
+ * Applies the samples beside the manifests once more, with an annotation that says when (`stamp`). So each is a change, or
+ * an object that comes back. Gives the objects' names.
+ * @throws WatchfireError WF_DEV_SAMPLE
+ */
+export async function emitSamples(
+  manifestFiles: readonly string[],
+  transport: KubeTransport,
+  discovery: Discovery,
+  stamp: string,
+): Promise<string[]> {
+  const emitted: string[] = [];
+  for (const file of samplesBeside(manifestFiles)) {
+    for (const sample of readSamples(file)) {
+      const { metadata } = sample.object;
+      const annotations = { ...(metadata.annotations as object | undefined), [emittedAnnotation]: stamp };
+      const object = { ...sample.object, metadata: { ...metadata, annotations } };
+      await apply({ ...sample, object }, transport, discovery);
+      emitted.push(`${object.kind} ${metadata.name}`);
+    }
+  }
+  return emitted;
+}
+
+const samplesBeside = (manifestFiles: readonly string[]): string[] =>
+  [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
 
 /** Whether an object of it is not there. */
 async function isGone(file: string, transport: KubeTransport, discovery: Discovery): Promise<boolean> {

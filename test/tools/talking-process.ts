@@ -63,6 +63,11 @@ export class TalkingProcess {
     });
   }
 
+  /** As a person at its terminal does. */
+  type(text: string): void {
+    this.child.stdin?.write(text);
+  }
+
   /** To all its processes, as a terminal does. */
   signal(name: NodeJS.Signals): void {
     if (!this.hasEnded) process.kill(-this.pid, name);

@@ -1,0 +1,140 @@
+import { Readable } from "node:stream";
+import { readApiError } from "../kube/api-error.ts";
+import type { KubeRequest, KubeResponse, KubeTransport } from "../kube/transport.ts";
+import { cut } from "../wording.ts";
+
+/** A write that a function asked for, as it is shown. */
+export interface Unsent {
+  readonly function: string;
+  readonly method: string;
+  /** The API's path, or the URL. */
+  readonly to: string;
+  /** Cut; of a Secret without its values. */
+  readonly body?: string;
+}
+
+/** Hears of each write that is not sent. */
+export type TellUnsent = (unsent: Unsent) => void;
+
+/** Characters of a body that are shown. */
+const longestBody = 2_000;
+/** Bytes of an object that is read, so that a patch can be shown on it. */
+const objectLimit = 16 * 1024 * 1024;
+
+type Json = { readonly [name: string]: unknown };
+
+/**
+ * A function's connection on which nothing is written: what reads goes through, and what would write is shown. It is
+ * answered as an API server might. That is the object as it would be, without what defaults and admission would add.
+ */
+export class RehearsedTransport implements KubeTransport {
+  readonly description: string;
+  private readonly inner: KubeTransport;
+  private readonly functionName: string;
+  private readonly tell: TellUnsent;
+
+  constructor(inner: KubeTransport, functionName: string, tell: TellUnsent) {
+    this.inner = inner;
+    this.description = inner.description;
+    this.functionName = functionName;
+    this.tell = tell;
+  }
+
+  async request(request: KubeRequest): Promise<KubeResponse> {
+    if (request.method === "GET") return this.inner.request(request);
+    const { method, path, body } = request;
+    const given = body === undefined ? undefined : (JSON.parse(body.toString()) as Json);
+    const shown = given && shownBody(given, path);
+    this.tell({ function: this.functionName, method, to: path, ...(shown !== undefined && { body: shown }) });
+    const of = method === "POST" ? `${path}/${nameOf(given)}` : path;
+    const found = await this.inner.request({ ...reading(request), path: of });
+    const { status } = found;
+    if (status !== 404 && status >= 300) return found;
+    const there = status === 404 ? undefined : await jsonOf(found);
+    if (method === "POST") return there ? conflict("AlreadyExists", `${of} already exists`) : answer(201, given);
+    const isApply = request.headers?.["content-type"] === "application/apply-patch+yaml";
+    if (!there) return isApply ? answer(201, given) : missing(of);
+    if (method === "DELETE") return answer(200, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
+    if (method === "PUT" && isOutdated(there, given)) return conflict("Conflict", `${of} has been modified`);
+    // A list of JSON patch operations is shown, and not carried out.
+    return answer(200, Array.isArray(given) ? there : merged(there, given ?? {}));
+  }
+
+  async json<T>(request: KubeRequest, limit?: number): Promise<T> {
+    if (request.method === "GET") return this.inner.json(request, limit);
+    const response = await this.request(request);
+    if (response.status >= 400) throw await readApiError(response);
+    return (await jsonOf(response)) as T;
+  }
+
+  /** The connection is another's to close. */
+  async close(): Promise<void> {}
+}
+
+/** What of a body a person is shown. */
+function shownBody(given: Json, path: string): string {
+  const isSecret = /\/secrets(?:\/|$)/.test(path);
+  const hide = (key: string, value: unknown) =>
+    isSecret && (key === "data" || key === "stringData") && typeof value === "object" && value !== null
+      ? Object.fromEntries(Object.keys(value).map((name) => [name, "[redacted]"]))
+      : value;
+  return cut(JSON.stringify(given, hide), longestBody);
+}
+
+/** The same request as one that reads the object. */
+function reading({ purpose, timeoutMs, lastLook, signal }: KubeRequest): Omit<KubeRequest, "path"> {
+  return {
+    method: "GET",
+    ...(purpose && { purpose }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(lastLook && { lastLook }),
+    ...(signal && { signal }),
+  };
+}
+
+async function jsonOf({ body }: KubeResponse): Promise<Json> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > objectLimit) throw new Error("the object is too large to be shown");
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString()) as Json;
+}
+
+const metadataOf = (object: Json | undefined): Json => (object?.metadata ?? {}) as Json;
+
+/** Of an object whose name the server would make there is none yet. */
+const nameOf = (object: Json | undefined): string => encodeURIComponent(String(metadataOf(object).name ?? "-"));
+
+function isOutdated(there: Json, given: Json | undefined): boolean {
+  const { resourceVersion } = metadataOf(given);
+  return resourceVersion !== undefined && resourceVersion !== metadataOf(there).resourceVersion;
+}
+
+/** A merge patch's result (RFC 7386): null takes away, objects are merged, all else is replaced. */
+function merged(there: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const result: Record<string, unknown> = isObject(there) ? { ...there } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete result[name];
+    else result[name] = merged(result[name], value);
+  }
+  return result;
+}
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const answer = (status: number, value: unknown): KubeResponse => ({
+  status,
+  headers: { "content-type": "application/json" },
+  body: Readable.from([Buffer.from(JSON.stringify(value ?? {}))]),
+});
+
+const failure = (code: number, reason: string, message: string): KubeResponse =>
+  answer(code, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", code, reason, message });
+
+const conflict = (reason: "AlreadyExists" | "Conflict", message: string): KubeResponse => failure(409, reason, message);
+const missing = (path: string): KubeResponse => failure(404, "NotFound", `${path} not found`);

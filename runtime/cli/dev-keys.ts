@@ -1,0 +1,79 @@
+import type { Runtime } from "../app/runtime.ts";
+import { systemClock } from "../clock.ts";
+import type { Key } from "../dev/keys.ts";
+import { emitSamples } from "../dev/samples.ts";
+import { WatchfireError } from "../errors.ts";
+import { Discovery } from "../kube/discovery.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { RunsAnswer } from "../observe/function-desk.ts";
+
+export interface DevKeysParts {
+  readonly runtime: Runtime;
+  readonly folder: string;
+  readonly transport: KubeTransport;
+  readonly namespace: string;
+  /** Samples belong on the cluster: it is the embedded one. */
+  readonly hasSamples: boolean;
+  readonly say: (text: string) => void;
+  readonly quit: () => void;
+}
+
+/** What the keys of `watchfire dev` do. */
+export function devKeys(parts: DevKeysParts): readonly Key[] {
+  const { hasSamples, quit } = parts;
+  return [
+    { key: "r", does: "replay the last event", act: () => replayLast(parts) },
+    ...(hasSamples ? [{ key: "e", does: "emit the samples", act: () => emit(parts) }] : []),
+    { key: "p", does: "pause or resume", act: () => togglePause(parts) },
+    { key: "b", does: "show the rbac", act: () => showRbac(parts) },
+    { key: "q", does: "quit", act: quit },
+  ];
+}
+
+type NamedRun = RunsAnswer["runs"][number] & { readonly function: string };
+
+/** What ran last is told again: as it was, or where its object has changed since, as it is. */
+async function replayLast({ runtime, say }: DevKeysParts): Promise<void> {
+  const { desk } = runtime;
+  let last: NamedRun | undefined;
+  for (const { name } of runtime.functions) {
+    const [run] = (await desk.runs(name)).runs;
+    if (run && (!last || run.at > last.at)) last = { ...run, function: name };
+  }
+  if (!last) return say("replay: nothing has run yet");
+  const { function: name, id, type, kind, object } = last;
+  say(`replay: ${name} ${type} ${kind} ${object}`);
+  try {
+    await desk.redeliver(name, { run: id });
+  } catch (error) {
+    if (!(error instanceof WatchfireError) || error.code !== "WF_RUNTIME_NOT_REDELIVERED") throw error;
+    const [namespace = "", of] = object.includes("/") ? object.split("/") : ["", object];
+    await desk.redeliver(name, { object: { namespace, name: of ?? "" } });
+  }
+}
+
+async function emit({ runtime, transport, say }: DevKeysParts): Promise<void> {
+  const manifests = runtime.functions.map(({ file }) => file);
+  const discovery = new Discovery(transport, systemClock);
+  const emitted = await emitSamples(manifests, transport, discovery, new Date().toISOString());
+  say(emitted.length === 0 ? "emit: there is no sample.yaml beside a function" : `emit: ${emitted.join(", ")}`);
+}
+
+/** All functions go on where one of them was paused, and are paused otherwise. */
+async function togglePause({ runtime, say }: DevKeysParts): Promise<void> {
+  const { desk } = runtime;
+  const reports = runtime.status().functions;
+  const isPaused = reports.some(({ paused }) => paused === "command");
+  for (const { name } of reports) {
+    try {
+      say((await desk[isPaused ? "resume" : "pause"](name)).says);
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error));
+    }
+  }
+}
+
+async function showRbac({ runtime, folder, transport, namespace, say }: DevKeysParts): Promise<void> {
+  const { rbacText } = await import("./rbac.ts");
+  say(await rbacText(folder, runtime.functions, transport, namespace));
+}
