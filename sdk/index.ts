@@ -2,6 +2,7 @@
 import type { Stored } from "./kinds.ts";
 import type { Kube } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
+import type { Reconciliation } from "./reconciliation.ts";
 
 export { type Condition, type NewCondition, setCondition } from "./condition.ts";
 export { createOrUpdate, type Kept } from "./create-or-update.ts";
@@ -25,6 +26,8 @@ export type * from "./kube.ts";
 export type * from "./object.ts";
 export { controllerOf, ownerReference } from "./owner.ts";
 export { getOrUndefined, listAll } from "./reading.ts";
+export type { Cause, Key, Reconciliation } from "./reconciliation.ts";
+export { type RequeueAfter, requeueAfter } from "./requeue.ts";
 
 /** Why an event is synthetic, or why a Deleted is no deletion. */
 export type Reason = "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed";
@@ -174,11 +177,25 @@ type OneEvent<T, Name extends string = string> = [T] extends [Scheduled] ? Sched
 
 /**
  * Handles one event. Returning means done; throwing means retry with backoff; PermanentError and RetryAfter say otherwise.
- * What it returns is ignored.
+ * Of what it returns, only `requeueAfter("30s")` counts: the event comes again then.
  */
 export type Handler<T = UnknownObject> = (event: EventOf<T>, ctx: Context) => unknown;
 
 /** Gives the handler back as it is: it is there for its types. Export the result as the module's default. */
 export function defineHandler<T = UnknownObject>(handler: Handler<T>): Handler<T> {
   return handler;
+}
+
+/**
+ * Brings one key to its desired state. Returning means done, or with `requeueAfter("30s")` done for now; throwing means
+ * again with backoff; PermanentError and RetryAfter say otherwise. What else it returns is ignored.
+ */
+export type Reconciler<T = UnknownObject> = (run: Reconciliation<T>, ctx: Context) => unknown;
+
+/**
+ * Gives the reconciler back as it is: it is there for its types. Export the result as the module's default, with
+ * `delivery.mode: Reconcile` in the manifest. `T` is the kind of the trigger without `key`.
+ */
+export function defineReconciler<T = UnknownObject>(reconciler: Reconciler<T>): Reconciler<T> {
+  return reconciler;
 }

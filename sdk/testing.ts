@@ -1,12 +1,16 @@
-/** Unit tests of handlers: runs one on an event with objects in memory, and records what it did. */
+/** Unit tests of handlers and reconcilers: runs one with objects in memory, and records what it did. */
 import { createKube } from "./client.ts";
 import { PermanentError, RetryAfter } from "./errors.ts";
 import type {
+  Cause,
   Context,
   EventOf,
   FetchInit,
   FetchResponse,
   Handler,
+  Key,
+  Reconciler,
+  Reconciliation,
   Scheduled,
   ScheduledEvent,
   Triggers,
@@ -16,6 +20,7 @@ import type { Kube } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 import type { EmitArguments } from "./operations.ts";
 import type { RawKube } from "./raw-kube.ts";
+import { RequeueAfter } from "./requeue.ts";
 import { MemoryCluster } from "./testing/memory-cluster.ts";
 
 /** What a handler meets in a test. */
@@ -44,6 +49,8 @@ export interface Run {
   readonly error?: unknown;
   /** For a RetryAfter: the milliseconds it asks for. */
   readonly retryAfterMs?: number;
+  /** Of one that returned `requeueAfter(…)`: the milliseconds until it is to run again. */
+  readonly requeueAfterMs?: number;
   /** Every call of `ctx.kube`, in order: those that failed, and those that `retryOnConflict` makes, included. */
   readonly calls: readonly RecordedCall[];
   /** The objects as it left them. */
@@ -79,14 +86,39 @@ export async function runHandler<T = UnknownObject>(
   event: TestEvent<T>,
   options: RunOptions = {},
 ): Promise<Run> {
+  const { type, object } = event as Given<KubeObject>;
+  return record((ctx) => handler(complete(event), ctx), type === "Deleted" ? undefined : object, options);
+}
+
+/** A run of a key of which a test gives what matters to it: its object, or where that is gone its key. */
+export type TestReconciliation<T> = Partial<Omit<Reconciliation<T>, "object" | "key">> &
+  ({ readonly object: T; readonly key?: Key } | { readonly object?: undefined; readonly key: Key });
+
+/**
+ * Runs a reconciler once. Never rejects for what it throws: that is `error`. Left out of the run: the object's key, one
+ * Modified of the trigger `test` as its cause, first attempt.
+ */
+export async function runReconciler<T = UnknownObject>(
+  reconciler: Reconciler<T>,
+  run: TestReconciliation<T>,
+  options: RunOptions = {},
+): Promise<Run> {
+  const object = run.object as KubeObject | undefined;
+  const { name = "", namespace } = object?.metadata ?? {};
+  const key: Key = run.key ?? (namespace === undefined ? { name } : { namespace, name });
+  const causes: readonly Cause[] = [{ type: object ? "Modified" : "Deleted", trigger: "test", ...key }];
+  const whole = structuredClone({ causes, attempt: 1, redelivered: false, ...run, key, object: run.object });
+  return record((ctx) => reconciler(whole as Reconciliation<T>, ctx), object, options);
+}
+
+/** Calls a function of the user's with a context, and notes what it does. `own`: the object that it is about. */
+async function record(call: (ctx: Context) => unknown, own: KubeObject | undefined, options: RunOptions): Promise<Run> {
   const calls: RecordedCall[] = [];
   const logs: Run["logs"][number][] = [];
   const metrics: Run["metrics"][number][] = [];
   const events: Run["events"][number][] = [];
   const { objects = [], env = {}, signal = new AbortController().signal } = options;
-  const { type, object } = event as Partial<Given<KubeObject>>;
-  const isThere = object !== undefined && type !== "Deleted" && isNew(object, objects);
-  const cluster = new MemoryCluster(isThere ? [...objects, object] : objects);
+  const cluster = new MemoryCluster(own && isNew(own, objects) ? [...objects, own] : objects);
   const memory = createKube({ call: cluster.call, pause: () => Promise.resolve() });
   const log =
     (level: string) =>
@@ -109,7 +141,7 @@ export async function runHandler<T = UnknownObject>(
       emit: async (object, { type, reason, message }) => void events.push({ object, type, reason, message }),
     },
   };
-  const done = (outcome: Run["outcome"], more: Pick<Run, "error" | "retryAfterMs"> = {}): Run => ({
+  const done = (outcome: Run["outcome"], more: Pick<Run, "error" | "retryAfterMs" | "requeueAfterMs"> = {}): Run => ({
     outcome,
     ...more,
     calls,
@@ -119,8 +151,8 @@ export async function runHandler<T = UnknownObject>(
     events,
   });
   try {
-    await handler(complete(event), ctx);
-    return done("ok");
+    const returned = await call(ctx);
+    return done("ok", returned instanceof RequeueAfter ? { requeueAfterMs: returned.delayMs } : {});
   } catch (error) {
     if (error instanceof PermanentError) return done("permanent", { error });
     return done("failed", error instanceof RetryAfter ? { error, retryAfterMs: error.delayMs } : { error });

@@ -37,6 +37,7 @@ import { Sandbox } from "../sandbox/host/sandbox.ts";
 import { WardenDoor } from "../sandbox/host/warden-door.ts";
 import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
 import { Watches } from "../watch/watches.ts";
+import { newestState } from "./newest-state.ts";
 import type { NatsPlace } from "./open-nats.ts";
 import { eligibleFor } from "./open-store.ts";
 import { Pauses } from "./pauses.ts";
@@ -235,6 +236,7 @@ export async function activate(
     log,
     observer: metrics.dispatch,
     onLost,
+    look: newestState(components.manifests, { transport: options.transport, discovery: components.discovery, clock }),
     ...(elector && { permitted: () => elector.holds }),
   });
   const pauses = await Pauses.open({ store, dispatcher, clock });

@@ -257,6 +257,7 @@ export class LiveFunction {
     const rewired =
       !same(manifest.triggers, this.current.triggers) ||
       !same(manifest.schedules, this.current.schedules) ||
+      isReconciler(manifest) !== isReconciler(this.current) ||
       bundle.usesOldObject !== this.bundled?.usesOldObject;
     await dispatch.replace(manifest, bundle.usesOldObject, async () => {
       await this.load(manifest, bundle, env);
@@ -374,6 +375,9 @@ const occasions: Readonly<Record<Occasion | "changed", string>> = {
 };
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** Keys wait on disk in another form than events. */
+const isReconciler = ({ delivery }: FunctionManifest): boolean => delivery.mode === "Reconcile";
 
 function asFault(error: unknown, code: ErrorCode, manifest: FunctionManifest): WatchfireError {
   if (error instanceof WatchfireError) return error;

@@ -93,7 +93,27 @@ export interface StoredEvent {
   readonly receivedAt: number;
 }
 
-/** An event that waits on disk: its function's memory was full, or it held up the low-water mark. */
+/** What woke a key: a change that a trigger selects, or the runtime itself. */
+export interface Cause {
+  /** `Requeue`: its handler had asked for it; `Resync`: it was time; `Replay`: somebody asked for it. */
+  readonly type: EventType | "Requeue" | "Resync" | "Replay";
+  /** Of a change: the trigger, and the object that changed. Of a schedule: the trigger. */
+  readonly trigger?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+/** A key that is to be reconciled, in the one row that stands for all that woke it. */
+export interface PendingKey {
+  /** Oldest first, a few at most. */
+  readonly causes: readonly Cause[];
+  /** Runs that had begun for this row. */
+  readonly begun: number;
+  /** How many of them count as no attempt any more: something newer woke it since. */
+  readonly forgiven: number;
+}
+
+/** An event that waits on disk: its function's memory was full, it held up the low-water mark, or it stands for a key. */
 export interface SpilledEvent extends StoredEvent {
   /** The function's order of arrival. */
   readonly sequence: number;
@@ -101,12 +121,27 @@ export interface SpilledEvent extends StoredEvent {
   readonly replayed: boolean;
   /** An earlier delivery of it, or of a newer state, may have run. */
   readonly redelivered: boolean;
+  /** Epoch milliseconds: it is not to begin before. */
+  readonly notBefore?: number | undefined;
+  /** It is no event: it stands for a key that is to be reconciled, which its namespace and name are. */
+  readonly pending?: PendingKey | undefined;
 }
 
 export interface SpillHeader
   extends Pick<
     SpilledEvent,
-    "sequence" | "id" | "view" | "namespace" | "name" | "uid" | "resourceVersion" | "deletedBy" | "type" | "replayed"
+    | "sequence"
+    | "id"
+    | "view"
+    | "namespace"
+    | "name"
+    | "uid"
+    | "resourceVersion"
+    | "deletedBy"
+    | "type"
+    | "replayed"
+    | "notBefore"
+    | "pending"
   > {
   /** Of its body, in bytes. */
   readonly size: number;

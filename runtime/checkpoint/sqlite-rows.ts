@@ -22,7 +22,21 @@ const event = {
   receivedAt: z.number(),
 };
 
-const spillHeader = z.object({ ...event, sequence: z.number(), replayed: z.boolean(), redelivered: z.boolean() });
+const cause = z.object({
+  type: z.enum(["Added", "Modified", "Deleted", "Scheduled", "Requeue", "Resync", "Replay"]),
+  trigger: z.string().optional(),
+  namespace: z.string().optional(),
+  name: z.string().optional(),
+});
+
+const spillHeader = z.object({
+  ...event,
+  sequence: z.number(),
+  replayed: z.boolean(),
+  redelivered: z.boolean(),
+  notBefore: z.number().optional(),
+  pending: z.object({ causes: z.array(cause), begun: z.number(), forgiven: z.number() }).optional(),
+});
 
 const letterHeader = z.object({
   ...event,

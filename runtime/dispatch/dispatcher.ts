@@ -12,6 +12,7 @@ import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
 import { Budget, heapQuarter } from "./queue/budget.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./queue/spill.ts";
+import type { Look } from "./reconcile/primary.ts";
 
 /** How long a drain, and a removal, wait for the last commit, in milliseconds. */
 const saveMs = 3_000;
@@ -30,6 +31,8 @@ export interface DispatcherOptions {
   readonly memoryBudget?: number;
   /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
   readonly permitted?: () => boolean;
+  /** Asks the API server for an object whose body the store has not. Default: it cannot be asked. */
+  readonly look?: Look;
   /** Called once when another runtime has taken the store over: nothing is dispatched any more. */
   readonly onLost?: (error: WatchfireError) => void;
 }
@@ -95,6 +98,7 @@ export class Dispatcher implements Replayer {
     const { commits, startedBefore } = this;
     const loaded = await loadFunction({
       memoryLimit: defaultMemoryLimit,
+      look: unanswered,
       ...this.options,
       budgets: this.budgets,
       manifest,
@@ -222,6 +226,9 @@ export class Dispatcher implements Replayer {
     return inTime;
   }
 }
+
+const unanswered: Look = () =>
+  Promise.reject(new Error("the object's body is not in the store, and nobody can be asked"));
 
 /** Deletes the positions of functions long removed. */
 async function purge({ store, clock, log }: DispatcherOptions): Promise<void> {

@@ -16,6 +16,7 @@ import type { View } from "./position/view.ts";
 import { withUid } from "./queue/event.ts";
 import type { EventMaker } from "./queue/event-maker.ts";
 import type { FunctionQueue } from "./queue/function-queue.ts";
+import type { Reconciling } from "./reconcile/reconciling.ts";
 import { type Redelivery, redeliver, type Told } from "./redelivery.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 
@@ -30,6 +31,8 @@ export interface FunctionStatus {
   readonly queued: number;
   readonly inFlight: number;
   readonly spilled: number;
+  /** Keys whose handler asked for a later time. */
+  readonly requeued: number;
   /** It takes nothing until its handler has caught up: its share of the room for what waits is used up. */
   readonly full: boolean;
   /** Lanes held by an event that is out of attempts, as the manifest asks. */
@@ -56,6 +59,8 @@ export interface FunctionParts {
   readonly views: ReadonlyMap<string, View>;
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;
+  /** In mode Reconcile: whom events wake. */
+  readonly reconciling: Reconciling | undefined;
   readonly maker: EventMaker;
   readonly schedules: readonly ScheduledTrigger[];
   readonly conditionErrors: ConditionErrors;
@@ -88,6 +93,15 @@ export class FunctionDispatch {
     const scopeOf = (view: View) =>
       new TriggerScope({ ...parts, view, cursors: parts.cursors.filter((cursor) => cursor.view === view.id) });
     this.scopes = new Map([...parts.views].map(([trigger, view]) => [trigger, scopeOf(view)]));
+    if (parts.reconciling) this.reconcile(parts.reconciling);
+  }
+
+  private reconcile(reconciling: Reconciling): void {
+    const scope = this.scope(reconciling.trigger);
+    reconciling.isSettledIn = (namespace) => scope.isSettled(namespace);
+    reconciling.keys.roomAgain = () => this.parts.queue.pump();
+    reconciling.keys.start();
+    reconciling.resync.start();
   }
 
   /** The subscriber for one of a trigger's sources; the same one for the same source. */
@@ -110,26 +124,31 @@ export class FunctionDispatch {
    * `swap` fails, so does this, and the old code goes on.
    */
   async replace(manifest: FunctionManifest, usesOldObject: boolean, swap: () => Promise<void>): Promise<void> {
-    const { queue } = this.parts;
-    await queue.pause();
+    const { queue, reconciling } = this.parts;
+    await Promise.all([queue.pause(), reconciling?.keys.pause()]);
     try {
       await swap();
     } catch (error) {
+      reconciling?.keys.resume();
       queue.resume();
       throw error;
     }
+    reconciling?.keys.resumeWith(manifest);
     queue.resumeWith(manifest, usesOldObject);
     await this.parts.limitLetters(manifest.delivery.deadLetters);
   }
 
   /** Until `release` events are taken and kept, and no attempt begins. */
   hold(): void {
-    this.parts.queue.hold();
+    const { queue, reconciling } = this.parts;
+    // Changes wake keys all along: no handler is called for that.
+    (reconciling?.keys ?? queue).hold();
   }
 
   /** Goes on; what waits for a retry is tried at once. */
   release(): void {
-    this.parts.queue.release();
+    const { queue, reconciling } = this.parts;
+    (reconciling?.keys ?? queue).release();
   }
 
   /** Whether something that may have been handled without a record of it is still to come, or waits for its turn. */
@@ -148,7 +167,9 @@ export class FunctionDispatch {
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions) subscription.close();
     for (const schedule of this.parts.schedules) schedule.close();
-    await this.parts.queue.stop();
+    const { queue, reconciling } = this.parts;
+    reconciling?.resync.stop();
+    await Promise.all([queue.stop(), reconciling?.keys.stop()]);
   }
 
   /** Puts a dead letter of this function back at the end of its lane. */
@@ -188,8 +209,8 @@ export class FunctionDispatch {
   }
 
   status(): FunctionStatus {
-    const { clock, queue } = this.parts;
-    const { oldestAt, blocked, lastEventAt, ...counts } = queue.counts();
+    const { clock, queue, reconciling } = this.parts;
+    const { oldestAt, blocked, lastEventAt, ...counts } = withKeys(queue.counts(), reconciling?.keys.counts());
     const { subscriptions } = this;
     const letterStock = this.parts.letterStock();
     return {
@@ -215,7 +236,7 @@ export class FunctionDispatch {
 
   /** What is known of an object under a trigger. `seen`: as the API server has it now, where it was asked. */
   async object(trigger: string, meta: Pick<ObjectMeta, "namespace" | "name">, seen?: Change): Promise<ObjectReport> {
-    const { queue, history } = this.parts;
+    const { queue, history, reconciling } = this.parts;
     const view = this.view(trigger);
     const key = objectKey(meta);
     const isOfIt = (event: { trigger: string; key: string }) => event.trigger === trigger && event.key === key;
@@ -224,7 +245,7 @@ export class FunctionDispatch {
     return {
       position: subscription && { lowWaterMark: subscription.lowWaterMark, ready: subscription.isReady },
       known: standing && { resourceVersion: standing.resourceVersion, deleted: standing.deleted },
-      lane: queue.lane(view, key),
+      lane: queue.lane(view, key) ?? (reconciling?.trigger === trigger ? reconciling.keys.lane(key) : undefined),
       waits: !view.isIdle(key),
       filtered: [...history.filtered].filter(isOfIt).slice(0, mostTold),
       runs: [...history.runs].filter(isOfIt).slice(0, mostTold),
@@ -265,4 +286,21 @@ export class FunctionDispatch {
     if (!scope) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
     return scope;
   }
+}
+
+/** A function's counts, with its keys among what waits and runs. */
+function withKeys(
+  events: ReturnType<FunctionQueue["counts"]>,
+  keys: ReturnType<Reconciling["keys"]["counts"]> | undefined,
+): ReturnType<FunctionQueue["counts"]> & { readonly requeued: number } {
+  if (!keys) return { ...events, requeued: 0 };
+  const oldest = [events.oldestAt, keys.oldestAt].filter((at) => at !== undefined);
+  const { lastEventAt, failures, inFlight, requeued } = keys;
+  return {
+    ...events,
+    queued: events.queued + keys.queued,
+    blocked: keys.blocked,
+    oldestAt: oldest.length === 0 ? undefined : Math.min(...oldest),
+    ...{ lastEventAt, failures, inFlight, requeued },
+  };
 }

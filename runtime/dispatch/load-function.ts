@@ -21,6 +21,9 @@ import type { Budget } from "./queue/budget.ts";
 import { EventMaker } from "./queue/event-maker.ts";
 import { FunctionQueue } from "./queue/function-queue.ts";
 import { type MemoryLimit, Spill } from "./queue/spill.ts";
+import { isRunOfKey } from "./reconcile/key-lane.ts";
+import type { Look } from "./reconcile/primary.ts";
+import { reconcilingOf } from "./reconcile/reconciling.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 
 export interface LoadParts {
@@ -37,6 +40,8 @@ export interface LoadParts {
   readonly memoryLimit: MemoryLimit;
   /** Shared by all functions: what may wait in memory, and on disk. */
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
+  /** Asked for an object whose body the store has not. */
+  readonly look: Look;
 }
 
 /** Of what a function may hold in memory, how much a list may that waits for its end. */
@@ -46,6 +51,7 @@ const listShare = 0.5;
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log, runner } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
+  const isReconciler = manifest.delivery.mode === "Reconcile";
   const views = new Map<string, View>();
   const byId = new Map<number, View>();
   const stored: StoredView[] = [];
@@ -55,8 +61,8 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const resource = resourceOf(trigger);
     const found = await store.openView(manifest.name, trigger.name, resource);
     const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error));
-    const kept = keptBody(trigger, usesOldObject, filter.needsOldBody);
-    const compares = usesOldObject || filter.needsOldBody;
+    const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
+    const compares = isReconciler || usesOldObject || filter.needsOldBody;
     const of = { id: found.id, functionName: manifest.name, trigger, resource };
     const view = new View({ ...of, filter, kept, compares, commits, history });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
@@ -67,12 +73,12 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   const schedules = await openSchedules(parts, history);
   for (const { view } of schedules) byId.set(view.id, view);
   await retireUnused(parts, byId);
-  const { last, waiting } = expectSpilled(await store.spillHeaders(manifest.name), byId);
+  const { last, waiting, keys } = expectSpilled(await store.spillHeaders(manifest.name), byId, isReconciler);
   const lostWrites = store.previousEnd === "power-loss";
   const doubts = new Doubts(parts.startedBefore, lostWrites ? last + 1 : undefined);
   const maker = new EventMaker(clock, doubts, last);
   for (const event of parts.startedBefore) {
-    if (parts.startedBefore.isReplay(event)) continue;
+    if (parts.startedBefore.isReplay(event) || isRunOfKey(event.id)) continue;
     byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
   const spill = new Spill({
@@ -83,9 +89,12 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     waiting,
     limit: parts.memoryLimit,
     budgets: parts.budgets,
+    leavesKeys: isReconciler,
   });
+  const reconciling = isReconciler ? reconcilingOf(parts, { views, keys, maker, history, lostWrites }) : undefined;
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
-  const attempts = new Attempts({ manifest, usesOldObject }, { spill, commits, runner, clock, random, observer });
+  const sink = reconciling?.wakes;
+  const attempts = new Attempts({ manifest, usesOldObject }, { sink, spill, commits, runner, clock, random, observer });
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit);
   const queue = new FunctionQueue({ attempts, spill, backpressure, restore, commits, clock, observer, log });
   return new FunctionDispatch({
@@ -93,6 +102,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     views,
     cursors: stored.flatMap(({ cursors }) => cursors),
     queue,
+    reconciling,
     maker,
     schedules: schedules.map(
       (each) =>
@@ -150,25 +160,35 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
 };
 
 /** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
-function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>) {
+function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>, isReconciler: boolean) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
+  /** Those that stand for keys. */
+  const keys: SpillHeader[] = [];
   for (const header of headers) {
     last = header.sequence;
     const view = views.get(header.view);
     if (!view) continue;
+    if (isReconciler && header.pending) {
+      keys.push(header);
+      continue;
+    }
     waiting.events++;
     waiting.bytes += header.size;
     const key = `${header.namespace}/${header.name}`;
     if (!header.replayed) view.expect({ ...header, key, epoch: epochOf(header.id) });
   }
-  return { last, waiting };
+  return { last, waiting, keys };
 }
 
 /** Bodies are kept only where something will read them: a Deleted that is found, or the previous object. */
 function keptBody({ lastBody, events }: Trigger, usesOldObject: boolean, filtersOnOld: boolean): KeptBody {
   return usesOldObject || filtersOnOld || events.includes("Deleted") ? lastBody : "None";
 }
+
+/** Whole of the objects that are reconciled; of others what says which keys they count for. */
+const keptForKeys = ({ key, lastBody }: Trigger): KeptBody =>
+  key?.type === "owner" ? "Metadata" : key ? lastBody : "Full";
 
 /** Views of triggers that the manifest no longer has. */
 async function retireUnused(

@@ -48,7 +48,14 @@ export interface Trigger {
   readonly object: "Full" | "Metadata";
   /** What is kept of each known object for `oldObject` and for deletes found after a gap. Default Full. */
   readonly lastBody: "Full" | "Metadata";
+  /** Whom a change of its objects wakes, in mode Reconcile. Left out: the object's own namespace and name. */
+  readonly key?: KeyRule;
 }
+
+/** `owner`: the owners of this kind. `expression`: CEL that gives a name or several, `namespace/name` or in the object's own namespace. */
+export type KeyRule =
+  | { readonly type: "owner"; readonly apiVersion: string; readonly kind: string }
+  | { readonly type: "expression"; readonly expression: string };
 
 /** A trigger that fires by the clock. */
 export interface Schedule {
@@ -91,7 +98,9 @@ export interface Permission {
 export interface Delivery {
   /** Lanes that may run at once. */
   readonly concurrency: number;
-  readonly mode: "All" | "Latest";
+  readonly mode: "All" | "Latest" | "Reconcile";
+  /** In mode Reconcile: each key runs once in so many milliseconds at least. Left out: only when something wakes it. */
+  readonly resyncMs?: number;
   readonly timeoutMs: number;
   readonly retry: {
     readonly maxAttempts: number;

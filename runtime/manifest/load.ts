@@ -7,7 +7,7 @@ import { systemReason } from "../wording.ts";
 import { isBuilt } from "./built.ts";
 import type { FunctionManifest } from "./function.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
-import type { ExpressionChecker } from "./rules.ts";
+import type { ExpressionChecker } from "./rule-fault.ts";
 
 /** A manifest is a page of text; a file above this is something else. */
 const fileLimit = 1024 * 1024;

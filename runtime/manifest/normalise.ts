@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { parseDuration } from "@watchfire/sdk";
 import { parseFieldPath } from "./field-path.ts";
-import type { EnvVar, FunctionManifest, NamespaceScope, Permission, Schedule, Trigger } from "./function.ts";
+import type { EnvVar, FunctionManifest, KeyRule, NamespaceScope, Permission, Schedule, Trigger } from "./function.ts";
 import { parseSize } from "./quantity.ts";
 import type { CheckedManifest } from "./schema.ts";
 import { fieldQuery, labelQuery } from "./selector.ts";
@@ -19,7 +19,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
     name: metadata.name,
     file,
     handler: resolve(folder, spec.handler),
-    triggers: spec.triggers.flatMap(({ name, watch }) => (watch ? triggerOf(name, watch) : [])),
+    triggers: spec.triggers.flatMap(({ name, watch, key }) => (watch ? triggerOf(name, watch, key) : [])),
     schedules: spec.triggers.flatMap(({ name, schedule }, index) =>
       schedule ? scheduleOf(name, schedule, index) : [],
     ),
@@ -27,6 +27,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
     delivery: {
       concurrency: delivery.concurrency,
       mode: delivery.mode,
+      ...(delivery.resync !== undefined && { resyncMs: milliseconds(delivery.resync) }),
       timeoutMs: milliseconds(delivery.timeout),
       retry: {
         maxAttempts: retry.maxAttempts,
@@ -69,8 +70,9 @@ function scheduleOf(
   return { name: name ?? "schedule", index, times, jitterMs, missed };
 }
 
-function triggerOf(name: string | undefined, watch: CheckedWatch): Trigger {
+function triggerOf(name: string | undefined, watch: CheckedWatch, key: CheckedTrigger["key"]): Trigger {
   return {
+    ...(key && { key: keyOf(key) }),
     name: name ?? watch.kind.toLowerCase(),
     apiVersion: watch.apiVersion,
     kind: watch.kind,
@@ -85,6 +87,9 @@ function triggerOf(name: string | undefined, watch: CheckedWatch): Trigger {
     lastBody: watch.lastBody,
   };
 }
+
+const keyOf = ({ owner, expression }: NonNullable<CheckedTrigger["key"]>): KeyRule =>
+  owner ? { type: "owner", ...owner } : { type: "expression", expression: checked(expression) };
 
 function scopeOf(selector: CheckedWatch["namespaceSelector"]): NamespaceScope {
   if (selector?.matchNames) return { type: "names", names: [...new Set(selector.matchNames)].sort() };

@@ -7,7 +7,8 @@ import { suggest } from "../suggest.ts";
 import { faultOfRule, faultsOfIssues } from "./fault.ts";
 import type { FunctionManifest } from "./function.ts";
 import { normalise } from "./normalise.ts";
-import { type ExpressionChecker, ruleFaults } from "./rules.ts";
+import type { ExpressionChecker } from "./rule-fault.ts";
+import { ruleFaults } from "./rules.ts";
 import { apiVersion, manifestSchema } from "./schema.ts";
 
 /** One document of a file: a function, or what keeps it from being one. */

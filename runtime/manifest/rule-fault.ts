@@ -1,5 +1,15 @@
 import type { ErrorCode } from "../errors.ts";
 
+/**
+ * Compiles a CEL expression over whole objects, or over their metadata: undefined, or what is wrong with it. The filter room
+ * has the real one. `use`: what it is for. Default condition.
+ */
+export type ExpressionChecker = (
+  expression: string,
+  object: "Full" | "Metadata",
+  use?: "condition" | "key",
+) => string | undefined;
+
 /** A rule between fields that does not hold. */
 export interface RuleFault {
   readonly code: ErrorCode;

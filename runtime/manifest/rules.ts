@@ -1,11 +1,10 @@
 import { parseDuration } from "@watchfire/sdk";
 import { mostConditions } from "./condition-limits.ts";
-import type { RuleFault } from "./rule-fault.ts";
+import { field, isRecord, items, text } from "./raw-value.ts";
+import { reconcileFaults } from "./reconcile-rules.ts";
+import type { ExpressionChecker, RuleFault } from "./rule-fault.ts";
 import { scheduleFaults } from "./schedule-rules.ts";
 import { labelSelectorFaults } from "./selector.ts";
-
-/** Compiles a CEL expression over whole objects, or over their metadata: undefined, or what is wrong with it. The filter room has the real one. */
-export type ExpressionChecker = (expression: string, object: "Full" | "Metadata") => string | undefined;
 
 /** The fields of an object's metadata form. */
 const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
@@ -16,7 +15,9 @@ const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
  */
 export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionChecker): Generator<RuleFault> {
   const spec = field(manifest, "spec");
-  yield* triggerFaults(items(field(spec, "triggers")), checkExpression);
+  const triggers = items(field(spec, "triggers"));
+  yield* triggerFaults(triggers, checkExpression);
+  yield* reconcileFaults(triggers, field(spec, "delivery"), checkExpression);
   yield* retryFaults(field(field(spec, "delivery"), "retry"));
   yield* envFaults(items(field(spec, "env")));
 }
@@ -161,9 +162,4 @@ function repeated(values: readonly unknown[]): number[] {
   });
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isTextEntry = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string";
-const field = (value: unknown, name: string): unknown => (isRecord(value) ? value[name] : undefined);
-const items = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);

@@ -16,6 +16,7 @@ const listLimit = 100;
 /** One attempt may take an hour at most: longer work belongs into a Job that the handler creates. */
 const longestTimeoutMs = 3_600_000;
 const longestDelayMs = 24 * 3_600_000;
+const longestResyncMs = 30 * longestDelayMs;
 /** Below this an isolate cannot be made (isolated-vm refuses it). */
 const leastMemory = 8 * 2 ** 20;
 const mostMemory = 2 * 2 ** 30;
@@ -139,6 +140,19 @@ const watch = z.strictObject({
     .describe("What is kept of each object, for oldObject and for deletes found after a gap."),
 });
 
+const key = z.strictObject({
+  owner: z
+    .strictObject({ apiVersion: watch.shape.apiVersion, kind: watch.shape.kind })
+    .optional()
+    .describe("Owners of this kind, by ownerReferences. A change of an object without one wakes nobody."),
+  expression: z
+    .string()
+    .min(1)
+    .max(longestExpression)
+    .optional()
+    .describe("CEL over `object` that gives a name or a list: `namespace/name`, or a name in the object's namespace."),
+});
+
 const trigger = z.strictObject({
   name: z
     .string()
@@ -149,6 +163,9 @@ const trigger = z.strictObject({
     ),
   watch: watch.optional().describe("The changes that fire the trigger. A trigger has this or `schedule`."),
   schedule: scheduleSchema.optional().describe("The times that fire the trigger."),
+  key: key
+    .optional()
+    .describe("Mode Reconcile: whom a change wakes, by owner or by expression. Left out: the object itself."),
 });
 
 const retry = z.strictObject({
@@ -175,9 +192,14 @@ const delivery = z.strictObject({
     .default(4)
     .describe("Objects handled in parallel; one object's events are always in order."),
   mode: z
-    .enum(["All", "Latest"])
+    .enum(["All", "Latest", "Reconcile"])
     .default("All")
-    .describe("Latest: a Modified that waits is dropped when a newer one of its object arrives."),
+    .describe(
+      "Latest: a Modified that waits is dropped when a newer one of its object arrives. Reconcile: one run a key at a time, for all that woke it.",
+    ),
+  resync: duration(longestResyncMs)
+    .optional()
+    .describe("Mode Reconcile: every key runs once in this time, also where nothing changed. Left out: it does not."),
   timeout: duration(longestTimeoutMs).default("30s").describe("Wall-clock limit of one attempt."),
   retry: retry.prefault({}).describe("How failed attempts are tried again."),
   onFailure: z

@@ -23,6 +23,8 @@ const whyWords = [
   "condition",
   "conditionError",
   "lastAnswer",
+  "key",
+  "keyError",
   "initialEvents",
   /** There is no such object. */
   "object",

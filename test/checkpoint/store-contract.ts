@@ -117,6 +117,35 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     await third.close(true);
   });
 
+  it("the row of a key that is to be reconciled, and the time before which an event is not to come, are there after a kill", async () => {
+    const { open, kill } = await place();
+    const first = await open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    const pending = {
+      causes: [{ type: "Added", trigger: "settings", namespace: "team-a", name: "web" }, { type: "Requeue" }],
+      begun: 3,
+      forgiven: 1,
+    } as const;
+    const row = (over: Partial<SpilledEvent>) =>
+      spilledEvent(id, 4, { body: Buffer.alloc(0), replayed: true, pending, notBefore: 1_700_000_000_000, ...over });
+    const later = spilledEvent(id, 5, { notBefore: 1_700_000_060_000 });
+    await commit(first, { spill: [row({ notBefore: 1 }), later] });
+    // Written again, it replaces what was there.
+    await commit(first, { spill: [row({})] });
+    await first.sync();
+    await kill(first);
+    const second = await open();
+    const [key, event, ...more] = [...(await second.spillHeaders("copy"))];
+    expect(more).toEqual([]);
+    expect(key).toMatchObject({ sequence: 4, pending, notBefore: 1_700_000_000_000, size: 0 });
+    expect(event).toMatchObject({ sequence: 5, notBefore: 1_700_000_060_000 });
+    expect(event?.pending).toBeUndefined();
+    expect((await second.spilled("copy", 3, 1))[0]).toMatchObject({ sequence: 4, pending });
+    await commit(second, { unspill: [{ function: "copy", sequence: 4 }] });
+    expect([...(await second.spillHeaders("copy"))].map(({ sequence }) => sequence)).toEqual([5]);
+    await second.close(true);
+  });
+
   it("what was committed is there after a kill, and a kill is told from a clean end", async () => {
     const { open, kill, unclean = "killed", keepsBodies = true } = await place();
     const first = await open();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ConflictError, NotFoundError } from "../../sdk/errors.ts";
-import { defineHandler, PermanentError, RetryAfter } from "../../sdk/index.ts";
+import { defineHandler, defineReconciler, PermanentError, RetryAfter, requeueAfter } from "../../sdk/index.ts";
 import type { V1ConfigMap } from "../../sdk/kubernetes.ts";
-import { runHandler } from "../../sdk/testing.ts";
+import { runHandler, runReconciler } from "../../sdk/testing.ts";
 
 const settings: V1ConfigMap = {
   apiVersion: "v1",
@@ -120,5 +120,40 @@ describe("a handler in a unit test", () => {
     );
     expect(given.error).toBeInstanceOf(NotFoundError);
     expect(given.calls).toEqual([{ method: "get", arguments: [ref] }]);
+  });
+});
+
+describe("a reconciler in a unit test", () => {
+  const reconciler = defineReconciler<V1ConfigMap>(async ({ key, object, causes, attempt, redelivered }, ctx) => {
+    ctx.log.info("run", { key, causes, attempt, redelivered });
+    if (!object) return;
+    if (attempt > 1) throw new RetryAfter("5s");
+    await ctx.kube.patch({ apiVersion: "v1", kind: "ConfigMap", ...key }, { data: { seen: object.data?.color ?? "" } });
+    return requeueAfter("30s");
+  });
+
+  it("runs for an object, and what it did and asked for is told", async () => {
+    const run = await runReconciler(reconciler, { object: settings });
+    expect(run).toMatchObject({ outcome: "ok", requeueAfterMs: 30_000, objects: [{ data: { seen: "red" } }] });
+    expect(run.logs[0]?.fields).toEqual({
+      key: { namespace: "a", name: "settings" },
+      causes: [{ type: "Modified", trigger: "test", namespace: "a", name: "settings" }],
+      attempt: 1,
+      redelivered: false,
+    });
+  });
+
+  it("runs for a key whose object is gone, for other causes, and as a later attempt", async () => {
+    const gone = await runReconciler(reconciler, { key: { name: "all" }, causes: [{ type: "Resync" }] });
+    expect(gone.logs[0]?.fields).toMatchObject({ key: { name: "all" }, causes: [{ type: "Resync" }] });
+    expect([gone.outcome, gone.requeueAfterMs, gone.objects]).toEqual(["ok", undefined, []]);
+    const again = await runReconciler(reconciler, { object: settings, attempt: 2 });
+    expect(again).toMatchObject({ outcome: "failed", retryAfterMs: 5_000, calls: [] });
+  });
+
+  it("says at once which duration is none", () => {
+    expect(() => requeueAfter("soon")).toThrow(
+      new TypeError('requeueAfter takes milliseconds or text such as "30s", got "soon"'),
+    );
   });
 });

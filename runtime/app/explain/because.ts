@@ -20,5 +20,11 @@ export function because(why: HeldBack, type: EventType, trigger: Trigger, show: 
       return "its conditions did not hold when the object was last seen";
     case "initialEvents":
       return "the object was there when the function was deployed, and initialEvents is Skip";
+    case "key":
+      return trigger.key?.type === "owner"
+        ? `it has no owner of kind ${trigger.key.kind}, by which its trigger's key would wake one`
+        : "its trigger's key gives no name for it";
+    case "keyError":
+      return `its trigger's key has no value that is a name: ${show(why.message)}`;
   }
 }

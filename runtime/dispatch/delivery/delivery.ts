@@ -1,4 +1,5 @@
 // Door: what dispatch hands to the sandbox, and what comes back.
+import type { Cause } from "../../checkpoint/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
 
 /** One attempt at one event. */
@@ -22,8 +23,10 @@ export interface Delivery {
   /** True when an earlier delivery of this id may have run. */
   readonly redelivered: boolean;
   readonly flags: EventFlags;
-  /** The object's JSON text. */
+  /** The object's JSON text; empty where a key has no object. */
   readonly body: Buffer;
+  /** Of a run of a key, which is no event: what woke it. `object` names the key, `body` is its newest state. */
+  readonly causes?: readonly Cause[];
   /** The previous object's JSON text, where it is kept and the handler uses it. */
   readonly oldBody?: Buffer;
   /** The attempt's wall-clock limit in milliseconds. */
@@ -60,7 +63,8 @@ export interface HandlerError {
 
 /** How an attempt ended. */
 export type Outcome =
-  | { readonly type: "ok"; readonly durationMs: number }
+  /** `requeueAfterMs`: the handler asks to be run again after that time; no failure. */
+  | { readonly type: "ok"; readonly durationMs: number; readonly requeueAfterMs?: number }
   /** Retried, by the function's policy or after `retryAfterMs`. */
   | {
       readonly type: "failed";

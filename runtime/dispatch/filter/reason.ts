@@ -13,9 +13,14 @@ export type HeldBack =
   /** It is a deletion of an object that the conditions refused when it was last seen. */
   | { readonly type: "lastAnswer" }
   /** The object was there when the function was deployed, and `initialEvents` is Skip. */
-  | { readonly type: "initialEvents" };
+  | { readonly type: "initialEvents" }
+  /** Its trigger's `key` leads to nobody: it has no such owner, or the expression gives no name. */
+  | { readonly type: "key" }
+  /** Its trigger's `key` has no value, or one that is no name. */
+  | { readonly type: "keyError"; readonly message: string };
 
 export const notAsked: HeldBack = { type: "events" };
 export const unchanged: HeldBack = { type: "changedFields" };
 export const refusedBefore: HeldBack = { type: "lastAnswer" };
 export const wasThere: HeldBack = { type: "initialEvents" };
+export const wakesNobody: HeldBack = { type: "key" };

@@ -65,6 +65,14 @@ export class TriggerScope {
     return this.open.get(this.parts.view.trigger.namespaces.type === "all" ? wholeScope : namespace);
   }
 
+  /** Whether it knows which objects of a namespace there are, or reads none of it. */
+  isSettled(namespace: string): boolean {
+    const { namespaces } = this.parts.view.trigger;
+    if (namespaces.type === "names" && !namespaces.names.includes(namespace)) return true;
+    if (namespaces.type === "labels" && !this.retained) return false;
+    return this.reads(namespace)?.isReady ?? namespaces.type === "labels";
+  }
+
   /** Whether something that may have been handled without a record of it is still to come. */
   get isInDoubt(): boolean {
     // Of a choice of namespaces that is not known yet, nothing has come.

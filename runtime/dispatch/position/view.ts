@@ -162,6 +162,12 @@ export class View {
     for (const each of this.doubted) if (namespace === "" || namespaceOf(each[0]) === namespace) yield each;
   }
 
+  /** The object as all that has ended leaves it; undefined where there is none. */
+  stands(key: string): KnownIdentity | undefined {
+    const known = this.known.get(key);
+    return known?.deleted ? undefined : known;
+  }
+
   isIdle(key: string): boolean {
     return !this.waiting.has(key);
   }

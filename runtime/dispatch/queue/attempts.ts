@@ -8,14 +8,14 @@ import type { Verdict } from "../filter/filter.ts";
 import { Ahead } from "./ahead.ts";
 import { crashLoopError, deliveryOf, isRedelivered } from "./attempt.ts";
 import { type LaneEvent, storedEvent } from "./event.ts";
-import { interruptedDelay, isCrashLoop, retryDelay } from "./retry.ts";
+import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
 /** How an attempt leaves its event. */
 export type Conclusion =
   /** The letter goes into the commit that makes the event terminal. */
   | { readonly type: "terminal"; readonly outcome: EventOutcome; readonly letter?: NewDeadLetter }
-  /** `blocked`: it is out of attempts, and holds its lane as the manifest asks. */
+  /** `blocked`: it is out of attempts, and holds its lane as the manifest asks. Where its handler asked for it, it has a `notBefore`. */
   | { readonly type: "again"; readonly afterMs: number; readonly blocked: boolean }
   /** The function was paused meanwhile, or the runner gave it back: the attempt is as if it had not been made. */
   | { readonly type: "not-begun" };
@@ -23,7 +23,19 @@ export type Conclusion =
 /** An attempt that ended by itself. */
 type Finished = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
+/** Takes the events of a function whose handler is not told of each: they end here. */
+export interface EventSink {
+  /** Whether events are to wait. */
+  readonly isFull: boolean;
+  /** Whether it has to know the object before a change. */
+  wantsOld(event: LaneEvent): boolean;
+  /** `body` is empty where the object is gone and nothing is known of it but its name. */
+  take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion;
+}
+
 export interface AttemptsParts {
+  /** Left out: the handler is told. */
+  readonly sink?: EventSink | undefined;
   readonly spill: Spill;
   readonly commits: Commits;
   readonly runner: Runner;
@@ -90,6 +102,8 @@ export class Attempts {
    * and more that wait there. An event that may have brought down what ran it does not wait there.
    */
   limitFor({ attempts, doubt, interruptions }: LaneEvent): number {
+    const { sink } = this.parts;
+    if (sink) return sink.isFull ? 0 : Number.POSITIVE_INFINITY;
     const { concurrency } = this.code.manifest.delivery;
     return interruptions > 0 || (attempts > 0 && doubt !== "none") ? concurrency : concurrency + this.ahead.events;
   }
@@ -148,11 +162,12 @@ export class Attempts {
     const kept = event.body ?? (await (event.lastKnown ? view.lastBody(event.key) : this.parts.spill.body(event)));
     const verdict = event.verdict ?? (await view.judge(event, kept));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
-    return { verdict, body: kept ?? view.nameAlone(event), oldBody };
+    return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
 
-  private wantsOld({ replayed, type }: LaneEvent, { deliver }: Verdict): boolean {
-    return (deliver || replayed) && this.code.usesOldObject && type !== "Added";
+  private wantsOld(event: LaneEvent, { deliver }: Verdict): boolean {
+    if (event.type === "Added" || !(deliver || event.replayed)) return false;
+    return this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject;
   }
 
   private begin(
@@ -165,6 +180,11 @@ export class Attempts {
     event.body = body;
     if (!verdict.deliver && !event.replayed) {
       queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
+      return;
+    }
+    const { sink } = this.parts;
+    if (sink) {
+      queueMicrotask(() => listener.ended(sink.take(event, body, oldBody)));
       return;
     }
     const { retry, onFailure } = this.code.manifest.delivery;
@@ -254,7 +274,10 @@ export class Attempts {
     event.interruptions = 0;
     observer.handled?.(view.functionName, view.trigger.name, outcome.durationMs);
     view.history.ran(event, event.attempts, outcome, clock.now());
-    if (outcome.type === "ok") return { type: "terminal", outcome: "ok" };
+    if (outcome.type === "ok") {
+      if (outcome.requeueAfterMs === undefined) return { type: "terminal", outcome: "ok" };
+      return this.requeued(event, requeueDelay(outcome.requeueAfterMs));
+    }
     this.failures++;
     const { retry, onFailure } = this.code.manifest.delivery;
     const spent = outcome.type === "permanent" || event.attempts >= retry.maxAttempts;
@@ -263,6 +286,18 @@ export class Attempts {
     if (spent) return { type: "again", afterMs: retry.maxDelayMs, blocked: true };
     const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
     return { type: "again", afterMs: retryDelay(retry, event.attempts, asked, random), blocked: false };
+  }
+
+  /** As if it had not been attempted, but for the flag: the handler has seen it. */
+  private requeued(event: LaneEvent, afterMs: number): Conclusion {
+    const { commits, clock } = this.parts;
+    event.attempts = 0;
+    event.doubt = "noted";
+    event.notBefore = clock.now() + afterMs;
+    // The row that is written of it now says all that the journal would.
+    if (event.journalRow !== undefined) commits.settle(event.journalRow, { view: event.view.id, id: event.id });
+    event.journalRow = undefined;
+    return { type: "again", afterMs, blocked: false };
   }
 
   private givenUp(event: LaneEvent, error: HandlerError, oldBody?: Buffer): Conclusion {

@@ -35,9 +35,9 @@ const noFlags: EventFlags = {};
 /** An event before its first attempt here; what is absent is usual. */
 type NewEvent = Omit<
   LaneEvent,
-  "size" | "interruptions" | "verdict" | "journalRow" | "oldBody" | "replayed" | "mark" | "members"
+  "size" | "interruptions" | "verdict" | "journalRow" | "oldBody" | "replayed" | "mark" | "members" | "notBefore"
 > &
-  Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark" | "members">>;
+  Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark" | "members" | "notBefore">>;
 
 /** The one place that events are built in, so that all of them have one shape. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
@@ -62,6 +62,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   place: made.place,
   attempts: made.attempts,
   interruptions: 0,
+  notBefore: made.notBefore,
   doubt: made.doubt,
   verdict: undefined,
   journalRow: undefined,
@@ -119,8 +120,10 @@ export class EventMaker {
 
   /** An event that comes back from the spill. */
   restore(stored: SpilledEvent, view: View): LaneEvent {
-    const { type, namespace, name, uid, resourceVersion, flags, body, sequence, replayed } = stored;
+    const { namespace, name, uid, resourceVersion, flags, body, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
+    // A key that its function reconciled before comes as the one event that its object's state now stands for.
+    const type = stored.pending && !view.stands(key) ? "Deleted" : stored.type;
     const noted = stored.redelivered ? "noted" : "none";
     const { attempts, doubt } = this.doubts.ofStored({ ...stored, view: view.id, key }, noted);
     return laneEvent({
@@ -135,7 +138,9 @@ export class EventMaker {
       oldBody: stored.oldBody,
       receivedAt: this.clock.monotonic(),
       receivedWall: stored.receivedAt,
-      lastKnown: flags.finalStateUnknown === true,
+      // What stood for a key has no body of its own either.
+      lastKnown: flags.finalStateUnknown === true || stored.pending !== undefined,
+      notBefore: stored.notBefore,
       deletedBy: stored.deletedBy,
       epoch: epochOf(stored.id),
       replayed,

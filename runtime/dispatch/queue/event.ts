@@ -49,6 +49,8 @@ export interface LaneEvent extends ViewEvent {
   /** Attempts that began. */
   attempts: number;
   interruptions: number;
+  /** Epoch milliseconds: its handler asked for it to come again then, and not before. */
+  notBefore: number | undefined;
   doubt: Doubt;
   verdict: Verdict | undefined;
   /** The journal's row of the last attempt that began. */
@@ -100,6 +102,6 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
 
 /** The event as the spill keeps it. */
 export function spilledEvent(event: LaneEvent): SpilledEvent {
-  const { sequence, replayed, doubt } = event;
-  return { ...storedEvent(event, event.oldBody), sequence, replayed, redelivered: doubt !== "none" };
+  const { sequence, replayed, doubt, notBefore } = event;
+  return { ...storedEvent(event, event.oldBody), sequence, replayed, redelivered: doubt !== "none", notBefore };
 }

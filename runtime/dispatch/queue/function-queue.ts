@@ -9,6 +9,7 @@ import type { Backpressure } from "./backpressure.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
 import { Lane, type LaneReport } from "./lane.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
+import { afterLong } from "./retry.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
 
 export interface QueueParts {
@@ -124,7 +125,7 @@ export class FunctionQueue {
   /** Puts on disk what holds the mark up and must not any longer. Its body stays in memory: its turn may come at once. */
   keepBacklog(): void {
     for (const lane of this.lanes.values()) {
-      for (const event of pinnedOf(lane, Number.NEGATIVE_INFINITY)) this.parts.spill.pin(event);
+      for (const event of lane.pinned(Number.NEGATIVE_INFINITY)) this.parts.spill.pin(event);
     }
   }
 
@@ -286,7 +287,7 @@ export class FunctionQueue {
     // A dead letter that comes back is of an older state than what waits, and was counted once.
     if (tail.replayed || next.replayed) return;
     if (tail.view !== next.view || tail.meta.uid !== next.meta.uid) return;
-    if (tail.attempts > 0 || tail.interruptions > 0) return;
+    if (tail.attempts > 0 || tail.interruptions > 0 || tail.notBefore !== undefined) return;
     if (lane.running && lane.head === tail) return;
     lane.pop();
     this.parts.spill.left(tail);
@@ -294,7 +295,8 @@ export class FunctionQueue {
     this.settle(tail, "dropped");
   }
 
-  private pump(): void {
+  /** Begins what may begin. */
+  pump(): void {
     const { attempts } = this.parts;
     while (!this.isPaused()) {
       const lane = this.ready.first;
@@ -302,7 +304,7 @@ export class FunctionQueue {
       const event = lane.head;
       if (event && this.underWay >= attempts.limitFor(event)) return;
       this.ready.delete(lane);
-      if (!event) continue;
+      if (!event || this.isEarly(lane, event)) continue;
       this.underWay++;
       lane.running = true;
       attempts.run(event, this.isPaused, {
@@ -316,6 +318,14 @@ export class FunctionQueue {
         },
       });
     }
+  }
+
+  /** Whether its handler has asked for it at a later time. Then its lane waits for that. */
+  private isEarly(lane: Lane, event: LaneEvent): boolean {
+    if (event.notBefore === undefined) return false;
+    const waitMs = event.notBefore - this.parts.clock.now();
+    if (waitMs > 0) this.retryAfter(lane, event, waitMs);
+    return waitMs > 0;
   }
 
   private readonly isPaused = (): boolean => this.paused || this.held;
@@ -341,6 +351,7 @@ export class FunctionQueue {
       this.finish(lane, event, conclusion.outcome);
     } else if (conclusion.type === "again") {
       lane.blocked = conclusion.blocked;
+      if (event.notBefore !== undefined) this.parts.spill.defer(event);
       this.retryAfter(lane, event, conclusion.afterMs);
     }
   }
@@ -356,7 +367,8 @@ export class FunctionQueue {
     const { spill, clock } = this.parts;
     spill.release(event);
     if (this.stopped) return;
-    lane.backoff = clock.after(delayMs, () => {
+    lane.backoff = afterLong(clock, delayMs, () => {
+      event.notBefore = undefined;
       this.wake(lane);
       this.pump();
     });
@@ -472,7 +484,7 @@ export class FunctionQueue {
   }
 
   private pinUpTo(lane: Lane, limit: number): void {
-    for (const event of pinnedOf(lane, limit)) this.parts.spill.pin(event);
+    for (const event of lane.pinned(limit)) this.parts.spill.pin(event);
     const { head } = lane;
     const isStuck = lane.running || lane.backoff !== undefined;
     if (isStuck && head && head.receivedAt <= limit) this.rest(lane);
@@ -482,14 +494,4 @@ export class FunctionQueue {
     if (this.underWay > 0) return;
     for (const resolve of this.idle.splice(0)) resolve();
   }
-}
-
-/**
- * A lane's events up to the last one that was received by `limit`, or is old anyway. So their order on disk has no
- * holes.
- */
-function pinnedOf(lane: Lane, limit: number): readonly LaneEvent[] {
-  const events = [...lane];
-  const last = events.findLastIndex(({ receivedAt, mark }) => receivedAt <= limit || mark?.owner.isBacklog(mark.entry));
-  return events.slice(0, last + 1);
 }

@@ -127,6 +127,15 @@ export class Lane {
     return over < 0 ? this.length : Math.max(1, over);
   }
 
+  /**
+   * Its events up to the last one that was received by `limit`, or is old anyway. So their order on disk has no
+   * holes.
+   */
+  pinned(limit: number): readonly LaneEvent[] {
+    const isPinned = ({ receivedAt, mark }: LaneEvent) => receivedAt <= limit || mark?.owner.isBacklog(mark.entry);
+    return this.events.slice(0, this.events.findLastIndex(isPinned) + 1);
+  }
+
   [Symbol.iterator](): Iterator<LaneEvent> {
     return this.events[Symbol.iterator]();
   }

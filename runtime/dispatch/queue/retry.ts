@@ -1,8 +1,11 @@
-import type { Random } from "../../clock.ts";
+import type { Clock, Random, Timer } from "../../clock.ts";
 import type { Delivery } from "../../manifest/function.ts";
 
 /** A handler may ask for at most a day; a timer of Node holds 24.8 days. */
 const maxAskedMs = 24 * 60 * 60 * 1000;
+
+/** A reconciler may ask for at most a leap year. */
+const maxRequeueMs = 366 * maxAskedMs;
 
 /** Retries of objects that failed together are spread over this share of their delay. */
 const jitter = 0.2;
@@ -32,3 +35,18 @@ export const interruptedDelay = (times: number): number =>
 /** Whether so many begun attempts, with the runtime ending in each, are enough to suspect the event. */
 export const isCrashLoop = (attempts: number, { maxAttempts }: Delivery["retry"]): boolean =>
   attempts >= maxAttempts + crashAllowance;
+
+/** Milliseconds after which a handler that asked for it is run again. */
+export const requeueDelay = (askedMs: number): number => Math.min(Math.max(0, askedMs), maxRequeueMs);
+
+/**
+ * Runs `callback` once, however far away that is: a timer of Node holds 24.8 days.
+ * @param afterMs by the monotonic clock
+ */
+export function afterLong(clock: Clock, afterMs: number, callback: () => void): Timer {
+  if (afterMs <= maxAskedMs) return clock.after(afterMs, callback);
+  let next = clock.after(maxAskedMs, () => {
+    next = afterLong(clock, afterMs - maxAskedMs, callback);
+  });
+  return { cancel: () => next.cancel() };
+}

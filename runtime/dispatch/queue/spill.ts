@@ -41,6 +41,8 @@ export interface SpillParts {
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
+  /** Rows that stand for keys are none of its events: somebody else has them. */
+  readonly leavesKeys: boolean;
 }
 
 /**
@@ -55,6 +57,7 @@ export class Spill {
   private readonly limit: MemoryLimit;
   private readonly memory: Budget;
   private readonly disk: Budget;
+  private readonly leavesKeys: boolean;
   /** Events that are on disk alone, behind all that are in lanes. */
   private overflow: number;
   /** Events that are on disk alone, in the place that their lanes keep for them. */
@@ -69,13 +72,14 @@ export class Spill {
   /** Bytes that its events take in the store. */
   private stored = 0;
 
-  constructor({ functionName, store, commits, views, waiting, limit, budgets }: SpillParts) {
+  constructor({ functionName, store, commits, views, waiting, limit, budgets, leavesKeys }: SpillParts) {
     // An event may overflow with all that waits in memory before it in its lane.
     this.limit = store.holdsQueues ? { ...limit, bytes: Math.min(limit.bytes, store.spillLimit / 2) } : limit;
     this.memory = budgets.memory;
     this.disk = budgets.disk;
     this.memory.share(1);
     this.disk.share(1);
+    this.leavesKeys = leavesKeys;
     this.functionName = functionName;
     this.store = store;
     this.commits = commits;
@@ -197,6 +201,12 @@ export class Spill {
     if (event.place === "memory" && this.hasRoomFor(event.size)) this.write(event);
   }
 
+  /** Writes an event that is to come again at a time, with that time: once it is on disk, a restart waits for that too. */
+  defer(event: LaneEvent): void {
+    if (event.place === "memory") this.pin(event);
+    else this.commits.putSpilled(spilledEvent(event));
+  }
+
   /** Writes an event to disk because one behind it in its lane goes there, whatever the share: a lane has no holes. */
   write(event: LaneEvent): void {
     if (event.place !== "memory") return;
@@ -264,7 +274,7 @@ export class Spill {
         for (const event of events) {
           if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
           this.loaded = event.sequence;
-          if (!this.views.has(event.view)) continue;
+          if (!this.views.has(event.view) || (event.pending && this.leavesKeys)) continue;
           this.overflow--;
           if (give(event) === "shelved") this.shelved++;
         }

@@ -52,7 +52,9 @@ type Head = [Done[], unknown, unknown, unknown, number, unknown[], number];
 export function withFailure(outbox: string, no: number, { name, message, stack }: Rejection): string {
   const newline = outbox.indexOf("\n");
   const [done, ...rest] = JSON.parse(outbox.slice(0, newline)) as Head;
-  const at = done.indexOf(no);
+  const at = done.findIndex((entry) =>
+    typeof entry === "number" ? entry === no : entry[0] === no && entry[1] === "requeue",
+  );
   if (at < 0) return outbox;
   let before = newline + 1;
   for (const entry of done.slice(0, at)) if (typeof entry === "object") before += entry[2] + entry[3] + entry[4];

@@ -69,17 +69,18 @@ function start({ no, head, object, oldObject }: Delivered): void {
   const run = beginRun(no);
   try {
     const event = jsonParse(head) as object;
-    // A Scheduled is about none.
-    if (object !== "null") defineParsed(event, "object", object, (error) => refuse(run, error));
+    // A key whose object is gone; a Scheduled is about none.
+    if (object === "") put(event, "object", undefined);
+    else if (object !== "null") defineParsed(event, "object", object, (error) => refuse(run, error));
     if (oldObject !== undefined) defineParsed(event, "oldObject", oldObject, () => {});
     const result = apply(handler as never, undefined, [event, createContext(run)]);
     if ((typeof result === "object" && result !== null) || typeof result === "function") {
       follow(
         result,
-        () => succeed(run),
+        (value) => succeed(run, value),
         (error) => fail(run, error),
       );
-    } else succeed(run);
+    } else succeed(run, undefined);
   } catch (error) {
     fail(run, error);
   } finally {

@@ -1,4 +1,5 @@
 import { PermanentError, RetryAfter } from "../../../sdk/errors.ts";
+import { RequeueAfter } from "../../../sdk/requeue.ts";
 import { cut } from "./cut.guest.ts";
 import { captureStack, indexOf, isFiniteNumber, PrimordialError, quote, slice, stringOf } from "./primordials.guest.ts";
 
@@ -123,6 +124,19 @@ export function verdictOf(error: unknown): { kind: "failed" | "permanent"; retry
     // A proxy that throws when looked at is an ordinary failure.
   }
   return { kind: "failed", retryAfterMs: -1 };
+}
+
+/** In how many milliseconds a handler asks to be run again by what it returned; -1 where it does not. */
+export function requeueOf(returned: unknown): number {
+  try {
+    if (returned instanceof RequeueAfter) {
+      const { delayMs } = returned;
+      if (isFiniteNumber(delayMs) && delayMs >= 0) return delayMs;
+    }
+  } catch {
+    // A proxy that throws when looked at asks for nothing.
+  }
+  return -1;
 }
 
 /** The frames of the caller's stack, below the function given. */

@@ -5,6 +5,7 @@ import {
   errorText,
   failureText,
   framesBelow,
+  requeueOf,
   sandboxError,
   verdictOf,
   withFrames,
@@ -148,11 +149,18 @@ function end(run: Run, kind?: string, error?: ErrorText, retryAfterMs = -1): voi
   ended();
 }
 
-/** Ends a run whose handler returned: well, unless it left a rejection that nobody heard. */
-export function succeed(run: Run): void {
+const noError: ErrorText = { name: "", message: "", stack: "" };
+
+/** Ends a run whose handler returned: well, unless it left a rejection that nobody heard. Of what it returned, only a requeue counts. */
+export function succeed(run: Run, returned: unknown): void {
   const unheard = unheardOf(run);
-  if (unheard === undefined) end(run);
-  else end(run, "failed", unheard);
+  if (unheard !== undefined) {
+    end(run, "failed", unheard);
+    return;
+  }
+  const requeueMs = requeueOf(returned);
+  if (requeueMs < 0) end(run);
+  else end(run, "requeue", noError, requeueMs);
 }
 
 export function fail(run: Run, error: unknown): void {

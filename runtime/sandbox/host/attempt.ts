@@ -80,7 +80,12 @@ export class Attempt {
 
 /** JSON of the event as the handler gets it, without its objects: their own bytes are passed on as they came. */
 export function eventHead({ delivery }: Attempt): Buffer {
-  const { id, trigger, type, attempt, redelivered, resourceVersion, flags } = delivery;
+  const { id, trigger, type, attempt, redelivered, resourceVersion, flags, causes } = delivery;
+  if (causes) {
+    const { namespace, name } = delivery.object;
+    const key = namespace === "" ? { name } : { namespace, name };
+    return Buffer.from(JSON.stringify({ key, causes, attempt, redelivered }));
+  }
   const version = type === "Scheduled" ? {} : { resourceVersion };
   return Buffer.from(JSON.stringify({ id, trigger, type, attempt, redelivered, ...version, ...flags }));
 }

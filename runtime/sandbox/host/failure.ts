@@ -75,6 +75,8 @@ export function outcomeOf(
   switch (done.kind) {
     case "ok":
       return { type: "ok", durationMs };
+    case "requeue":
+      return { type: "ok", durationMs, requeueAfterMs: done.retryAfterMs ?? 0 };
     case "failed": {
       const retry = done.retryAfterMs === undefined ? {} : { retryAfterMs: done.retryAfterMs };
       return { type: "failed", error: handlerError(done, mapper), ...retry, durationMs };

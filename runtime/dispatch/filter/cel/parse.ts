@@ -17,8 +17,16 @@ export function parseCondition(expression: string): ASTNode {
   return parse(expression, ["bool", "dyn"]);
 }
 
+/** What a trigger's `key` may yield, as the type checker names it. */
+const nameTypes = ["string", "list<string>", "list<dyn>", "list", "dyn"];
+
+/** @throws ExpressionError unless it compiles to a text or a list of texts, or to what may turn out as one */
+export function parseKey(expression: string): ASTNode {
+  return parse(expression, nameTypes, "a name or a list of names");
+}
+
 /** The same for an expression of any type. */
-export function parse(expression: string, types?: readonly string[]): ASTNode {
+export function parse(expression: string, types?: readonly string[], wanted = "bool"): ASTNode {
   if (expression.length > longestExpression) {
     throw syntax(`has ${expression.length} characters, more than ${longestExpression}`);
   }
@@ -33,7 +41,8 @@ export function parse(expression: string, types?: readonly string[]): ASTNode {
   bound(parsed.ast);
   const { valid, type = "dyn", error } = parsed.check();
   if (!valid) throw ExpressionError.from("WF_FILTER_CONDITION_TYPE", error);
-  if (types && !types.includes(type)) throw new ExpressionError("WF_FILTER_CONDITION_TYPE", `yields ${type}, not bool`);
+  if (types && !types.includes(type))
+    throw new ExpressionError("WF_FILTER_CONDITION_TYPE", `yields ${type}, not ${wanted}`);
   return parsed.ast;
 }
 

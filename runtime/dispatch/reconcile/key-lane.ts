@@ -1,0 +1,134 @@
+import type { Cause, PendingKey, SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
+import type { Timer } from "../../clock.ts";
+import { resourceVersion } from "../../resource-version.ts";
+import type { View } from "../position/view.ts";
+import { withCause } from "./causes.ts";
+
+/** What the journal calls a run; no event's id begins so. */
+const runPrefix = "key/";
+
+/** Whether a begun attempt is a run of a key. */
+export const isRunOfKey = (id: string): boolean => id.startsWith(runPrefix);
+
+/** Of a run of a key: the sequence of its row. */
+export const sequenceOf = (id: string): number => Number(id.slice(runPrefix.length));
+
+/** Of an object that is not there, or not known yet. */
+export const unknownVersion = resourceVersion("0");
+
+/** Why a key does not run now: it failed, its executor died, or its handler asked for a later time. */
+export type Waits = "retry" | "interrupted" | "requeue";
+
+/** A key that is to be reconciled: one row on disk, one run at a time. */
+export class KeyLane implements PendingKey {
+  /** `namespace/name`. */
+  readonly key: string;
+  /** Of its row. */
+  readonly sequence: number;
+  /** When it was woken first since its last run ended well; wall and monotonic milliseconds. */
+  wokenAt: { readonly wall: number; readonly monotonic: number };
+  causes: readonly Cause[];
+  begun: number;
+  forgiven: number;
+  interruptions = 0;
+  /** A run of it may have begun in a process before this one, or where it was cut off. */
+  doubt: boolean;
+  /** The journal's row of the last run that began. */
+  journalRow: number | undefined;
+  running = false;
+  /** What woke it since its run began. */
+  since: readonly Cause[] = [];
+  waits: { readonly why: Waits; readonly timer: Timer } | undefined;
+  /** It is out of attempts, and tries again for ever, as the manifest asks. */
+  blocked = false;
+
+  constructor(
+    key: string,
+    sequence: number,
+    { causes, begun, forgiven }: PendingKey,
+    wokenAt: KeyLane["wokenAt"],
+    doubt: boolean,
+  ) {
+    this.key = key;
+    this.sequence = sequence;
+    this.wokenAt = wokenAt;
+    this.causes = causes;
+    this.begun = begun;
+    this.forgiven = forgiven;
+    this.doubt = doubt;
+  }
+
+  /** What the journal calls its runs. */
+  get id(): string {
+    return `${runPrefix}${this.sequence}`;
+  }
+
+  /** What logs and people call the run that began last. */
+  get runId(): string {
+    return `${this.id}/${this.begun}`;
+  }
+
+  /** Runs that count as attempts. */
+  get attempts(): number {
+    return this.begun - this.forgiven;
+  }
+
+  get namespace(): string {
+    return this.key.slice(0, this.key.indexOf("/"));
+  }
+
+  get name(): string {
+    return this.key.slice(this.key.indexOf("/") + 1);
+  }
+
+  /** Something newer counts from here on: no attempt before does. */
+  forgive(): void {
+    this.forgiven = this.begun;
+    this.blocked = false;
+  }
+
+  /** Notes a cause of its next run. Gives whether it was not noted yet. */
+  isNews(cause: Cause): boolean {
+    const before = this.running ? this.since : this.causes;
+    const after = withCause(before, cause);
+    if (this.running) this.since = after;
+    else this.causes = after;
+    return after !== before;
+  }
+
+  /** As it is kept on disk. `notBefore`: wall milliseconds. */
+  row(view: View, notBefore: number): SpilledEvent {
+    const { sequence, causes, since, begun, forgiven } = this;
+    return {
+      ...this.stored(view),
+      sequence,
+      // No event of the view: it waits for nobody, and nobody is compared with it.
+      replayed: true,
+      redelivered: this.doubt,
+      notBefore,
+      // What woke it since its run began is newer than that attempt.
+      pending: { causes: since.reduce(withCause, causes), begun, forgiven: since.length > 0 ? begun : forgiven },
+    };
+  }
+
+  /** What it has of an event. */
+  stored(view: View): StoredEvent {
+    const { id, namespace, name } = this;
+    return {
+      view: view.id,
+      function: view.functionName,
+      trigger: view.trigger.name,
+      namespace,
+      name,
+      uid: "",
+      resourceVersion: unknownVersion,
+      type: "Modified",
+      id,
+      flags: {},
+      deletedBy: unknownVersion,
+      body: Buffer.alloc(0),
+      oldBody: undefined,
+      receivedAt: this.wokenAt.wall,
+    };
+  }
+}

@@ -1,0 +1,367 @@
+import type { Cause, NewDeadLetter } from "../../checkpoint/batch.ts";
+import type { Clock, Random, Timer } from "../../clock.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { Log } from "../delivery/observer.ts";
+import { crashLoopError } from "../queue/attempt.ts";
+import type { LaneReport } from "../queue/lane.ts";
+import { afterLong, interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "../queue/retry.ts";
+import { withCause } from "./causes.ts";
+import { KeyLane, type Waits } from "./key-lane.ts";
+import type { KeyRuns, RunEnd } from "./key-runs.ts";
+import type { Newest, Primary } from "./primary.ts";
+
+/** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
+const mostReady = 100_000;
+
+/** When a state that could not be read is read again, in milliseconds. */
+const readRetryMs = 1_000;
+
+/** How often it is looked whether objects are known by now without which no key may run, in milliseconds. */
+const settlePollMs = 100;
+
+export interface KeyQueueParts {
+  readonly primary: Primary;
+  readonly runs: KeyRuns;
+  readonly commits: Commits;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Of a new row. */
+  readonly nextSequence: () => number;
+}
+
+/** One function's keys: at most one run of each at a time, a row on disk for each that is to run. */
+export class KeyQueue {
+  /** Called when it takes changes again. */
+  roomAgain: () => void = () => {};
+  private readonly parts: KeyQueueParts;
+  private readonly lanes = new Map<string, KeyLane>();
+  private readonly ready = new Set<KeyLane>();
+  /** Those whose objects are not known yet. */
+  private readonly unsettled = new Set<KeyLane>();
+  private settling: Timer | undefined;
+  private underWay = 0;
+  private wasFull = false;
+  private started = false;
+  private paused = false;
+  private held = false;
+  private stopped = false;
+  private idle: (() => void)[] = [];
+
+  constructor(parts: KeyQueueParts) {
+    this.parts = parts;
+  }
+
+  /** For the status: milliseconds are wall time. What its handler wants later does not wait. */
+  counts() {
+    const due = [...this.lanes.values()].filter(({ waits }) => waits?.why !== "requeue");
+    const oldestAt = due.length === 0 ? undefined : Math.min(...due.slice(0, 1000).map(({ wokenAt }) => wokenAt.wall));
+    const begun = this.parts.runs.counts();
+    const blocked = due.filter((lane) => lane.blocked).length;
+    return { queued: due.length - begun.inFlight, blocked, oldestAt, requeued: this.lanes.size - due.length, ...begun };
+  }
+
+  /** Whether changes are to wait until fewer keys do. */
+  get isFull(): boolean {
+    const isFull = this.ready.size + this.unsettled.size >= mostReady;
+    this.wasFull ||= isFull;
+    return isFull;
+  }
+
+  /** How a key stands; undefined where nothing of it is to run. */
+  lane(key: string): LaneReport | undefined {
+    const lane = this.lanes.get(key);
+    if (!lane) return undefined;
+    const { causes, attempts, running, waits, blocked } = lane;
+    const [last] = causes.slice(-1);
+    const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : "Modified";
+    const head = { type, attempts, trigger: last?.trigger ?? this.parts.primary.view.trigger.name } as const;
+    return { waiting: 1, head, running, retrying: waits !== undefined, blocked, held: this.isPaused() };
+  }
+
+  /** A key that was to run when the last process ended. `dueAt`: wall milliseconds. */
+  restore(lane: KeyLane, dueAt: number): void {
+    const { commits, clock, primary } = this.parts;
+    if (this.lanes.has(lane.key)) {
+      commits.dropSpilled(primary.view.functionName, lane.sequence);
+      return;
+    }
+    this.lanes.set(lane.key, lane);
+    const restMs = dueAt - clock.now();
+    const isRequeued = lane.attempts === 0 && lane.causes.some(({ type }) => type === "Requeue");
+    if (restMs > 0) this.wait(lane, isRequeued ? "requeue" : "retry", restMs);
+    else this.ready.add(lane);
+  }
+
+  start(): void {
+    this.started = true;
+    this.pump();
+  }
+
+  /** The key is to run, and the run begins after this. Its row is in the next commit. */
+  wake(key: string, cause: Cause): void {
+    const { clock, nextSequence } = this.parts;
+    const lane = this.lanes.get(key);
+    if (!lane) {
+      const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+      const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, false);
+      this.lanes.set(key, made);
+      this.write(made, wokenAt.wall);
+      this.ready.add(made);
+    } else if (cause.type !== "Resync" || lane.waits?.why === "requeue") this.wakeAgain(lane, cause);
+    // Not yet: what has changed is known once its event has ended, which it does in this turn.
+    queueMicrotask(() => this.pump());
+  }
+
+  /** No run begins until `resume`. Resolves when none goes on. */
+  pause(): Promise<void> {
+    this.paused = true;
+    this.parts.runs.recall();
+    return new Promise((resolve) => {
+      this.idle.push(resolve);
+      this.tellIdle();
+    });
+  }
+
+  /** Goes on as it was. */
+  resume(): void {
+    if (this.stopped) return;
+    this.paused = false;
+    this.pump();
+  }
+
+  /** Until `release` no run begins: it would fail for a reason that is no key's. Those that began go on. */
+  hold(): void {
+    this.held = true;
+    this.parts.runs.recall();
+  }
+
+  /** What held it is over: what waits for a retry is tried at once. */
+  release(): void {
+    if (!this.held || this.stopped) return;
+    this.held = false;
+    this.retryAll();
+    this.pump();
+  }
+
+  /** Goes on with new code: what waits for a retry is tried at once. */
+  resumeWith(manifest: FunctionManifest): void {
+    if (this.stopped) return;
+    this.parts.runs.manifest = manifest;
+    this.retryAll();
+    this.resume();
+  }
+
+  /** Nothing begins any more. Resolves when nothing runs. */
+  stop(): Promise<void> {
+    this.stopped = true;
+    this.settling?.cancel();
+    for (const { waits } of this.lanes.values()) waits?.timer.cancel();
+    return this.pause();
+  }
+
+  private readonly isPaused = (): boolean => this.paused || this.held;
+
+  /** A change of a key that is to run anyway. It runs at once, as if it had not failed. Where it runs, it does once more. */
+  private wakeAgain(lane: KeyLane, cause: Cause): void {
+    const { clock } = this.parts;
+    // Who asked for a later time is asked again by then.
+    const isRequeued = lane.waits?.why === "requeue";
+    if (isRequeued) {
+      lane.causes = [];
+      lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+    }
+    const isNews = lane.isNews(cause);
+    const failed = !lane.running && lane.attempts > 0;
+    if (!lane.running) lane.forgive();
+    if (lane.waits && lane.waits.why !== "interrupted") this.endWait(lane);
+    // Otherwise its row says already that it is due.
+    if (isNews || failed || isRequeued) this.write(lane, clock.now());
+  }
+
+  private pump(): void {
+    while (this.started && !this.isPaused()) {
+      const { concurrency } = this.parts.runs.manifest.delivery;
+      if (this.underWay >= concurrency) return;
+      const [lane] = this.ready;
+      if (!lane) return;
+      this.ready.delete(lane);
+      if (this.isAtHome(lane)) void this.run(lane);
+    }
+  }
+
+  /** Whether the key may run. It waits while its object is not known, and another one runs for it where it has a wrong namespace. */
+  private isAtHome(lane: KeyLane): boolean {
+    const { primary, commits } = this.parts;
+    if (!primary.isSettled(lane.key)) {
+      this.unsettled.add(lane);
+      this.awaitSettled();
+      return false;
+    }
+    const home = primary.home(lane.key);
+    if (home === lane.key) return true;
+    this.lanes.delete(lane.key);
+    commits.dropSpilled(primary.view.functionName, lane.sequence);
+    if (lane.journalRow !== undefined) commits.settle(lane.journalRow, { view: primary.view.id, id: lane.id });
+    for (const cause of lane.causes) this.wake(home, cause);
+    return false;
+  }
+
+  private awaitSettled(): void {
+    if (this.settling || this.stopped) return;
+    this.settling = this.parts.clock.after(
+      settlePollMs,
+      () => {
+        this.settling = undefined;
+        for (const lane of this.unsettled) this.ready.add(lane);
+        this.unsettled.clear();
+        this.pump();
+      },
+      { unref: true },
+    );
+  }
+
+  private async run(lane: KeyLane): Promise<void> {
+    const { primary, runs, log, commits } = this.parts;
+    this.underWay++;
+    lane.running = true;
+    let newest: Newest | undefined;
+    try {
+      newest = await primary.newest(lane.key);
+    } catch (error) {
+      const { functionName } = primary.view;
+      log.error({ function: functionName, object: lane.key, error: String(error) }, "run could not begin");
+      this.returned(lane, () => {
+        this.absorb(lane);
+        this.wait(lane, "interrupted", readRetryMs);
+      });
+      return;
+    }
+    const { retry, onFailure } = runs.manifest.delivery;
+    if (onFailure !== "Block" && isCrashLoop(lane.attempts, retry)) {
+      const { id, journalRow } = lane;
+      if (journalRow !== undefined) commits.settle(journalRow, { view: primary.view.id, id });
+      const letter = () => runs.letterOf(lane, newest, crashLoopError(lane.attempts));
+      this.returned(lane, () => this.giveUp(lane, letter));
+      return;
+    }
+    runs.run(lane, newest, this.isPaused, (end) => this.returned(lane, () => this.conclude(lane, end)));
+  }
+
+  /** `conclude` says what becomes of the key; what woke it meanwhile is still in `since`. */
+  private returned(lane: KeyLane, conclude: () => void): void {
+    this.underWay--;
+    lane.running = false;
+    conclude();
+    this.tellIdle();
+    this.pump();
+    if (!this.wasFull || this.ready.size > mostReady / 2) return;
+    this.wasFull = false;
+    this.roomAgain();
+  }
+
+  private conclude(lane: KeyLane, end: RunEnd): void {
+    if (end.type === "finished") {
+      lane.interruptions = 0;
+      this.finish(lane, end);
+      return;
+    }
+    this.absorb(lane);
+    if (end.type === "unbegun") this.ready.add(lane);
+    else this.wait(lane, "interrupted", interruptedDelay(++lane.interruptions));
+  }
+
+  /** Its run did not come to its end: what woke it meanwhile is a cause of the next one. */
+  private absorb(lane: KeyLane): void {
+    if (lane.since.length === 0) return;
+    lane.causes = lane.since.reduce(withCause, lane.causes);
+    lane.since = [];
+    lane.forgive();
+    this.write(lane, this.parts.clock.now());
+  }
+
+  private finish(lane: KeyLane, { outcome, newest }: Extract<RunEnd, { readonly type: "finished" }>): void {
+    const { clock, runs, random } = this.parts;
+    const { since } = lane;
+    const isWoken = since.length > 0;
+    lane.since = [];
+    if (outcome.type === "ok") lane.causes = isWoken ? since : [{ type: "Requeue" }];
+    else lane.causes = since.reduce(withCause, lane.causes);
+    if (isWoken) {
+      lane.forgive();
+      if (outcome.type === "ok") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+      this.write(lane, clock.now());
+      this.ready.add(lane);
+      return;
+    }
+    if (outcome.type === "ok") {
+      lane.forgive();
+      if (outcome.requeueAfterMs === undefined) this.drop(lane);
+      else this.later(lane, "requeue", requeueDelay(outcome.requeueAfterMs));
+      return;
+    }
+    const { retry, onFailure } = runs.manifest.delivery;
+    const isSpent = outcome.type === "permanent" || lane.attempts >= retry.maxAttempts;
+    if (isSpent && onFailure !== "Block") {
+      this.giveUp(lane, () => runs.letterOf(lane, newest, outcome.error));
+      return;
+    }
+    lane.blocked = isSpent;
+    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
+    this.later(lane, "retry", isSpent ? retry.maxDelayMs : retryDelay(retry, lane.attempts, asked, random));
+  }
+
+  /** Until its next change, or the next resync. What woke it meanwhile runs. */
+  private giveUp(lane: KeyLane, letter: () => NewDeadLetter): void {
+    const { commits, runs } = this.parts;
+    if (runs.manifest.delivery.onFailure === "DeadLetter") commits.putDeadLetter(letter());
+    this.drop(lane);
+    for (const cause of lane.since) this.wake(lane.key, cause);
+  }
+
+  private drop(lane: KeyLane): void {
+    this.lanes.delete(lane.key);
+    this.parts.commits.dropSpilled(this.parts.primary.view.functionName, lane.sequence);
+  }
+
+  /** It runs again after a time, also where this process ends before. */
+  private later(lane: KeyLane, why: Waits, delayMs: number): void {
+    this.write(lane, this.parts.clock.now() + delayMs);
+    this.wait(lane, why, delayMs);
+  }
+
+  private wait(lane: KeyLane, why: Waits, delayMs: number): void {
+    if (this.stopped) return;
+    const timer = afterLong(this.parts.clock, delayMs, () => {
+      this.endWait(lane);
+      this.pump();
+    });
+    lane.waits = { why, timer };
+  }
+
+  private endWait(lane: KeyLane): void {
+    const { clock } = this.parts;
+    if (lane.waits?.why === "requeue") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+    lane.waits?.timer.cancel();
+    lane.waits = undefined;
+    this.ready.add(lane);
+  }
+
+  private retryAll(): void {
+    for (const lane of this.lanes.values()) {
+      lane.blocked = false;
+      if (lane.waits && lane.waits.why !== "requeue") this.endWait(lane);
+    }
+  }
+
+  private write(lane: KeyLane, dueAt: number): void {
+    const { commits, primary } = this.parts;
+    commits.putSpilled(lane.row(primary.view, dueAt));
+  }
+
+  private tellIdle(): void {
+    if (this.underWay > 0) return;
+    for (const resolve of this.idle.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,58 @@
+import type { ResourceVersion } from "../../resource-version.ts";
+import { nameOf } from "../position/by-namespace.ts";
+import type { View } from "../position/view.ts";
+
+/** An object as it stands, as far as is known. */
+export interface Newest {
+  readonly uid: string;
+  readonly resourceVersion: ResourceVersion;
+  readonly body: Buffer;
+}
+
+/** Asks the API server for an object as a trigger sees it: undefined where there is none. Rejects where it does not say. */
+export type Look = (
+  functionName: string,
+  trigger: string,
+  object: { readonly namespace: string; readonly name: string },
+) => Promise<Newest | undefined>;
+
+/** The trigger without `key`: of which kind the objects are that are reconciled, and how they stand. */
+export class Primary {
+  readonly view: View;
+  private readonly look: Look;
+  /** Whether what is known of a namespace is as new as the server was when this process began to read it. */
+  private readonly isSettledIn: (namespace: string) => boolean;
+
+  constructor(view: View, look: Look, isSettledIn: (namespace: string) => boolean) {
+    this.view = view;
+    this.look = look;
+    this.isSettledIn = isSettledIn;
+  }
+
+  /** Whether a key may run: before its objects are known, one that is there would be taken for gone. */
+  isSettled(key: string): boolean {
+    return this.isSettledIn(nameOf(key).namespace);
+  }
+
+  /** The object of a key, no older than what has woken it; undefined where there is none. Rejects where it cannot be read. */
+  async newest(key: string): Promise<Newest | undefined> {
+    const { view } = this;
+    const known = view.stands(key);
+    if (!known) return undefined;
+    const body = await view.body(key);
+    if (!body) return this.look(view.functionName, view.trigger.name, nameOf(key));
+    const { uid, resourceVersion } = view.stands(key) ?? known;
+    return { uid, resourceVersion, body };
+  }
+
+  /** The key as the kind has it: that of a cluster-scoped object has no namespace. */
+  home(key: string): string {
+    const { name } = nameOf(key);
+    return !this.view.stands(key) && this.view.stands(`/${name}`) ? `/${name}` : key;
+  }
+
+  /** Of all objects that stand. */
+  *keys(): Iterable<string> {
+    for (const [key] of this.view.live("")) yield key;
+  }
+}

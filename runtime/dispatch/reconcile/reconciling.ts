@@ -1,0 +1,109 @@
+import type { SpillHeader } from "../../checkpoint/batch.ts";
+import type { Clock, Random } from "../../clock.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { Runner } from "../delivery/delivery.ts";
+import type { Log, Observer } from "../delivery/observer.ts";
+import type { RecordedStart } from "../doubt/started-before.ts";
+import { KeyOf } from "../filter/key-rule.ts";
+import type { History } from "../history/history.ts";
+import type { View } from "../position/view.ts";
+import type { EventMaker } from "../queue/event-maker.ts";
+import { isRunOfKey, KeyLane, sequenceOf } from "./key-lane.ts";
+import { KeyQueue } from "./key-queue.ts";
+import { KeyRuns } from "./key-runs.ts";
+import { type Look, Primary } from "./primary.ts";
+import { Resync } from "./resync.ts";
+import { Wakes } from "./wakes.ts";
+
+export interface ReconcilingParts {
+  readonly manifest: FunctionManifest;
+  readonly startedBefore: Iterable<RecordedStart>;
+  readonly commits: Commits;
+  readonly runner: Runner;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: Observer;
+  readonly log: Log;
+  readonly look: Look;
+}
+
+/** What a function has on record. */
+interface OnRecord {
+  /** By trigger. */
+  readonly views: ReadonlyMap<string, View>;
+  /** Rows that stand for keys. */
+  readonly keys: readonly SpillHeader[];
+  readonly maker: EventMaker;
+  readonly history: History;
+  /** The last writes before the start may be missing. */
+  readonly lostWrites: boolean;
+}
+
+/** The part of a function's dispatch that mode Reconcile has. */
+export interface Reconciling {
+  readonly keys: KeyQueue;
+  readonly wakes: Wakes;
+  readonly resync: Resync;
+  /** The trigger without `key`. */
+  readonly trigger: string;
+  /** Says whether a namespace's objects are known. To be set before it starts. */
+  isSettledIn: (namespace: string) => boolean;
+}
+
+/** Builds it from the manifest and what the store has. */
+export function reconcilingOf(
+  parts: ReconcilingParts,
+  { views, keys, maker, history, lostWrites }: OnRecord,
+): Reconciling {
+  const { manifest, commits, runner, clock, random, observer, log, look } = parts;
+  const rules = new Map<number, KeyOf>();
+  for (const { id, trigger } of views.values()) if (trigger.key) rules.set(id, new KeyOf(trigger.key));
+  const view = [...views.values()].find(({ trigger }) => !trigger.key);
+  if (!view) throw new TypeError(`function ${manifest.name} has no trigger without a key`);
+  const primary = new Primary(view, look, (namespace) => reconciling.isSettledIn(namespace));
+  const runs = new KeyRuns(manifest, { primary, commits, runner, clock, observer, history });
+  const queue = new KeyQueue({ primary, runs, commits, clock, random, log, nextSequence: () => maker.nextSequence() });
+  const reconciling: Reconciling = {
+    keys: queue,
+    wakes: new Wakes(rules, primary, queue),
+    resync: new Resync({
+      clock,
+      random,
+      everyMs: () => runs.manifest.delivery.resyncMs,
+      keys: () => primary.keys(),
+      wake: (key) => queue.wake(key, { type: "Resync" }),
+    }),
+    trigger: view.trigger.name,
+    isSettledIn: () => false,
+  };
+  restore(queue, keys, parts, view, lostWrites);
+  return reconciling;
+}
+
+/** Puts the keys back that were to run when the last process ended; of a run that had begun, with its attempt. */
+function restore(
+  queue: KeyQueue,
+  keys: readonly SpillHeader[],
+  { startedBefore, commits, clock }: ReconcilingParts,
+  view: View,
+  lostWrites: boolean,
+): void {
+  const begun = new Map<number, RecordedStart>();
+  for (const event of startedBefore) {
+    if (event.view === view.id && isRunOfKey(event.id)) begun.set(sequenceOf(event.id), event);
+  }
+  const monotonic = clock.monotonic();
+  for (const { sequence, namespace, name, notBefore = 0, pending } of keys) {
+    if (!pending) continue;
+    const run = begun.get(sequence);
+    begun.delete(sequence);
+    const counts = { ...pending, begun: Math.max(pending.begun, run?.attempt ?? 0) };
+    const wokenAt = { wall: clock.now(), monotonic };
+    const lane = new KeyLane(`${namespace}/${name}`, sequence, counts, wokenAt, lostWrites || run !== undefined);
+    lane.journalRow = run?.row;
+    queue.restore(lane, notBefore);
+  }
+  // Their rows are gone: those runs had ended.
+  for (const run of begun.values()) commits.settle(run.row, run);
+}

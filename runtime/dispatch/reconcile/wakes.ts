@@ -1,0 +1,59 @@
+import type { Cause } from "../../checkpoint/batch.ts";
+import type { KeyOf } from "../filter/key-rule.ts";
+import type { Conclusion, EventSink } from "../queue/attempts.ts";
+import type { LaneEvent } from "../queue/event.ts";
+import type { KeyQueue } from "./key-queue.ts";
+import type { Primary } from "./primary.ts";
+
+/** From a change to the keys that it wakes. Its event ends in the commit that makes their rows durable. */
+export class Wakes implements EventSink {
+  /** By view; none for the trigger without `key`. */
+  private readonly rules: ReadonlyMap<number, KeyOf>;
+  private readonly primary: Primary;
+  private readonly keys: KeyQueue;
+
+  constructor(rules: ReadonlyMap<number, KeyOf>, primary: Primary, keys: KeyQueue) {
+    this.rules = rules;
+    this.primary = primary;
+    this.keys = keys;
+  }
+
+  get isFull(): boolean {
+    return this.keys.isFull;
+  }
+
+  /** A change may take an object from one key to another: both have changed. */
+  wantsOld({ view }: LaneEvent): boolean {
+    return this.rules.has(view.id);
+  }
+
+  take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion {
+    const rule = this.rules.get(event.view.id);
+    // What is gone counted for somebody, and nobody knows for whom.
+    const isForAll = event.type === "Scheduled" || (rule && body.length === 0);
+    const keys = isForAll ? [...this.primary.keys()] : rule ? this.keysOf(rule, event, body, oldBody) : [event.key];
+    if (!keys) return { type: "terminal", outcome: "filtered" };
+    const cause = causeOf(event);
+    for (const key of keys) this.keys.wake(key, cause);
+    return { type: "terminal", outcome: "ok" };
+  }
+
+  /** Undefined where it wakes nobody; the event then says why. */
+  private keysOf(rule: KeyOf, event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Set<string> | undefined {
+    const { namespace } = event.meta;
+    const now = rule.of({ namespace, body });
+    const before = oldBody ? rule.of({ namespace, body: oldBody }) : now;
+    const keys = [now, before].flatMap((each) => ("keys" in each ? each.keys : []));
+    if (keys.length > 0) return new Set(keys.map((key) => this.primary.home(key)));
+    if (event.verdict && "heldBack" in now) {
+      event.verdict = { ...event.verdict, deliver: false, heldBack: now.heldBack };
+    }
+    return undefined;
+  }
+}
+
+function causeOf({ replayed, type, view, meta: { namespace, name } }: LaneEvent): Cause {
+  const trigger = view.trigger.name;
+  if (type === "Scheduled") return { type, trigger };
+  return replayed ? { type: "Replay" } : { type, trigger, namespace, name };
+}

@@ -1,0 +1,121 @@
+import { field, text } from "./raw-value.ts";
+import type { ExpressionChecker, RuleFault } from "./rule-fault.ts";
+
+const invalid = "WF_MANIFEST_INVALID_VALUE";
+
+/** What holds of `mode: Reconcile`, and of the fields that make sense in it alone. It passes over what has the wrong shape. */
+export function* reconcileFaults(
+  triggers: readonly unknown[],
+  delivery: unknown,
+  checkExpression?: ExpressionChecker,
+): Generator<RuleFault> {
+  for (const [index, trigger] of triggers.entries()) {
+    const path = ["spec", "triggers", index, "key"];
+    yield* keyFaults(field(trigger, "key"), field(trigger, "watch"), path, checkExpression);
+  }
+  if (field(delivery, "mode") === "Reconcile") yield* primaryFaults(triggers);
+  else yield* strayFaults(triggers, delivery);
+}
+
+function* keyFaults(
+  key: unknown,
+  watch: unknown,
+  path: RuleFault["path"],
+  checkExpression?: ExpressionChecker,
+): Generator<RuleFault> {
+  if (key === undefined) return;
+  if (watch === undefined) {
+    yield {
+      code: invalid,
+      path,
+      what: "a schedule is about no object that a key could be made of",
+      hint: "remove the key: a schedule wakes every key",
+    };
+    return;
+  }
+  const expression = text(field(key, "expression"));
+  if ((field(key, "owner") === undefined) === (field(key, "expression") === undefined)) {
+    yield { code: invalid, path, what: "expected exactly one of owner and expression" };
+  }
+  const isPartial = field(watch, "object") === "Metadata" || field(watch, "lastBody") === "Metadata";
+  const fault = expression && checkExpression?.(expression, isPartial ? "Metadata" : "Full", "key");
+  if (fault) yield { code: "WF_MANIFEST_EXPRESSION", path: [...path, "expression"], what: fault };
+}
+
+/** The trigger without `key` says of which kind `object` is, and keeps its state. */
+function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
+  const primaries = [...triggers.keys()].filter((index) => isPrimary(triggers[index]));
+  const [first, second] = primaries;
+  if (first === undefined) {
+    yield {
+      code: invalid,
+      path: ["spec", "triggers"],
+      what: "every trigger has a `key`, and none says which kind is reconciled",
+      hint: "add a trigger without `key` that watches the kind that the handler's `object` is of",
+    };
+    return;
+  }
+  if (second !== undefined) {
+    yield {
+      code: invalid,
+      path: ["spec", "triggers", second],
+      what: "an earlier trigger has no `key` either, and the handler's `object` can be of one alone",
+      hint: "give one of them a `key`, or make it a function of its own",
+    };
+    return;
+  }
+  const watch = field(triggers[first], "watch");
+  if (field(watch, "lastBody") === "Metadata" && field(watch, "object") !== "Metadata") {
+    yield {
+      code: invalid,
+      path: ["spec", "triggers", first, "watch", "lastBody"],
+      what: "the handler's `object` is what is kept of this trigger's objects",
+      hint: "leave lastBody out, or set `object: Metadata` if the handler needs no more",
+    };
+  }
+  for (const [index, trigger] of triggers.entries()) {
+    const owner = field(field(trigger, "key"), "owner");
+    if (owner === undefined || isSameKind(owner, watch)) continue;
+    yield {
+      code: invalid,
+      path: ["spec", "triggers", index, "key", "owner"],
+      what: `owners of kind ${text(field(owner, "kind"))} are no keys: this function reconciles ${text(field(watch, "kind"))}`,
+      hint: "name the kind of the trigger without `key`",
+    };
+  }
+}
+
+/** `key` and `resync` outside of their mode. */
+function* strayFaults(triggers: readonly unknown[], delivery: unknown): Generator<RuleFault> {
+  const mode = text(field(delivery, "mode")) ?? "All";
+  if (mode !== "All" && mode !== "Latest") return;
+  for (const [index, trigger] of triggers.entries()) {
+    if (field(trigger, "key") === undefined || field(trigger, "watch") === undefined) continue;
+    yield {
+      code: invalid,
+      path: ["spec", "triggers", index, "key"],
+      what: `in mode ${mode} the handler is told each change of an object by itself, and a key wakes nobody`,
+      hint: "set `delivery.mode: Reconcile`, or remove the key",
+    };
+  }
+  if (field(delivery, "resync") === undefined) return;
+  yield {
+    code: invalid,
+    path: ["spec", "delivery", "resync"],
+    what: `in mode ${mode} the handler is told changes, and a resync is none`,
+    hint: "set `delivery.mode: Reconcile`, or remove resync",
+  };
+}
+
+const isPrimary = (trigger: unknown): boolean =>
+  field(trigger, "key") === undefined && field(trigger, "watch") !== undefined;
+
+/** Whichever version of it either names. What has the wrong shape is said elsewhere. */
+function isSameKind(owner: unknown, watch: unknown): boolean {
+  const [kind, other] = [text(field(owner, "kind")), text(field(watch, "kind"))];
+  const [version, otherVersion] = [text(field(owner, "apiVersion")), text(field(watch, "apiVersion"))];
+  if (kind === undefined || other === undefined || version === undefined || otherVersion === undefined) return true;
+  return kind === other && groupOf(version) === groupOf(otherVersion);
+}
+
+const groupOf = (apiVersion: string): string => apiVersion.slice(0, Math.max(0, apiVersion.indexOf("/")));

@@ -1,0 +1,303 @@
+import { describe, expect, it } from "vitest";
+import type { Trigger } from "../../runtime/manifest/function.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
+
+const pods = (key: Trigger["key"]): Trigger => trigger({ name: "pods", kind: "Pod", ...(key && { key }) });
+const byOwner = pods({ type: "owner", apiVersion: "v1", kind: "ConfigMap" });
+const byLabel = pods({ type: "expression", expression: "object.spec.of" });
+
+const reconciler = (over: Parameters<typeof manifest>[0] = {}, child = byOwner) =>
+  manifest({ mode: "Reconcile", ...over }, [trigger(), child]);
+
+/** A reconciler of ConfigMaps and their Pods, both of which are listed. */
+async function open(
+  options: DispatchOptions = {},
+): Promise<DispatchFixture & { pods: DispatchFixture["subscription"] }> {
+  const fixture = await DispatchFixture.open({ manifest: reconciler(), ...options });
+  return withPods(fixture);
+}
+
+async function withPods(fixture: DispatchFixture, list = true) {
+  const children = fixture.function.subscription("pods", { selection: "all", namespace: "" });
+  if (list) {
+    await fixture.listed();
+    children.list("initial", undefined).end(resourceVersion("1"));
+    await quiet(fixture.runner);
+    await fixture.clock.advance(200);
+  }
+  return Object.assign(fixture, { pods: children });
+}
+
+/** A Pod that these ConfigMaps own. */
+function owned(type: "Added" | "Modified" | "Deleted", name: string, rv: number, ...owners: string[]) {
+  const made = change(type, name, rv);
+  const object = JSON.parse(made.body.toString());
+  object.metadata.ownerReferences = owners.map((owner) => ({ apiVersion: "v1", kind: "ConfigMap", name: owner }));
+  return { ...made, body: Buffer.from(JSON.stringify(object)) };
+}
+
+/** Runs in short: the key, the object's resourceVersion, and what woke it. */
+const runs = ({ runner }: DispatchFixture) =>
+  runner.deliveries.map(({ object, body, causes = [], attempt, redelivered }) => {
+    const state = body.length === 0 ? "gone" : JSON.parse(body.toString()).metadata.resourceVersion;
+    const why = causes.map(({ type, trigger: of, name }) => [type, of, name].filter(Boolean).join(" "));
+    return `${object.name}@${state} <- ${why.join(", ")}${attempt > 1 ? ` #${attempt}` : ""}${redelivered ? " !" : ""}`;
+  });
+
+describe("a key", () => {
+  it("runs once for all that waited while it ran, with the newest state, and never twice at once", async () => {
+    const fixture = await open();
+    fixture.runner.answer = () => undefined;
+    fixture.subscription.change(change("Added", "shop", 11));
+    await quiet(fixture.runner);
+    fixture.subscription.change(change("Modified", "shop", 12));
+    fixture.subscription.change(change("Modified", "shop", 13));
+    fixture.pods.change(owned("Added", "web", 14, "shop"));
+    fixture.pods.change(owned("Added", "db", 15, "shop"));
+    await quiet(fixture.runner);
+    expect(fixture.runner.deliveries).toHaveLength(1);
+    await fixture.runner.end("shop");
+    await fixture.runner.end("shop");
+    expect(runs(fixture)).toEqual([
+      "shop@11 <- Added settings shop",
+      "shop@13 <- Modified settings shop, Added pods web, Added pods db",
+    ]);
+    await fixture.clock.advance(1_000);
+    expect(fixture.disk.spill.size).toBe(0);
+  });
+
+  it("is told of its object's end by its absence", async () => {
+    const fixture = await open();
+    fixture.subscription.change(change("Added", "shop", 11));
+    await quiet(fixture.runner);
+    fixture.subscription.change(change("Deleted", "shop", 12));
+    await quiet(fixture.runner);
+    expect(runs(fixture)).toEqual(["shop@11 <- Added settings shop", "shop@gone <- Deleted settings shop"]);
+  });
+
+  it("is woken where an object comes from, and where it goes to", async () => {
+    const fixture = await open({ manifest: reconciler({}, byLabel) });
+    for (const name of ["a", "b"]) fixture.subscription.change(change("Added", name, 11));
+    await quiet(fixture.runner);
+    fixture.runner.deliveries.length = 0;
+    fixture.pods.change(change("Added", "pod", 12, { spec: { of: "a" } }));
+    await quiet(fixture.runner);
+    fixture.pods.change(change("Modified", "pod", 13, { spec: { of: ["b", "team-a/a"] } }));
+    await quiet(fixture.runner);
+    fixture.pods.change(change("Modified", "pod", 14, { spec: { of: "b" } }));
+    await quiet(fixture.runner);
+    fixture.pods.change(change("Deleted", "pod", 15, { spec: { of: "b" } }));
+    await quiet(fixture.runner);
+    expect(runs(fixture)).toEqual([
+      "a@11 <- Added pods pod",
+      "b@11 <- Modified pods pod",
+      "a@11 <- Modified pods pod",
+      "b@11 <- Modified pods pod",
+      "a@11 <- Modified pods pod",
+      "b@11 <- Deleted pods pod",
+    ]);
+  });
+
+  it("is not woken by an object without such an owner, which is filtered with that reason", async () => {
+    const fixture = await open();
+    fixture.pods.change(change("Added", "web", 11));
+    await quiet(fixture.runner);
+    expect(fixture.runner.deliveries).toEqual([]);
+    expect(Object.fromEntries(fixture.outcomes)).toEqual({ filtered: 1 });
+    const { filtered } = await fixture.function.object("pods", { namespace: "team-a", name: "web" });
+    expect(filtered.map(({ why }) => why.type)).toEqual(["key"]);
+  });
+
+  it("runs only once its object is known, or known to be gone", async () => {
+    const fixture = await withPods(await DispatchFixture.open({ manifest: reconciler() }), false);
+    fixture.pods.list("initial", undefined).end(resourceVersion("1"));
+    fixture.pods.change(owned("Added", "web", 11, "shop"));
+    await fixture.clock.advance(60_000);
+    expect(fixture.runner.deliveries).toEqual([]);
+    await fixture.list(5, [change("Added", "shop", 4)], "initial");
+    await fixture.clock.advance(1_000);
+    expect(runs(fixture)).toEqual(["shop@4 <- Added pods web, Added settings shop"]);
+  });
+
+  it("is the owner's own where that has no namespace", async () => {
+    const fixture = await open();
+    fixture.subscription.change(change("Added", "shop", 11, { namespace: "" }));
+    await quiet(fixture.runner);
+    fixture.pods.change(owned("Added", "web", 12, "shop"));
+    await quiet(fixture.runner);
+    expect(fixture.runner.deliveries.map(({ object }) => object.namespace)).toEqual(["", ""]);
+    expect(runs(fixture)).toEqual(["shop@11 <- Added settings shop", "shop@11 <- Added pods web"]);
+  });
+
+  it("that fails is tried again with backoff, and given up until its next change", async () => {
+    const fixture = await open();
+    fixture.runner.answer = () => failure();
+    fixture.subscription.change(change("Added", "shop", 11));
+    await fixture.clock.advance(999);
+    expect(fixture.runner.deliveries).toHaveLength(1);
+    await fixture.clock.advance(10_000);
+    const first = "shop@11 <- Added settings shop";
+    expect(runs(fixture)).toEqual([first, `${first} #2 !`, `${first} #3 !`]);
+    expect([...fixture.disk.letters.values()].map(({ name, attempts }) => [name, attempts])).toEqual([["shop", 3]]);
+    expect(fixture.disk.spill.size).toBe(0);
+    fixture.runner.answer = () => done;
+    fixture.subscription.change(change("Modified", "shop", 12));
+    await quiet(fixture.runner);
+    expect(runs(fixture).at(-1)).toBe("shop@12 <- Modified settings shop");
+  });
+
+  it("that waits for a retry runs at once for a newer change, as a first attempt", async () => {
+    const fixture = await open({ manifest: reconciler({ onFailure: "Block" }) });
+    fixture.runner.answer = ({ resourceVersion: at }) => (at === "11" ? failure() : done);
+    fixture.subscription.change(change("Added", "shop", 11));
+    await fixture.clock.advance(100_000);
+    expect(fixture.function.status()).toMatchObject({ blockedLanes: 1 });
+    fixture.subscription.change(change("Modified", "shop", 12));
+    await quiet(fixture.runner);
+    expect(runs(fixture).at(-1)).toBe("shop@12 <- Modified settings shop");
+    expect(fixture.function.status()).toMatchObject({ blockedLanes: 0, queued: 0 });
+  });
+
+  it("whose run was cut off by the end of the process runs again, flagged", async () => {
+    const first = await open();
+    first.runner.answer = () => undefined;
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    const second = await first.restart({ manifest: reconciler() });
+    await withPods(second, false);
+    second.runner.answer = () => done;
+    await second.clock.advance(1_000);
+    expect(runs(second)).toEqual(["shop@11 <- Added settings shop", "shop@11 <- Added settings shop #2 !"]);
+    await second.clock.advance(1_000);
+    expect([second.disk.spill.size, second.disk.journal.size]).toEqual([0, 0]);
+  });
+
+  it("does not hold the position up while it runs, or waits", async () => {
+    const fixture = await open();
+    fixture.runner.answer = () => undefined;
+    fixture.subscription.change(change("Added", "shop", 11));
+    fixture.subscription.bookmark(resourceVersion("20"));
+    await quiet(fixture.runner);
+    await fixture.clock.advance(1_000);
+    expect(fixture.subscription.lowWaterMark).toBe("20");
+    expect(fixture.runner.open.size).toBe(1);
+  });
+
+  it("asks for a later time without failing, which a restart keeps, and a change comes before", async () => {
+    const first = await open();
+    first.runner.answer = () => ({ ...done, requeueAfterMs: 60_000 });
+    for (const name of ["later", "sooner"]) first.subscription.change(change("Added", name, 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    expect(first.function.status()).toMatchObject({ queued: 0, requeued: 2, failures: 0 });
+    first.runner.answer = () => done;
+    const second = await first.restart({ manifest: reconciler() });
+    second.subscription.change(change("Modified", "sooner", 12));
+    await second.clock.advance(50_000);
+    expect(second.runner.deliveries).toHaveLength(3);
+    await second.clock.advance(10_000);
+    expect(runs(second)).toEqual([
+      "later@11 <- Added settings later",
+      "sooner@11 <- Added settings sooner",
+      "sooner@12 <- Modified settings sooner",
+      "later@11 <- Requeue",
+    ]);
+  });
+
+  it("that was given up runs again when its dead letter is replayed", async () => {
+    const fixture = await open({
+      manifest: reconciler({ retry: { maxAttempts: 1, initialDelayMs: 1, maxDelayMs: 1, factor: 1 } }),
+    });
+    fixture.runner.answer = () => failure();
+    fixture.subscription.change(change("Added", "shop", 11));
+    await fixture.clock.advance(1_000);
+    fixture.runner.answer = () => done;
+    const [letter] = await fixture.store.deadLetters();
+    const whole = await fixture.store.deadLetter(letter?.letter ?? "");
+    if (whole) await fixture.dispatcher.replay(whole);
+    await fixture.clock.advance(1_000);
+    expect(runs(fixture).at(-1)).toBe("shop@11 <- Replay");
+    expect([fixture.disk.spill.size, fixture.disk.letters.size]).toEqual([0, 0]);
+  });
+
+  it("runs once in each round of a resync, at a moment of its own that a restart does not change", async () => {
+    const every = reconciler({ resyncMs: 3_600_000 });
+    const first = await open({ manifest: every });
+    const names = Array.from({ length: 40 }, (_, index) => `shop-${index}`);
+    for (const [index, name] of names.entries()) first.subscription.change(change("Added", name, 11 + index));
+    await quiet(first.runner);
+    first.runner.deliveries.length = 0;
+    await first.clock.advance(1_800_000);
+    const half = first.runner.deliveries.length;
+    expect(half).toBeGreaterThan(8);
+    expect(half).toBeLessThan(32);
+    const second = await first.restart({ manifest: every });
+    await second.clock.advance(1_800_000 + 60_000);
+    const told = second.runner.deliveries.map(({ object }) => object.name);
+    expect(new Set(told).size).toBe(40);
+    expect(told.length).toBeLessThan(45);
+    expect(second.runner.deliveries.every(({ causes }) => causes?.every(({ type }) => type === "Resync"))).toBe(true);
+  });
+
+  it("that waits when its function takes events again comes as one event", async () => {
+    const first = await open();
+    first.runner.answer = () => undefined;
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    const events = manifest({}, [trigger(), pods(undefined)]);
+    first.runner.answer = () => done;
+    const second = await first.restart({ manifest: events });
+    await second.clock.advance(1_000);
+    expect(second.runner.told.at(-1)).toContain("Modified shop");
+    expect(second.disk.spill.size).toBe(0);
+  });
+
+  it("stands for the events that wait when its function begins to reconcile", async () => {
+    const events = manifest({ onFailure: "Block" }, [trigger(), pods(undefined)]);
+    const first = await open({ manifest: events });
+    first.runner.answer = () => failure();
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(100_000);
+    expect(first.disk.spill.size).toBe(1);
+    first.runner.answer = () => done;
+    const second = await first.restart({ manifest: reconciler() });
+    await second.clock.advance(1_000);
+    expect(runs(second).at(-1)).toBe("shop@11 <- Added settings shop");
+    expect(second.disk.spill.size).toBe(0);
+  });
+});
+
+describe("a handler that is told each event", () => {
+  it("gets one again at the time that it asks for, flagged, with no attempt counted, and its lane waits", async () => {
+    const fixture = await (await DispatchFixture.open()).listed();
+    fixture.runner.answer = ({ resourceVersion: at, redelivered }) =>
+      at === "11" && !redelivered ? { ...done, requeueAfterMs: 60_000 } : done;
+    for (const it of [change("Added", "a", 11), change("Modified", "a", 12), change("Added", "b", 13)])
+      fixture.subscription.change(it);
+    await fixture.clock.advance(59_000);
+    expect(fixture.runner.told).toEqual(["Added a@11", "Added b@13"]);
+    await fixture.clock.advance(1_000);
+    expect(fixture.runner.told.slice(2)).toEqual(["Added a@11 !", "Modified a@12"]);
+    expect(Object.fromEntries(fixture.outcomes)).toEqual({ ok: 3 });
+  });
+
+  it("gets it at that time where the process was killed meanwhile, and its position has gone on", async () => {
+    const first = await (await DispatchFixture.open({ manifest: manifest({ mode: "Latest" }) })).listed();
+    first.runner.answer = () => ({ ...done, requeueAfterMs: 60_000 });
+    first.subscription.change(change("Added", "a", 11));
+    first.subscription.bookmark(resourceVersion("20"));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    const second = await first.restart({ manifest: manifest({ mode: "Latest" }) });
+    expect(second.subscription.resumeFrom).toBe("20");
+    second.runner.answer = () => done;
+    await second.clock.advance(58_000);
+    expect(second.runner.told).toEqual(["Added a@11"]);
+    await second.clock.advance(1_000);
+    expect(second.runner.told).toEqual(["Added a@11", "Added a@11 !"]);
+    await second.clock.advance(1_000);
+    expect(second.disk.spill.size).toBe(0);
+  });
+});
