@@ -1,4 +1,5 @@
 import { type Blame, type Entry, system, user } from "./error-codes/entry.ts";
+import { readsCodes } from "./error-codes/reads.ts";
 import { sandboxCodes } from "./error-codes/sandbox.ts";
 import { clean, shorten } from "./wording.ts";
 
@@ -62,6 +63,10 @@ export const errorCodes = {
     "correct the name; where a newer Kubernetes has it, `watchfire validate --context NAME` asks that cluster",
   ),
   WF_MANIFEST_HANDLER_MISSING: user("the handler's file does not exist", "correct `spec.handler`, or create the file"),
+  WF_MANIFEST_SECRETS: user(
+    "`reads` names Secrets that `permissions` does not grant",
+    "grant list on secrets in the same namespaces; whoever reviews the permissions then sees it",
+  ),
 
   // bundle
   WF_BUNDLE_HANDLER_MISSING: user("the handler's file cannot be read", "correct `spec.handler`, or create the file"),
@@ -272,6 +277,9 @@ export const errorCodes = {
 
   // sandbox
   ...sandboxCodes,
+
+  // reads
+  ...readsCodes,
 
   // access
   WF_ACCESS_OWN_ADDRESS: user(

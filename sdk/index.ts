@@ -1,9 +1,11 @@
 /** What a Watchfire handler imports: types, `defineHandler`, errors, and tools for one object. No weight beyond what it uses. */
+import type { Cache } from "./cache.ts";
 import type { Stored } from "./kinds.ts";
 import type { Kube } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 import type { Reconciliation } from "./reconciliation.ts";
 
+export type * from "./cache.ts";
 export { type Condition, type NewCondition, setCondition } from "./condition.ts";
 export { createOrUpdate, type Kept } from "./create-or-update.ts";
 export { type Duration, parseDuration } from "./duration.ts";
@@ -145,6 +147,8 @@ export interface FetchResponse {
 export interface Context {
   /** The cluster, as far as the manifest's `permissions` grant it. */
   readonly kube: Kube;
+  /** The objects of the manifest's `reads`, from memory. */
+  readonly cache: Cache;
   readonly log: Log;
   /** The manifest's `env`, references resolved. */
   readonly env: Readonly<Record<string, string>>;

@@ -21,12 +21,17 @@ import type { KubeObject, UnknownObject } from "./object.ts";
 import type { EmitArguments } from "./operations.ts";
 import type { RawKube } from "./raw-kube.ts";
 import { RequeueAfter } from "./requeue.ts";
+import { type DeclaredRead, memoryCache } from "./testing/memory-cache.ts";
 import { MemoryCluster } from "./testing/memory-cluster.ts";
+
+export type { DeclaredRead } from "./testing/memory-cache.ts";
 
 /** What a handler meets in a test. */
 export interface RunOptions {
   /** The objects that exist. The event's own object is added, unless it was deleted or is listed here. */
   readonly objects?: readonly KubeObject[];
+  /** The manifest's `reads`: what `ctx.cache` may show of the objects. Without it, every look is refused. */
+  readonly reads?: readonly DeclaredRead[];
   /** Calls that the test answers itself, such as `{ patch: async () => { throw new ConflictError("…") } }`. */
   readonly kube?: Partial<RawKube>;
   readonly env?: Readonly<Record<string, string>>;
@@ -126,6 +131,7 @@ async function record(call: (ctx: Context) => unknown, own: KubeObject | undefin
       void logs.push({ level, message, fields });
   const ctx: Context = {
     kube: recorded(Object.assign(memory, options.kube), calls),
+    cache: memoryCache(cluster, options.reads ?? []),
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     env: Object.freeze({ ...env }),
     fetch: async (url, init) => {

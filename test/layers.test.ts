@@ -28,6 +28,7 @@ const order = [
   "watch",
   "dispatch",
   "sandbox",
+  "reads",
   "access",
   "rbac",
   "observe",

@@ -3,9 +3,11 @@ import type { Clock, Random } from "../clock.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import type { Reads } from "../reads/reads.ts";
 import type { Caller, HostCallError, HostCalls, HostReply } from "../sandbox/host-calls.ts";
 import { AnswerReader } from "./answer-reader.ts";
 import { isOperation, type OperationName, readArguments } from "./arguments.ts";
+import { answerFromCache, type CacheOperation, isCacheOperation } from "./cache-calls.ts";
 import { deadline } from "./deadline.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { answered, CallFailure, invalid, tooMany } from "./failure.ts";
@@ -27,6 +29,8 @@ export interface AccessParts {
   readonly discovery: KindLookup;
   /** What is the runtime's own, and no function's to write. */
   readonly own: OwnObjects;
+  /** What functions keep in memory. Default: nothing. */
+  readonly reads?: Pick<Reads, "get" | "list" | "age">;
   /** The manifests by name; read at each call, so that a reload shows at once. */
   readonly functions: Pick<ReadonlyMap<string, FunctionManifest>, "get">;
   readonly clock: Clock;
@@ -184,11 +188,18 @@ export class Access implements HostCalls {
       // The schema of `operation` has made `args`; the compiler cannot follow that through the union.
       const checked = args as never;
       if (operation === "events.emit") return answered(await this.events.emit(caller, manifest, checked, limit.signal));
+      if (isCacheOperation(operation)) return answered(await this.look(caller.function, operation, checked));
       if (operation === "fetch") return answered(await this.fetcher.fetch(manifest, checked, limit.signal));
       return answered(await this.kube.run(manifest, operation, checked, limit.signal));
     } finally {
       limit.end();
     }
+  }
+
+  /** By turns: a look at ten thousand objects takes milliseconds. */
+  private look(functionName: string, operation: CacheOperation, args: never): Promise<string> {
+    const { reads } = this.parts;
+    return this.turns.run(functionName, () => answerFromCache(reads, functionName, operation, args));
   }
 
   private gateOf(name: string): Gate {

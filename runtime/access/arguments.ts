@@ -45,6 +45,16 @@ const argumentSchemas = {
       .min(0)
       .max(2 ** 31 - 1),
   }),
+  "cache.get": z.strictObject({ ref: refSchema }),
+  "cache.list": z.strictObject({
+    ...collectionShape,
+    labelSelector: selector,
+    index: z
+      .record(z.string().max(63), z.string().max(1024))
+      .refine((index) => Object.keys(index).length <= 1, { error: "names more than one index" })
+      .optional(),
+  }),
+  "cache.age": z.strictObject({ apiVersion: collectionShape.apiVersion, kind: collectionShape.kind }),
   "events.emit": z.strictObject({
     object: refSchema.extend({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() }),
     type: z.enum(["Normal", "Warning"]),

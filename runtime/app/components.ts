@@ -30,6 +30,8 @@ import { sourceLog } from "../observe/source-log.ts";
 import { GrantWatch } from "../rbac/grant-watch.ts";
 import { rememberedKinds } from "../rbac/kinds.ts";
 import { RevokedWatches } from "../rbac/revoked-watches.ts";
+import { FreshRunner } from "../reads/fresh-runner.ts";
+import { Reads } from "../reads/reads.ts";
 import { childRights, executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import type { Launch } from "../sandbox/host/link.ts";
@@ -41,10 +43,14 @@ import { newestState } from "./newest-state.ts";
 import type { NatsPlace } from "./open-nats.ts";
 import { eligibleFor } from "./open-store.ts";
 import { Pauses } from "./pauses.ts";
+import { sourceOf } from "./selection-source.ts";
 import { runnerWhileHeld, withheldBy } from "./while-held.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
 const executorLimit = 4;
+
+/** Bytes that the reads of all functions may take where nobody says how many, as `watchfire start` has it. */
+const cacheLimit = 256 * 2 ** 20;
 
 export interface RuntimeOptions {
   /** The functions folder; without one, only deployed functions run. */
@@ -97,6 +103,8 @@ export interface RuntimeOptions {
   readonly logWriter?: Pick<LogWriter, "heardBy">;
   /** Somebody sits before it: credentials that are refused at the start end it. Default: they may be renewed, and are tried again. */
   readonly interactive?: boolean;
+  /** Bytes that the `reads` of all functions may take. Default 256 MiB. */
+  readonly cacheLimit?: number;
   /** The log level of attempts that succeed. Default `debug`: a busy runtime has thousands a second. */
   readonly successLevel?: "debug" | "info";
 }
@@ -134,6 +142,8 @@ export interface Components {
     trouble(): WatchfireError | undefined;
   };
   readonly watches: Watches;
+  /** What functions keep in memory. */
+  readonly reads: Reads;
   /** Where other replicas may run. */
   readonly elector: Elector | undefined;
 }
@@ -161,7 +171,22 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   const elector = options.election && electorFor(options, options.election);
   const { namespace, account = runtimeAccount, election, reserved } = options;
   const own = new OwnObjects({ namespace, account, pod: election?.pod, reserved });
+  const watches = new Watches({
+    transport,
+    discovery,
+    clock,
+    random,
+    observer: { ...metrics.sources, stateChanged: sourceLog(log) },
+  });
+  const reads = new Reads({
+    watches,
+    clock,
+    specOf: (selection, place) => sourceOf(selection, place, own),
+    limit: options.cacheLimit ?? cacheLimit,
+    refused: (name, { message }) => log.error({ function: name, error: message }, "reads refused, its events wait"),
+  });
   const access = new Access({
+    reads,
     transport,
     discovery,
     own,
@@ -193,13 +218,6 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     log,
   });
   sandbox.warm();
-  const watches = new Watches({
-    transport,
-    discovery,
-    clock,
-    random,
-    observer: { ...metrics.sources, stateChanged: sourceLog(log) },
-  });
   return {
     metrics,
     redactor,
@@ -214,6 +232,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     wardenDoor,
     executors: { rights: () => wardenDoor?.rights ?? ownRights, trouble: () => wardenDoor?.trouble },
     watches,
+    reads,
     elector,
   };
 }
@@ -226,8 +245,10 @@ export async function activate(
   onLost: (error: WatchfireError) => void,
 ): Promise<ActiveComponents> {
   const { clock, random, log } = options;
-  const { metrics, redactor, sandbox, watches, elector } = components;
-  const runner = loggedRunner(sandbox, log, redactor, options.successLevel ?? "debug");
+  const { metrics, redactor, sandbox, watches, reads, elector } = components;
+  // An attempt that waited for its reads may find the Lease gone.
+  const handlers = elector ? runnerWhileHeld(sandbox, elector) : sandbox;
+  const runner = loggedRunner(new FreshRunner(handlers, reads, clock), log, redactor, options.successLevel ?? "debug");
   const dispatcher = await Dispatcher.open({
     store,
     runner: elector ? runnerWhileHeld(runner, elector) : runner,

@@ -12,10 +12,12 @@ import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import type { Watch } from "../watch/watches.ts";
 import type { ActiveComponents } from "./components.ts";
 import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
+import { sourceOf } from "./selection-source.ts";
 
 export interface LiveFunctionParts
   extends FunctionEnvParts,
     Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses"> {
+  readonly reads: Pick<ActiveComponents["reads"], "set" | "delete" | "of">;
   readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
   readonly log: Logger;
@@ -103,7 +105,8 @@ export class LiveFunction {
 
   /** The sources that have not given a first list yet, as `sourceKey` names them. */
   get behind(): string[] {
-    return this.places.filter((place) => !place.caughtUp()).map(({ key }) => key);
+    const first = this.parts.reads.of(this.name)?.behind ?? [];
+    return [...this.places.filter((place) => !place.caughtUp()).map(({ key }) => key), ...first];
   }
 
   /** The files whose change means new code; absolute. */
@@ -149,6 +152,7 @@ export class LiveFunction {
       await this.parts.sandbox.unload(this.name);
       this.parts.manifests.delete(this.name);
       this.parts.pauses.heed(this.name, false);
+      this.parts.reads.delete(this.name);
       this.parts.redactor.forget(this.name);
       this.parts.metrics.user.forget(this.name);
       this.parts.grants?.forget(this.name);
@@ -277,7 +281,7 @@ export class LiveFunction {
   }
 
   private async load(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
-    const { redactor, sandbox, manifests, pauses } = this.parts;
+    const { redactor, sandbox, manifests, pauses, reads } = this.parts;
     redactor.learn(this.name, env.sensitive);
     try {
       await sandbox.load(manifest, bundle, env.values);
@@ -288,6 +292,7 @@ export class LiveFunction {
     this.env = env;
     manifests.set(this.name, manifest);
     pauses.heed(this.name, manifest.paused ?? false);
+    reads.set(manifest);
   }
 
   private subscribe(dispatch: FunctionDispatch, trigger: Trigger): void {
@@ -328,18 +333,9 @@ export class LiveFunction {
     this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch, caughtUp });
   }
 
-  /**
-   * What a trigger reads in a namespace, "" of all. Of Secrets: without the runtime's own, which hold the last bodies of
-   * other functions' objects.
-   */
+  /** What a trigger reads in a namespace, "" of all. */
   specOf(trigger: Trigger, namespace: string): SourceSpec {
-    const { apiVersion, kind, labelSelector, fieldSelector: selected, object } = trigger;
-    const place = namespace === "" ? {} : { namespace };
-    const isSecret = apiVersion === "v1" && kind === "Secret";
-    const hiding = isSecret && this.parts.own.hiding({ group: "", resource: "secrets", ...place });
-    const fieldSelector = [hiding, selected].filter(Boolean).join(",");
-    const form = object === "Metadata" ? ({ representation: "metadata" } as const) : {};
-    return { apiVersion, kind, labelSelector, fieldSelector, ...place, ...form };
+    return sourceOf(trigger, namespace, this.parts.own);
   }
 
   private async leave(trigger: Trigger, namespace: string): Promise<void> {

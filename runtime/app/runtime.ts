@@ -222,7 +222,7 @@ export class Runtime {
   }
 
   private get statusParts() {
-    const { sandbox, watches, redactor } = this.components;
+    const { sandbox, watches, reads, redactor } = this.components;
     return {
       liveFunctions: this.live.all,
       rejected: this.live.rejected,
@@ -230,6 +230,7 @@ export class Runtime {
       executors: this.executorParts,
       sources: watches.status(),
       deployment: this.source.trouble,
+      reads: (name: string) => reads.of(name),
       redact: (name: string, text: string) => redactor.redact(name, text),
       paused: (name: string) => this.active?.pauses.of(name),
       forbidden: (name: string) => this.active?.grants?.fault(name),

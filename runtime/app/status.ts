@@ -2,6 +2,7 @@ import type { FunctionStatus } from "../dispatch/function-dispatch.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
+import type { FunctionReads } from "../reads/function-reads.ts";
 import type { FunctionState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { SourceStatus } from "../watch/observer.ts";
@@ -10,6 +11,7 @@ import { type Reason, reasonOfCode, reasonOfState } from "./function-status/reas
 import type { LiveFunction, Trouble } from "./live-function.ts";
 import type { Pause } from "./pauses.ts";
 import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
+import { describeReads, readsNote, readsTrouble } from "./reads-status.ts";
 
 /** What `/status` says. */
 export interface Status {
@@ -55,6 +57,8 @@ export interface StatusParts extends ReadinessParts {
   readonly executors: ExecutorParts;
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
+  /** What a function keeps in memory. Default: nothing. */
+  readonly reads?: (functionName: string) => FunctionReads | undefined;
   readonly redact: (functionName: string, text: string) => string;
   /** Why a function begins no attempt, where somebody wants that. */
   readonly paused: (functionName: string) => Pause | undefined;
@@ -159,15 +163,16 @@ function describeRefused({ name, file, faults }: RejectedFunction): FunctionRepo
 
 function describeFunction(
   liveFunction: LiveFunction,
-  { dispatch, sandbox, redact, forbidden, paused, checkpoint, executors }: StatusParts,
+  parts: StatusParts,
   sources: ReadonlyMap<string, SourceStatus>,
 ): FunctionReport {
+  const { dispatch, sandbox, redact, forbidden, paused, checkpoint, executors } = parts;
   const { name, state, manifest, refusal } = liveFunction;
   const counts = dispatch.find((each) => each.function === name);
   const sourcesOf = (trigger: string) => liveFunction.sources(trigger).flatMap((key) => sources.get(key) ?? []);
   const triggers = manifest.triggers.map((trigger) => {
     const own = sourcesOf(trigger.name);
-    const worst = own.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
+    const worst = worstOf(own);
     return {
       name: trigger.name,
       apiVersion: trigger.apiVersion,
@@ -177,6 +182,8 @@ function describeFunction(
       ...conditionErrorsOf(counts, trigger.name),
     };
   });
+  const kept = parts.reads?.(name);
+  const reads = describeReads(kept, sources, worstOf);
   const lacking = forbidden(name);
   const pause = paused(name);
   const mayRun = state.type === "starting" || state.type === "running";
@@ -185,10 +192,11 @@ function describeFunction(
     stopOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), triggers) ??
     saidOf(checkpoint) ??
     (pause && pausedBy(name, pause)) ??
+    readsTrouble(kept, reads) ??
     (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
-  const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers);
+  const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers) ?? readsNote(reads);
   const { lastEvent } = counts ?? {};
   return {
     name,
@@ -200,6 +208,7 @@ function describeFunction(
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     ...filteredOf(counts),
     triggers: [...triggers, ...manifest.schedules.map(({ name: trigger }) => describeSchedule(trigger, counts))],
+    ...(reads.length > 0 && { reads }),
   };
 }
 
@@ -208,6 +217,9 @@ function describeSchedule(name: string, counts: FunctionStatus | undefined): Fun
   const when = next === undefined ? {} : { next: new Date(next).toISOString() };
   return { name, ...scheduleKind, state: "scheduled", ...when };
 }
+
+const worstOf = (sources: readonly SourceStatus[]): SourceStatus | undefined =>
+  sources.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
 
 function filteredOf(counts: FunctionStatus | undefined): Pick<FunctionReport, "filtered"> {
   if (!counts || counts.filtered.length === 0) return {};

@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { WatchfireError } from "../errors.ts";
+import { parseSize } from "../manifest/quantity.ts";
 import { systemReason } from "../wording.ts";
 
 /** Gives the functions folder back. @throws WatchfireError WF_MANIFEST_FOLDER unless it is one, and can be read */
@@ -47,4 +48,11 @@ export function readObject(option: string, text: string): { namespace: string; n
     what: `${option} takes NAMESPACE/NAME, or NAME where the kind has no namespace`,
     actual: text,
   });
+}
+
+/** Bytes of a size such as `256Mi`. @throws WatchfireError WF_CLI_USAGE */
+export function readSize(option: string, text: string): number {
+  const bytes = parseSize(text);
+  if (bytes !== undefined && bytes > 0) return bytes;
+  throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes a size, such as 256Mi`, actual: text });
 }

@@ -21,7 +21,7 @@ import { executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { command } from "./command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
-import { readFolder, readListen } from "./operand.ts";
+import { readFolder, readListen, readSize } from "./operand.ts";
 import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
 import { stopSignal } from "./signals.ts";
 import { readStore } from "./store-limits.ts";
@@ -35,6 +35,11 @@ export const start = command({
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
     namespace: { value: "NS", summary: "the runtime's namespace; without it, the pod's, then the context's" },
+    "cache-limit": {
+      value: "SIZE",
+      summary: "memory that the `reads` of all functions may take",
+      default: "256Mi",
+    },
     "executor-socket": { value: "PATH", summary: "handlers run in a `watchfire executor --socket PATH` beside it" },
     jitless: { summary: "executors compile no machine code: loops take five times as long, and V8 has less to attack" },
     listen,
@@ -79,6 +84,7 @@ export const start = command({
     if (identity !== "runtime" && identity !== "function") {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
     }
+    const cacheLimit = readSize("--cache-limit", options["cache-limit"]);
     const store = readStore(options.store);
     const nats = readNats(options, store);
     // Who reaches the streams may write them: the Lease says who does.
@@ -129,6 +135,7 @@ export const start = command({
           listen: address,
           proxies: environment.variables,
           jitless,
+          cacheLimit,
           ...(launch && { launch }),
           ...(socket && { executorSocket: socket }),
           log,

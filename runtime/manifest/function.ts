@@ -12,6 +12,10 @@ export interface FunctionManifest {
   readonly triggers: readonly Trigger[];
   /** Those that go by the clock. */
   readonly schedules: readonly Schedule[];
+  /** What the handler reads from memory, by `ctx.cache`; at most one of each kind. */
+  readonly reads: readonly Read[];
+  /** Bytes that the objects of `reads` may take in this process. */
+  readonly cacheBytes: number;
   readonly permissions: readonly Permission[];
   readonly delivery: Delivery;
   readonly resources: { readonly memoryBytes: number; readonly cpuPerEventMs: number };
@@ -78,6 +82,24 @@ interface CronSchedule {
 
 interface IntervalSchedule {
   readonly everyMs: number;
+}
+
+/** The objects of a kind that somebody reads. */
+export type Selection = Pick<
+  Trigger,
+  "apiVersion" | "kind" | "namespaces" | "labelSelector" | "fieldSelector" | "object"
+>;
+
+/** Objects that are kept in memory for the handler, current by a watch. */
+export interface Read extends Selection {
+  readonly indexes: readonly ReadIndex[];
+}
+
+/** By what a handler finds objects without a look at all of them: a field's value, or each of a list's. */
+export interface ReadIndex {
+  readonly name: string;
+  /** Segments of the field's path. */
+  readonly field: readonly string[];
 }
 
 /** `all`: one cluster-wide watch. `names`: one per namespace. `labels`: one per namespace that matches, followed as they change. */

@@ -1,7 +1,16 @@
 import { resolve } from "node:path";
 import { parseDuration } from "@watchfire/sdk";
 import { parseFieldPath } from "./field-path.ts";
-import type { EnvVar, FunctionManifest, KeyRule, NamespaceScope, Permission, Schedule, Trigger } from "./function.ts";
+import type {
+  EnvVar,
+  FunctionManifest,
+  KeyRule,
+  NamespaceScope,
+  Permission,
+  Read,
+  Schedule,
+  Trigger,
+} from "./function.ts";
 import { parseSize } from "./quantity.ts";
 import type { CheckedManifest } from "./schema.ts";
 import { fieldQuery, labelQuery } from "./selector.ts";
@@ -23,6 +32,8 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
     schedules: spec.triggers.flatMap(({ name, schedule }, index) =>
       schedule ? scheduleOf(name, schedule, index) : [],
     ),
+    reads: spec.reads.map(readOf),
+    cacheBytes: checked(parseSize(spec.resources.cache)),
     permissions: spec.permissions.map(permissionOf),
     delivery: {
       concurrency: delivery.concurrency,
@@ -90,6 +101,16 @@ function triggerOf(name: string | undefined, watch: CheckedWatch, key: CheckedTr
 
 const keyOf = ({ owner, expression }: NonNullable<CheckedTrigger["key"]>): KeyRule =>
   owner ? { type: "owner", ...owner } : { type: "expression", expression: checked(expression) };
+
+function readOf({ indexes, namespaceSelector, labelSelector, fieldSelector, ...read }: Checked["reads"][number]): Read {
+  return {
+    ...read,
+    namespaces: scopeOf(namespaceSelector),
+    labelSelector: labelQuery(labelSelector ?? {}),
+    fieldSelector: checked(fieldQuery(fieldSelector ?? "")),
+    indexes: indexes.map(({ name, field }) => ({ name, field: checked(parseFieldPath(field)) })),
+  };
+}
 
 function scopeOf(selector: CheckedWatch["namespaceSelector"]): NamespaceScope {
   if (selector?.matchNames) return { type: "names", names: [...new Set(selector.matchNames)].sort() };

@@ -18,6 +18,7 @@ export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionCheck
   const triggers = items(field(spec, "triggers"));
   yield* triggerFaults(triggers, checkExpression);
   yield* reconcileFaults(triggers, field(spec, "delivery"), checkExpression);
+  yield* readFaults(items(field(spec, "reads")), items(field(spec, "permissions")));
   yield* retryFaults(field(field(spec, "delivery"), "retry"));
   yield* envFaults(items(field(spec, "env")));
 }
@@ -55,6 +56,57 @@ function* whatFires(trigger: Record<string, unknown>, path: RuleFault["path"]): 
     yield { code: "WF_MANIFEST_MISSING_FIELD", path: [...path, "watch"], what: "watch or schedule is missing", hint };
   }
   yield* scheduleFaults(trigger, path);
+}
+
+function* readFaults(reads: unknown[], permissions: unknown[]): Generator<RuleFault> {
+  // `ctx.cache` names what it reads by the kind alone, whatever version serves it.
+  const kindOf = (read: unknown) => {
+    const [apiVersion, kind] = [text(field(read, "apiVersion")), text(field(read, "kind"))];
+    return apiVersion && kind ? `${kind} of ${/^(.*)\//.exec(apiVersion)?.[1] ?? "the core group"}` : undefined;
+  };
+  for (const index of repeated(reads.map(kindOf))) {
+    yield {
+      code: "WF_MANIFEST_DUPLICATE_NAME",
+      path: ["spec", "reads", index, "kind"],
+      what: `an earlier read has the kind ${kindOf(reads[index])}`,
+      hint: "join the two: one whose selector takes all that the handler looks for",
+    };
+  }
+  for (const [index, read] of reads.entries()) {
+    const path = ["spec", "reads", index];
+    yield* selectorFaults(field(read, "labelSelector"), [...path, "labelSelector"]);
+    yield* selectorFaults(field(read, "namespaceSelector"), [...path, "namespaceSelector"]);
+    const indexes = items(field(read, "indexes"));
+    for (const at of repeated(indexes.map((each) => field(each, "name")))) {
+      const what = "an earlier index has this name";
+      yield { code: "WF_MANIFEST_DUPLICATE_NAME", path: [...path, "indexes", at, "name"], what };
+    }
+    if (field(read, "object") === "Metadata") {
+      for (const [at, each] of indexes.entries()) {
+        const faults = fieldFaults([field(each, "field")], []);
+        for (const fault of faults) yield { ...fault, path: [...path, "indexes", at, "field"] };
+      }
+    }
+    if (field(read, "apiVersion") !== "v1" || field(read, "kind") !== "Secret") continue;
+    const names = field(field(read, "namespaceSelector"), "matchNames");
+    if (permissions.some((rule) => listsSecrets(rule, Array.isArray(names) ? names : undefined))) continue;
+    const places = Array.isArray(names) ? `, namespaces: [${names.join(", ")}]` : "";
+    yield {
+      code: "WF_MANIFEST_SECRETS",
+      path: [...path, "kind"],
+      what: "no rule of `permissions` grants list on secrets there",
+      hint: `add \`- { apiGroups: [""], resources: [secrets], verbs: [list]${places} }\``,
+    };
+  }
+}
+
+/** Whether a rule grants lists of the Secrets of these namespaces, or of all. */
+function listsSecrets(rule: unknown, namespaces: readonly unknown[] | undefined): boolean {
+  const has = (name: string, value: string) => items(field(rule, name)).some((each) => each === value || each === "*");
+  if (!has("apiGroups", "") || !has("resources", "secrets") || !has("verbs", "list")) return false;
+  if (field(rule, "resourceNames") !== undefined) return false;
+  const granted = field(rule, "namespaces");
+  return granted === undefined || (namespaces?.every((name) => items(granted).includes(name)) ?? false);
 }
 
 function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<RuleFault> {

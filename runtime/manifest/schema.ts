@@ -21,6 +21,10 @@ const longestResyncMs = 30 * longestDelayMs;
 const leastMemory = 8 * 2 ** 20;
 const mostMemory = 2 * 2 ** 30;
 
+/** What `reads` may take in the parent. */
+const leastCache = 2 ** 20;
+const mostCache = 8 * 2 ** 30;
+
 /** The largest object that etcd takes by default has 1.5 MiB; a dead letter may have two. */
 const leastLetters = 4 * 2 ** 20;
 const mostLetters = 64 * 2 ** 30;
@@ -153,6 +157,46 @@ const key = z.strictObject({
     .describe("CEL over `object` that gives a name or a list: `namespace/name`, or a name in the object's namespace."),
 });
 
+const readIndex = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9]{0,62}$/, { error: "expected a name such as byNode" })
+    .describe('The handler asks by it: `index: { byNode: "node-1" }`.'),
+  field: z
+    .string()
+    .regex(fieldPathPattern, { error: "expected a field path such as .spec.nodeName" })
+    .refine((path) => !fieldPathPattern.test(path) || parseFieldPath(path) !== undefined, {
+      error: "expected a path that begins with a dot",
+    })
+    .describe("Where the value is. Of a list each text, number or boolean in it is a value."),
+});
+
+const {
+  apiVersion: readApiVersion,
+  kind: readKind,
+  ...readSelectors
+} = watch.pick({
+  apiVersion: true,
+  kind: true,
+  namespaceSelector: true,
+  labelSelector: true,
+  fieldSelector: true,
+}).shape;
+
+const read = z.strictObject({
+  apiVersion: readApiVersion,
+  kind: readKind.describe("Any served kind; one that is not installed is empty until it is. Each kind once."),
+  ...readSelectors,
+  object: watch.shape.object.describe(
+    "What is kept of each object. Metadata: nothing else of it is read from the API server.",
+  ),
+  indexes: z
+    .array(readIndex)
+    .max(8)
+    .default([])
+    .describe("By what else than namespace and name objects are found at once."),
+});
+
 const trigger = z.strictObject({
   name: z
     .string()
@@ -215,6 +259,9 @@ const resources = z.strictObject({
   memory: size(leastMemory, mostMemory, "8Mi to 2Gi")
     .default("64Mi")
     .describe("Heap limit of the handler's isolate, at least 8Mi."),
+  cache: size(leastCache, mostCache, "1Mi to 8Gi")
+    .default("64Mi")
+    .describe("What the objects of `reads` may take of the runtime's memory. Beyond it the function stands still."),
   cpuPerEvent: duration(longestTimeoutMs).default("500ms").describe("CPU time that one event may use."),
 });
 
@@ -228,6 +275,11 @@ const spec = z.strictObject({
     .min(1, { error: "expected at least one trigger" })
     .max(listLimit)
     .describe("What fires the function."),
+  reads: z
+    .array(read)
+    .max(20)
+    .default([])
+    .describe("Objects that are kept in memory for the handler, current by a watch: `ctx.cache`."),
   permissions: z
     .array(permissionSchema)
     .max(listLimit)

@@ -1,4 +1,4 @@
-import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
+import type { FunctionManifest, Permission, Selection } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
 import { suggest } from "../suggest.ts";
@@ -18,18 +18,24 @@ const unwatched: Readonly<Record<string, readonly string[]>> = {
  * functions defines.
  */
 export function builtInWarnings(
-  { triggers, schedules, permissions }: Pick<FunctionManifest, "triggers" | "schedules" | "permissions">,
+  {
+    triggers,
+    schedules,
+    reads,
+    permissions,
+  }: Pick<FunctionManifest, "triggers" | "schedules" | "reads" | "permissions">,
   defined: readonly DefinedResource[],
 ): RuleFault[] {
   return [
     ...triggers.flatMap((trigger, index) =>
       kindWarnings(trigger, ["spec", "triggers", placeOfWatch({ schedules }, index), "watch"], defined),
     ),
+    ...reads.flatMap((read, index) => kindWarnings(read, ["spec", "reads", index], defined)),
     ...permissions.flatMap((rule, index) => ruleWarnings(rule, ["spec", "permissions", index], defined)),
   ];
 }
 
-function kindWarnings({ apiVersion, kind }: Trigger, path: Path, defined: readonly DefinedResource[]): RuleFault[] {
+function kindWarnings({ apiVersion, kind }: Selection, path: Path, defined: readonly DefinedResource[]): RuleFault[] {
   const kinds = builtInTable[apiVersion];
   if (isShortened(groupOf(apiVersion))) {
     const meant = Object.entries(builtInTable).find(([, each]) => each[kind])?.[0];

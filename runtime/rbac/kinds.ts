@@ -81,10 +81,10 @@ function definitionsIn(folder: string): z.infer<typeof definitionSchema>[] {
   });
 }
 
-/** The kinds of the functions' triggers as a cluster serves them; the rest is not known. Throws what the transport throws. */
+/** The kinds of the functions' triggers and reads as a cluster serves them; the rest is not known. Throws what the transport throws. */
 export async function servedKinds(discovery: Discovery, manifests: readonly FunctionManifest[]): Promise<KnownKinds> {
   const found = new Map<string, Resource>();
-  for (const { apiVersion, kind } of manifests.flatMap(({ triggers }) => triggers)) {
+  for (const { apiVersion, kind } of manifests.flatMap(({ triggers, reads }) => [...triggers, ...reads])) {
     const lookup = await discovery.resolve(apiVersion, kind);
     if (lookup.type === "Served") found.set(`${apiVersion} ${kind}`, lookup.resource);
   }

@@ -3,7 +3,7 @@ import { checkpointSecrets } from "../checkpoint/kubernetes-names.ts";
 import type { StoreKind } from "../checkpoint/store.ts";
 import { WatchfireError } from "../errors.ts";
 import { splitApiVersion } from "../kube/discovery.ts";
-import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
+import type { FunctionManifest, Permission, Selection, Trigger } from "../manifest/function.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
 import { builtInKinds, type KindFacts, type KnownKinds } from "./kinds.ts";
 import type { ScopedRule } from "./scoped-rule.ts";
@@ -37,7 +37,7 @@ export function functionRules(
   { namespace }: Pick<RulesOptions, "namespace">,
 ): ScopedRule[] {
   refuseWildcards(manifest);
-  for (const trigger of manifest.triggers) kindOf(manifest, trigger, kinds);
+  for (const [path, selection] of selectionsOf(manifest)) kindOf(manifest, selection, path, kinds);
   return knownRules(manifest, kinds, { namespace });
 }
 
@@ -54,7 +54,7 @@ export function knownRules(
   return [...manifest.permissions.flatMap(permissionRules), ...envRules(manifest, namespace), ...events];
 }
 
-/** What the runtime's account needs for one function: to follow its triggers, and to make tokens of its account. */
+/** What the runtime's account needs for one function: to follow its triggers and its reads, and to make tokens of its account. */
 export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, options: RulesOptions): ScopedRule[] {
   const token: ScopedRule = {
     apiGroups: [""],
@@ -63,7 +63,10 @@ export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, o
     verbs: ["create"],
     namespace: options.namespace,
   };
-  return [...manifest.triggers.flatMap((trigger) => watchRules(trigger, kindOf(manifest, trigger, kinds))), token];
+  const watched = selectionsOf(manifest).flatMap(([path, selection]) =>
+    watchRules(selection, kindOf(manifest, selection, path, kinds)),
+  );
+  return [...watched, token];
 }
 
 /** What the runtime's account needs whatever the functions are. */
@@ -148,7 +151,18 @@ function envRules({ env }: FunctionManifest, namespace: string): ScopedRule[] {
   });
 }
 
-function watchRules({ apiVersion, kind, namespaces }: Trigger, { group, plural, namespaced }: KindFacts): ScopedRule[] {
+/** What the runtime lists and watches for a function, each with its place in the manifest. */
+const selectionsOf = (manifest: FunctionManifest): (readonly [path: string, Selection])[] => [
+  ...manifest.triggers.map(
+    (trigger, index) => [`spec.triggers[${placeOfWatch(manifest, index)}].watch`, trigger] as const,
+  ),
+  ...manifest.reads.map((read, index) => [`spec.reads[${index}]`, read] as const),
+];
+
+function watchRules(
+  { apiVersion, kind, namespaces }: Selection,
+  { group, plural, namespaced }: KindFacts,
+): ScopedRule[] {
   const verbs = ["list", "watch"];
   const rule = { apiGroups: [group], resources: [plural], verbs };
   const rules: ScopedRule[] =
@@ -168,14 +182,18 @@ function watchRules({ apiVersion, kind, namespaces }: Trigger, { group, plural, 
   return rules;
 }
 
-function kindOf(manifest: FunctionManifest, trigger: Trigger, kinds: KnownKinds): KindFacts {
-  const { apiVersion, kind } = trigger;
+function kindOf(
+  manifest: FunctionManifest,
+  { apiVersion, kind }: Selection,
+  path: string,
+  kinds: KnownKinds,
+): KindFacts {
   const found = kinds(apiVersion, kind);
   if (found) return { ...found, group: splitApiVersion(apiVersion).group };
   throw new WatchfireError("WF_RBAC_UNKNOWN_KIND", {
     what: `nothing says which resource ${apiVersion} ${kind} is`,
     place: { file: manifest.file },
-    path: `spec.triggers[${placeOfWatch(manifest, manifest.triggers.indexOf(trigger))}].watch`,
+    path,
     actual: kind,
   });
 }

@@ -1,6 +1,6 @@
 import { apiVersionOf, type Discovery } from "../kube/discovery.ts";
 import type { GroupVersion } from "../kube/discovery-document.ts";
-import type { FunctionManifest, Permission, Trigger } from "../manifest/function.ts";
+import type { FunctionManifest, Permission, Selection } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
 import { suggest } from "../suggest.ts";
 import type { DefinedResource } from "./kinds.ts";
@@ -8,19 +8,22 @@ import type { DefinedResource } from "./kinds.ts";
 type Path = RuleFault["path"];
 
 /**
- * Names of a manifest that a cluster does not serve, or serves to no watcher. They are the kinds of its triggers, and
+ * Names of a manifest that a cluster does not serve, or serves to no watcher. They are the kinds of its triggers and reads, and
  * the API groups and resources of its permissions. What a definition beside the functions defines counts as served.
  * Throws what discovery throws.
  */
 export async function servedFaults(
-  { triggers, permissions }: FunctionManifest,
+  { triggers, reads, permissions }: FunctionManifest,
   discovery: Discovery,
   defined: readonly DefinedResource[],
 ): Promise<RuleFault[]> {
   const own = defined.flatMap(asServed);
   const faults: RuleFault[] = [];
   for (const [index, trigger] of triggers.entries()) {
-    faults.push(...(await triggerFaults(trigger, ["spec", "triggers", index, "watch"], discovery, own)));
+    faults.push(...(await kindFaults(trigger, ["spec", "triggers", index, "watch"], discovery, own)));
+  }
+  for (const [index, read] of reads.entries()) {
+    faults.push(...(await kindFaults(read, ["spec", "reads", index], discovery, own)));
   }
   const served = await discovery.served();
   if (served.length === 0) return faults;
@@ -35,8 +38,8 @@ const asServed = ({ versions, ...names }: DefinedResource): GroupVersion[] =>
     return { group: names.group, version, resources: [resource] };
   });
 
-async function triggerFaults(
-  { apiVersion, kind, namespaces }: Trigger,
+async function kindFaults(
+  { apiVersion, kind, namespaces }: Selection,
   path: Path,
   discovery: Discovery,
   own: readonly GroupVersion[],

@@ -65,6 +65,15 @@ export interface Entering {
   readonly events: readonly number[];
 }
 
+/** A guest's code stands still until this call is answered, as any call is; its arguments are the body, in JSON. */
+export interface Asking {
+  readonly tenant: number;
+  readonly realm: number;
+  readonly call: number;
+  readonly no: number;
+  readonly operation: string;
+}
+
 /** An entry is over. Its body is the guest's outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays, left]`, and the texts behind it. */
 export interface Drained {
   readonly tenant: number;

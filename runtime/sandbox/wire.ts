@@ -20,6 +20,7 @@ export const frameType = {
   refused: 23,
   left: 24,
   returned: 25,
+  asking: 26,
 } as const;
 
 /** Bytes of a frame to an executor: the largest event or answer, and several times as much room. */

@@ -26,6 +26,11 @@ export class MemoryCluster {
     return [...this.stored.values()].map((object) => structuredClone(object));
   }
 
+  /** The newest that was given. */
+  get resourceVersion(): string {
+    return String(this.revision);
+  }
+
   /** Answers the operations of `ctx.kube`. */
   readonly call: Call = async (operation, args) => {
     const answer = this.answers[operation];

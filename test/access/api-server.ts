@@ -93,6 +93,8 @@ export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionMani
     file: "functions/f/function.yaml",
     handler: "/f/handler.ts",
     triggers: [],
+    reads: [],
+    cacheBytes: 64 << 20,
     permissions: [],
     delivery: {
       concurrency: 1,

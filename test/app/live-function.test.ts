@@ -54,6 +54,7 @@ function fixture({
     metrics: { user: { forget: () => {} } },
     manifests: new Map(),
     pauses: { heed: () => {} },
+    reads: { set() {}, delete() {}, of: () => undefined },
     grants: undefined,
     own: ownObjects,
     transport: { json },

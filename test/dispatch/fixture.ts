@@ -116,6 +116,8 @@ export const manifest = (
   handler: "/functions/copy/handler.ts",
   triggers,
   schedules: [],
+  reads: [],
+  cacheBytes: 64 << 20,
   permissions: [],
   delivery: {
     concurrency: 4,

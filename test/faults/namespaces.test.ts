@@ -64,6 +64,7 @@ class Follower {
       sandbox: { load: async () => {}, unload: async () => {} },
       dispatcher,
       watches,
+      reads: { set() {}, delete() {}, of: () => undefined },
       redactor: new Redactor(),
       metrics: new Metrics(),
       manifests: new Map(),

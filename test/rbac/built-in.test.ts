@@ -10,9 +10,9 @@ const rows = Object.entries(builtInTable).flatMap(([apiVersion, kinds]) =>
 );
 const rule = (apiGroups: string[], ...resources: string[]) => ({ apiGroups, resources, verbs: ["get"] });
 const ofKind = (apiVersion: string, kind: string, defined: DefinedResource[] = []) =>
-  builtInWarnings({ triggers: [trigger({ apiVersion, kind })], schedules: [], permissions: [] }, defined);
+  builtInWarnings({ triggers: [trigger({ apiVersion, kind })], schedules: [], reads: [], permissions: [] }, defined);
 const ofRule = (apiGroups: string[], ...resources: string[]) =>
-  builtInWarnings({ triggers: [], schedules: [], permissions: [rule(apiGroups, ...resources)] }, []);
+  builtInWarnings({ triggers: [], schedules: [], reads: [], permissions: [rule(apiGroups, ...resources)] }, []);
 
 test("every built-in kind passes, and each with a letter left out is told with the name that was meant", () => {
   fc.assert(

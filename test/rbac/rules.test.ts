@@ -8,6 +8,7 @@ import { rbacObjects } from "../../runtime/rbac/objects.ts";
 import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from "../../runtime/rbac/rules.ts";
 import { needsOf, rulesByNamespace } from "../../runtime/rbac/scoped-rule.ts";
 import { manifestOf } from "../access/api-server.ts";
+import { read } from "../reads/manifest.ts";
 import { trigger } from "./trigger.ts";
 
 const options: RulesOptions = { namespace: "wf", account: "watchfire" };
@@ -66,6 +67,28 @@ describe("the runtime's account", () => {
     const schedules = [{ name: "tick", index: 0, times, jitterMs: 0, missed: "Once" as const }];
     expect(runtimeLines({ triggers: [], schedules })).toEqual([token]);
     expect(functionLines({ triggers: [], schedules })).toEqual([]);
+  });
+
+  test("lists and watches what the reads name, as it does what the triggers name, and the function's account gains nothing", () => {
+    const reads = [
+      read({ kind: "Pod", namespaces: { type: "names", names: ["a"] } }),
+      read({ kind: "Node" }),
+      read({ apiVersion: "my.domain/v1", kind: "MyApp" }),
+    ];
+    expect(runtimeLines({ reads })).toEqual(
+      [
+        token,
+        "get customresourcedefinitions.apiextensions.k8s.io=myapps.my.domain @*",
+        "list myapps.my.domain @*",
+        "list nodes @*",
+        "list pods @a",
+        "watch myapps.my.domain @*",
+        "watch nodes @*",
+        "watch pods @a",
+      ].sort(),
+    );
+    expect(functionLines({ reads })).toEqual([]);
+    expect(() => runtimeLines({ reads: [read({ kind: "Podd" })] })).toThrow(/WF_RBAC_UNKNOWN_KIND .*spec\.reads\[0\]/);
   });
 
   test("reads no Secret, writes nothing, and acts as no function but by its token", () => {

@@ -46,4 +46,18 @@ export interface FunctionReport {
       readonly message: string;
     }[];
   }[];
+  /** What it keeps in memory for `ctx.cache`; absent where that is nothing. */
+  readonly reads?: readonly {
+    readonly apiVersion: string;
+    readonly kind: string;
+    /** The worst of its sources' states. */
+    readonly state: string;
+    readonly message?: string;
+    /** Its first list is complete. */
+    readonly ready: boolean;
+    readonly objects: number;
+    readonly bytes: number;
+    /** Milliseconds since the API server last said anything of it; absent before its first list. */
+    readonly ageMs?: number | undefined;
+  }[];
 }

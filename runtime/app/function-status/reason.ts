@@ -22,6 +22,8 @@ export type Reason =
   | "CheckpointFailing"
   /** Its share of the room for waiting events is used up: it takes no more until its handler has caught up. */
   | "Backlogged"
+  /** The objects of its `reads` take more memory than they may: no handler starts. */
+  | "CacheFull"
   /** No executor can be started: no handler runs. */
   | "ExecutorMissing"
   /** A change cannot be taken up, and the version before runs on. */
@@ -51,6 +53,7 @@ const ofCodes: readonly (readonly [RegExp, Reason])[] = [
   [/^WF_MANIFEST_|^WF_FILTER_/, "ManifestRefused"],
   [/^WF_DEPLOYED_/, "DeploymentDamaged"],
   [/^WF_ACCESS_(?:ENV|OWN_OBJECT)$/, "EnvironmentMissing"],
+  [/^WF_READS_/, "CacheFull"],
   [/^WF_CHECKPOINT_/, "CheckpointFailing"],
   [/^WF_SANDBOX_NO_WARDEN$|^WF_SANDBOX_WARDEN_LOST$/, "ExecutorMissing"],
 ];

@@ -70,6 +70,8 @@ export class Executor {
     const tenant = new Tenant(this.ground, options, body.toString("utf8"), {
       entering: (realm, events) => this.send(frameType.entering, { tenant: id, realm, events }),
       drained: (realm, outbox) => this.send(frameType.drained, { tenant: id, realm }, Buffer.from(outbox)),
+      asking: (realm, call, no, operation, args) =>
+        this.send(frameType.asking, { tenant: id, realm, call, no, operation }, Buffer.from(args)),
       ended: (realm, reason, charged, interrupted, stack, running) =>
         this.send(frameType.ended, { tenant: id, realm, reason, charged, interrupted, stack, running }),
       left: (realm) => this.send(frameType.left, { tenant: id, realm }),

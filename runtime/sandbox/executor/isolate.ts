@@ -10,8 +10,13 @@ export interface GuestDoors {
   readonly loaded: ivm.Reference<() => string>;
 }
 
+/** Asks the parent while the guest's code stands still; gives `1` and JSON of the result, or `0` and JSON of an error. */
+export type Ask = (call: number, no: number, operation: string, args: string) => Promise<string>;
+
 /** A compiled script of a function. */
 export type GuestScript = ivm.Script;
+
+const nobody: Ask = () => new Promise(() => undefined);
 
 /** Where the bootstrap leaves its doors, until they are taken. */
 const doorsName = "__watchfire_executor";
@@ -31,7 +36,7 @@ export class IsolateFactory {
   }
 
   /** `catastrophe` is called when V8 can no longer go on in this isolate: its thread then sleeps for ever. */
-  make(memoryMb: number, env: string, catastrophe: () => void): GuestDoors {
+  make(memoryMb: number, env: string, catastrophe: () => void, ask: Ask = nobody): GuestDoors {
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb, onCatastrophicError: catastrophe });
     // The synchronous calls below run the bootstrap alone, never code of the handler.
     const context = isolate.createContextSync();
@@ -53,6 +58,9 @@ export class IsolateFactory {
     const setEnv = door("setEnv");
     setEnv.applySync(undefined, [env]);
     setEnv.release();
+    const setAsk = door("setAsk");
+    setAsk.applySync(undefined, [new ivm.Reference(ask)]);
+    setAsk.release();
     doors.release();
     global.deleteSync(doorsName);
     return made as GuestDoors;
@@ -62,7 +70,7 @@ export class IsolateFactory {
    * The bootstrap in a fresh context of an isolate, whose last context is let go of. Part of an entry, and never
    * synchronous. Code of the handler has run in this isolate, and work that it left behind would run with this.
    */
-  async renew({ isolate, ...old }: GuestDoors, env: string): Promise<GuestDoors> {
+  async renew({ isolate, ...old }: GuestDoors, env: string, ask: Ask): Promise<GuestDoors> {
     for (const reference of [old.pump, old.drain, old.blame, old.context]) reference.release();
     const [context, script] = await Promise.all([
       isolate.createContext(),
@@ -71,11 +79,16 @@ export class IsolateFactory {
     await script.run(context, { release: true });
     const { global } = context;
     const doors = await global.get(doorsName, { reference: true });
-    const [pump, drain, blame, loaded, setEnv] = await Promise.all(
-      ["pump", "drain", "blame", "loaded", "setEnv"].map((name) => doors.get(name, { reference: true })),
+    const [pump, drain, blame, loaded, setEnv, setAsk] = await Promise.all(
+      ["pump", "drain", "blame", "loaded", "setEnv", "setAsk"].map((name) => doors.get(name, { reference: true })),
     );
-    await Promise.all([setEnv?.apply(undefined, [env]), global.delete(doorsName)]);
+    await Promise.all([
+      setEnv?.apply(undefined, [env]),
+      setAsk?.apply(undefined, [new ivm.Reference(ask)]),
+      global.delete(doorsName),
+    ]);
     setEnv?.release();
+    setAsk?.release();
     doors.release();
     return { isolate, context, pump, drain, blame, loaded } as unknown as GuestDoors;
   }

@@ -36,6 +36,8 @@ const wornShare = 0.75;
 export interface RealmReports {
   entering(events: readonly number[]): void;
   drained(outbox: string, summary: OutboxSummary): void;
+  /** Code of an event stands still until `reply` answers this call. */
+  asking(call: number, no: number, operation: string, args: string): void;
   /** The isolate is given up; `running`: its thread has not stopped yet. */
   ended(
     reason: EndReason,
@@ -101,6 +103,8 @@ export class Realm implements Watched {
   private readonly inbox: Item[] = [];
   private readonly pending = new Map<number, PendingEvent>();
   private readonly calls = new Map<number, number>();
+  /** Calls that the guest's code stands still for. */
+  private readonly asked = new Map<number, (answer: string) => void>();
   private entry: Entry | undefined;
   private turning = false;
   private wake: NodeJS.Timeout | undefined;
@@ -172,8 +176,22 @@ export class Realm implements Watched {
     this.turn();
   }
 
+  /** Asks for the guest's code, which stands still meanwhile; it ends with its isolate where no answer comes. */
+  ask(call: number, no: number, operation: string, args: string): Promise<string> {
+    return new Promise((resolve) => {
+      this.asked.set(call, resolve);
+      this.reports.asking(call, no, operation, args);
+    });
+  }
+
   /** Answers a call, if its event still waits for it. */
   reply(call: number, ok: 0 | 1, text: string): void {
+    const standing = this.asked.get(call);
+    if (standing) {
+      this.asked.delete(call);
+      standing(`${ok}${text}`);
+      return;
+    }
     const no = this.calls.get(call);
     if (no === undefined) return;
     this.calls.delete(call);

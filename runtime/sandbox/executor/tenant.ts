@@ -1,7 +1,7 @@
 import type { EndReason, Load, Loaded } from "../messages.ts";
 import type { QueuedEvent } from "./batch.ts";
 import type { EventSource } from "./intake.ts";
-import type { GuestDoors, IsolateFactory } from "./isolate.ts";
+import type { Ask, GuestDoors, IsolateFactory } from "./isolate.ts";
 import type { OutboxSummary } from "./outbox.ts";
 import { Realm, type RealmReports } from "./realm.ts";
 import type { Slots } from "./slots.ts";
@@ -18,6 +18,7 @@ const nothing = "[[],[],[],[],-1,[],0]\n";
 export interface TenantReports {
   entering(realm: number, events: readonly number[]): void;
   drained(realm: number, outbox: string): void;
+  asking(realm: number, call: number, no: number, operation: string, args: string): void;
   ended(
     realm: number,
     reason: EndReason,
@@ -177,11 +178,13 @@ export class Tenant {
   private async open(): Promise<{ id: number; failure?: LoadFailure }> {
     const id = ++this.lastRealm;
     let doors: GuestDoors;
+    const stuck = () => {
+      this.stuck = true;
+      this.reports.doomed("catastrophic");
+    };
+    const ask: Ask = (...question) => realm.ask(...question);
     try {
-      doors = this.ground.isolates.make(this.options.memoryMb, this.options.env, () => {
-        this.stuck = true;
-        this.reports.doomed("catastrophic");
-      });
+      doors = this.ground.isolates.make(this.options.memoryMb, this.options.env, stuck, ask);
     } catch (error) {
       return { id, failure: { reason: "memory", name: "Error", message: String(error), stack: "" } };
     }
@@ -192,6 +195,7 @@ export class Tenant {
     const reports: RealmReports = {
       entering: (events) => this.reports.entering(realm.id, events),
       drained: (outbox, summary) => this.drained(realm, outbox, summary),
+      asking: (...question) => this.reports.asking(realm.id, ...question),
       ended: (reason, charged, interrupted, stack, running) => {
         if (loading) failure = { reason, name: "Error", message: "", stack };
         this.forget(realm, charged, interrupted);
@@ -246,7 +250,8 @@ export class Tenant {
     this.realms.delete(realm.id);
     realm.id = ++this.lastRealm;
     this.realms.set(realm.id, realm);
-    const word = await realm.renew((old) => this.ground.isolates.renew(old, this.options.env), loadBudgetMs);
+    const ask: Ask = (...question) => realm.ask(...question);
+    const word = await realm.renew((old) => this.ground.isolates.renew(old, this.options.env, ask), loadBudgetMs);
     this.renewing.delete(realm);
     if (word === "") this.loaded(realm);
     else if (word !== undefined) {

@@ -30,6 +30,7 @@ import {
   likelyRun,
   type Run,
   refuse,
+  setAsk,
   settleCall,
   soleRun,
   succeed,
@@ -217,5 +218,6 @@ hand("__watchfire_executor", {
   drain,
   blame,
   loaded,
+  setAsk,
   setEnv: (text: string) => setEnv(jsonParse(text) as Record<string, string>),
 });

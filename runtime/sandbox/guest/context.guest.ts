@@ -1,8 +1,9 @@
 import { createKube } from "../../../sdk/client.ts";
-import type { Context, Events, Log, Metrics } from "../../../sdk/index.ts";
+import type { Cache, Context, Events, Log, Metrics } from "../../../sdk/index.ts";
 import type { Kube } from "../../../sdk/kube.ts";
 import type { Call } from "../../../sdk/operations.ts";
 import { AbortController, DOMException } from "./abort.guest.ts";
+import { createCache } from "./cache.guest.ts";
 import { createFetch } from "./fetch.guest.ts";
 import { createLog, createMetrics } from "./log.guest.ts";
 import { apply, bare, freeze, PrimordialPromise, PrimordialProxy, random } from "./primordials.guest.ts";
@@ -38,6 +39,7 @@ class RunContext implements Context {
   #kube: Kube | undefined;
   #log: Log | undefined;
   #metrics: Metrics | undefined;
+  #cache: Cache | undefined;
 
   constructor(run: Run) {
     this.#run = run;
@@ -58,6 +60,11 @@ class RunContext implements Context {
   get metrics(): Metrics {
     this.#metrics ??= createMetrics(this.#run);
     return this.#metrics;
+  }
+
+  get cache(): Cache {
+    this.#cache ??= createCache(this.#run);
+    return this.#cache;
   }
 
   get env(): Readonly<Record<string, string>> {
@@ -98,7 +105,7 @@ class RunContext implements Context {
 // as it likes.
 delete (RunContext.prototype as { constructor?: unknown }).constructor;
 
-const partNames = freeze(["kube", "log", "env", "fetch", "signal", "metrics", "events"] as const);
+const partNames = freeze(["kube", "cache", "log", "env", "fetch", "signal", "metrics", "events"] as const);
 const parts = bare<Record<PropertyKey, boolean>>();
 for (let index = 0; index < partNames.length; index++) parts[partNames[index] as string] = true;
 

@@ -11,7 +11,7 @@ import {
   withFrames,
 } from "./failure.guest.ts";
 import { excessOf, noteCall, noteDone, noteFailed } from "./outbox.guest.ts";
-import { bare, jsonParse, jsonStringify, PrimordialPromise } from "./primordials.guest.ts";
+import { apply, bare, jsonParse, jsonStringify, PrimordialPromise, slice } from "./primordials.guest.ts";
 import { ownTimers } from "./timers.guest.ts";
 import { type Unheard, unheardOf } from "./unheard.guest.ts";
 
@@ -19,6 +19,8 @@ import { type Unheard, unheardOf } from "./unheard.guest.ts";
 const maxOutstandingCalls = 64;
 /** Characters of one call's arguments: etcd's limit of an object, and room for the call itself. */
 const maxArguments = 1_600_000;
+/** The same of a question to the runtime's memory: a reference or a selector. */
+const maxAsked = 4000;
 
 /** One attempt at one event, inside the isolate. */
 export interface Run {
@@ -231,6 +233,28 @@ export function callHost(run: Run, operation: string, args: object): Promise<unk
   return new PrimordialPromise((resolve, reject) => {
     pending[id] = { run, operation, frames, resolve, reject };
   });
+}
+
+/** Asks the executor, and stands still until it answers: `1` and JSON of the result, or `0` and JSON of an error. */
+let ask: (call: number, no: number, operation: string, args: string) => string;
+
+/** Takes the executor's own function for that; what holds it is seen by nobody else. */
+export function setAsk(reference: { applySyncPromise: (receiver: undefined, args: unknown[]) => string }): void {
+  const { applySyncPromise } = reference;
+  ask = (...question) => apply(applySyncPromise, reference, [undefined, question]) as string;
+}
+
+/** Asks the parent for what it has in memory: the isolate stands still until the answer is there. Throws a typed error. */
+export function askHost(run: Run, operation: string, args: object): unknown {
+  if (run.over) throw sandboxError(`${operation} was called after the event's end`);
+  const text = jsonStringify(args) ?? "null";
+  if (text.length > maxAsked) {
+    throw sandboxError(`${operation} would send ${text.length} characters, and it may send ${maxAsked}`);
+  }
+  const answer = ask(++lastCall, run.no, operation, text);
+  const result = jsonParse(slice(answer, 1));
+  if (slice(answer, 0, 1) === "1") return result;
+  throw withFrames(errorFrom(result as ErrorDescription), framesBelow(askHost));
 }
 
 /** Settles a call with the parent's answer: JSON of the result, or of an error's description. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type {
+  Asking,
   Doomed,
   Drained,
   Ended,
@@ -33,6 +34,7 @@ export type UpFrame =
   | { readonly type: typeof frameType.beat }
   | ({ readonly type: typeof frameType.entering } & Entering)
   | ({ readonly type: typeof frameType.drained; readonly outbox: Outbox } & Drained)
+  | ({ readonly type: typeof frameType.asking; readonly args: string } & Asking)
   | ({ readonly type: typeof frameType.loaded } & Loaded)
   | ({ readonly type: typeof frameType.ended } & Ended)
   | ({ readonly type: typeof frameType.left } & Left)
@@ -47,6 +49,9 @@ export type UpFrame =
 const maxHeader = 128 * 1024;
 const maxEntering = 8 * 1024;
 const maxDrained = 100;
+const maxAsking = 300;
+/** Bytes of the arguments of a call that is waited for: a reference or a selector. */
+const maxAsked = 16 * 1024;
 /** Events of one entry: those of a batch, or all that an isolate holds where its timers run (256). */
 const maxEntered = 300;
 
@@ -90,6 +95,7 @@ const isIndex = (value: unknown): value is number => Number.isSafeInteger(value)
 export function readUpFrame({ type, header, body }: Frame): UpFrame | undefined {
   // The frames of every entry, and the heartbeat, are checked by hand, as strictly: a schema costs ten times as much.
   if (type === frameType.drained) return readDrained(header, body);
+  if (type === frameType.asking) return readAsking(header, body);
   if (body.length > 0) return undefined;
   if (type === frameType.beat) return header === "{}" ? { type } : undefined;
   if (type === frameType.entering) return readEntering(header);
@@ -111,6 +117,15 @@ function readDrained(header: string, body: Buffer): UpFrame | undefined {
   if (!parsed || !isIndex(parsed.tenant) || !isIndex(parsed.realm)) return undefined;
   const outbox = readOutbox(body);
   return outbox && { type: frameType.drained, tenant: parsed.tenant, realm: parsed.realm, outbox };
+}
+
+function readAsking(header: string, body: Buffer): UpFrame | undefined {
+  const parsed = objectOf(header, maxAsking, 5);
+  if (!parsed || body.length > maxAsked) return undefined;
+  const { tenant, realm, call, no, operation } = parsed;
+  if (!isIndex(tenant) || !isIndex(realm) || !isIndex(call) || !isIndex(no)) return undefined;
+  if (typeof operation !== "string" || !/^cache\.[a-z]{1,20}$/.test(operation)) return undefined;
+  return { type: frameType.asking, tenant, realm, call, no, operation, args: body.toString("utf8") };
 }
 
 /** A header that is an object, of so many fields where that is said; undefined for any other, and for one that is too long. */

@@ -81,6 +81,15 @@ export class GuestCalls {
     return true;
   }
 
+  /** Answers a call of an attempt that is over, whose code waits for it. */
+  refuse(realm: number, call: number): void {
+    const error = { type: "TimeoutError", message: "the attempt has ended", status: 0, reason: "Aborted" };
+    const text = Buffer.from(JSON.stringify(error));
+    const { executor, tenant } = this.parts;
+    const header = { tenant, items: [[realm, call, 0, text.length] as const] };
+    if (!executor.isFull) executor.send({ type: frameType.replies, header, segments: [text] });
+  }
+
   /** There may be room again: begins what waits for it. */
   proceed(): void {
     while (!this.isFull) {

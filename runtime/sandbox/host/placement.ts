@@ -234,6 +234,7 @@ export class Placement implements TenantListener {
     try {
       if (frame.type === frameType.entering) this.entered(frame.realm, frame.events);
       else if (frame.type === frameType.drained) this.drained(frame.realm, frame.outbox);
+      else if (frame.type === frameType.asking) this.asked(frame);
       else if (frame.type === frameType.ended) this.ended(frame);
       else if (frame.type === frameType.returned) this.returned(frame);
       else if (frame.type === frameType.loaded) this.hasLoaded(frame);
@@ -335,6 +336,13 @@ export class Placement implements TenantListener {
     const hasBegun = (no: number) => this.known(no)?.enteredAt !== undefined;
     if (events.some(hasBegun)) throw new Breach("it gives back what it had begun");
     this.listener.returned(events.flatMap((no) => this.take(no) ?? []));
+  }
+
+  /** A call whose guest stands still meanwhile; else it is one like the others. */
+  private asked({ realm, ...call }: Extract<UpFrame, { type: typeof frameType.asking }>): void {
+    const isOver = !this.known(call.no);
+    if (isOver) this.calls.refuse(realm, call.call);
+    else this.heed(call.no, "more calls than a guest can make", (one) => this.calls.make(realm, call, one));
   }
 
   private ended({ realm, charged, interrupted, reason, stack }: Ended): void {

@@ -256,6 +256,7 @@ class Fleet {
     const liveFunction = new LiveFunction(offer, {
       dispatcher: process.dispatcher,
       watches: watches as Watches,
+      reads: { set() {}, delete() {}, of: () => undefined },
       redactor: new Redactor(),
       manifests: new Map(),
       pauses: process.pauses,

@@ -1,0 +1,25 @@
+import { type Entry, user } from "./entry.ts";
+
+/** Failures of `ctx.cache`, and of what it reads. */
+export const readsCodes = {
+  WF_READS_UNDECLARED: user(
+    "the handler looks in its cache for what the manifest's `reads` does not keep there",
+    "add it to the manifest's `reads`, or ask the API server by `ctx.kube`",
+  ),
+  WF_READS_SELECTOR: user(
+    "a label selector that the handler gives to `ctx.cache` cannot be read",
+    "write it as the API takes it: `app=web,tier!=cache`, `app in (a,b)`, `app`, `!app`",
+  ),
+  WF_READS_TOO_LARGE: user(
+    "the objects of `reads` take more memory than they may",
+    "narrow the selectors, read `object: Metadata`, or raise `resources.cache` and `--cache-limit`; it is tried again every 5 minutes",
+  ),
+  WF_READS_ANSWER: user(
+    "one answer of `ctx.cache` is too large for a handler",
+    "ask for less at once: by namespace, by labels or by an index",
+  ),
+  WF_READS_BEHIND: user(
+    "a read did not come up to the event within 30 s, so the attempt was not begun",
+    "look at the state of the read's source in /status; the event is tried again",
+  ),
+} as const satisfies Record<string, Entry>;

@@ -1,0 +1,98 @@
+import type { Clock, Timer } from "../clock.ts";
+import type { Delivery, Outcome, Runner } from "../dispatch/delivery/delivery.ts";
+import { describeFault } from "../errors.ts";
+import type { Reads } from "./reads.ts";
+
+/** How long a read may lag behind an event before its objects are listed anew, in milliseconds. */
+const lagMs = 1_000;
+/** How long an event waits for that before its attempt fails, in milliseconds. */
+const patienceMs = 30_000;
+
+interface Waiter {
+  readonly delivery: Delivery;
+  readonly since: number;
+  readonly go: () => void;
+  readonly end: (outcome: Outcome) => void;
+}
+
+/**
+ * Begins an attempt once its function's reads had their first lists. No read may be older than the event, as far as both
+ * come from one source. Until the first lists are there it waits without end; for the event it does so 30 s.
+ */
+export class FreshRunner implements Runner {
+  private readonly inner: Runner;
+  private readonly reads: Pick<Reads, "of" | "heardBy">;
+  private readonly clock: Clock;
+  /** By function. */
+  private readonly waiting = new Map<string, Set<Waiter>>();
+
+  constructor(inner: Runner, reads: Pick<Reads, "of" | "heardBy">, clock: Clock) {
+    this.inner = inner;
+    this.reads = reads;
+    this.clock = clock;
+    reads.heardBy((name) => this.look(name));
+  }
+
+  run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
+    const since = this.clock.monotonic();
+    if (this.isFresh(delivery, since)) return this.inner.run(delivery, begins);
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        delivery,
+        since,
+        go: () => void this.inner.run(delivery, begins).then(resolve),
+        end: resolve,
+      };
+      const waiters = this.waiting.get(delivery.function) ?? new Set();
+      this.waiting.set(delivery.function, waiters.add(waiter));
+      this.after(lagMs, waiter, () => this.reads.of(delivery.function)?.refresh(delivery, since));
+      this.after(patienceMs, waiter, () => this.giveUp(waiter));
+    });
+  }
+
+  recall(functionName: string): void {
+    const waiters = this.waiting.get(functionName) ?? [];
+    this.waiting.delete(functionName);
+    for (const { end } of waiters) end({ type: "unbegun" });
+    this.inner.recall(functionName);
+  }
+
+  private isFresh(delivery: Delivery, since: number): boolean {
+    const reads = this.reads.of(delivery.function);
+    return !reads || (reads.isReady && reads.covers(delivery, since));
+  }
+
+  private look(functionName: string): void {
+    for (const waiter of this.waiting.get(functionName) ?? []) {
+      if (this.isFresh(waiter.delivery, waiter.since) && this.leave(waiter)) waiter.go();
+    }
+  }
+
+  /** The attempt fails where a read lags; for a first list it waits on. */
+  private giveUp(waiter: Waiter): void {
+    const { delivery, end } = waiter;
+    if (!this.reads.of(delivery.function)?.isReady) {
+      this.after(patienceMs, waiter, () => this.giveUp(waiter));
+      return;
+    }
+    if (!this.leave(waiter)) return;
+    const code = "WF_READS_BEHIND";
+    const { kind, namespace, name } = delivery.object;
+    const what = `the read of ${kind} is older than the event of ${namespace === "" ? name : `${namespace}/${name}`}`;
+    const message = describeFault(code, { what });
+    const durationMs = this.clock.monotonic() - waiter.since;
+    end({ type: "failed", error: { name: "ReadsError", message, stack: message, code }, durationMs });
+  }
+
+  private after(delayMs: number, waiter: Waiter, then: () => void): Timer {
+    const waits = () => this.waiting.get(waiter.delivery.function)?.has(waiter);
+    return this.clock.after(delayMs, () => waits() && then(), { unref: true });
+  }
+
+  private leave(waiter: Waiter): boolean {
+    const waiters = this.waiting.get(waiter.delivery.function);
+    const left = waiters?.delete(waiter) ?? false;
+    if (waiters?.size === 0) this.waiting.delete(waiter.delivery.function);
+    return left;
+  }
+}

@@ -1,0 +1,100 @@
+import { RawFields } from "../dispatch/filter/raw-fields.ts";
+import { apart, type Change, type ObjectMeta } from "../watch/change.ts";
+import { FieldIndex } from "./field-index.ts";
+import type { Labels } from "./label-query.ts";
+
+/** One object as it is kept: its JSON text, and what is looked at often. */
+export interface Kept {
+  readonly meta: ObjectMeta;
+  /** In memory of its own. */
+  readonly body: Buffer;
+  readonly labels: Labels;
+  /** What it takes, indexes left aside. */
+  readonly bytes: number;
+}
+
+/** What an object takes beside its text and its labels: buffers, strings, entries of maps. Measured: see DESIGN.md. Bytes. */
+const objectOverhead = 600;
+
+const labelField = new RawFields([["metadata", "labels"]]);
+const noLabels: Labels = Object.freeze({});
+
+/** The object of a change, to be kept. */
+export function keep({ meta, body: received, members }: Change): Kept {
+  const [text] = labelField.of({ body: received, members }) ?? [];
+  const labels = text ? labelsIn(text) : parsedLabels(received);
+  const body = apart(received);
+  return { meta, body, labels, bytes: objectOverhead + body.length + 2 * (text?.length ?? 0) };
+}
+
+function labelsIn(text: Buffer): Labels {
+  return text.length === 0 ? noLabels : ((JSON.parse(text.toString("utf8")) as Labels | null) ?? noLabels);
+}
+
+/** For the rare object whose keys are written with escapes. */
+function parsedLabels(body: Buffer): Labels {
+  const { metadata } = JSON.parse(body.toString("utf8")) as { metadata?: { labels?: Labels | null } };
+  return metadata?.labels ?? noLabels;
+}
+
+/** The objects of one source at one moment, by namespace and name, and by the values of some fields. */
+export class Objects {
+  private readonly byNamespace = new Map<string, Map<string, Kept>>();
+  private readonly indexes = new Map<string, FieldIndex<Kept>>();
+  size = 0;
+  /** What all of them take, indexes included. */
+  bytes = 0;
+
+  /** @param fields paths of the fields to index */
+  constructor(fields: Iterable<readonly string[]>) {
+    for (const path of fields) this.indexes.set(indexKey(path), new FieldIndex(path));
+  }
+
+  get({ namespace, name }: Pick<ObjectMeta, "namespace" | "name">): Kept | undefined {
+    return this.byNamespace.get(namespace)?.get(name);
+  }
+
+  put(kept: Kept): void {
+    const { namespace, name } = kept.meta;
+    this.remove(kept.meta);
+    const there = this.byNamespace.get(namespace);
+    if (there) there.set(name, kept);
+    else this.byNamespace.set(namespace, new Map([[name, kept]]));
+    this.size++;
+    this.bytes += kept.bytes;
+    for (const index of this.indexes.values()) this.bytes += index.add(kept);
+  }
+
+  remove({ namespace, name }: Pick<ObjectMeta, "namespace" | "name">): void {
+    const there = this.byNamespace.get(namespace);
+    const kept = there?.get(name);
+    if (!there || !kept) return;
+    there.delete(name);
+    if (there.size === 0) this.byNamespace.delete(namespace);
+    this.size--;
+    this.bytes -= kept.bytes;
+    for (const index of this.indexes.values()) this.bytes -= index.remove(kept);
+  }
+
+  /** Those of one namespace, or of all. */
+  *in(namespace: string | undefined): Iterable<Kept> {
+    if (namespace !== undefined) yield* this.byNamespace.get(namespace)?.values() ?? [];
+    else for (const there of this.byNamespace.values()) yield* there.values();
+  }
+
+  /** Those whose field has this value, or has it in its list. */
+  with(path: readonly string[], value: string): Iterable<Kept> {
+    return this.indexes.get(indexKey(path))?.of(value) ?? [];
+  }
+
+  /** Indexes one more field. */
+  index(path: readonly string[]): void {
+    const key = indexKey(path);
+    if (this.indexes.has(key)) return;
+    const index = new FieldIndex<Kept>(path);
+    this.indexes.set(key, index);
+    for (const kept of this.in(undefined)) this.bytes += index.add(kept);
+  }
+}
+
+const indexKey = (path: readonly string[]): string => JSON.stringify(path);

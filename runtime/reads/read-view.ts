@@ -1,0 +1,154 @@
+import type { Clock } from "../clock.ts";
+import type { NamespaceScope as Namespaces, Read, Selection, Trigger } from "../manifest/function.ts";
+import type { ObjectMeta } from "../watch/change.ts";
+import { NamespaceScope } from "../watch/namespace-scope.ts";
+import type { SourceSpec } from "../watch/source-spec.ts";
+import type { Watches } from "../watch/watches.ts";
+import type { Kept } from "./objects.ts";
+import type { Moment, Replica, ReplicaReader } from "./replica.ts";
+import type { Replicas, Seat } from "./replicas.ts";
+
+export interface ReadViewParts {
+  readonly replicas: Replicas;
+  readonly watches: Watches;
+  readonly clock: Clock;
+  /** What a selection reads in a namespace, "" of all. */
+  readonly specOf: (selection: Selection, namespace: string) => SourceSpec;
+}
+
+/** One read of one function: the replicas that it is made of, one for each of its namespaces or one for all. */
+export class ReadView {
+  readonly read: Read;
+  private readonly parts: ReadViewParts;
+  private readonly reader: ReplicaReader;
+  /** By namespace; "" where one replica has all. */
+  private readonly seats = new Map<string, Seat>();
+  private readonly scope: NamespaceScope | undefined;
+  private scoped = true;
+
+  /** @param id unique, for the book-keeping of the source of its namespaces */
+  constructor(read: Read, id: string, parts: ReadViewParts, reader: ReplicaReader) {
+    this.read = read;
+    this.parts = parts;
+    this.reader = reader;
+    const { namespaces } = read;
+    if (namespaces.type === "all") this.enter("");
+    else if (namespaces.type === "names") for (const name of namespaces.names) this.enter(name);
+    else this.scope = this.follow(namespaces.labelSelector, id);
+  }
+
+  /** Whether every replica of it has had a complete list. */
+  get isReady(): boolean {
+    return this.scoped && this.replicas.every(({ objects }) => objects !== undefined);
+  }
+
+  get replicas(): readonly Replica[] {
+    return [...this.seats.values()].map(({ replica }) => replica);
+  }
+
+  /** Its sources as `sourceKey` names them, each with whether its first list is there. */
+  get sources(): readonly { readonly key: string; readonly isReady: boolean }[] {
+    return [...this.seats.values()].map(({ key, replica }) => ({ key, isReady: replica.objects !== undefined }));
+  }
+
+  get bytes(): number {
+    return this.replicas.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  get size(): number {
+    return this.replicas.reduce((sum, { objects }) => sum + (objects?.size ?? 0), 0);
+  }
+
+  /** Whether a namespace ("" of none, undefined for all of the read's) is one that it reads; those of a label come and go. */
+  reads(namespace: string | undefined): boolean {
+    const { namespaces } = this.read;
+    return namespace === undefined || namespaces.type !== "names" || namespaces.names.includes(namespace);
+  }
+
+  get(meta: Pick<ObjectMeta, "namespace" | "name">): Kept | undefined {
+    return this.replicaOf(meta.namespace)?.objects?.get(meta);
+  }
+
+  /** Objects of one namespace or of all, where a field has a value, or whatever it has. */
+  *objects(namespace: string | undefined, where?: { readonly field: readonly string[]; readonly value: string }) {
+    const one = namespace === undefined ? undefined : this.replicaOf(namespace);
+    for (const { objects } of namespace === undefined ? this.replicas : one ? [one] : []) {
+      if (!objects) continue;
+      if (!where) yield* objects.in(namespace);
+      else {
+        for (const kept of objects.with(where.field, where.value))
+          if (namespace === undefined || kept.meta.namespace === namespace) yield kept;
+      }
+    }
+  }
+
+  /** Whether all that the trigger is told of is in it as well: then it can be no older than an event. */
+  includes({ apiVersion, kind, namespaces, labelSelector, fieldSelector }: Trigger): boolean {
+    const { read } = this;
+    if (read.apiVersion !== apiVersion || read.kind !== kind) return false;
+    const hasLabels = read.labelSelector === "" || read.labelSelector === labelSelector;
+    const hasFields = read.fieldSelector === "" || read.fieldSelector === fieldSelector;
+    return hasLabels && hasFields && hasNamespaces(read.namespaces, namespaces);
+  }
+
+  /** Whether it chooses objects as the trigger does. */
+  chooses({ labelSelector, fieldSelector }: Trigger): boolean {
+    return this.read.labelSelector === labelSelector && this.read.fieldSelector === fieldSelector;
+  }
+
+  /** Whether it is no older than an event of a trigger that it includes. */
+  covers(namespace: string, moment: Moment): boolean {
+    return this.replicaOf(namespace)?.covers(moment) ?? false;
+  }
+
+  /** Has the API server list anew what an event of this namespace is of. */
+  refresh(namespace: string): void {
+    this.seatOf(namespace)?.refresh();
+  }
+
+  async close(): Promise<void> {
+    for (const seat of this.seats.values()) seat.leave();
+    this.seats.clear();
+    await this.scope?.close();
+  }
+
+  private seatOf(namespace: string): Seat | undefined {
+    return this.seats.get(this.read.namespaces.type === "all" ? "" : namespace);
+  }
+
+  private replicaOf(namespace: string): Replica | undefined {
+    return this.seatOf(namespace)?.replica;
+  }
+
+  private enter(namespace: string): void {
+    const { replicas, specOf } = this.parts;
+    const fields = this.read.indexes.map(({ field }) => field);
+    this.seats.set(namespace, replicas.join(specOf(this.read, namespace), fields, this.reader));
+  }
+
+  private follow(labelSelector: string, id: string): NamespaceScope {
+    this.scoped = false;
+    return new NamespaceScope({
+      ...this.parts,
+      id: `${id}/namespaces`,
+      labelSelector,
+      believes: () => true,
+      enter: (namespace) => this.enter(namespace),
+      leave: (namespace) => {
+        this.seats.get(namespace)?.leave();
+        this.seats.delete(namespace);
+        this.reader.moved();
+      },
+      ready: () => {
+        this.scoped = true;
+        this.reader.moved();
+      },
+    });
+  }
+}
+
+function hasNamespaces(read: Namespaces, trigger: Namespaces): boolean {
+  if (read.type === "all") return true;
+  if (read.type === "labels") return trigger.type === "labels" && read.labelSelector === trigger.labelSelector;
+  return trigger.type === "names" && trigger.names.every((name) => read.names.includes(name));
+}

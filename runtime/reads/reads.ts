@@ -1,0 +1,144 @@
+import type { Clock } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { byAge, noResourceVersion } from "../resource-version.ts";
+import type { Watches } from "../watch/watches.ts";
+import { FunctionReads, type FunctionReadsParts } from "./function-reads.ts";
+import { labelQuery } from "./label-query.ts";
+import type { Kept } from "./objects.ts";
+import type { ReadView } from "./read-view.ts";
+import { Replicas } from "./replicas.ts";
+
+/** Bytes of one answer: as `ctx.kube` may have, so that an isolate takes it. */
+const answerLimit = 16 * 2 ** 20;
+
+export interface ReadsParts extends Pick<FunctionReadsParts, "specOf" | "limit"> {
+  readonly watches: Watches;
+  readonly clock: Clock;
+  /** A function's reads were refused, and its events wait. */
+  readonly refused: (functionName: string, fault: WatchfireError) => void;
+}
+
+/** What a handler looks for by `ctx.cache.get`. */
+export interface ObjectQuery {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string | undefined;
+}
+
+/** By `ctx.cache.list`. */
+export interface CollectionQuery extends Omit<ObjectQuery, "name"> {
+  readonly labelSelector?: string | undefined;
+  /** At most one entry: an index's name, and the value to have there. */
+  readonly index?: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * The objects that functions keep in memory by `reads`, and the answers of `ctx.cache`. Each function sees its own reads,
+ * whoever shares a source with it.
+ */
+export class Reads {
+  private readonly parts: ReadsParts;
+  private readonly replicas: Replicas;
+  private readonly functions = new Map<string, FunctionReads>();
+  private listener: (functionName: string) => void = () => {};
+
+  constructor(parts: ReadsParts) {
+    this.parts = parts;
+    this.replicas = new Replicas(parts);
+  }
+
+  /** Follows what the manifest reads; what an earlier one read and this one does not is let go of. */
+  set(manifest: FunctionManifest): void {
+    const { name } = manifest;
+    const before = this.functions.get(name);
+    if (before?.manifest === manifest) return;
+    if (manifest.reads.length === 0) this.functions.delete(name);
+    else {
+      // It joins first: what both read stays.
+      const made = new FunctionReads(manifest, {
+        ...this.parts,
+        replicas: this.replicas,
+        changed: () => this.listener(name),
+        refused: (fault) => this.parts.refused(name, fault),
+      });
+      this.functions.set(name, made);
+    }
+    void before?.close();
+    this.listener(name);
+  }
+
+  /** Lets go of all that a function reads. */
+  delete(functionName: string): void {
+    void this.functions.get(functionName)?.close();
+    this.functions.delete(functionName);
+    this.listener(functionName);
+  }
+
+  /** What a function reads; undefined where that is nothing. */
+  of(functionName: string): FunctionReads | undefined {
+    return this.functions.get(functionName);
+  }
+
+  /** Says who is told whenever the reads of a function have come further. */
+  heardBy(listener: (functionName: string) => void): void {
+    this.listener = listener;
+  }
+
+  /** What all of them take, for metrics. */
+  totals(): { readonly objects: number; readonly bytes: number } {
+    let objects = 0;
+    for (const replica of this.replicas.list()) objects += replica.objects?.size ?? 0;
+    return { objects, bytes: this.replicas.bytes };
+  }
+
+  /** The object as JSON, or `null`. @throws WatchfireError WF_READS_UNDECLARED */
+  get(functionName: string, { name, namespace = "", ...kind }: ObjectQuery): string {
+    const { view } = this.reads(functionName).find(kind, namespace);
+    return view.get({ namespace, name })?.body.toString("utf8") ?? "null";
+  }
+
+  /**
+   * `{ items, resourceVersion, ageMs }` as JSON.
+   * @throws WatchfireError WF_READS_UNDECLARED, WF_READS_SELECTOR, WF_READS_ANSWER
+   */
+  list(functionName: string, { namespace, labelSelector = "", index = {}, ...kind }: CollectionQuery): string {
+    const [asked] = Object.entries(index);
+    const { view, index: found } = this.reads(functionName).find(kind, namespace, asked?.[0]);
+    const chooses = labelQuery(labelSelector);
+    const where = found && asked && { field: found.field, value: asked[1] };
+    const items: string[] = [];
+    let bytes = 0;
+    for (const { labels, body } of view.objects(namespace, where) as Iterable<Kept>) {
+      if (labelSelector !== "" && !chooses(labels)) continue;
+      bytes += body.length;
+      if (bytes > answerLimit) throw tooLarge(kind);
+      items.push(body.toString("utf8"));
+    }
+    return `{"items":[${items.join(",")}],${ageOf(view)}}`;
+  }
+
+  /** `{ resourceVersion, ageMs }` as JSON. @throws WatchfireError WF_READS_UNDECLARED */
+  age(functionName: string, kind: Pick<ObjectQuery, "apiVersion" | "kind">): string {
+    return `{${ageOf(this.reads(functionName).find(kind, undefined).view)}}`;
+  }
+
+  private reads(functionName: string): FunctionReads {
+    const reads = this.functions.get(functionName);
+    if (reads) return reads;
+    throw new WatchfireError("WF_READS_UNDECLARED", { what: "the manifest has no `reads`" });
+  }
+}
+
+/** Of several replicas, the oldest moment and the longest silence. */
+function ageOf({ replicas }: ReadView): string {
+  const [at = noResourceVersion] = replicas.flatMap((replica) => replica.at ?? []).sort(byAge);
+  const ageMs = Math.max(0, ...replicas.map((replica) => replica.ageMs ?? 0));
+  return `"resourceVersion":${JSON.stringify(at)},"ageMs":${Math.round(ageMs)}`;
+}
+
+const tooLarge = ({ apiVersion, kind }: Pick<ObjectQuery, "apiVersion" | "kind">): WatchfireError =>
+  new WatchfireError("WF_READS_ANSWER", {
+    what: `a list of ${apiVersion} ${kind} has more than ${answerLimit} bytes`,
+  });

@@ -1,0 +1,176 @@
+import type { Clock } from "../clock.ts";
+import { isNewer, isOrdered, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
+import type { Change, ObjectMeta } from "../watch/change.ts";
+import { MassDeletionGuard } from "../watch/diff.ts";
+import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
+import { keep, Objects } from "./objects.ts";
+
+/** Who reads from a replica. Calls are synchronous, and may leave it. */
+export interface ReplicaReader {
+  /** It takes more memory than before. */
+  grown(): void;
+  /** It has come further: a list is complete, or a change or bookmark came. */
+  moved(): void;
+}
+
+/** An event, as far as a replica's age is compared with it. */
+export interface Moment {
+  readonly resourceVersion: ResourceVersion;
+  /** The object is gone, for another reason than that a choice left it out. */
+  readonly deleted?: Pick<ObjectMeta, "namespace" | "name" | "uid"> | undefined;
+  /** When somebody began to wait for it, on the monotonic clock. */
+  readonly since: number;
+}
+
+/** The objects of one source as the API server had them at one resourceVersion, which moves with the source's watch. */
+export class Replica implements Subscriber {
+  readonly id: string;
+  readonly readers = new Set<ReplicaReader>();
+  /** Nothing is kept over a restart. */
+  readonly resumeFrom = undefined;
+  /** What is kept is bounded by whoever reads it. */
+  readonly congested = undefined;
+  private readonly clock: Clock;
+  private readonly guard = new MassDeletionGuard();
+  private readonly fields: (readonly string[])[] = [];
+  private current: Objects | undefined;
+  private next: { readonly objects: Objects; bytes: number } | undefined;
+  private position: ResourceVersion | undefined;
+  /** The furthest that it was before resourceVersions went back. */
+  private before: ResourceVersion | undefined;
+  private listedAt: ResourceVersion | undefined;
+  private listBegunAt = Number.NEGATIVE_INFINITY;
+  private spokenAt: number | undefined;
+
+  constructor(id: string, clock: Clock) {
+    this.id = id;
+    this.clock = clock;
+  }
+
+  /** Undefined before the first complete list. */
+  get objects(): Objects | undefined {
+    return this.current;
+  }
+
+  /** The objects are those of this moment; undefined before the first list, and of a kind that is not installed. */
+  get at(): ResourceVersion | undefined {
+    return this.position;
+  }
+
+  /** Milliseconds since the API server last said anything: that nothing else has changed until then is certain. */
+  get ageMs(): number | undefined {
+    return this.spokenAt === undefined ? undefined : this.clock.monotonic() - this.spokenAt;
+  }
+
+  /** What it takes now, with what a list that is being read will add. */
+  get bytes(): number {
+    return (this.current?.bytes ?? 0) + (this.next?.bytes ?? 0);
+  }
+
+  /** Has a field indexed from now on. */
+  index(path: readonly string[]): void {
+    if (this.fields.some((known) => known.join("\n") === path.join("\n"))) return;
+    this.fields.push(path);
+    this.current?.index(path);
+    this.next?.objects.index(path);
+  }
+
+  /** Whether it is no older than that. Where resourceVersions have no order nobody can tell, and it counts as such. */
+  covers({ resourceVersion, deleted, since }: Moment): boolean {
+    if (this.listBegunAt > since || !isOrdered(resourceVersion)) return true;
+    const there = deleted && this.current?.get(deleted);
+    if (there && there.meta.uid === deleted.uid && !isNewer(there.meta.resourceVersion, resourceVersion)) return false;
+    return isReached(resourceVersion, this.position) || isReached(resourceVersion, this.before);
+  }
+
+  // What the source says.
+
+  list(reason: ListReason): ListReceiver {
+    const begunAt = this.clock.monotonic();
+    const next = { objects: new Objects(this.fields), bytes: 0 };
+    this.next = next;
+    let stays = 0;
+    return {
+      item: (change) => {
+        const known = this.current?.get(change.meta);
+        const isSame =
+          known?.meta.uid === change.meta.uid && known.meta.resourceVersion === change.meta.resourceVersion;
+        const kept = isSame ? known : keep(change);
+        if (known) stays++;
+        // What both have in common is in memory once.
+        const { bytes } = next.objects;
+        next.objects.put(kept);
+        next.bytes += next.objects.bytes - bytes - (isSame ? kept.bytes : 0);
+        for (const reader of [...this.readers]) reader.grown();
+      },
+      end: (version) => {
+        this.next = undefined;
+        const known = this.current?.size ?? 0;
+        const isBelieved =
+          reason === "crd-removed" || this.guard.believes(known - stays, known, this.clock.monotonic());
+        if (!isBelieved) return "held";
+        this.current = next.objects;
+        this.position = version;
+        this.listedAt = version;
+        this.listBegunAt = begunAt;
+        this.moved();
+        return "counted";
+      },
+      abort: () => {
+        this.next = undefined;
+      },
+    };
+  }
+
+  change(change: Change): void {
+    const { meta, type } = change;
+    const { current } = this;
+    if (!current) return;
+    if (type === "Deleted") {
+      const known = current.get(meta);
+      if (known && !isNewer(known.meta.resourceVersion, meta.resourceVersion)) current.remove(meta);
+    } else if (this.isNewTo(current, meta)) {
+      current.put(keep(change));
+      for (const reader of [...this.readers]) reader.grown();
+    }
+    this.advance(meta.resourceVersion);
+  }
+
+  /** A deletion may carry the resourceVersion of the object's last state. */
+  isNews({ meta }: Change): boolean {
+    const known = this.current?.get(meta);
+    return known?.meta.uid === meta.uid && known.meta.resourceVersion === meta.resourceVersion;
+  }
+
+  bookmark(version: ResourceVersion): void {
+    this.advance(version);
+  }
+
+  rewound(): void {
+    if (this.position !== undefined) this.before = newerOf(this.before, this.position);
+  }
+
+  /** None of its objects exists; of what was listed once, the list of a removed definition tells that. */
+  kindIsMissing(): void {
+    this.current ??= new Objects(this.fields);
+    this.moved();
+  }
+
+  private isNewTo(objects: Objects, meta: ObjectMeta): boolean {
+    const known = objects.get(meta)?.meta.resourceVersion ?? this.listedAt;
+    return known === undefined || !isUpTo(meta.resourceVersion, known);
+  }
+
+  private advance(version: ResourceVersion): void {
+    this.position = newerOf(this.position, version);
+    this.moved();
+  }
+
+  private moved(): void {
+    this.spokenAt = this.clock.monotonic();
+    for (const reader of [...this.readers]) reader.moved();
+  }
+}
+
+const isReached = (version: ResourceVersion, by: ResourceVersion | undefined): boolean =>
+  by !== undefined && isUpTo(version, by);

@@ -1,0 +1,67 @@
+import { expect, it } from "vitest";
+import { loadSpec } from "./manifest.ts";
+
+const triggers = "  triggers: [{ watch: { apiVersion: v1, kind: Pod } }]\n";
+const faultsOf = async (more: string) =>
+  (await loadSpec(`${triggers}  ${more}`)).faults.map(({ code, detail }) => `${detail.path} ${code}`);
+
+it("a read is taken as a trigger's watch is, with an index's path in segments", async () => {
+  const { functions, faults } = await loadSpec(`${triggers}  reads:
+    - apiVersion: apps/v1
+      kind: Deployment
+      namespaceSelector: { matchNames: [b, a] }
+      labelSelector: { matchLabels: { tier: web } }
+      fieldSelector: metadata.name!=x
+      indexes: [{ name: byImage, field: '.metadata.annotations["a.b/image"]' }]
+  resources: { cache: 8Mi }`);
+  expect(faults).toEqual([]);
+  expect(functions[0]).toMatchObject({
+    cacheBytes: 8 * 2 ** 20,
+    reads: [
+      {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        namespaces: { type: "names", names: ["a", "b"] },
+        labelSelector: "tier=web",
+        fieldSelector: "metadata.name!=x",
+        object: "Full",
+        indexes: [{ name: "byImage", field: ["metadata", "annotations", "a.b/image"] }],
+      },
+    ],
+  });
+});
+
+it("a kind is read once, whatever its version, since the handler names it by the kind", async () => {
+  const reads = "reads: [{ apiVersion: apps/v1, kind: Deployment }, { apiVersion: apps/v1beta1, kind: Deployment }]";
+  expect(await faultsOf(reads)).toEqual(["spec.reads[1].kind WF_MANIFEST_DUPLICATE_NAME"]);
+  expect(
+    await faultsOf("reads: [{ apiVersion: v1, kind: Event }, { apiVersion: events.k8s.io/v1, kind: Event }]"),
+  ).toEqual([]);
+});
+
+it("an index of metadata's form is of the metadata, and its name is taken once", async () => {
+  expect(
+    await faultsOf(
+      "reads: [{ apiVersion: v1, kind: Pod, object: Metadata, indexes: [{ name: a, field: .spec.nodeName }, { name: a, field: .metadata.name }] }]",
+    ),
+  ).toEqual([
+    "spec.reads[0].indexes[0].field WF_MANIFEST_INVALID_VALUE",
+    "spec.reads[0].indexes[1].name WF_MANIFEST_DUPLICATE_NAME",
+  ]);
+});
+
+const secrets = (namespaces: string) => `reads: [{ apiVersion: v1, kind: Secret${namespaces} }]`;
+const rule = (more: string) => `{ apiGroups: [""], resources: [secrets], verbs: [list]${more} }`;
+const inA = ", namespaceSelector: { matchNames: [a] }";
+
+it.each([
+  ["without a rule", secrets(""), "", false],
+  ["with a rule for a part of them", secrets(""), rule(", namespaces: [a]"), false],
+  ["with a rule for one by name", secrets(inA), rule(", resourceNames: [x]"), false],
+  ["with a rule for other verbs", secrets(inA), `{ apiGroups: [""], resources: [secrets], verbs: [get] }`, false],
+  ["with a rule for their namespaces", secrets(inA), rule(", namespaces: [a, b]"), true],
+  ["with a rule for all", secrets(""), rule(""), true],
+])("Secrets are read where the permissions grant their lists: %s", async (_, reads, permission, isTaken) => {
+  const faults = await faultsOf(`${reads}\n  permissions: [${permission}]`);
+  expect(faults).toEqual(isTaken ? [] : ["spec.reads[0].kind WF_MANIFEST_SECRETS"]);
+});

@@ -1,0 +1,19 @@
+import type { FunctionManifest, Read } from "../../runtime/manifest/function.ts";
+import { manifestOf } from "../access/api-server.ts";
+import { trigger } from "../rbac/trigger.ts";
+
+/** A read of all ConfigMaps, or of what is said. */
+export const read = (more: Partial<Read> = {}): Read => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  namespaces: { type: "all" },
+  labelSelector: "",
+  fieldSelector: "",
+  object: "Full",
+  indexes: [],
+  ...more,
+});
+
+/** A function `f` that is fired by all ConfigMaps, and has these reads. */
+export const reading = (reads: readonly Read[], more: Partial<FunctionManifest> = {}): FunctionManifest =>
+  manifestOf({ triggers: [trigger({ name: "t" })], reads, ...more });

@@ -1,0 +1,104 @@
+import { expect, it } from "vitest";
+import { Replica } from "../../runtime/reads/replica.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import type { Change } from "../../runtime/watch/change.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+
+const at = (version: number) => resourceVersion(String(version));
+const moment = (version: number, since: number) => ({ resourceVersion: at(version), since });
+
+function change(type: Change["type"], name: string, version: number, more: object = {}): Change {
+  const meta = { namespace: "team-a", name, uid: `uid-${name}`, resourceVersion: at(version) };
+  return { type, meta, body: Buffer.from(JSON.stringify({ metadata: meta, ...more })), receivedAt: 0 };
+}
+
+function replicaWith(names: readonly string[], version: number, clock = new VirtualClock()): Replica {
+  const replica = new Replica("r", clock);
+  const list = replica.list("initial");
+  for (const name of names) list.item(change("Added", name, 1));
+  list.end(at(version));
+  return replica;
+}
+
+const namesOf = (replica: Replica) => [...(replica.objects?.in(undefined) ?? [])].map(({ meta }) => meta.name);
+
+it("a change that the list covers already changes nothing, as a deleted object would come back by it", () => {
+  const replica = replicaWith(["a"], 10);
+  replica.change(change("Modified", "gone", 9));
+  expect(namesOf(replica)).toEqual(["a"]);
+});
+
+it("a list keeps the old objects until it is whole, and where it breaks off", () => {
+  const replica = replicaWith(["a", "b"], 10);
+  const broken = replica.list("relist");
+  broken.item(change("Added", "c", 11));
+  expect(namesOf(replica)).toEqual(["a", "b"]);
+  broken.abort();
+  const next = replica.list("relist");
+  next.item(change("Added", "c", 11));
+  expect(namesOf(replica)).toEqual(["a", "b"]);
+  next.end(at(12));
+  expect(namesOf(replica)).toEqual(["c"]);
+});
+
+it("a list takes memory for what is new in it alone, and gives it back where it breaks off", () => {
+  const replica = replicaWith(["a", "b"], 10);
+  const before = replica.bytes;
+  const list = replica.list("relist");
+  list.item(change("Added", "a", 1));
+  expect(replica.bytes).toBe(before);
+  list.item(change("Added", "c", 11));
+  expect(replica.bytes).toBeGreaterThan(before);
+  list.abort();
+  expect(replica.bytes).toBe(before);
+});
+
+it("a list that lacks most of many objects is believed only when a second one says the same", () => {
+  const names = Array.from({ length: 200 }, (_, index) => `o${index}`);
+  const clock = new VirtualClock();
+  const replica = replicaWith(names, 10, clock);
+  expect(replica.list("relist").end(at(20))).toBe("held");
+  expect(namesOf(replica)).toHaveLength(200);
+  // The list of a kind whose definition was removed is empty, and true.
+  expect(replica.list("crd-removed").end(at(20))).toBe("counted");
+  expect(namesOf(replica)).toEqual([]);
+});
+
+it("an event from before resourceVersions went back finds it new enough", async () => {
+  const replica = replicaWith(["a"], 100);
+  replica.rewound();
+  replica.list("rv-rewind").end(at(5));
+  expect(replica.at).toBe("5");
+  expect(replica.covers(moment(90, 0))).toBe(true);
+});
+
+it("and so it does once a list was made after it, of a replica that knows of no time before", async () => {
+  const clock = new VirtualClock();
+  const replica = replicaWith(["a"], 5, clock);
+  const since = clock.monotonic();
+  expect(replica.covers(moment(90, since))).toBe(false);
+  await clock.advance(10);
+  replica.list("initial").end(at(6));
+  expect(replica.covers(moment(90, since))).toBe(true);
+});
+
+it("where resourceVersions have no order nobody waits for one", () => {
+  const replica = replicaWith(["a"], 5);
+  expect(replica.covers({ resourceVersion: resourceVersion("opaque"), since: 0 })).toBe(true);
+});
+
+it("says for how long the server has said nothing", async () => {
+  const clock = new VirtualClock();
+  const replica = replicaWith(["a"], 5, clock);
+  await clock.advance(400);
+  expect(replica.ageMs).toBe(400);
+  replica.bookmark(at(6));
+  expect(replica).toMatchObject({ ageMs: 0, at: "6" });
+});
+
+it("a kind that is not installed is empty, and keeps nobody waiting for a list", () => {
+  const replica = new Replica("r", new VirtualClock());
+  expect(replica.objects).toBeUndefined();
+  replica.kindIsMissing();
+  expect(replica.objects?.size).toBe(0);
+});
