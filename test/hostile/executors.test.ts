@@ -51,6 +51,12 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     ["a tenant it never had", "breach"],
     ["an exit without an entry", "breach"],
     ["calls without end", "breach"],
+    ["questions without end", "breach"],
+    ["a question of another function's event", "breach"],
+    ["a question of an event that it was not sent", "breach"],
+    ["a question of the API server", "breach"],
+    ["a question longer than a guest's", "breach"],
+    ["questions whose answers it does not read", "breach"],
     ["entries without end", "breach"],
     ["a million heartbeats a second", "breach"],
     ["a million entries and exits a second", "breach"],
@@ -79,7 +85,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
   ])("%s", async (misdeed, reason) => {
     const seen: { endedAt?: number } = {};
     const fixture = fixtureForTest({ launch: hostileFirst(misdeed, seen) });
-    const answers = misdeed === "calls whose answers it does not read";
+    const answers = misdeed.endsWith("whose answers it does not read");
     fixture.answer = () => (answers ? { ok: true, json: largeAnswer } : new Promise(() => {}));
     await fixture.load("f", "export default () => {};");
     const memoryBefore = residentBytes(process.pid);

@@ -54,6 +54,9 @@ const metrics = (count: number, name: string) => {
   const samples = Array.from({ length: count }, () => [1, "increment", name.length, 1, 0]);
   return `${JSON.stringify([[], [], [], samples, -1, [], 0])}\n${name.repeat(count)}`;
 };
+/** A question of the cache, whose asker stands still. */
+const ask = (more: object = {}, args = "{}") =>
+  say(frameType.asking, { tenant: 1, realm: 1, call: 1, no: 1, operation: "cache.list", ...more }, args);
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 /** Leaves the isolate with this outbox, and enters it again, twenty times. */
 const sayAll = (outbox: string) => {
@@ -83,6 +86,20 @@ const misdeeds: Record<string, () => void> = {
   "a tenant it never had": () => say(frameType.drained, { tenant: 7, realm: 1 }, call(1, 1)),
   "an exit without an entry": () => say(frameType.drained, { tenant: 1, realm: 9 }, empty),
   "calls without end": () => say(frameType.drained, { tenant: 1, realm: 1 }, call(1000, 1)),
+  "questions without end": () => {
+    for (let id = 1; id <= 1000; id++) ask({ call: id });
+  },
+  "a question of another function's event": () => ask({ tenant: 2 }),
+  "a question of an event that it was not sent": () => ask({ no: 2 }),
+  "a question of the API server": () => ask({ operation: "kube.delete" }),
+  "a question longer than a guest's": () => ask({}, JSON.stringify({ labelSelector: "x".repeat(17_000) })),
+  "questions whose answers it does not read": () => {
+    stream.pause();
+    let id = 0;
+    setInterval(() => {
+      for (let count = 0; count < 4; count++) ask({ call: ++id });
+    }, 25);
+  },
   "entries without end": () => {
     for (let realm = 2; realm < 5000; realm++) say(frameType.entering, { tenant: 1, realm, events: [1] });
   },

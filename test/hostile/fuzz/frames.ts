@@ -48,6 +48,7 @@ export class FrameMaker {
       frameType.drained,
       frameType.drained,
       frameType.left,
+      ...(dice.once(4) ? [frameType.asking] : []),
       ...(dice.once(10) ? [frameType.ended] : []),
       ...(wrong
         ? [frameType.loaded, frameType.returned, frameType.doomed, frameType.ready, frameType.hello, dice.below(256)]
@@ -57,6 +58,7 @@ export class FrameMaker {
     const events = this.known.get(tenant) ?? [];
     const realm = 1 + dice.below(2);
     const header = this.header(type, tenant, realm, events, wrong && dice.once(2));
+    if (type === frameType.asking) return this.question(tenant, realm, events, wrong);
     if (type !== frameType.drained) return Buffer.concat(encodeFrame(type, header));
     // Whoever leaves an isolate has entered it, but for one that is wrong.
     const entering = { tenant, realm, events: this.numbers(events, 3, false) };
@@ -64,6 +66,17 @@ export class FrameMaker {
     // It speaks for events that have begun alone, but where it is wrong.
     const outbox = Buffer.from(this.outbox(wrong ? events : entering.events, wrong && dice.once(2)));
     return Buffer.concat([...entry, ...encodeFrame(type, header, [outbox])]);
+  }
+
+  /** A call for whose answer code stands still: of an event that has begun, but where it is wrong. */
+  private question(tenant: number, realm: number, events: readonly number[], wrong: boolean): Buffer {
+    const { dice } = this;
+    const no = this.number(events, wrong);
+    const operation = wrong && dice.once(2) ? dice.pick(["kube.delete", "cache.", texts(dice)]) : "cache.list";
+    const header = { tenant, realm, call: dice.below(1000), no, operation, ...(wrong && dice.once(4) && { x: 1 }) };
+    const args = wrong && dice.once(3) ? deep(dice.below(20_000)) : JSON.stringify({ from: this.from });
+    const entry = wrong && dice.once(4) ? [] : encodeFrame(frameType.entering, { tenant, realm, events: [no] });
+    return Buffer.concat([...entry, ...encodeFrame(frameType.asking, header, [Buffer.from(args)])]);
   }
 
   private get tenant(): number {
