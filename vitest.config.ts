@@ -27,6 +27,7 @@ const long = [
   "audit/audit",
   "audit/nats",
   "checkpoint/jetstream",
+  "laws/jetstream",
   "cli/mistakes",
   "catalog/deployed",
   "on-cluster/deployed",

@@ -56,15 +56,20 @@ export class VirtualClock implements Clock {
   /** Moves on by `ms`, firing what falls due, and lets promise reactions run before and after each timer. */
   async advance(ms: number): Promise<void> {
     const end = this.time + ms;
-    await settle();
+    await this.quiet();
     for (let next = this.next(end); next; next = this.next(end)) {
       this.pending.delete(next);
       this.time = Math.max(this.time, next.at);
       next.callback();
-      await settle();
+      await this.quiet();
     }
     this.time = end;
-    await settle();
+    await this.quiet();
+  }
+
+  /** Lets what is under way go on until nothing does but timers. */
+  quiet(): Promise<void> {
+    return settle();
   }
 
   private next(end: number): Pending | undefined {

@@ -79,6 +79,8 @@ export class Nats {
         reconnectJitterTLS: reconnectJitterMs,
         pingInterval: pingMs,
         maxPingOut: 2,
+        // A stack for each request would cost more than the request.
+        noAsyncTraces: true,
         timeout: requestMs,
         inboxPrefix: `_INBOX.watchfire.${name}`,
         ...(credentials !== undefined && { authenticator: authenticatorOf(client, credentials) }),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
 import { natsProgram } from "../tools/assets.ts";
-import { NatsServer } from "../tools/nats-server.ts";
+import { startNats } from "../tools/nats.ts";
 import { until } from "../tools/until.ts";
 import { audit } from "./audit.ts";
 
@@ -10,7 +10,7 @@ const noFault = { missed: [], unflagged: [], disordered: [], invented: [] };
 test.skipIf(!natsProgram)(
   "on NATS nothing is missed and no duplicate goes unflagged when runtime and server are killed and history is compacted",
   async () => {
-    const server = await NatsServer.start();
+    const server = await startNats();
     const lines: string[] = [];
     const say = (line: string) => lines.push(line);
     let ended = false;

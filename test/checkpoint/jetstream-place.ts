@@ -3,7 +3,8 @@ import { JetstreamStore, type JetstreamStoreOptions } from "../../runtime/checkp
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
 import type { Witness } from "../../runtime/checkpoint/jetstream-slot.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { NatsServer } from "../tools/nats-server.ts";
+import { startNats } from "../tools/nats.ts";
+import type { NatsServer } from "../tools/nats-server.ts";
 
 /** A slot on a server of one's own, opened and killed at will. */
 export class Place {
@@ -27,7 +28,7 @@ export class Place {
 
   /** @param afterwards whether the test closes it at its end */
   static async make(server?: NatsServer, { afterwards = true } = {}): Promise<Place> {
-    const running = server ?? (await NatsServer.start());
+    const running = server ?? (await startNats());
     const log = { warn: () => {}, info: () => {} };
     const nats = await Nats.connect({ servers: [running.url], name: `ns-${crypto.randomUUID()}`, log });
     if (afterwards) onTestFinished(() => nats.close());

@@ -7,7 +7,8 @@ import { Nats, type NatsOptions } from "../../runtime/checkpoint/jetstream-conne
 import { errorCodes } from "../../runtime/errors.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { folderOf } from "../tools/folder.ts";
-import { NatsServer } from "../tools/nats-server.ts";
+import { startNats } from "../tools/nats.ts";
+import type { NatsServer } from "../tools/nats-server.ts";
 import { Place } from "./jetstream-place.ts";
 import { letter } from "./store-contract.ts";
 
@@ -22,7 +23,7 @@ async function guarded(users: readonly { readonly publicKey: string; readonly ri
   const file = join(folderOf({}), "nats.conf");
   const all = users.map(({ publicKey, rights: of }) => `{ nkey: ${publicKey}, ${of} }`);
   writeFileSync(file, `accounts { W { jetstream: enabled, users: [${all.join(", ")}] } }`);
-  return NatsServer.start(["-c", file]);
+  return startNats(["-c", file]);
 }
 
 async function connect(server: NatsServer, over: Partial<NatsOptions>): Promise<Nats> {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import type { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
@@ -8,7 +8,8 @@ import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { natsProgram } from "../tools/assets.ts";
-import { NatsServer } from "../tools/nats-server.ts";
+import { startNats, startNatsCluster } from "../tools/nats.ts";
+import type { NatsServer } from "../tools/nats-server.ts";
 import { until } from "../tools/until.ts";
 import { Place } from "./jetstream-place.ts";
 import { letter, spilledEvent, storeContract } from "./store-contract.ts";
@@ -70,7 +71,7 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
   });
 
   test("any commits and reopenings leave what the store in memory has of them", async () => {
-    const server = await NatsServer.start();
+    const server = await startNats();
     const key = fc.constantFrom("a/x", "a/y", "b/ö z*>.");
     const view = fc.integer({ min: 1, max: 3 });
     const body = fc.oneof(
@@ -426,8 +427,58 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     expect(state.messages).toBe(1);
   }, 60_000);
 
+  test("on a cluster of three what was acknowledged stays when the leader is killed amid commits, again and again", async () => {
+    const servers = await startNatsCluster();
+    const log = { warn: () => {}, info: () => {} };
+    const connect = () => Nats.connect({ servers: servers.map(({ url }) => url), name: "ns-cluster", log });
+    const nats = await until("the cluster has a leader", 30_000, connect);
+    onTestFinished(() => nats.close());
+    const place = new Place(servers[0] as NatsServer, nats);
+    const store = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    let acknowledged = 0;
+    let ended = false;
+    const commits = (async () => {
+      for (let n = 1; !ended; n++) {
+        const known = [row(id, `a/${n % 50}`, n, Buffer.from(`${n}`))];
+        const batch = { ...emptyBatch, known, cursors: [cursor(id, n)] };
+        while (
+          !(await store.commit(batch).then(
+            () => true,
+            () => false,
+          ))
+        )
+          await new Promise(setImmediate);
+        acknowledged = n;
+      }
+    })();
+    const goesOn = (from = acknowledged) => until("commits go on", 60_000, async () => acknowledged > from + 50);
+    const leader = async () => (await nats.jsm.streams.info(nats.logStream)).cluster?.leader;
+    const copies = (await nats.jsm.streams.info(nats.logStream)).cluster?.replicas?.length;
+    expect(copies).toBe(2);
+    for (let kill = 0; kill < 2; kill++) {
+      await goesOn();
+      const name = await until("there is a leader", 30_000, leader);
+      const server = servers[Number(name.slice(1))] as NatsServer;
+      await server.kill();
+      await goesOn();
+      await server.start();
+    }
+    ended = true;
+    await commits;
+    await store.close(false);
+    const next = await until("it opens", 30_000, () => place.open({ cacheBytes: 0 }));
+    const last = await next.body(id, `a/${acknowledged % 50}`);
+    expect([await markOf(next), String(last?.bytes), next.previousEnd, place.lost]).toEqual([
+      acknowledged,
+      `${acknowledged}`,
+      "killed",
+      [],
+    ]);
+  }, 180_000);
+
   test("a server that is not there, an account that may not, and credentials that are gone are told apart", async () => {
-    const server = await NatsServer.start();
+    const server = await startNats();
     const log = { warn: () => {}, info: () => {} };
     const connect = (over: object) => Nats.connect({ servers: [server.url], name: "ns-x", log, ...over });
     await expect(connect({ credentials: `${server.folder}/none` })).rejects.toMatchObject({

@@ -9,7 +9,8 @@ export class Laws {
   readonly broken: string[] = [];
   readonly deliveries: Delivery[] = [];
   private readonly history: History;
-  private readonly disk: MemoryDisk;
+  /** What is on disk; another after a restart where it is read from elsewhere. */
+  disk: MemoryDisk;
   private readonly setting: Setting;
   /** The last attempt that began, by id. */
   private readonly attempts = new Map<string, number>();

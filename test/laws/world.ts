@@ -1,9 +1,10 @@
 import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
+import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { manifest, trigger } from "../dispatch/fixture.ts";
 import { ModelExecutor } from "../dispatch/model-executor.ts";
-import { settle, VirtualClock } from "../virtual-clock.ts";
+import { VirtualClock } from "../virtual-clock.ts";
 import { CrashingStore } from "./crashing-store.ts";
 import { History } from "./history.ts";
 import { Laws } from "./laws.ts";
@@ -51,11 +52,35 @@ export const settingOf = (dice: Dice): Setting => ({
   ]),
 });
 
+/** A store of a process that may end at any moment. */
+export type WorldStore = CheckpointStore & { readonly disk: MemoryDisk; dead: boolean };
+
+/** Where a world's positions are. */
+export interface WorldPlace {
+  readonly clock: VirtualClock;
+  /** Another of this setting, where the store decides something of it. */
+  setting(setting: Setting): Setting;
+  /** As a process does that begins. @param committed called after each commit */
+  open(dice: Dice, setting: Setting, committed: () => void): Promise<WorldStore>;
+}
+
+const inMemory = (): WorldPlace => {
+  const disk = new MemoryDisk();
+  return {
+    clock: new VirtualClock(),
+    setting: (setting) => setting,
+    open: async (dice, setting, committed) => new CrashingStore(disk, dice, setting, committed),
+  };
+};
+
 /** Runs a seed's world from its first change to the last quiet moment. Gives the laws that were broken. */
-export async function runWorld(seed: number): Promise<{ broken: readonly string[]; deliveries: number }> {
+export async function runWorld(
+  seed: number,
+  place: WorldPlace = inMemory(),
+): Promise<{ broken: readonly string[]; deliveries: number }> {
   const dice = new Dice(seed);
-  const setting = settingOf(dice);
-  const world = new World(setting, dice);
+  const setting = place.setting(settingOf(dice));
+  const world = new World(setting, dice, place);
   await world.live(40 + dice.below(80));
   return { broken: world.laws.broken, deliveries: world.laws.deliveries.length };
 }
@@ -64,25 +89,27 @@ class World {
   readonly laws: Laws;
   private readonly setting: Setting;
   private readonly dice: Dice;
-  private readonly clock = new VirtualClock();
-  private readonly disk = new MemoryDisk();
+  private readonly clock: VirtualClock;
+  private readonly place: WorldPlace;
   private readonly history = new History();
-  private process!: { dispatcher: Dispatcher; store: CrashingStore; source: SimulatedSource };
+  private process!: { dispatcher: Dispatcher; store: WorldStore; source: SimulatedSource };
   private executor!: ModelExecutor;
   /** Handlers that run belong to a process; those of one that ended say nothing any more. */
   private incarnation = 0;
   private calm = false;
 
-  constructor(setting: Setting, dice: Dice) {
+  constructor(setting: Setting, dice: Dice, place: WorldPlace) {
     this.setting = setting;
     this.dice = dice;
-    this.laws = new Laws(this.history, this.disk, setting);
+    this.place = place;
+    this.clock = place.clock;
+    this.laws = new Laws(this.history, new MemoryDisk(), setting);
   }
 
   async live(steps: number): Promise<void> {
     const { dice, history, setting } = this;
     for (let changes = dice.below(6); changes > 0; changes--) history.change(dice, names);
-    await this.start();
+    await this.start(await this.open());
     for (let step = 0; step < steps; step++) {
       if (dice.chance(0.5)) history.change(dice, names);
       if (setting.compactions && dice.chance(0.05)) history.compacted = history.now;
@@ -90,7 +117,7 @@ class World {
       else if (dice.chance(0.02)) await this.restart();
       else if (dice.chance(0.03)) await this.reload();
       this.process.source.step();
-      if (dice.chance(0.4)) await settle();
+      if (dice.chance(0.4)) await this.clock.quiet();
       if (dice.chance(0.4)) await this.clock.advance(dice.pick([0, 1, 30, 300, 5_000, 70_000]));
     }
     await this.settleDown();
@@ -125,13 +152,18 @@ class World {
     return { type: "interrupted" };
   }
 
-  private async start(): Promise<void> {
-    const { clock, dice, setting, laws, disk } = this;
+  private async open(): Promise<WorldStore> {
+    const store = await this.place.open(this.dice, this.setting, () => this.laws.checkDisk());
+    this.laws.disk = store.disk;
+    return store;
+  }
+
+  private async start(store: WorldStore): Promise<void> {
+    const { clock, dice, setting } = this;
     this.executor = new ModelExecutor(
       () => setting.concurrency,
       (delivery) => this.run(delivery),
     );
-    const store = new CrashingStore(disk, dice, setting, () => laws.checkDisk());
     const memoryLimit = { events: setting.memoryEvents, bytes: setting.memoryBytes };
     const random = dice.next;
     const dispatcher = await Dispatcher.open({
@@ -147,7 +179,7 @@ class World {
   }
 
   /** @param begins called before anything is begun again */
-  private async load(dispatcher: Dispatcher, store: CrashingStore, begins = () => {}): Promise<void> {
+  private async load(dispatcher: Dispatcher, store: WorldStore, begins = () => {}): Promise<void> {
     const { dice, laws, setting } = this;
     const { initialEvents, changedFields, mode, onFailure, concurrency, selective } = setting;
     const labelSelector = selective ? "sync=true" : "";
@@ -166,9 +198,10 @@ class World {
     this.incarnation++;
     this.process.store.dead = true;
     this.process.dispatcher.halt();
+    await this.clock.quiet();
+    const store = await this.open();
     this.laws.processEnded();
-    await settle();
-    await this.start();
+    await this.start(store);
   }
 
   /** The process is asked to end. */
@@ -176,8 +209,9 @@ class World {
     await this.patiently(this.process.dispatcher.drain(10_000));
     this.incarnation++;
     this.process.store.dead = true;
+    const store = await this.open();
     this.laws.processEnded();
-    await this.start();
+    await this.start(store);
   }
 
   /** The function's triggers change while the process runs, or it is removed and put back: it is loaded anew. */

@@ -16,7 +16,8 @@ import { admin, createNamespace } from "../target/fixture.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { folderOf } from "../tools/folder.ts";
 import { ImpatientClock } from "../tools/impatient-clock.ts";
-import { NatsServer } from "../tools/nats-server.ts";
+import { startNats } from "../tools/nats.ts";
+import type { NatsServer } from "../tools/nats-server.ts";
 import { RecordingTransport } from "../tools/recording-transport.ts";
 import { until } from "../tools/until.ts";
 
@@ -49,7 +50,7 @@ class Pod {
     for (const name of checkpointSecrets(account)) {
       await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
     }
-    return new Pod(namespace, await NatsServer.start());
+    return new Pod(namespace, await startNats());
   }
 
   /** As a container does that starts after another has ended. */

@@ -4,7 +4,7 @@ import { nkeys } from "@nats-io/transport-node";
 import { expect, onTestFinished, test } from "vitest";
 import { natsProgram } from "../tools/assets.ts";
 import { folderOf } from "../tools/folder.ts";
-import { NatsServer } from "../tools/nats-server.ts";
+import { startNats } from "../tools/nats.ts";
 import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
 
@@ -15,7 +15,7 @@ test.skipIf(!natsProgram)(
   "while NATS is away no handler begins and /readyz says why; what happened meanwhile is delivered, once, when it is back",
   async () => {
     const folder = folderOf({});
-    const server = await NatsServer.start();
+    const server = await startNats();
     const cluster = await ClusterProcess.start(folder);
     onTestFinished(() => cluster.stop());
     const { client } = cluster;

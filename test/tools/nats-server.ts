@@ -4,11 +4,10 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import { natsProgram } from "./assets.ts";
 import { Hopeless, until } from "./until.ts";
 
-/** A nats-server of one's own: it ends with the test, and never outlives this process. */
+/** A nats-server of one's own, with files of its own; it never outlives this process. */
 export class NatsServer {
   readonly url: string;
   readonly folder: string;
@@ -23,16 +22,20 @@ export class NatsServer {
     this.args = args;
   }
 
-  /** @param args more of its command line */
-  static async start(args: readonly string[] = []): Promise<NatsServer> {
-    const folder = mkdtempSync(join(tmpdir(), "watchfire-nats-"));
-    const server = new NatsServer(await freePort(), folder, args);
-    onTestFinished(async () => {
-      await server.kill();
-      rmSync(folder, { recursive: true, force: true });
-    });
-    await server.start();
-    return server;
+  /** One that does not run yet. @param args more of its command line */
+  static async make(args: readonly string[] = []): Promise<NatsServer> {
+    return new NatsServer(await freePort(), mkdtempSync(join(tmpdir(), "watchfire-nats-")), args);
+  }
+
+  /** Three that are a cluster once they run, each of which has a copy of every stream. */
+  static async makeCluster(): Promise<NatsServer[]> {
+    const routes = await Promise.all([freePort(), freePort(), freePort()]);
+    const all = routes.map((port) => `nats://127.0.0.1:${port}`).join(",");
+    const argsOf = (port: number, index: number) => [
+      ...["--name", `n${index}`, "--cluster_name", "tests"],
+      ...["--cluster", `nats://127.0.0.1:${port}`, "--routes", all],
+    ];
+    return Promise.all(routes.map((port, index) => NatsServer.make(argsOf(port, index))));
   }
 
   get data(): string {
@@ -66,6 +69,12 @@ export class NatsServer {
     const over = once(child, "exit");
     child.stdin?.destroy();
     await over;
+  }
+
+  /** Ends it, and its files go. */
+  async remove(): Promise<void> {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
   /** A copy of its files as they are. It must not run. */

@@ -1,0 +1,127 @@
+// npm run bench:stores: one commit after another into each store that is at hand, in one run. NATS_SERVER names the nats-server.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
+import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { KubernetesStore } from "../../runtime/checkpoint/kubernetes.ts";
+import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { natsProgram } from "../tools/assets.ts";
+import { NatsServer } from "../tools/nats-server.ts";
+import { ClusterProcess } from "../tools/watchfire-process.ts";
+
+/** Events of one commit: what a busy runtime gathers. */
+const events = 64;
+const objects = 20_000;
+const commits = 3_000;
+const body = Buffer.alloc(2_500, '{"metadata":{}}');
+
+const log = { warn: () => {}, info: () => {}, error: () => {} };
+const onLost = (error: Error) => {
+  throw error;
+};
+
+/** A commit of events that begin and of as many that have ended; some bring the body that is kept of their object. */
+function batch(view: number, n: number): Batch {
+  const at = (index: number) => (n * events + index) % objects;
+  const version = (index: number) => resourceVersion(String(1_000_000 + n * events + index));
+  const all = Array.from({ length: events }, (_, index) => index);
+  return {
+    ...emptyBatch,
+    known: all.map((index) => ({
+      view,
+      key: `team-${at(index) % 50}/object-${at(index)}`,
+      state: {
+        uid: `8b5ad5a4-5b57-4f3c-8c3d-${String(at(index)).padStart(12, "0")}`,
+        resourceVersion: version(index),
+        hash: "",
+        deleted: false,
+        matched: true,
+        body: index % 8 === 0 ? body : ("older" as const),
+      },
+    })),
+    journal: [
+      {
+        id: n + 1,
+        started: all.map((index) => ({
+          view,
+          key: `team-${at(index) % 50}/object-${at(index)}`,
+          id: `8b5ad5a4-5b57-4f3c-8c3d-${String(at(index)).padStart(12, "0")}/${version(index)}/Modified`,
+          resourceVersion: version(index),
+          type: "Modified" as const,
+          attempt: 1,
+        })),
+      },
+    ],
+    settledJournal: n > 0 ? [n] : [],
+    cursors: [{ view, namespace: "", selection: "", lowWaterMark: version(0), epoch: 0, initial: false }],
+  };
+}
+
+async function measure(name: string, store: CheckpointStore): Promise<void> {
+  const { id } = await store.openView("copy", "settings", "/ConfigMap");
+  for (let n = 0; n < 300; n++) await store.commit(batch(id, n));
+  const took: number[] = [];
+  const cpu = process.cpuUsage();
+  const began = performance.now();
+  for (let n = 300; n < 300 + commits; n++) {
+    const from = performance.now();
+    await store.commit(batch(id, n));
+    took.push(performance.now() - from);
+  }
+  const seconds = (performance.now() - began) / 1_000;
+  const { user, system } = process.cpuUsage(cpu);
+  await store.sync();
+  took.sort((a, b) => a - b);
+  const part = (share: number) => `${(took[Math.floor(took.length * share)] ?? 0).toFixed(2)} ms`;
+  const rate = Math.round(commits / seconds);
+  const columns = [`${rate} commits/s`, `${rate * events} events/s`, part(0.5), part(0.99), part(0.999)];
+  process.stdout.write(`| ${[name, ...columns, `${Math.round((user + system) / commits)} us`].join(" | ")} |\n`);
+  await store.close(true);
+}
+
+async function onNats(name: string, servers: readonly NatsServer[]): Promise<void> {
+  try {
+    await Promise.all(servers.map((server) => server.start()));
+    const connect = () => Nats.connect({ servers: servers.map(({ url }) => url), name: "bench", log });
+    const nats = await connect().catch(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      return connect();
+    });
+    await measure(name, await JetstreamStore.open({ nats, slot: "0", clock: systemClock, log, onLost }));
+    await nats.close();
+  } finally {
+    for (const server of servers) await server.remove();
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), "watchfire-stores-"));
+process.stdout.write(
+  `${events} events a commit, ${objects} objects, every eighth event with a body of 2.5 KB; ${commits} commits\n`,
+);
+process.stdout.write(
+  "| store | commits | events | p50 | p99 | p99.9 | own CPU a commit |\n|---|---|---|---|---|---|---|\n",
+);
+await measure("sqlite", new SqliteStore({ folder: join(folder, "data"), clock: systemClock }));
+
+const cluster = await ClusterProcess.start(folder);
+for (const name of checkpointSecrets("watchfire"))
+  await cluster.client.post("/api/v1/namespaces/default/secrets", { metadata: { name }, type: "Opaque" });
+const { transport } = await connectKubeconfig({ file: cluster.kubeconfig, environment: {} });
+const fence = { lease: "bench", number: 1 };
+const secrets = { transport, namespace: "default", account: "watchfire", fence, clock: systemClock, log, onLost };
+await measure("kubernetes (safe after 5 s)", await KubernetesStore.open(secrets));
+await transport.close();
+await cluster.stop();
+
+if (natsProgram) {
+  await onNats("nats, one server", [await NatsServer.make()]);
+  await onNats("nats, three servers", await NatsServer.makeCluster());
+} else process.stdout.write("NATS_SERVER names no nats-server\n");
+rmSync(folder, { recursive: true, force: true });

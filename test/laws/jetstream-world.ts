@@ -1,0 +1,93 @@
+import type { Batch } from "../../runtime/checkpoint/batch.ts";
+import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
+import type { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { settle, VirtualClock } from "../virtual-clock.ts";
+import type { Dice } from "./random.ts";
+import type { WorldPlace, WorldStore } from "./world.ts";
+
+/** Virtual time stands still while the server is asked something. */
+class WaitingClock extends VirtualClock {
+  /** Calls of the store that have not returned. */
+  open = 0;
+
+  override async quiet(): Promise<void> {
+    await settle();
+    while (this.open > 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.open === 0) await settle();
+    }
+  }
+}
+
+const silent = { warn: () => {}, error: () => {} };
+
+/** A world's positions in a slot of a real server, which takes commits, and fails now and then. */
+export function onJetstream(nats: Nats, slot: string): WorldPlace & { close(): Promise<void> } {
+  const clock = new WaitingClock();
+  let last: JetstreamStore | undefined;
+  return {
+    clock,
+    setting: (setting) => ({ ...setting, holdsQueues: false }),
+    async open(dice, { spillLimit }, committed) {
+      const before = last;
+      const opened = await JetstreamStore.open({ nats, slot, clock: systemClock, log: silent, onLost: () => {} });
+      last = opened;
+      // Not before: it was killed, and whatever it was about to write may still come.
+      await before?.close(false);
+      return crashing(opened, { clock, dice, spillLimit, committed });
+    },
+    close: async () => last?.close(false),
+  };
+}
+
+interface Crashing {
+  readonly clock: WaitingClock;
+  readonly dice: Dice;
+  readonly spillLimit: number;
+  readonly committed: () => void;
+}
+
+/** The store, whose commits are cut off by the end of the process and fail now and then before they reach the server. */
+function crashing(store: JetstreamStore, { clock, dice, spillLimit, committed }: Crashing): WorldStore {
+  let dead = false;
+  const never = new Promise<never>(() => {});
+  const counted = async <T>(work: Promise<T>): Promise<T> => {
+    clock.open++;
+    try {
+      return await work;
+    } catch (error) {
+      if (dead) return never;
+      throw error;
+    } finally {
+      clock.open--;
+    }
+  };
+  const commit = async (batch: Batch): Promise<readonly string[]> => {
+    if (dead) return never;
+    if (dice.chance(0.02)) throw new Error("the server is away");
+    const snapshot = dice.chance(0.05) ? store.snapshot() : undefined;
+    const ids = await counted(store.commit(batch));
+    void (snapshot && counted(snapshot));
+    if (dead) return never;
+    committed();
+    return ids;
+  };
+  return new Proxy(store, {
+    get(target, key) {
+      if (key === "commit") return commit;
+      if (key === "dead") return dead;
+      if (key === "spillLimit") return Math.min(spillLimit, target.spillLimit);
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        const result: unknown = value.apply(target, args);
+        return result instanceof Promise ? counted(result) : result;
+      };
+    },
+    set(_, key, value) {
+      if (key === "dead") dead = value;
+      return key === "dead";
+    },
+  }) as unknown as WorldStore;
+}
