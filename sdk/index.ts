@@ -185,6 +185,26 @@ type OneEvent<T, Name extends string = string> = [T] extends [Scheduled] ? Sched
  */
 export type Handler<T = UnknownObject> = (event: EventOf<T>, ctx: Context) => unknown;
 
+/** What a handler of batches may return: the ids of events that failed, to be tried again alone. Nothing: all went well. */
+export interface BatchResult {
+  readonly failed: readonly string[];
+}
+
+/**
+ * Handles several events at once, each of another object, oldest first. Returning means that all are done, but for those it
+ * names in `failed`. Throwing means that the batch is halved until what fails is one event; `RetryAfter` that all wait.
+ */
+export type BatchHandler<T = UnknownObject> = (
+  events: readonly EventOf<T>[],
+  ctx: Context,
+  // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing, and one that awaits last, are both usual
+) => BatchResult | void | Promise<BatchResult | void>;
+
+/** Gives the handler back as it is, for its types. The manifest then has `delivery.batch`. */
+export function defineBatchHandler<T = UnknownObject>(handler: BatchHandler<T>): BatchHandler<T> {
+  return handler;
+}
+
 /** Gives the handler back as it is: it is there for its types. Export the result as the module's default. */
 export function defineHandler<T = UnknownObject>(handler: Handler<T>): Handler<T> {
   return handler;

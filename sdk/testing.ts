@@ -2,6 +2,8 @@
 import { createKube } from "./client.ts";
 import { PermanentError, RetryAfter } from "./errors.ts";
 import type {
+  BatchHandler,
+  BatchResult,
   Cause,
   Context,
   EventOf,
@@ -91,8 +93,44 @@ export async function runHandler<T = UnknownObject>(
   event: TestEvent<T>,
   options: RunOptions = {},
 ): Promise<Run> {
-  const { type, object } = event as Given<KubeObject>;
-  return record((ctx) => handler(complete(event), ctx), type === "Deleted" ? undefined : object, options);
+  return record((ctx) => handler(complete(event), ctx), ownOf([event]), options);
+}
+
+/** What a handler of batches did. */
+export interface BatchRun extends Run {
+  /** The ids of the events that are to be tried again: those that the handler named, or where it threw, all. */
+  readonly failed: readonly string[];
+}
+
+/**
+ * Runs a handler of batches once, on these events: as one batch, which is not halved where it fails. Left out of an event is
+ * the same as in `runHandler`, but its id, which is `test-0` for the first.
+ */
+export async function runBatch<T = UnknownObject>(
+  handler: BatchHandler<T>,
+  events: readonly TestEvent<T>[],
+  options: RunOptions = {},
+): Promise<BatchRun> {
+  const batch = events.map((event, index) => complete<T>({ id: `test-${index}`, ...event }));
+  const ids = batch.map((event) => (event as { readonly id: string }).id);
+  let failed: readonly string[] = ids;
+  const call = async (ctx: Context) => {
+    const returned = await handler(batch, ctx);
+    const { failed: named = [] } = (returned ?? {}) as Partial<BatchResult>;
+    const unknown = named.find((id) => !ids.includes(id));
+    if (unknown !== undefined) throw new Error(`\`failed\` names an id that no event of the batch has: ${unknown}`);
+    failed = named;
+    return returned;
+  };
+  const run = await record(call, ownOf(events), options);
+  return { ...run, failed };
+}
+
+/** The objects that events are about, as far as they exist. */
+function ownOf<T>(events: readonly TestEvent<T>[]): KubeObject[] {
+  return (events as readonly Partial<Given<KubeObject>>[]).flatMap(({ type, object }) =>
+    object === undefined || type === "Deleted" ? [] : object,
+  );
 }
 
 /** A run of a key of which a test gives what matters to it: its object, or where that is gone its key. */
@@ -113,17 +151,19 @@ export async function runReconciler<T = UnknownObject>(
   const key: Key = run.key ?? (namespace === undefined ? { name } : { namespace, name });
   const causes: readonly Cause[] = [{ type: object ? "Modified" : "Deleted", trigger: "test", ...key }];
   const whole = structuredClone({ causes, attempt: 1, redelivered: false, ...run, key, object: run.object });
-  return record((ctx) => reconciler(whole as Reconciliation<T>, ctx), object, options);
+  return record((ctx) => reconciler(whole as Reconciliation<T>, ctx), object ? [object] : [], options);
 }
 
-/** Calls a function of the user's with a context, and notes what it does. `own`: the object that it is about. */
-async function record(call: (ctx: Context) => unknown, own: KubeObject | undefined, options: RunOptions): Promise<Run> {
+/** Calls a function of the user's with a context, and notes what it does. `own`: the objects that it is about. */
+async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[], options: RunOptions): Promise<Run> {
   const calls: RecordedCall[] = [];
   const logs: Run["logs"][number][] = [];
   const metrics: Run["metrics"][number][] = [];
   const events: Run["events"][number][] = [];
   const { objects = [], env = {}, signal = new AbortController().signal } = options;
-  const cluster = new MemoryCluster(own && isNew(own, objects) ? [...objects, own] : objects);
+  const there = [...objects];
+  for (const each of own) if (isNew(each, there)) there.push(each);
+  const cluster = new MemoryCluster(there);
   const memory = createKube({ call: cluster.call, pause: () => Promise.resolve() });
   const log =
     (level: string) =>

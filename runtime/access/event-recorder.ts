@@ -147,8 +147,8 @@ export class EventRecorder {
 
 /** The object that fired the handler: about it, no grant is needed. */
 function isTrigger({ object }: Caller, named: Emit["object"]): boolean {
-  // A schedule is no object.
-  if (object.apiVersion === scheduleKind.apiVersion && object.kind === scheduleKind.kind) return false;
+  // A schedule, or a batch, is no object.
+  if (object.apiVersion === scheduleKind.apiVersion) return false;
   return (
     named.apiVersion === object.apiVersion &&
     named.kind === object.kind &&

@@ -262,6 +262,7 @@ export class LiveFunction {
       !same(manifest.triggers, this.current.triggers) ||
       !same(manifest.schedules, this.current.schedules) ||
       isReconciler(manifest) !== isReconciler(this.current) ||
+      !same(batchingOf(manifest), batchingOf(this.current)) ||
       bundle.usesOldObject !== this.bundled?.usesOldObject;
     await dispatch.replace(manifest, bundle.usesOldObject, async () => {
       await this.load(manifest, bundle, env);
@@ -369,6 +370,9 @@ const occasions: Readonly<Record<Occasion | "changed", string>> = {
   changed: "change taken up",
   mended: "function mended",
 };
+
+/** What the batches of a function are made by; undefined where it has none. */
+const batchingOf = ({ delivery: { batch, concurrency } }: FunctionManifest) => batch && { batch, concurrency };
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 

@@ -4,6 +4,7 @@ import { type CheckpointStore, resourceOf, type StoredView } from "../checkpoint
 import type { Clock, Random } from "../clock.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
+import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
 import type { Runner } from "./delivery/delivery.ts";
@@ -49,7 +50,7 @@ const listShare = 0.5;
 
 /** Builds a function's dispatch from its manifest and what the store has of it. */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
-  const { manifest, usesOldObject, store, commits, clock, random, observer, log, runner } = parts;
+  const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const isReconciler = manifest.delivery.mode === "Reconcile";
   const views = new Map<string, View>();
@@ -94,6 +95,8 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   const reconciling = isReconciler ? reconcilingOf(parts, { views, keys, maker, history, lostWrites }) : undefined;
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
+  const { batch, concurrency } = manifest.delivery;
+  const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
   const attempts = new Attempts({ manifest, usesOldObject }, { sink, spill, commits, runner, clock, random, observer });
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit);
   const queue = new FunctionQueue({ attempts, spill, backpressure, restore, commits, clock, observer, log });

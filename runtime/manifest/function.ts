@@ -123,6 +123,8 @@ export interface Delivery {
   readonly mode: "All" | "Latest" | "Reconcile";
   /** In mode Reconcile: each key runs once in so many milliseconds at least. Left out: only when something wakes it. */
   readonly resyncMs?: number;
+  /** Events are handed over several at once; left out: one by one. */
+  readonly batch?: Batch;
   readonly timeoutMs: number;
   readonly retry: {
     readonly maxAttempts: number;
@@ -133,6 +135,13 @@ export interface Delivery {
   readonly onFailure: "DeadLetter" | "Block" | "Drop";
   /** What of the events that were given up is kept. */
   readonly deadLetters: { readonly maxCount: number; readonly maxBytes: number };
+}
+
+export interface Batch {
+  /** Events of one batch at most. */
+  readonly maxSize: number;
+  /** How long the first event of a batch waits for more. */
+  readonly maxWaitMs: number;
 }
 
 export interface Egress {

@@ -40,6 +40,9 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
       mode: delivery.mode,
       ...(delivery.resync !== undefined && { resyncMs: milliseconds(delivery.resync) }),
       timeoutMs: milliseconds(delivery.timeout),
+      ...(delivery.batch && {
+        batch: { maxSize: delivery.batch.maxSize, maxWaitMs: milliseconds(delivery.batch.maxWait) },
+      }),
       retry: {
         maxAttempts: retry.maxAttempts,
         initialDelayMs: milliseconds(retry.initialDelay),

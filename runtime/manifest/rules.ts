@@ -20,6 +20,7 @@ export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionCheck
   yield* reconcileFaults(triggers, field(spec, "delivery"), checkExpression);
   yield* readFaults(items(field(spec, "reads")), items(field(spec, "permissions")));
   yield* retryFaults(field(field(spec, "delivery"), "retry"));
+  yield* batchFaults(field(spec, "delivery"));
   yield* envFaults(items(field(spec, "env")));
 }
 
@@ -174,6 +175,17 @@ function* retryFaults(retry: unknown): Generator<RuleFault> {
     path: ["spec", "delivery", "retry", "maxDelay"],
     what: `maxDelay (${most}) is less than initialDelay (${initial})`,
     hint: "raise maxDelay or lower initialDelay",
+  };
+}
+
+function* batchFaults(delivery: unknown): Generator<RuleFault> {
+  const mode = field(delivery, "mode");
+  if (field(delivery, "batch") === undefined || mode === undefined || mode === "All") return;
+  yield {
+    code: "WF_MANIFEST_INVALID_VALUE",
+    path: ["spec", "delivery", "batch"],
+    what: `a batch holds each event that comes, and mode ${JSON.stringify(mode)} leaves some out`,
+    hint: "leave out batch, or mode",
   };
 }
 

@@ -228,6 +228,21 @@ const deadLetters = z.strictObject({
     ),
 });
 
+/** What waits longer is late for whoever reads of it. */
+const longestBatchWaitMs = 60_000;
+
+const batch = z.strictObject({
+  maxSize: z
+    .int()
+    .min(2)
+    .max(1000)
+    .default(100)
+    .describe("Events of one batch at most. 4 MiB of objects end it as well."),
+  maxWait: duration(longestBatchWaitMs)
+    .default("1s")
+    .describe("How long the first event of a batch waits for more, at most 60s."),
+});
+
 const delivery = z.strictObject({
   concurrency: z
     .int()
@@ -244,6 +259,11 @@ const delivery = z.strictObject({
   resync: duration(longestResyncMs)
     .optional()
     .describe("Mode Reconcile: every key runs once in this time, also where nothing changed. Left out: it does not."),
+  batch: batch
+    .optional()
+    .describe(
+      "The handler gets a list of events, each of another object. `timeout` and `cpuPerEvent` hold for all of it.",
+    ),
   timeout: duration(longestTimeoutMs).default("30s").describe("Wall-clock limit of one attempt."),
   retry: retry.prefault({}).describe("How failed attempts are tried again."),
   onFailure: z

@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Access } from "../../runtime/access/access.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { batchDelivery } from "../../runtime/dispatch/batch/batch-delivery.ts";
 import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
@@ -54,7 +55,8 @@ for (const { name, delivery } of shipped.functions) {
   test.each(recordedEvents(name))(
     `${name} is done with $file in the sandbox, though nothing of it exists`,
     async ({ event }) => {
-      const outcome = await sandbox.run(deliveryOf(name, event, delivery.timeoutMs));
+      const one = deliveryOf(name, event, delivery.timeoutMs);
+      const outcome = await sandbox.run(delivery.batch ? batchDelivery([one]) : one);
       expect(outcome).toMatchObject({ type: "ok" });
     },
   );

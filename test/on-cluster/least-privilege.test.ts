@@ -25,7 +25,7 @@ import { RuntimeProcess } from "../tools/watchfire-process.ts";
 const shared = inject("shared");
 const root = resolve(import.meta.dirname, "../..");
 const account = "watchfire";
-const functionNames = ["configmap-sync", "hello", "myapp", "nightly-cleanup", "scale-guard"];
+const functionNames = ["configmap-sync", "crash-notify", "hello", "myapp", "nightly-cleanup", "scale-guard"];
 
 let home: string;
 let folder: string;

@@ -29,6 +29,8 @@ export interface Delivery {
   readonly causes?: readonly Cause[];
   /** The previous object's JSON text, where it is kept and the handler uses it. */
   readonly oldBody?: Buffer;
+  /** Where several events are one delivery, their ids: the body is the JSON text of a list of them. */
+  readonly batch?: readonly string[];
   /** The attempt's wall-clock limit in milliseconds. */
   readonly timeoutMs: number;
 }
@@ -63,8 +65,13 @@ export interface HandlerError {
 
 /** How an attempt ended. */
 export type Outcome =
-  /** `requeueAfterMs`: the handler asks to be run again after that time; no failure. */
-  | { readonly type: "ok"; readonly durationMs: number; readonly requeueAfterMs?: number }
+  /** `requeueAfterMs`: the handler asks to be run again after that time; no failure. `failed`: of a batch, the places of the events that failed. */
+  | {
+      readonly type: "ok";
+      readonly durationMs: number;
+      readonly requeueAfterMs?: number;
+      readonly failed?: readonly number[];
+    }
   /** Retried, by the function's policy or after `retryAfterMs`. */
   | {
       readonly type: "failed";

@@ -104,7 +104,9 @@ export class Attempts {
   limitFor({ attempts, doubt, interruptions }: LaneEvent): number {
     const { sink } = this.parts;
     if (sink) return sink.isFull ? 0 : Number.POSITIVE_INFINITY;
-    const { concurrency } = this.code.manifest.delivery;
+    const { concurrency, batch } = this.code.manifest.delivery;
+    // Those of the batches that run, and those that the next one is made of.
+    if (batch) return (concurrency + 1) * batch.maxSize;
     return interruptions > 0 || (attempts > 0 && doubt !== "none") ? concurrency : concurrency + this.ahead.events;
   }
 

@@ -1,4 +1,5 @@
 import type { Context } from "../../../sdk/index.ts";
+import { failedPlaces } from "./batch.guest.ts";
 import { createContext, setEnv } from "./context.guest.ts";
 import { errorJson, errorText } from "./failure.guest.ts";
 import { hardenRealm } from "./harden.guest.ts";
@@ -34,6 +35,7 @@ import {
   settleCall,
   soleRun,
   succeed,
+  succeedInPart,
   touch,
 } from "./run.guest.ts";
 import { fireTimers, nextWake, setClock } from "./timers.guest.ts";
@@ -69,16 +71,20 @@ function reject(error: unknown): void {
 function start({ no, head, object, oldObject }: Delivered): void {
   const run = beginRun(no);
   try {
-    const event = jsonParse(head) as object;
-    // A key whose object is gone; a Scheduled is about none.
-    if (object === "") put(event, "object", undefined);
-    else if (object !== "null") defineParsed(event, "object", object, (error) => refuse(run, error));
-    if (oldObject !== undefined) defineParsed(event, "oldObject", oldObject, () => {});
-    const result = apply(handler as never, undefined, [event, createContext(run)]);
+    const event = jsonParse(head) as { readonly batch?: readonly string[] };
+    const { batch } = event;
+    if (batch === undefined) {
+      // A key whose object is gone; a Scheduled is about none.
+      if (object === "") put(event, "object", undefined);
+      else if (object !== "null") defineParsed(event, "object", object, (error) => refuse(run, error));
+      if (oldObject !== undefined) defineParsed(event, "oldObject", oldObject, () => {});
+    }
+    const given = batch === undefined ? event : parsedBatch(object, (error) => refuse(run, error));
+    const result = apply(handler as never, undefined, [given, createContext(run)]);
     if ((typeof result === "object" && result !== null) || typeof result === "function") {
       follow(
         result,
-        (value) => succeed(run, value),
+        (value) => finish(run, batch, value),
         (error) => fail(run, error),
       );
     } else succeed(run, undefined);
@@ -86,6 +92,26 @@ function start({ no, head, object, oldObject }: Delivered): void {
     fail(run, error);
   } finally {
     leaveRun();
+  }
+}
+
+function parsedBatch(text: string, failed: (error: unknown) => void): unknown {
+  try {
+    return jsonParse(text);
+  } catch (error) {
+    failed(error);
+    throw error;
+  }
+}
+
+/** Ends a run by the value that its handler gave: of a batch, that may name events that failed. */
+function finish(run: Run, batch: readonly string[] | undefined, value: unknown): void {
+  try {
+    const places = batch === undefined ? "" : failedPlaces(batch, value);
+    if (places === "") succeed(run, value);
+    else succeedInPart(run, places);
+  } catch (error) {
+    fail(run, error);
   }
 }
 

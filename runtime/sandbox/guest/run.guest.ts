@@ -165,6 +165,13 @@ export function succeed(run: Run, returned: unknown): void {
   else end(run, "requeue", noError, requeueMs);
 }
 
+/** Ends a run of a batch of which the events at these places, joined by commas, failed. */
+export function succeedInPart(run: Run, places: string): void {
+  const unheard = unheardOf(run);
+  if (unheard === undefined) end(run, "partial", { name: "", message: places, stack: "" });
+  else end(run, "failed", unheard);
+}
+
 export function fail(run: Run, error: unknown): void {
   if (run.over) return;
   const { kind, retryAfterMs } = verdictOf(error);

@@ -1,4 +1,5 @@
 import type { Delivery, Outcome } from "../../dispatch/delivery/delivery.ts";
+import { eventFields } from "../../dispatch/delivery/event-fields.ts";
 import type { Caller } from "../host-calls.ts";
 
 /** One delivery on its way through the sandbox. */
@@ -80,12 +81,11 @@ export class Attempt {
 
 /** JSON of the event as the handler gets it, without its objects: their own bytes are passed on as they came. */
 export function eventHead({ delivery }: Attempt): Buffer {
-  const { id, trigger, type, attempt, redelivered, resourceVersion, flags, causes } = delivery;
+  const { attempt, redelivered, causes, batch } = delivery;
   if (causes) {
     const { namespace, name } = delivery.object;
     const key = namespace === "" ? { name } : { namespace, name };
     return Buffer.from(JSON.stringify({ key, causes, attempt, redelivered }));
   }
-  const version = type === "Scheduled" ? {} : { resourceVersion };
-  return Buffer.from(JSON.stringify({ id, trigger, type, attempt, redelivered, ...version, ...flags }));
+  return Buffer.from(JSON.stringify(batch ? { batch } : eventFields(delivery)));
 }

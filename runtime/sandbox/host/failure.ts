@@ -77,6 +77,8 @@ export function outcomeOf(
       return { type: "ok", durationMs };
     case "requeue":
       return { type: "ok", durationMs, requeueAfterMs: done.retryAfterMs ?? 0 };
+    case "partial":
+      return { type: "ok", durationMs, failed: done.message.split(",").map(Number) };
     case "failed": {
       const retry = done.retryAfterMs === undefined ? {} : { retryAfterMs: done.retryAfterMs };
       return { type: "failed", error: handlerError(done, mapper), ...retry, durationMs };

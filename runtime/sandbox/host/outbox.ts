@@ -2,7 +2,16 @@ import { clean, controlCharacters } from "../../wording.ts";
 import { shapeFault } from "./json-shape.ts";
 
 /** How the guest says that an event ended. */
-export type DoneKind = "ok" | "requeue" | "failed" | "permanent" | "unreadable" | "output" | "deadline" | "cpu";
+export type DoneKind =
+  | "ok"
+  | "requeue"
+  | "partial"
+  | "failed"
+  | "permanent"
+  | "unreadable"
+  | "output"
+  | "deadline"
+  | "cpu";
 
 /** An error as text, as it came: what is shown to a person is to be cleaned first. */
 export interface GuestError {
@@ -79,7 +88,16 @@ const maxFieldValues = 10_000;
 /** Characters of a call's operation, of a metric's name, and of a level, a kind or a type. */
 const maxName = 200;
 
-const kinds: readonly string[] = ["requeue", "failed", "permanent", "unreadable", "output", "deadline", "cpu"];
+const kinds: readonly string[] = [
+  "requeue",
+  "partial",
+  "failed",
+  "permanent",
+  "unreadable",
+  "output",
+  "deadline",
+  "cpu",
+];
 const levels: readonly string[] = ["debug", "info", "warn", "error"];
 
 const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -59,6 +59,7 @@ test("an interval keeps its distance and its offset in every process, and functi
       expect(next).toBeLessThanOrEqual(from + 10 * minute);
       expect(same?.next(from)).toBe(next);
       expect(one?.next(next)).toBe(next + 10 * minute);
+      expect(one?.due(next - 1, next, 3)).toEqual([next]);
       expect(other?.next(from)).not.toBe(next);
     }),
   );
