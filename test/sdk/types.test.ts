@@ -2,6 +2,7 @@ import { expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
 import {
   type ApiVersion,
   type Context,
+  defineBatchHandler,
   defineHandler,
   type KindIn,
   type Kube,
@@ -11,7 +12,7 @@ import {
   type UnknownObject,
 } from "../../sdk/index.ts";
 import type { V1ConfigMap, V1Deployment, V1Pod } from "../../sdk/kubernetes.ts";
-import { runHandler } from "../../sdk/testing.ts";
+import { runBatch, runHandler } from "../../sdk/testing.ts";
 
 interface Shop {
   apiVersion: "shop.example/v1";
@@ -121,6 +122,25 @@ it("a handler is run in a test with a time of its schedule, which is the present
     { type: "Scheduled", scheduledFor: "2026-03-30T01:00:00.000Z", missed: true },
   ]);
   expectTypeOf(timed).toBeFunction();
+});
+
+it("a handler of batches is run in a test with several events, and tells which of them failed", async () => {
+  const object = (name: string): V1ConfigMap => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+  const handler = defineBatchHandler<V1ConfigMap>(async (events, { kube }) => {
+    expectTypeOf(events[0]?.object).toEqualTypeOf<Stored<V1ConfigMap> | undefined>();
+    for (const { object } of events) {
+      const ref = { apiVersion: "v1", kind: "ConfigMap", name: object.metadata.name } as const;
+      await kube.patch(ref, { data: { seen: "yes" } });
+    }
+    return { failed: events.filter((event) => event.object.metadata.name === "b").map(({ id }) => id) };
+  });
+  const run = await runBatch(handler, [{ object: object("a") }, { id: "mine", object: object("b") }]);
+  expect(run).toMatchObject({ outcome: "ok", failed: ["mine"] });
+  expect(run.objects).toMatchObject([{ data: { seen: "yes" } }, { data: { seen: "yes" } }]);
+  const unknown = await runBatch(() => ({ failed: ["z"] }), [{ object: object("a") }]);
+  expect(unknown).toMatchObject({ outcome: "failed", failed: ["test-0"] });
+  const thrown = await runBatch(() => Promise.reject(new Error("no")), [{ object: object("a") }]);
+  expect(thrown).toMatchObject({ outcome: "failed", failed: ["test-0"] });
 });
 
 it("a handler of several triggers is run in a test with the event of one of them", async () => {
