@@ -1,8 +1,8 @@
 import { PrimordialError } from "./primordials.guest.ts";
 
 /**
- * The places in a batch of the events that a handler names in `failed` of what it returned, joined by commas; empty where it
- * names none. Throws where that names no event of the batch.
+ * The places in a batch of the events that a handler names in `failed` of its result, joined by commas. Empty where it
+ * names none. Throws where it names no event of the batch.
  */
 export function failedPlaces(batch: readonly string[], value: unknown): string {
   if (typeof value !== "object" || value === null) return "";
