@@ -133,7 +133,7 @@ export class Dispatcher implements Replayer {
   async remove(name: string, { retire }: { retire: boolean }): Promise<void> {
     const found = this.functions.get(name);
     if (found) {
-      const saved = found.stop().then(() => this.commits.flush());
+      const saved = found.stop().then(() => this.commits.flushAll());
       // A store that takes nothing may do so again only once this function is gone.
       const inTime = retire && this.commits.trouble ? await this.within(saveMs, saved) : await saved.then(() => true);
       if (!inTime) this.unsaved.set(name, saved);

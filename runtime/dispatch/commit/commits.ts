@@ -2,6 +2,7 @@ import type {
   Batch,
   Cursor,
   KnownBody,
+  KnownIdentity,
   KnownState,
   NewDeadLetter,
   SpilledEvent,
@@ -13,6 +14,7 @@ import { WatchfireError } from "../../errors.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
 import { LastBodies, longestWaitMs } from "./last-bodies.ts";
 import { PendingBatch } from "./pending-batch.ts";
+import { type Hold, RestingRows } from "./resting-rows.ts";
 
 /** Where a cursor is read from when a commit is put together. */
 export interface CursorOwner {
@@ -62,6 +64,7 @@ export class Commits {
   private writing: PendingBatch | undefined;
   private readonly dirty = new Set<CursorOwner>();
   private readonly bodies = new LastBodies();
+  private readonly resting = new RestingRows();
   /** How many callers wait for all bodies. */
   private hurrying = 0;
   private nextRow: number;
@@ -86,6 +89,7 @@ export class Commits {
 
   putKnown(view: number, key: string, state: KnownState | undefined): void {
     this.bodies.forget(view, key);
+    this.resting.take(view, key);
     this.pending.putKnown(view, key, state);
     this.soon();
   }
@@ -104,8 +108,30 @@ export class Commits {
       this.putKnown(view, key, state);
       return;
     }
+    this.resting.take(view, key);
     pending.putKnown(view, key, { ...state, body: "older" });
     this.soon();
+  }
+
+  /**
+   * As `putKnown`, of a change that was held back and left the object's row as it is on record, but for the
+   * resourceVersion. Row and body are written within five seconds, and with an end in good order. The body is left out
+   * where there is no room for it.
+   * @returns whether no position may pass the change before `hold` has ended
+   */
+  putKnownAtRest(view: number, key: string, identity: KnownIdentity, body: Buffer | undefined, hold: Hold): boolean {
+    const { options, pending, bodies } = this;
+    const now = options.clock.monotonic();
+    const row = { identity, hasBody: body !== undefined, hold };
+    const rests = pending.has(view, key) ? undefined : this.resting.put(view, key, now, row);
+    if (!rests) {
+      if (body) this.putKnownBodyLater(view, key, { ...identity, body });
+      else this.putKnown(view, key, { ...identity, body });
+      return false;
+    }
+    if (body && options.store.writesBodies) bodies.take(view, key, body, now);
+    this.within(longestWaitMs);
+    return rests === "held";
   }
 
   putSpilled(event: SpilledEvent): void {
@@ -157,6 +183,9 @@ export class Commits {
   begin(started: StartedEvent, begun: (row: number) => void): void {
     const { pending } = this;
     const { row } = pending;
+    // What was held back before it is on record with it: after a kill it would be told behind it.
+    const rested = this.resting.take(started.view, started.key);
+    if (rested) pending.putKnown(started.view, started.key, rested);
     pending.started.push(started);
     const found = this.openRows.get(row);
     if (found) found.open.add(attemptKey(started));
@@ -206,13 +235,19 @@ export class Commits {
     });
   }
 
-  /** Resolves when everything given so far outlives this process, bodies included. */
+  /** Resolves when everything given so far outlives this process, bodies and rows at rest included. */
   async sync(): Promise<void> {
+    await this.flushAll();
+    await this.options.store.sync();
+  }
+
+  /** Resolves when everything given so far is committed, bodies and rows at rest included. */
+  async flushAll(): Promise<void> {
+    const until = this.options.clock.monotonic() + longestWaitMs;
     this.hurrying++;
     do await this.flush();
-    while (this.bodies.due !== undefined);
+    while ((this.due ?? Number.POSITIVE_INFINITY) <= until);
     this.hurrying--;
-    await this.options.store.sync();
   }
 
   /** The last body known of an object, committed or not. */
@@ -222,7 +257,15 @@ export class Commits {
     const waiting = this.bodies.get(view, key);
     if (waiting) return waiting;
     const written = this.writing?.bodyOf(view, key);
-    return written ? written.body : this.options.store.body(view, key);
+    const body = written ? written.body : await this.options.store.body(view, key);
+    return body && this.resting.has(view, key) ? { ...body, isOlder: true } : body;
+  }
+
+  /** When the next body or row that rests is to be written. */
+  private get due(): number | undefined {
+    const { bodies, resting } = this;
+    if (bodies.due === undefined || resting.due === undefined) return bodies.due ?? resting.due;
+    return Math.min(bodies.due, resting.due);
   }
 
   /** Why the last commit failed; undefined where it succeeded. */
@@ -295,7 +338,7 @@ export class Commits {
     this.congestion = undefined;
     for (const resolve of batch.waiters) resolve();
     // A turn of its own again: what those waited for brings more.
-    const { due } = this.bodies;
+    const { due } = this;
     if (this.turn) setImmediate(() => void this.commitOne());
     else if (due !== undefined) this.within(Math.max(0, due - this.options.clock.monotonic()));
   }
@@ -312,10 +355,11 @@ export class Commits {
 
   private async write(batch: PendingBatch): Promise<void> {
     const { clock, observer } = this.options;
+    const until = clock.monotonic() - (this.hurrying > 0 ? 0 : longestWaitMs);
+    for (const { view, key, state } of this.resting.release(until)) batch.putKnown(view, key, state);
+    batch.takeBodies(this.bodies.release(until));
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
     this.dirty.clear();
-    const waitMs = this.hurrying > 0 ? 0 : longestWaitMs;
-    batch.takeBodies(this.bodies.release(clock.monotonic() - waitMs));
     const sealed = batch.seal(cursors);
     for (;;) {
       if (!this.options.permitted()) {

@@ -57,6 +57,11 @@ export class PendingBatch {
     return { body: body && { bytes: body, isOlder: false } };
   }
 
+  /** Whether it writes what is known of the object. */
+  has(view: number, key: string): boolean {
+    return this.known.get(view)?.has(key) ?? false;
+  }
+
   /** Whether it has no write of the object's body. */
   leavesBody(view: number, key: string): boolean {
     const ofView = this.known.get(view);

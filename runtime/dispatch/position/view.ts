@@ -4,6 +4,7 @@ import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts
 import type { Change, ObjectMeta } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { Commits } from "../commit/commits.ts";
+import type { Hold } from "../commit/resting-rows.ts";
 import type { Doubt } from "../doubt/doubt.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
@@ -237,8 +238,13 @@ export class View {
     }
   }
 
-  /** The event is terminal: what it says is known from the next commit on. */
-  apply(event: ViewEvent, body: Buffer, { hash, matched }: Verdict): void {
+  /**
+   * The event is terminal: what it says is known from the next commit on.
+   * @param hold of an event that a position may not have passed
+   * @returns whether none may pass it before `hold` has ended
+   */
+  apply(event: ViewEvent, body: Buffer, { hash, matched, deliver }: Verdict, hold?: Hold): boolean {
+    const wasDoubted = this.doubted.has(event.key);
     this.doubted.end(event.type, event.key, event.meta.uid, {
       epoch: event.epoch,
       resourceVersion: event.meta.resourceVersion,
@@ -247,12 +253,18 @@ export class View {
       const { uid, resourceVersion } = event.meta;
       const before = this.known.get(event.key);
       const isChange = event.type === "Modified" && before?.uid === uid && !before.deleted;
-      this.put(event.key, { uid, resourceVersion, hash, deleted: false, matched }, body, isChange && !this.compares);
-      return;
+      const known = { uid, resourceVersion, hash, deleted: false, matched };
+      const later = isChange && !this.compares;
+      if (hold && later && !deliver && !wasDoubted && standsBut(before, known)) {
+        this.known.set(event.key, known);
+        return this.commits.putKnownAtRest(this.id, event.key, known, this.keptOf(body), hold);
+      }
+      this.put(event.key, known, body, later);
+      return false;
     }
     if (this.isOver(event.key, event.epoch)) {
       this.forget(event.key);
-      return;
+      return false;
     }
     const tombstone = {
       uid: event.meta.uid,
@@ -264,6 +276,7 @@ export class View {
     this.known.set(event.key, tombstone);
     this.commits.putKnown(this.id, event.key, { ...tombstone, body: undefined });
     this.bury(event.key, event.deletedBy);
+    return false;
   }
 
   /** Learns of an object that was there when the function was deployed, and is skipped. `at`: epoch milliseconds. */
@@ -383,11 +396,19 @@ export class View {
   /** `later`: an older body is on record, which will do for a while. */
   private put(key: string, known: KnownIdentity, body: Buffer, later = false): void {
     this.known.set(key, known);
-    const kept = this.kept === "Full" ? body : this.kept === "Metadata" ? metadataOf(body) : undefined;
+    const kept = this.keptOf(body);
     if (kept && later) this.commits.putKnownBodyLater(this.id, key, { ...known, body: kept });
     else this.commits.putKnown(this.id, key, { ...known, body: kept });
   }
+
+  private keptOf(body: Buffer): Buffer | undefined {
+    return this.kept === "Full" ? body : this.kept === "Metadata" ? metadataOf(body) : undefined;
+  }
 }
+
+/** Whether an object differs from what is on record in a later resourceVersion alone. */
+const standsBut = (before: KnownIdentity, { hash, matched, resourceVersion }: KnownIdentity): boolean =>
+  before.hash === hash && before.matched === matched && isNewer(resourceVersion, before.resourceVersion);
 
 /** What a filter is told of an object that was not known. */
 const unknown = { hash: undefined, matched: undefined };

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
 import type { Change } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
+import type { Hold } from "../commit/resting-rows.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import type { Doubt } from "../doubt/doubt.ts";
 import type { Verdict } from "../filter/filter.ts";
@@ -56,6 +57,13 @@ export interface LaneEvent extends ViewEvent {
   /** The journal's row of the last attempt that began. */
   journalRow: number | undefined;
 }
+
+/** The mark may pass it. */
+export const letGo = ({ mark }: LaneEvent): void => mark?.owner.settle(mark.entry);
+
+/** What it holds up while its row rests. Undefined where the mark may be past it already, since it was on disk. */
+export const holdOf = (event: LaneEvent): Hold | undefined =>
+  event.mark && { owner: event.mark.owner, ended: () => letGo(event) };
 
 /** Begins what stands in for a missing uid. */
 const surrogate = "~";

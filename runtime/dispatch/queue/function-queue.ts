@@ -6,7 +6,7 @@ import type { EventOutcome, Log, Observer } from "../delivery/observer.ts";
 import type { View } from "../position/view.ts";
 import type { Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
-import { type LaneEvent, spilledEvent } from "./event.ts";
+import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
 import { Lane, type LaneReport } from "./lane.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
 import { afterLong } from "./retry.ts";
@@ -106,8 +106,7 @@ export class FunctionQueue {
       if (body && view.judgesAtOnce(key) && view.isIdle(key)) {
         event.verdict = view.judgeWith(event, body);
         if (!event.verdict.deliver) {
-          view.apply(event, body, event.verdict);
-          this.settle(event, "filtered");
+          this.settle(event, "filtered", view.apply(event, body, event.verdict, holdOf(event)));
           return;
         }
       }
@@ -396,19 +395,20 @@ export class FunctionQueue {
     lane.blocked = false;
     this.parts.spill.left(event);
     this.parts.backpressure.left(event.size);
+    const { journalRow, view, id, body, verdict } = event;
+    let holdsMark = false;
     if (!event.replayed) {
-      event.view.leave(event.key);
-      if (event.body && event.verdict) event.view.apply(event, event.body, event.verdict);
+      view.leave(event.key);
+      if (body && verdict) holdsMark = view.apply(event, body, verdict, holdOf(event));
     }
-    const { journalRow, view, id } = event;
     if (journalRow !== undefined) this.parts.commits.settle(journalRow, { view: view.id, id });
-    this.settle(event, outcome);
+    this.settle(event, outcome, holdsMark);
   }
 
-  private settle(event: LaneEvent, outcome: EventOutcome): void {
+  private settle(event: LaneEvent, outcome: EventOutcome, holdsMark = false): void {
     const heldBack = outcome === "filtered" ? event.verdict?.heldBack : undefined;
     if (heldBack) event.view.history.held(event, heldBack, this.parts.clock.now());
-    event.mark?.owner.settle(event.mark.entry);
+    if (!holdsMark) letGo(event);
     this.parts.observer.event?.(event.view.functionName, event.view.trigger.name, event.type, outcome);
   }
 
