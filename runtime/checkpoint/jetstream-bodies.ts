@@ -37,8 +37,9 @@ export class JetstreamBodies {
   /** By subject, the one that was used last at the end. */
   private readonly cache = new Map<string, TaggedBody>();
   private cached = 0;
-  /** Subjects whose body is to go, in the next round or the one that is under way. */
+  /** Subjects whose body is to go, in the next round and in the one that is under way. */
   private unwanted = new Set<string>();
+  private going: ReadonlySet<string> = new Set();
   private dropping: Promise<void> | undefined;
   /** Subjects whose bodies are in the object store. */
   private readonly large = new Set<string>();
@@ -83,7 +84,7 @@ export class JetstreamBodies {
   async put(bodies: ReadonlyMap<string, TaggedBody>, failed: (error: WatchfireError) => void): Promise<void> {
     for (const subject of bodies.keys()) this.unwanted.delete(subject);
     // What it takes away might be what comes now.
-    await this.dropping;
+    if ([...bodies.keys()].some((subject) => this.going.has(subject))) await this.dropping;
     await eachTogether(bodies, ([subject, body]) =>
       this.untilDone("a body was not acknowledged", failed, () => this.putOne(subject, body)),
     );
@@ -147,6 +148,7 @@ export class JetstreamBodies {
     if (this.dropping || this.unwanted.size === 0) return;
     const round = this.unwanted;
     this.unwanted = new Set();
+    this.going = round;
     this.dropping = eachTogether(round, (subject) =>
       this.untilDone(
         "a body could not be dropped",
@@ -158,6 +160,7 @@ export class JetstreamBodies {
       .catch(() => undefined)
       .finally(() => {
         this.dropping = undefined;
+        this.going = new Set();
         if (!this.ending.signal.aborted) this.sweep();
       });
   }

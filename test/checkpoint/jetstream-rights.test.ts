@@ -4,6 +4,7 @@ import { nkeys } from "@nats-io/transport-node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { Nats, type NatsOptions } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { errorCodes } from "../../runtime/errors.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { folderOf } from "../tools/folder.ts";
@@ -79,4 +80,20 @@ describe.skipIf(!natsProgram)("rights on NATS (NATS_SERVER names the server's pr
       Buffer.from(unknown.getSeed()).toString(),
     );
   });
+
+  test("with a certificate that is trusted TLS is spoken, and a server that nobody vouches for is not taken", async () => {
+    const { ca, certificate, key } = await makeCertificates(Date.now());
+    const folder = folderOf({ "ca.crt": ca, "tls.crt": certificate, "tls.key": key });
+    const file = (name: string) => join(folder, name);
+    const server = await startNats(["--tls", "--tlscert", file("tls.crt"), "--tlskey", file("tls.key")]);
+    const nats = await connect(server, { tls: { ca: file("ca.crt") } });
+    const store = await new Place(server, nats).open();
+    await store.openView("copy", "settings", "/ConfigMap");
+    await store.close(true);
+    const { ca: another } = await makeCertificates(Date.now());
+    const other = join(folderOf({ "ca.crt": another }), "ca.crt");
+    await expect(connect(server, { tls: { ca: other } })).rejects.toMatchObject({
+      code: expect.stringMatching(/^WF_CHECKPOINT_NATS/),
+    });
+  }, 60_000);
 });
