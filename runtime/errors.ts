@@ -341,6 +341,10 @@ export const errorCodes = {
     "the embedded cluster's files cannot be written",
     "name a folder that can be: --data for `watchfire dev`, --state and --kubeconfig for `watchfire cluster`",
   ),
+  WF_DEV_FIXTURE: user(
+    "a fixture of a function cannot be used",
+    "correct the file: an event, or `event` with `objects`, `env`, `responses` and `expect` beside it",
+  ),
   WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 
   // deployed

@@ -20,12 +20,14 @@ import type {
 } from "./index.ts";
 import type { Kube } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
-import type { EmitArguments } from "./operations.ts";
+import type { Call, EmitArguments } from "./operations.ts";
 import type { RawKube } from "./raw-kube.ts";
 import { RequeueAfter } from "./requeue.ts";
+import { type Difference, differencesOf, type Fixture, type FixtureCall } from "./testing/fixture.ts";
 import { type DeclaredRead, memoryCache } from "./testing/memory-cache.ts";
 import { MemoryCluster } from "./testing/memory-cluster.ts";
 
+export { type Difference, differencesOf, type Expectation, type Fixture, type FixtureCall } from "./testing/fixture.ts";
 export type { DeclaredRead } from "./testing/memory-cache.ts";
 
 /** What a handler meets in a test. */
@@ -154,8 +156,44 @@ export async function runReconciler<T = UnknownObject>(
   return record((ctx) => reconciler(whole as Reconciliation<T>, ctx), object ? [object] : [], options);
 }
 
-/** Calls a function of the user's with a context, and notes what it does. `own`: the objects that it is about. */
-async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[], options: RunOptions): Promise<Run> {
+/**
+ * Runs a handler on a fixture, such as a file of its `events/` (or an event alone), with objects in memory. Gives what is
+ * not as the fixture expects: nothing where all is. `watchfire test` does the same in the sandbox, where the manifest's
+ * permissions and egress count.
+ */
+export async function runFixture(handler: Handler<never>, file: Fixture | object): Promise<Difference[]> {
+  const fixture: Fixture = "event" in file ? (file as Fixture) : { event: file };
+  const { event, objects = [], env = {}, responses = {}, expect } = fixture;
+  const { type, object } = event as Given<KubeObject>;
+  const calls: FixtureCall[] = [];
+  const fetch = async (url: string): Promise<FetchResponse> => {
+    const { status = 200, body = "" } = responses[url] ?? {};
+    return new Responses.Response(body, { status });
+  };
+  const given = complete(event as TestEvent<UnknownObject>);
+  const run = (ctx: Context) => (handler as Handler<UnknownObject>)(given, ctx);
+  const own = type === "Deleted" || type === undefined ? [] : [object];
+  const { outcome, error } = await record(run, own, { objects, env, fetch }, (call) =>
+    calls.push(structuredClone(call)),
+  );
+  const said =
+    error === undefined ? {} : { error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
+  return differencesOf(expect, { outcome, ...said, calls });
+}
+
+/** What tests have, and this package names no platform for. */
+const Responses = globalThis as unknown as { Response: new (body: string, init: { status: number }) => FetchResponse };
+
+/**
+ * Calls a function of the user's with a context, and notes what it does. `own`: the objects that it is about. `hear` is told
+ * of each call as the runtime is.
+ */
+async function record(
+  call: (ctx: Context) => unknown,
+  own: readonly KubeObject[],
+  options: RunOptions,
+  hear: (call: FixtureCall) => void = () => {},
+): Promise<Run> {
   const calls: RecordedCall[] = [];
   const logs: Run["logs"][number][] = [];
   const metrics: Run["metrics"][number][] = [];
@@ -164,7 +202,11 @@ async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[
   const there = [...objects];
   for (const each of own) if (isNew(each, there)) there.push(each);
   const cluster = new MemoryCluster(there);
-  const memory = createKube({ call: cluster.call, pause: () => Promise.resolve() });
+  const carry: Call = (operation, args) => {
+    hear({ call: operation, ...args });
+    return cluster.call(operation, args);
+  };
+  const memory = createKube({ call: carry, pause: () => Promise.resolve() });
   const log =
     (level: string) =>
     (message: string, fields: Record<string, unknown> = {}) =>
@@ -175,6 +217,8 @@ async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     env: Object.freeze({ ...env }),
     fetch: async (url, init) => {
+      const { method = "GET", body } = (init ?? {}) as { method?: string; body?: unknown };
+      hear({ call: "fetch", url: String(url), method, ...(typeof body === "string" && { body }) });
       if (!options.fetch) throw new Error(`the test gives no fetch, and the handler fetches ${url}`);
       return options.fetch(String(url), init);
     },
@@ -184,7 +228,16 @@ async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[
       observe: (name, value, labels = {}) => void metrics.push({ name, value, labels }),
     },
     events: {
-      emit: async (object, { type, reason, message }) => void events.push({ object, type, reason, message }),
+      emit: async (object, { type, reason, message }) => {
+        hear({
+          call: "events.emit",
+          object: { kind: object.kind, name: object.metadata?.name },
+          type,
+          reason,
+          message,
+        });
+        events.push({ object, type, reason, message });
+      },
     },
   };
   const done = (outcome: Run["outcome"], more: Pick<Run, "error" | "retryAfterMs" | "requeueAfterMs"> = {}): Run => ({

@@ -44,9 +44,8 @@ export async function applySamples(
   for (const sample of samples) {
     try {
       if (!record.has(sample)) {
-        for (const file of [...definitionsBeside(sample), sample]) {
-          for (const each of readSamples(file)) await apply(each, transport, discovery);
-        }
+        await applyDefinitions(sample, transport, discovery);
+        for (const each of readSamples(sample)) await apply(each, transport, discovery);
         record.add(sample);
       } else if (await isGone(sample, transport, discovery)) gone.push(sample);
     } catch (error) {
@@ -99,9 +98,16 @@ async function isGone(file: string, transport: KubeTransport, discovery: Discove
   return false;
 }
 
-/** The other files of a sample's folder whose documents are all CustomResourceDefinitions. */
-function definitionsBeside(sample: string): string[] {
-  const folder = dirname(sample);
+/** Applies the CustomResourceDefinitions that lie beside a file. @throws WatchfireError WF_DEV_SAMPLE */
+export async function applyDefinitions(file: string, transport: KubeTransport, discovery: Discovery): Promise<void> {
+  for (const definitions of definitionsBeside(file)) {
+    for (const each of readSamples(definitions)) await apply(each, transport, discovery);
+  }
+}
+
+/** The other files of a folder whose documents are all CustomResourceDefinitions. */
+function definitionsBeside(file: string): string[] {
+  const folder = dirname(file);
   return readdirSync(folder)
     .filter((name) => /\.ya?ml$/.test(name) && name !== sampleFile)
     .map((name) => join(folder, name))

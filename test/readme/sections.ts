@@ -17,6 +17,7 @@ import { rbac } from "../../runtime/cli/rbac.ts";
 import { redeliver } from "../../runtime/cli/redeliver.ts";
 import { runs } from "../../runtime/cli/runs.ts";
 import { start } from "../../runtime/cli/start.ts";
+import { test } from "../../runtime/cli/test.ts";
 import { types } from "../../runtime/cli/types.ts";
 import { validate } from "../../runtime/cli/validate.ts";
 import { errorCodes } from "../../runtime/errors.ts";
@@ -42,6 +43,7 @@ export const commands: readonly Command[] = [
   cluster,
   kubectl,
   validate,
+  test,
   types,
   build,
   deploy,
