@@ -77,7 +77,9 @@ test.runIf(existsSync(script))(
   },
 );
 
-test("with --only the chosen functions run alone, and the others go on later where they stopped", async () => {
+test("with --only the chosen functions run alone, and the others go on later where they stopped", {
+  timeout: 60_000,
+}, async () => {
   const { functions, data } = project();
   const start = (...more: string[]) => new Session(["dev", "--functions", functions, "--data", data, ...more]);
   const all = start();
