@@ -123,6 +123,8 @@ export interface Delivery {
   readonly mode: "All" | "Latest" | "Reconcile";
   /** In mode Reconcile: each key runs once in so many milliseconds at least. Left out: only when something wakes it. */
   readonly resyncMs?: number;
+  /** An object, or a key, runs once nothing of it changed for so long; left out: at once. */
+  readonly debounceMs?: number;
   /** Events are handed over several at once; left out: one by one. */
   readonly batch?: Batch;
   readonly timeoutMs: number;

@@ -40,6 +40,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
       mode: delivery.mode,
       ...(delivery.resync !== undefined && { resyncMs: milliseconds(delivery.resync) }),
       timeoutMs: milliseconds(delivery.timeout),
+      ...(delivery.debounce !== undefined && { debounceMs: milliseconds(delivery.debounce) }),
       ...(delivery.batch && {
         batch: { maxSize: delivery.batch.maxSize, maxWaitMs: milliseconds(delivery.batch.maxWait) },
       }),

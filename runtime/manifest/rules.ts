@@ -21,6 +21,7 @@ export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionCheck
   yield* readFaults(items(field(spec, "reads")), items(field(spec, "permissions")));
   yield* retryFaults(field(field(spec, "delivery"), "retry"));
   yield* batchFaults(field(spec, "delivery"));
+  yield* debounceFaults(field(spec, "delivery"), items(field(spec, "triggers")));
   yield* envFaults(items(field(spec, "env")));
 }
 
@@ -186,6 +187,17 @@ function* batchFaults(delivery: unknown): Generator<RuleFault> {
     path: ["spec", "delivery", "batch"],
     what: `a batch holds each event that comes, and mode ${JSON.stringify(mode)} leaves some out`,
     hint: "leave out batch, or mode",
+  };
+}
+
+function* debounceFaults(delivery: unknown, triggers: readonly unknown[]): Generator<RuleFault> {
+  if (field(delivery, "debounce") === undefined || triggers.length === 0) return;
+  if (triggers.some((trigger) => field(trigger, "schedule") === undefined)) return;
+  yield {
+    code: "WF_MANIFEST_INVALID_VALUE",
+    path: ["spec", "delivery", "debounce"],
+    what: "a schedule has no changes whose end could be waited for",
+    hint: "leave out debounce",
   };
 }
 

@@ -228,6 +228,9 @@ const deadLetters = z.strictObject({
     ),
 });
 
+/** What waits longer goes to disk, so that the position passes it. */
+const longestDebounceMs = 60_000;
+
 /** What waits longer is late for whoever reads of it. */
 const longestBatchWaitMs = 60_000;
 
@@ -259,6 +262,11 @@ const delivery = z.strictObject({
   resync: duration(longestResyncMs)
     .optional()
     .describe("Mode Reconcile: every key runs once in this time, also where nothing changed. Left out: it does not."),
+  debounce: duration(longestDebounceMs)
+    .optional()
+    .describe(
+      "Quiet time of an object, or a key, before a run, at most 60s. One that changes on and on runs after ten times that, or 60s.",
+    ),
   batch: batch
     .optional()
     .describe(

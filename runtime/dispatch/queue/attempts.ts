@@ -110,6 +110,11 @@ export class Attempts {
     return interruptions > 0 || (attempts > 0 && doubt !== "none") ? concurrency : concurrency + this.ahead.events;
   }
 
+  /** The quiet time of an object before its handler; undefined where there is none, or a key has it. */
+  get debounceMs(): number | undefined {
+    return this.parts.sink ? undefined : this.code.manifest.delivery.debounceMs;
+  }
+
   /** Has the runner give back what has not begun. */
   recall(): void {
     this.parts.runner.recall(this.code.manifest.name);

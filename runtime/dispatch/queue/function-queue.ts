@@ -8,6 +8,7 @@ import type { Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
 import { Lane, type LaneReport } from "./lane.ts";
+import { QuietTime } from "./quiet.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
 import { afterLong } from "./retry.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
@@ -44,9 +45,11 @@ export class FunctionQueue {
   private stopped = false;
   private idle: (() => void)[] = [];
   private pinTimer: Timer | undefined;
+  private readonly quietTime: QuietTime;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
+    this.quietTime = new QuietTime(parts.clock, (lane) => this.wake(lane));
   }
 
   /** For the status: milliseconds are wall time. */
@@ -200,7 +203,7 @@ export class FunctionQueue {
     this.parts.backpressure.stop();
     this.parts.spill.close();
     this.pinTimer?.cancel();
-    for (const lane of this.lanes.values()) lane.backoff?.cancel();
+    for (const { backoff, quiet } of this.lanes.values()) (backoff ?? quiet)?.cancel();
     return this.pause();
   }
 
@@ -319,9 +322,9 @@ export class FunctionQueue {
     }
   }
 
-  /** Whether its handler has asked for it at a later time. Then its lane waits for that. */
+  /** Whether its handler has asked for it at a later time, or its object is not quiet. Then its lane waits for that. */
   private isEarly(lane: Lane, event: LaneEvent): boolean {
-    if (event.notBefore === undefined) return false;
+    if (event.notBefore === undefined) return this.quietTime.holds(lane, this.parts.attempts.debounceMs);
     const waitMs = event.notBefore - this.parts.clock.now();
     if (waitMs > 0) this.retryAfter(lane, event, waitMs);
     return waitMs > 0;
@@ -357,8 +360,8 @@ export class FunctionQueue {
 
   /** The disk did not give what the attempt needs: it begins again later, and none is counted. */
   private storeFailed(lane: Lane, event: LaneEvent, error: unknown): void {
-    const { log } = this.parts;
-    log.error({ function: this.manifest.name, object: event.key, error: String(error) }, "attempt could not begin");
+    const fields = { function: this.manifest.name, object: event.key, error: String(error) };
+    this.parts.log.error(fields, "attempt could not begin");
     this.retryAfter(lane, event, storeRetryMs);
   }
 
@@ -369,7 +372,6 @@ export class FunctionQueue {
     lane.backoff = afterLong(clock, delayMs, () => {
       event.notBefore = undefined;
       this.wake(lane);
-      this.pump();
     });
     if (!spill.isFull) return;
     this.rest(lane);
@@ -387,6 +389,7 @@ export class FunctionQueue {
     lane.backoff?.cancel();
     lane.backoff = undefined;
     this.ready.add(lane);
+    this.pump();
   }
 
   /** The event is terminal, and everything that says so goes into one commit. */
@@ -469,12 +472,11 @@ export class FunctionQueue {
   /** Looks now and then for events that have held the mark up for too long. */
   private watchPins(): void {
     if (this.pinTimer || this.stopped) return;
-    const { clock } = this.parts;
-    this.pinTimer = clock.after(
+    this.pinTimer = this.parts.clock.after(
       pinCheckMs,
       () => {
         this.pinTimer = undefined;
-        const before = clock.monotonic() - pinnedMs;
+        const before = this.parts.clock.monotonic() - pinnedMs;
         for (const lane of this.lanes.values()) this.pinUpTo(lane, before);
         void this.refill();
         if (this.lanes.size > 0) this.watchPins();
@@ -485,9 +487,8 @@ export class FunctionQueue {
 
   private pinUpTo(lane: Lane, limit: number): void {
     for (const event of lane.pinned(limit)) this.parts.spill.pin(event);
-    const { head } = lane;
-    const isStuck = lane.running || lane.backoff !== undefined;
-    if (isStuck && head && head.receivedAt <= limit) this.rest(lane);
+    const { head, running, backoff } = lane;
+    if ((running || backoff) && head && head.receivedAt <= limit) this.rest(lane);
   }
 
   private tellIdle(): void {

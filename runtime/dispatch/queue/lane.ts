@@ -27,6 +27,10 @@ export class Lane {
   running = false;
   /** Waits for the next attempt at its head. */
   backoff: Timer | undefined;
+  /** Waits until its object was quiet. */
+  quiet: Timer | undefined;
+  /** When the first event came of those that wait, one that gave way to a newer one included; monotonic milliseconds. */
+  since: number | undefined;
   /** Its head is out of attempts and holds the lane, as the manifest asks. */
   blocked = false;
   /** What it has on disk is being read. */
@@ -78,11 +82,13 @@ export class Lane {
   }
 
   push(event: LaneEvent): void {
+    this.since ??= event.receivedAt;
     this.events.push(event);
   }
 
   shift(): void {
     this.events.shift();
+    this.since = this.head?.receivedAt;
   }
 
   /** Takes the tail away. */

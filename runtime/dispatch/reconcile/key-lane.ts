@@ -16,8 +16,8 @@ export const sequenceOf = (id: string): number => Number(id.slice(runPrefix.leng
 /** Of an object that is not there, or not known yet. */
 export const unknownVersion = resourceVersion("0");
 
-/** Why a key does not run now: it failed, its executor died, or its handler asked for a later time. */
-export type Waits = "retry" | "interrupted" | "requeue";
+/** Why a key does not run now. It failed, its executor died, its handler asked for a later time, or its objects still change. */
+export type Waits = "retry" | "interrupted" | "requeue" | "quiet";
 
 /** A key that is to be reconciled: one row on disk, one run at a time. */
 export class KeyLane implements PendingKey {

@@ -5,6 +5,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { Log } from "../delivery/observer.ts";
 import { crashLoopError } from "../queue/attempt.ts";
 import type { LaneReport } from "../queue/lane.ts";
+import { quietMs } from "../queue/quiet.ts";
 import { afterLong, interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "../queue/retry.ts";
 import { withCause } from "./causes.ts";
 import { KeyLane, type Waits } from "./key-lane.ts";
@@ -77,7 +78,14 @@ export class KeyQueue {
     const [last] = causes.slice(-1);
     const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : "Modified";
     const head = { type, attempts, trigger: last?.trigger ?? this.parts.primary.view.trigger.name } as const;
-    return { waiting: 1, head, running, retrying: waits !== undefined, blocked, held: this.isPaused() };
+    return {
+      waiting: 1,
+      head,
+      running,
+      retrying: waits !== undefined && waits.why !== "quiet",
+      blocked,
+      held: this.isPaused(),
+    };
   }
 
   /** A key that was to run when the last process ended. `dueAt`: wall milliseconds. */
@@ -108,7 +116,7 @@ export class KeyQueue {
       const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, false);
       this.lanes.set(key, made);
       this.write(made, wokenAt.wall);
-      this.ready.add(made);
+      this.quieten(made);
     } else if (cause.type !== "Resync" || lane.waits?.why === "requeue") this.wakeAgain(lane, cause);
     // Not yet: what has changed is known once its event has ended, which it does in this turn.
     queueMicrotask(() => this.pump());
@@ -175,7 +183,7 @@ export class KeyQueue {
     const isNews = lane.isNews(cause);
     const failed = !lane.running && lane.attempts > 0;
     if (!lane.running) lane.forgive();
-    if (lane.waits && lane.waits.why !== "interrupted") this.endWait(lane);
+    if (lane.waits && lane.waits.why !== "interrupted") this.quieten(lane);
     // Otherwise its row says already that it is due.
     if (isNews || failed || isRequeued) this.write(lane, clock.now());
   }
@@ -292,7 +300,7 @@ export class KeyQueue {
       lane.forgive();
       if (outcome.type === "ok") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
       this.write(lane, clock.now());
-      this.ready.add(lane);
+      this.quieten(lane);
       return;
     }
     if (outcome.type === "ok") {
@@ -338,6 +346,17 @@ export class KeyQueue {
       this.pump();
     });
     lane.waits = { why, timer };
+  }
+
+  /** Something has changed: the key runs once that is quiet, in place of what it waits for. */
+  private quieten(lane: KeyLane): void {
+    const { clock, runs } = this.parts;
+    const now = clock.monotonic();
+    const waitMs = quietMs(runs.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
+    lane.waits?.timer.cancel();
+    lane.waits = undefined;
+    if (waitMs > 0) this.wait(lane, "quiet", waitMs);
+    else this.ready.add(lane);
   }
 
   private endWait(lane: KeyLane): void {
