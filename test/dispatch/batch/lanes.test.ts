@@ -61,6 +61,13 @@ test("an event that the handler names is tried again, and the others of its batc
   ).toEqual([["a#1", "b#1", "c#1"], ["b#2"]]);
 });
 
+test("a batch is as large as it may be, whatever runs at once", async () => {
+  const fixture = await open(300, { concurrency: 1 });
+  for (let index = 0; index < 300; index++) fixture.subscription.change(change("Added", `n${index}`, 11 + index));
+  await pass(fixture, 1_000);
+  expect(batches(fixture).map(({ length }) => length)).toEqual([300]);
+});
+
 test("a kill amid a batch loses none of its events, and brings all of them again, flagged", async () => {
   const fixture = await open(8);
   fixture.runner.answer = () => undefined;
