@@ -14,7 +14,7 @@ export interface Kept {
 }
 
 /** What an object takes beside its text and its labels: buffers, strings, entries of maps. Measured: see DESIGN.md. Bytes. */
-const objectOverhead = 600;
+const objectOverhead = 400;
 
 const labelField = new RawFields([["metadata", "labels"]]);
 const noLabels: Labels = Object.freeze({});
@@ -76,10 +76,10 @@ export class Objects {
     for (const index of this.indexes.values()) this.bytes -= index.remove(kept);
   }
 
-  /** Those of one namespace, or of all. */
-  *in(namespace: string | undefined): Iterable<Kept> {
-    if (namespace !== undefined) yield* this.byNamespace.get(namespace)?.values() ?? [];
-    else for (const there of this.byNamespace.values()) yield* there.values();
+  /** Those of one namespace, or of all, by their namespaces: one iterable over all of them takes four times as long. */
+  in(namespace: string | undefined): Iterable<Kept>[] {
+    if (namespace === undefined) return [...this.byNamespace.values()].map((there) => there.values());
+    return [this.byNamespace.get(namespace)?.values() ?? []];
   }
 
   /** Those whose field has this value, or has it in its list. */
@@ -93,7 +93,7 @@ export class Objects {
     if (this.indexes.has(key)) return;
     const index = new FieldIndex<Kept>(path);
     this.indexes.set(key, index);
-    for (const kept of this.in(undefined)) this.bytes += index.add(kept);
+    for (const there of this.in(undefined)) for (const kept of there) this.bytes += index.add(kept);
   }
 }
 

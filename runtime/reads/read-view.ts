@@ -69,17 +69,17 @@ export class ReadView {
     return this.replicaOf(meta.namespace)?.objects?.get(meta);
   }
 
-  /** Objects of one namespace or of all, where a field has a value, or whatever it has. */
-  *objects(namespace: string | undefined, where?: { readonly field: readonly string[]; readonly value: string }) {
+  /** Objects of one namespace or of all; where a field has a value, those of other namespaces among them. */
+  objects(
+    namespace: string | undefined,
+    where?: { readonly field: readonly string[]; readonly value: string },
+  ): readonly Iterable<Kept>[] {
     const one = namespace === undefined ? undefined : this.replicaOf(namespace);
-    for (const { objects } of namespace === undefined ? this.replicas : one ? [one] : []) {
-      if (!objects) continue;
-      if (!where) yield* objects.in(namespace);
-      else {
-        for (const kept of objects.with(where.field, where.value))
-          if (namespace === undefined || kept.meta.namespace === namespace) yield kept;
-      }
-    }
+    const replicas = namespace === undefined ? this.replicas : one ? [one] : [];
+    return replicas.flatMap(({ objects }) => {
+      if (!objects) return [];
+      return where ? [objects.with(where.field, where.value)] : objects.in(namespace);
+    });
   }
 
   /** Whether all that the trigger is told of is in it as well: then it can be no older than an event. */

@@ -5,7 +5,6 @@ import { byAge, noResourceVersion } from "../resource-version.ts";
 import type { Watches } from "../watch/watches.ts";
 import { FunctionReads, type FunctionReadsParts } from "./function-reads.ts";
 import { labelQuery } from "./label-query.ts";
-import type { Kept } from "./objects.ts";
 import type { ReadView } from "./read-view.ts";
 import { Replicas } from "./replicas.ts";
 
@@ -110,11 +109,14 @@ export class Reads {
     const where = found && asked && { field: found.field, value: asked[1] };
     const items: string[] = [];
     let bytes = 0;
-    for (const { labels, body } of view.objects(namespace, where) as Iterable<Kept>) {
-      if (labelSelector !== "" && !chooses(labels)) continue;
-      bytes += body.length;
-      if (bytes > answerLimit) throw tooLarge(kind);
-      items.push(body.toString("utf8"));
+    for (const kept of view.objects(namespace, where)) {
+      for (const { meta, labels, body } of kept) {
+        if (namespace !== undefined && meta.namespace !== namespace) continue;
+        if (labelSelector !== "" && !chooses(labels)) continue;
+        bytes += body.length;
+        if (bytes > answerLimit) throw tooLarge(kind);
+        items.push(body.toString("utf8"));
+      }
     }
     return `{"items":[${items.join(",")}],${ageOf(view)}}`;
   }

@@ -1,7 +1,7 @@
 // An API server of many kinds of small objects. It sends all that exist to each watcher. Then it sends changes at a
 // steady pace, and namespaces that come and go, when told to. A process of its own, so that its work is nobody's
 // figure. Arguments: kinds, objects of each kind, where to write the kubeconfig, over how many namespaces the objects
-// are spread.
+// are spread. `stamped` comes last where changes are to tell when they were sent.
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -17,6 +17,7 @@ const pieceBytes = 64 * 1024;
 const [kinds = 0, objects = 0] = process.argv.slice(2, 4).map(Number);
 const kubeconfigPath = process.argv[4] ?? "";
 const namespaces = Number(process.argv[5] ?? 20);
+const isStamped = process.argv[6] === "stamped";
 /** By kind, and those of namespaces. */
 const watchers = new Map<number, ServerResponse>();
 const namespaceWatchers = new Set<ServerResponse>();
@@ -164,7 +165,11 @@ function thing(kind: number, index: number, resourceVersion: number): object {
       labels: { app: `service-${index % 10}`, "app.kubernetes.io/part-of": "shop" },
     },
     spec: { replicas: index % 7, image: `registry.example.com/shop/service-${index % 10}:1.0.${resourceVersion}` },
-    status: { phase: "Ready", observedGeneration: 1 },
+    status: {
+      phase: "Ready",
+      observedGeneration: 1,
+      ...(isStamped && { sentAt: performance.timeOrigin + performance.now() }),
+    },
   };
 }
 

@@ -20,7 +20,8 @@ function replicaWith(names: readonly string[], version: number, clock = new Virt
   return replica;
 }
 
-const namesOf = (replica: Replica) => [...(replica.objects?.in(undefined) ?? [])].map(({ meta }) => meta.name);
+const namesOf = (replica: Replica) =>
+  (replica.objects?.in(undefined) ?? []).flatMap((there) => [...there]).map(({ meta }) => meta.name);
 
 it("a change that the list covers already changes nothing, as a deleted object would come back by it", () => {
   const replica = replicaWith(["a"], 10);

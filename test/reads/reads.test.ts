@@ -1,0 +1,156 @@
+import { expect, it } from "vitest";
+import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
+import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
+import { Reads } from "../../runtime/reads/reads.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
+import type { Subscriber } from "../../runtime/watch/subscriber.ts";
+import type { Watches } from "../../runtime/watch/watches.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { read, reading } from "./manifest.ts";
+
+/** Reads over sources that the test plays. */
+function fixture(limit = 1 << 30) {
+  const clock = new VirtualClock();
+  const sources = new Map<Subscriber, SourceSpec>();
+  const refused: string[] = [];
+  const watches = {
+    subscribe(spec: SourceSpec, subscriber: Subscriber) {
+      sources.set(subscriber, spec);
+      return { close: async () => void sources.delete(subscriber) };
+    },
+  } as unknown as Watches;
+  const reads = new Reads({
+    watches,
+    clock,
+    limit,
+    specOf: ({ apiVersion, kind, labelSelector }, namespace) => ({ apiVersion, kind, labelSelector, namespace }),
+    refused: (name, { code }) => refused.push(`${name} ${code}`),
+  });
+  const runs: string[] = [];
+  const run = async (delivery: Delivery): Promise<Outcome> => {
+    runs.push(delivery.id);
+    return { type: "ok", durationMs: 0 };
+  };
+  const runner = new FreshRunner({ run, recall() {} }, reads, clock);
+  const give = (name: string, version = 1) => {
+    const object = { apiVersion: "v1", kind: "ConfigMap", namespace: "a", name: "o", uid: "u" };
+    const event = { function: name, trigger: "t", id: `${name}@${version}`, type: "Modified", object } as const;
+    const more = { attempt: 1, redelivered: false, flags: {}, body: Buffer.alloc(0), timeoutMs: 1 };
+    return runner.run({ ...event, ...more, resourceVersion: String(version) });
+  };
+  /** Each source that is followed, or that of one kind, lists so many objects of so many bytes. */
+  const list = (count: number, bytes: number, kind?: string) => {
+    for (const [subscriber, spec] of sources) {
+      if (kind !== undefined && spec.kind !== kind) continue;
+      const receiver = subscriber.list("initial", undefined);
+      for (let index = 0; index < count && sources.has(subscriber); index++) {
+        const meta = { namespace: "a", name: `o${index}`, uid: "u", resourceVersion: resourceVersion("1") };
+        const body = Buffer.from(JSON.stringify({ metadata: meta, data: "x".repeat(bytes) }));
+        receiver.item({ type: "Added", meta, body, receivedAt: 0 });
+      }
+      if (sources.has(subscriber)) receiver.end(resourceVersion("10"));
+    }
+  };
+  return { clock, sources, refused, reads, runs, runner, give, list };
+}
+
+const manifestOf = (name: string, cacheBytes = 1 << 20) => reading([read()], { name, cacheBytes });
+
+it("functions that read the same share one source, and the last to go ends it", () => {
+  const { reads, sources, list } = fixture();
+  reads.set(manifestOf("f"));
+  reads.set(manifestOf("g"));
+  expect(sources.size).toBe(1);
+  list(3, 10);
+  for (const name of ["f", "g"]) expect(JSON.parse(reads.list(name, read())).items).toHaveLength(3);
+  reads.delete("f");
+  expect(sources.size).toBe(1);
+  expect(() => reads.list("f", read())).toThrow(/WF_READS_UNDECLARED/);
+  reads.delete("g");
+  expect(sources.size).toBe(0);
+});
+
+it("a function whose own limit is reached stands still alone, and tries again after 5 minutes", async () => {
+  const { reads, sources, refused, runs, give, list, clock } = fixture();
+  reads.set(manifestOf("small", 1000));
+  reads.set(manifestOf("large"));
+  void give("small");
+  void give("large");
+  list(10, 1000);
+  await clock.advance(60_000);
+  expect([refused, runs, sources.size]).toEqual([["small WF_READS_TOO_LARGE"], ["large@1"], 1]);
+  expect(reads.of("small")?.fault?.message).toMatch(/more than the 1000 bytes of .*resources\.cache/);
+  for (const [subscriber] of sources) {
+    const receiver = subscriber.list("relist", undefined);
+    receiver.end(resourceVersion("20"));
+  }
+  await clock.advance(300_000);
+  expect([runs, reads.of("small")?.fault]).toEqual([["large@1", "small@1"], undefined]);
+});
+
+it("all functions together take no more than the runtime may, be it in the middle of a list", () => {
+  const { reads, sources, refused, list } = fixture(5000);
+  reads.set(manifestOf("f"));
+  list(100, 1000);
+  expect([refused, sources.size, reads.totals()]).toEqual([["f WF_READS_TOO_LARGE"], 0, { objects: 0, bytes: 0 }]);
+  expect(reads.of("f")?.fault?.message).toMatch(/5000 bytes of .*--cache-limit/);
+});
+
+it("no attempt begins before every read has listed, and one that is recalled meanwhile has not begun", async () => {
+  const { reads, runs, runner, give, list, clock } = fixture();
+  reads.set(reading([read(), read({ kind: "Node" })], { name: "f", cacheBytes: 1 << 20 }));
+  const recalled = give("f", 1);
+  await clock.advance(120_000);
+  runner.recall("f");
+  expect(await recalled).toEqual({ type: "unbegun" });
+  const given = give("f", 2);
+  list(1, 10, "ConfigMap");
+  await clock.advance(120_000);
+  expect(runs).toEqual([]);
+  list(1, 10, "Node");
+  expect(await given).toMatchObject({ type: "ok" });
+  expect(runs).toEqual(["f@2"]);
+});
+
+it("an event that no read comes up to is listed for after a second, and fails after 30 with a code", async () => {
+  const { reads, runs, sources, give, list, clock } = fixture();
+  reads.set(manifestOf("f"));
+  list(1, 10);
+  const [first] = sources.keys();
+  let outcome: Outcome | undefined;
+  void give("f", 50).then((ended) => {
+    outcome = ended;
+  });
+  await clock.advance(999);
+  expect(sources.has(first as Subscriber)).toBe(true);
+  let joined = 0;
+  const { set } = Map.prototype;
+  sources.set = (...entry) => {
+    joined++;
+    return set.apply(sources, entry) as typeof sources;
+  };
+  await clock.advance(1);
+  expect(joined).toBe(1);
+  await clock.advance(28_999);
+  expect(outcome).toBeUndefined();
+  await clock.advance(1);
+  expect(outcome).toMatchObject({ type: "failed", error: { code: "WF_READS_BEHIND" } });
+  expect(runs).toEqual([]);
+});
+
+it("a read of other objects than the trigger's keeps no event waiting", async () => {
+  const { reads, runs, give, list } = fixture();
+  reads.set(reading([read({ labelSelector: "a=b" })], { name: "f", cacheBytes: 1 << 20 }));
+  list(1, 10);
+  await give("f", 1000);
+  expect(runs).toEqual(["f@1000"]);
+});
+
+it("an answer has 16 MiB at most, and a smaller question has one", () => {
+  const { reads, list } = fixture();
+  reads.set(reading([read()], { name: "f", cacheBytes: 1 << 30 }));
+  list(20, 1 << 20);
+  expect(() => reads.list("f", read())).toThrow(/WF_READS_ANSWER .*16777216 bytes|WF_READS_ANSWER: .*16777216 bytes/);
+  expect(JSON.parse(reads.get("f", { ...read(), namespace: "a", name: "o1" })).metadata.name).toBe("o1");
+});
