@@ -74,6 +74,8 @@ export class Nats {
         servers: [...servers],
         name: `watchfire ${name}`,
         maxReconnectAttempts: -1,
+        // A user that is refused twice may be taken again: credentials are replaced, and accounts come late.
+        ignoreAuthErrorAbort: true,
         reconnectTimeWait: reconnectMs,
         reconnectJitter: reconnectJitterMs,
         reconnectJitterTLS: reconnectJitterMs,

@@ -10,6 +10,7 @@ import { natsProgram } from "../tools/assets.ts";
 import { folderOf } from "../tools/folder.ts";
 import { startNats } from "../tools/nats.ts";
 import type { NatsServer } from "../tools/nats-server.ts";
+import { until } from "../tools/until.ts";
 import { Place } from "./jetstream-place.ts";
 import { letter } from "./store-contract.ts";
 
@@ -20,11 +21,20 @@ const rights = /```\n(permissions: \{[\s\S]*?\n\})\n```/.exec(guide)?.[1] ?? "";
 const name = "apps_watchfire";
 
 /** A server that takes users by their nkeys, with the rights that each has. */
-async function guarded(users: readonly { readonly publicKey: string; readonly rights: string }[]) {
+async function guarded(users: readonly User[]) {
   const file = join(folderOf({}), "nats.conf");
+  admit(file, users);
+  return startNats(["-c", file]);
+}
+
+interface User {
+  readonly publicKey: string;
+  readonly rights: string;
+}
+
+function admit(file: string, users: readonly User[]): void {
   const all = users.map(({ publicKey, rights: of }) => `{ nkey: ${publicKey}, ${of} }`);
   writeFileSync(file, `accounts { W { jetstream: enabled, users: [${all.join(", ")}] } }`);
-  return startNats(["-c", file]);
 }
 
 async function connect(server: NatsServer, over: Partial<NatsOptions>): Promise<Nats> {
@@ -80,6 +90,31 @@ describe.skipIf(!natsProgram)("rights on NATS (NATS_SERVER names the server's pr
       Buffer.from(unknown.getSeed()).toString(),
     );
   });
+
+  test("a user whom the server refuses for a while goes on by itself once it is taken again", async () => {
+    const [user, other] = [nkeys.createUser(), nkeys.createUser()].map((each) => ({
+      seed: each.getSeed(),
+      publicKey: each.getPublicKey(),
+      rights: rights.replaceAll("NAME", name),
+    }));
+    if (!user || !other) throw new Error("no users");
+    const file = join(folderOf({}), "nats.conf");
+    admit(file, [user]);
+    const server = await startNats(["-c", file]);
+    const refusals: object[] = [];
+    const log = { warn: (fields: object) => void ("error" in fields && refusals.push(fields)), info: () => {} };
+    const nats = await connect(server, { credentials: seedFile(user.seed), log });
+    const store = await new Place(server, nats).open();
+    await server.kill();
+    admit(file, [other]);
+    await server.start();
+    await until("it is refused twice", 20_000, async () => refusals.length >= 2);
+    await server.kill();
+    admit(file, [user]);
+    await server.start();
+    await until("commits go on", 20_000, () => store.commit(emptyBatch));
+    await store.close(true);
+  }, 60_000);
 
   test("with a certificate that is trusted TLS is spoken, and a server that nobody vouches for is not taken", async () => {
     const { ca, certificate, key } = await makeCertificates(Date.now());
