@@ -59,8 +59,10 @@ export class ScheduledTrigger {
   private readonly timetable: Timetable;
   private readonly selection: string;
   private readonly uid: string;
-  /** When it began to look, wall time: what was to run before was missed. */
-  private readonly since: number;
+  /** When it was made, wall time. */
+  private readonly madeAt: number;
+  /** From when on it looks, as wall time goes now: what was to run before was missed. */
+  private since: number;
   /** Everything up to here was told, or let go by. */
   private position: number;
   private epoch: number;
@@ -72,7 +74,8 @@ export class ScheduledTrigger {
     this.uid = `${view.functionName}.${schedule.name}`;
     this.timetable = new Timetable(schedule, this.uid);
     this.selection = JSON.stringify([schedule.times, schedule.jitterMs]);
-    this.since = clock.now();
+    this.madeAt = clock.now();
+    this.since = this.madeAt;
     const goesOn = cursor?.selection === this.selection && cursor.lowWaterMark !== undefined;
     this.position = goesOn ? Number(cursor.lowWaterMark) : this.since;
     // Another schedule may name a time that this one told.
@@ -122,6 +125,8 @@ export class ScheduledTrigger {
   private look(): void {
     const { clock } = this.parts;
     const now = clock.now();
+    // It was set back: what comes again of it is no time at which nobody was up.
+    this.since = Math.min(this.since, now);
     if (now < this.position - believedBackMs) this.beginAnew(now);
     const { isBusy } = this;
     if (!isBusy && (this.next ?? Number.POSITIVE_INFINITY) <= now) this.tell(now);
@@ -182,7 +187,7 @@ export class ScheduledTrigger {
       sequence: nextSequence(),
       replayed: again !== undefined,
       // The machine went down: the record that it was told may be lost.
-      redelivered: again !== undefined || (lostWrites && time <= this.since),
+      redelivered: again !== undefined || (lostWrites && time <= this.madeAt),
     });
   }
 

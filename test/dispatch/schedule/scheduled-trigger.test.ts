@@ -151,6 +151,19 @@ describe("wall time that is set", () => {
     expect(fixture.dispatch.warnings.map(({ msg }) => msg)).toEqual(["clock set back, schedule begins anew"]);
   });
 
+  test("right again, after a start at a time far ahead, its runs are no missed ones", async () => {
+    for (const missed of ["Once", "Skip"] as const) {
+      const of = schedule({ missed });
+      const fixture = await ScheduleFixture.open(of, { clock: at("2026-03-01T12:00:00") });
+      await fixture.killed(365 * day, of);
+      await fixture.advance(minute);
+      const before = fixture.told.length;
+      fixture.clock.step(-365 * day);
+      await fixture.advance(day);
+      expect(fixture.told.slice(before)).toEqual(["2026-03-02T03:00"]);
+    }
+  });
+
   test("forward past its times brings one run within half a minute, flagged", async () => {
     const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T12:00:00") });
     fixture.clock.step(2 * day);
