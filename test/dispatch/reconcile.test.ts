@@ -241,6 +241,17 @@ describe("a key", () => {
     expect(second.runner.deliveries.every(({ causes }) => causes?.every(({ type }) => type === "Resync"))).toBe(true);
   });
 
+  it("is woken by a schedule of its function, as long as its object stands", async () => {
+    const hourly = { name: "hourly", index: 2, times: { everyMs: 3_600_000 }, jitterMs: 0, missed: "Once" } as const;
+    const fixture = await open({ manifest: { ...reconciler(), schedules: [hourly] } });
+    for (const it of [change("Added", "a", 11), change("Added", "b", 12), change("Deleted", "b", 13)])
+      fixture.subscription.change(it);
+    await quiet(fixture.runner);
+    fixture.runner.deliveries.length = 0;
+    await fixture.clock.advance(3_600_000);
+    expect(runs(fixture)).toEqual(["a@11 <- Scheduled hourly"]);
+  });
+
   it("that waits when its function takes events again comes as one event", async () => {
     const first = await open();
     first.runner.answer = () => undefined;

@@ -55,6 +55,41 @@ describe("a handler", () => {
     expect(await fixture.run("f", { trigger: "c" })).toMatchObject({ type: "permanent", error: { message: "never" } });
   });
 
+  it("asks by what it returns to be run again, at once or later; a rejection that nobody hears fails it all the same", async () => {
+    const fixture = fixtureForTest();
+    await fixture.load(
+      "f",
+      `import { requeueAfter } from "@watchfire/sdk";
+      export default (event) => {
+        if (event.trigger === "sync") return requeueAfter(5);
+        if (event.trigger === "other") return { delayMs: 5 };
+        if (event.trigger === "unheard") void Promise.reject(new Error("nobody"));
+        return Promise.resolve(requeueAfter("1h30m"));
+      };`,
+    );
+    expect(await fixture.run("f", { trigger: "sync" })).toMatchObject({ type: "ok", requeueAfterMs: 5 });
+    expect(await fixture.run("f", { trigger: "async" })).toMatchObject({ type: "ok", requeueAfterMs: 5_400_000 });
+    const other = await fixture.run("f", { trigger: "other" });
+    expect([other.type, "requeueAfterMs" in other]).toEqual(["ok", false]);
+    expect(await fixture.run("f", { trigger: "unheard" })).toMatchObject({ ...failed, error: { message: "nobody" } });
+  });
+
+  it("is told a key, its causes and its object, which is undefined where it is gone", async () => {
+    const fixture = fixtureForTest();
+    await fixture.load(
+      "f",
+      "export default (run, ctx) => ctx.log.info(JSON.stringify(run) + typeof run.object + Object.keys(run));",
+    );
+    const causes = [{ type: "Resync" }] as const;
+    const object = { apiVersion: "v1", kind: "ConfigMap", namespace: "", name: "all", uid: "" };
+    await fixture.run("f", { causes, object, body: Buffer.from('{"a":1}') });
+    await fixture.run("f", { causes, object: { ...object, namespace: "team-a" }, body: Buffer.alloc(0) });
+    expect(fixture.logs.map(({ message }) => message)).toEqual([
+      '{"key":{"name":"all"},"causes":[{"type":"Resync"}],"attempt":1,"redelivered":false,"object":{"a":1}}objectkey,causes,attempt,redelivered,object',
+      '{"key":{"namespace":"team-a","name":"all"},"causes":[{"type":"Resync"}],"attempt":1,"redelivered":false}undefinedkey,causes,attempt,redelivered,object',
+    ]);
+  });
+
   it("fails with a stack in its author's file, line and column, through async calls", async () => {
     const fixture = fixtureForTest();
     await fixture.load(
