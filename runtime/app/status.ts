@@ -79,6 +79,7 @@ const nothingYet = {
   queued: 0,
   inFlight: 0,
   spilled: 0,
+  requeued: 0,
   blockedLanes: 0,
   failures: 0,
 };
@@ -232,13 +233,23 @@ function conditionErrorsOf(counts: FunctionStatus | undefined, trigger: string) 
   return { conditionErrors: own.map(({ condition, count, message }) => ({ condition, count, message })) };
 }
 
-const pick = ({ letterStock, lagSeconds, queued, inFlight, spilled, blockedLanes, failures }: FunctionStatus) => ({
+const pick = ({
+  letterStock,
+  lagSeconds,
+  queued,
+  inFlight,
+  spilled,
+  requeued,
+  blockedLanes,
+  failures,
+}: FunctionStatus) => ({
   deadLetters: letterStock.count,
   deadLettersWithoutBody: letterStock.withoutBody,
   lagSeconds,
   queued,
   inFlight,
   spilled,
+  requeued,
   blockedLanes,
   failures,
 });
