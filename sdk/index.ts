@@ -218,8 +218,11 @@ export type Reconciler<T = UnknownObject> = (run: Reconciliation<T>, ctx: Contex
 
 /**
  * Gives the reconciler back as it is: it is there for its types. Export the result as the module's default, with
- * `delivery.mode: Reconcile` in the manifest. `T` is the kind of the trigger without `key`.
+ * `delivery.mode: Reconcile` in the manifest: in another mode the function is refused. `T` is the kind of the trigger
+ * without `key`.
  */
 export function defineReconciler<T = UnknownObject>(reconciler: Reconciler<T>): Reconciler<T> {
+  // By this text in a function's code the runtime refuses it where the manifest is of another mode.
+  Object.defineProperty(reconciler, Symbol.for("@watchfire/sdk/reconciler"), { value: true });
   return reconciler;
 }

@@ -240,15 +240,20 @@ export class FunctionDispatch {
     const view = this.view(trigger);
     const key = objectKey(meta);
     const isOfIt = (event: { trigger: string; key: string }) => event.trigger === trigger && event.key === key;
+    const body = reconciling && (seen?.body ?? (await view.lastBody(key)));
+    const keys = reconciling?.wakes.keysFor(view, meta, body);
+    const isRunOfIt = (run: PastRun) =>
+      keys ? run.trigger === reconciling?.trigger && keys.has(run.key) : isOfIt(run);
+    const keyLanes = [...(keys ?? [])].flatMap((each) => reconciling?.keys.lane(each) ?? []);
     const subscription = this.scope(trigger).reads(meta.namespace);
     const standing = view.standing(key);
     return {
       position: subscription && { lowWaterMark: subscription.lowWaterMark, ready: subscription.isReady },
       known: standing && { resourceVersion: standing.resourceVersion, deleted: standing.deleted },
-      lane: queue.lane(view, key) ?? (reconciling?.trigger === trigger ? reconciling.keys.lane(key) : undefined),
+      lane: queue.lane(view, key) ?? keyLanes[0],
       waits: !view.isIdle(key),
       filtered: [...history.filtered].filter(isOfIt).slice(0, mostTold),
-      runs: [...history.runs].filter(isOfIt).slice(0, mostTold),
+      runs: [...history.runs].filter(isRunOfIt).slice(0, mostTold),
       next: seen && (await view.preview(key, withUid(seen, view.resource))),
     };
   }

@@ -241,6 +241,24 @@ describe("a key", () => {
     expect(second.runner.deliveries.every(({ causes }) => causes?.every(({ type }) => type === "Resync"))).toBe(true);
   });
 
+  it("has runs that are told of each object that wakes it, to a person who asks", async () => {
+    const fixture = await open({ manifest: reconciler({ onFailure: "Block" }) });
+    fixture.runner.answer = () => failure("not yet");
+    fixture.subscription.change(change("Added", "shop", 11));
+    fixture.pods.change(owned("Added", "web", 12, "shop"));
+    await quiet(fixture.runner);
+    for (const [trigger, name] of [
+      ["settings", "shop"],
+      ["pods", "web"],
+    ] as const) {
+      const { runs: past, lane } = await fixture.function.object(trigger, { namespace: "team-a", name });
+      expect(past[0]).toMatchObject({ key: "team-a/shop", outcome: "failed", error: "Error: not yet" });
+      expect(lane).toMatchObject({ retrying: true, running: false });
+    }
+    const other = await fixture.function.object("pods", { namespace: "team-a", name: "other" });
+    expect([other.runs, other.lane]).toEqual([[], undefined]);
+  });
+
   it("is woken by a schedule of its function, as long as its object stands", async () => {
     const hourly = { name: "hourly", index: 2, times: { everyMs: 3_600_000 }, jitterMs: 0, missed: "Once" } as const;
     const fixture = await open({ manifest: { ...reconciler(), schedules: [hourly] } });

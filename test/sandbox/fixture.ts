@@ -64,14 +64,16 @@ export class SandboxFixture {
       isolation?: "Handler" | "Event";
       trustGroup?: string;
       concurrency?: number;
+      mode?: "All" | "Latest" | "Reconcile";
     } = {},
   ): Promise<void> {
     const handler = join(this.folder, `${name}.ts`);
     writeFileSync(handler, code);
     const bundle = await bundleFunction({ name, handler });
     const resources = { memoryBytes: (limits.memoryMb ?? 32) * 2 ** 20, cpuPerEventMs: limits.cpuMs ?? 500 };
-    const { isolation = "Handler", trustGroup, concurrency, env = {} } = limits;
-    const delivery = concurrency === undefined ? {} : { delivery: { concurrency } };
+    const { isolation = "Handler", trustGroup, concurrency, mode = "All", env = {} } = limits;
+    const delivery =
+      concurrency === undefined && mode === "All" ? {} : { delivery: { concurrency: concurrency ?? 4, mode } };
     await this.sandbox.load(
       { name, resources, isolation, ...(trustGroup && { trustGroup }), ...delivery },
       bundle,

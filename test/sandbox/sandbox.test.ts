@@ -220,6 +220,16 @@ describe("a handler", () => {
   });
 });
 
+it("a reconciler is refused where the manifest's mode would tell it events, and taken where it reconciles", async () => {
+  const fixture = fixtureForTest();
+  const code = `import { defineReconciler } from "@watchfire/sdk";
+    export default defineReconciler(() => {});`;
+  await expect(fixture.load("f", code)).rejects.toMatchObject({ code: "WF_SANDBOX_MODE" });
+  await expect(fixture.load("f", code, { mode: "Latest" })).rejects.toThrow("delivery.mode is Latest");
+  await fixture.load("f", code, { mode: "Reconcile" });
+  expect((await fixture.run("f")).type).toBe("ok");
+});
+
 describe("a module that cannot be loaded says where", () => {
   it.each([
     ["throws", "const a = 1;\nthrow new Error('at once');\nexport default () => {};", "WF_SANDBOX_LOAD", /f\.ts:2:7/],

@@ -1,5 +1,7 @@
 import type { Cause } from "../../checkpoint/batch.ts";
+import { type ObjectMeta, objectKey } from "../../watch/change.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
+import type { View } from "../position/view.ts";
 import type { Conclusion, EventSink } from "../queue/attempts.ts";
 import type { LaneEvent } from "../queue/event.ts";
 import type { KeyQueue } from "./key-queue.ts";
@@ -36,6 +38,14 @@ export class Wakes implements EventSink {
     const cause = causeOf(event);
     for (const key of keys) this.keys.wake(key, cause);
     return { type: "terminal", outcome: "ok" };
+  }
+
+  /** The keys that a change of an object wakes, as it is now; for a person who asks. */
+  keysFor(view: View, object: Pick<ObjectMeta, "namespace" | "name">, body: Buffer | undefined): ReadonlySet<string> {
+    const rule = this.rules.get(view.id);
+    if (!rule) return new Set([objectKey(object)]);
+    const found = body && rule.of({ namespace: object.namespace, body });
+    return new Set(found && "keys" in found ? found.keys.map((key) => this.primary.home(key)) : []);
   }
 
   /** Undefined where it wakes nobody; the event then says why. */

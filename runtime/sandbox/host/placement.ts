@@ -23,7 +23,8 @@ export interface Version {
   readonly manifest: Pick<FunctionManifest, "name" | "resources"> &
     Partial<Pick<FunctionManifest, "isolation" | "trustGroup">> & {
       /** Default: as many as an isolate holds. */
-      readonly delivery?: Pick<FunctionManifest["delivery"], "concurrency">;
+      readonly delivery?: Pick<FunctionManifest["delivery"], "concurrency"> &
+        Partial<Pick<FunctionManifest["delivery"], "mode">>;
     };
   readonly bundle: Bundle;
   readonly env: Readonly<Record<string, string>>;

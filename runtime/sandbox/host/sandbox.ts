@@ -10,6 +10,7 @@ import type { DeathReason } from "./executor-process.ts";
 import { guestScript } from "./guest-script.ts";
 import { type FunctionState, HostedFunction, type HostedListener } from "./hosted-function.ts";
 import type { Launch } from "./link.ts";
+import { assertMode } from "./mode.ts";
 import type { Version } from "./placement.ts";
 import { Pool } from "./pool.ts";
 import { StackMapper } from "./stack.ts";
@@ -76,6 +77,7 @@ export class Sandbox implements Runner, HostedListener {
    * there before stays.
    */
   async load(manifest: Version["manifest"], bundle: Bundle, env: Readonly<Record<string, string>>): Promise<void> {
+    assertMode(manifest, bundle);
     const version: Version = { manifest, bundle, env, mapper: new StackMapper(bundle), told: new Set() };
     const existing = this.functions.get(manifest.name);
     if (existing) return existing.replace(version);
