@@ -14,7 +14,7 @@ const owners = 200;
 const writes = 4_000;
 const kills = 8;
 const keys = 10_000;
-/** What the first of these keys asks for, long enough for all of them to have asked before the kill; and how much more each next one does. */
+/** The first of these keys asks for so long that all of them have asked before the kill. Each next one asks for more. */
 const wishMs = 90_000;
 const spreadMs = 7;
 const patienceMs = 180_000;
