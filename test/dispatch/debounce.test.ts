@@ -65,6 +65,20 @@ describe("a debounced object", () => {
     expect(fixture.runner.told[1]).toBe(first);
   });
 
+  it("that changed while its handler ran waits from that change, however long the run took", async () => {
+    const fixture = await open();
+    fixture.runner.answer = () => undefined;
+    now(fixture, "Added", "a", 11);
+    await pass(fixture, 40 * second);
+    now(fixture, "Modified", "a", 12);
+    await pass(fixture, second);
+    await fixture.runner.end("a");
+    await pass(fixture, second - 1);
+    expect(fixture.runner.told).toEqual(["Added a@11"]);
+    await pass(fixture, 1);
+    expect(fixture.runner.told).toEqual(["Added a@11", "Modified a@12"]);
+  });
+
   it("that failed waits for its next attempt alone", async () => {
     const fixture = await open();
     fixture.runner.answer = () => failure();
