@@ -22,6 +22,8 @@ const noteSchema = z.object({
   /** Who wrote it, and the number of the message among that one's. */
   session: z.string(),
   number: z.number(),
+  /** The sequence of the message before it; a message of an older runtime does not say it. */
+  after: z.number().optional(),
   fence: z.object({ lease: z.string(), number: z.number() }).optional(),
   /** `moved:…` where the positions went to another store. */
   end: z.string(),
@@ -114,10 +116,14 @@ export class JetstreamLog {
       deliver_policy: "by_start_sequence",
       opt_start_seq: after + 1,
     });
+    let before = after;
     const messages = await consumer.consume();
     for await (const message of messages) {
       if (message.seq <= this.last) {
         const note = readNote(message.headers?.get(headerName) ?? "", this.subject);
+        if (note.after !== undefined && note.after !== before)
+          throw corrupt(this.subject, `messages between ${before} and ${message.seq} are gone`);
+        before = message.seq;
         const bytes = note.object === undefined ? Buffer.from(message.data) : await this.object(note.object);
         if (note.object !== undefined) objects.push(note.object);
         if (bytes.length > 0) visit(note.packed ? await unpack(bytes) : bytes);
@@ -144,7 +150,7 @@ export class JetstreamLog {
     const isLarge = payload.length > this.nats.maxPayload - headerBytes;
     const object = isLarge ? `${this.slot}/entry/${this.session}-${number}` : undefined;
     const { session } = this;
-    const said = { version, session, number, ...note, server: this.nats.loneServer, object, packed };
+    const said = { version, session, number, after: this.last, ...note, server: this.nats.loneServer, object, packed };
     const headers = this.nats.headers({ [headerName]: JSON.stringify(said) });
     for (;;) {
       this.ending.signal.throwIfAborted();

@@ -283,7 +283,8 @@ export class JetstreamStore extends MemoryStore {
   private async write(): Promise<void> {
     if (!this.dirty || this.closed) return;
     this.dirty = false;
-    const { changes, newBodies, oldBodies, oldViews } = this;
+    // The note as well: a snapshot that is named meanwhile has rows that are not in this entry.
+    const { changes, newBodies, oldBodies, oldViews, note } = this;
     this.changes = new Changes();
     this.newBodies = new Map();
     this.oldBodies = new Set();
@@ -293,14 +294,14 @@ export class JetstreamStore extends MemoryStore {
     try {
       // Before the positions that stand on them.
       await this.bodies.put(newBodies, failed);
-      const { bytes, object } = await this.log.append(this.note, entry, failed);
+      const { bytes, object } = await this.log.append(note, entry, failed);
       this.failingSince = undefined;
       this.failure = undefined;
       this.sizes.log += bytes;
       this.sizes.messages++;
       if (object !== undefined) this.objects.push({ name: object, sequence: this.log.sequence });
     } catch (error) {
-      this.lose(error);
+      await this.lose(error);
       throw error;
     }
     this.bodies.drop([...oldBodies].filter((subject) => !this.newBodies.has(subject)));
@@ -320,9 +321,11 @@ export class JetstreamStore extends MemoryStore {
     this.writer.letGo(error);
   }
 
-  private lose(error: unknown): void {
+  private async lose(error: unknown): Promise<void> {
     if (this.closed || this.fault || !(error instanceof WatchfireError)) return;
     this.fault = error;
+    // What is left may reach further than the witness knows, and would pass for all there was.
+    if (error.code === "WF_CHECKPOINT_REWOUND") await this.witness();
     this.options.onLost(error);
   }
 

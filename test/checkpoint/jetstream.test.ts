@@ -319,6 +319,32 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     expect(place.said.join()).toContain("WF_CHECKPOINT_REWOUND");
   }, 60_000);
 
+  test("a loss that was noticed while it ran is in doubt at the next start, however little is gone", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, { cursors: [cursor(id, 1)] });
+    await commit(first, { cursors: [cursor(id, 2)] });
+    const { state } = await place.nats.jsm.streams.info(place.nats.logStream);
+    await place.nats.jsm.streams.deleteMessage(place.nats.logStream, state.last_seq);
+    await expect(commit(first, { cursors: [cursor(id, 3)] })).rejects.toMatchObject({ code: "WF_CHECKPOINT_REWOUND" });
+    await first.close(false);
+    const second = await place.open();
+    expect([second.previousEnd, await markOf(second)]).toEqual(["power-loss", 1]);
+  });
+
+  test("a message that is missing amid the log ends the start with a code, and is not passed over", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, { known: [row(id, "a/x", 1)] });
+    const { state } = await place.nats.jsm.streams.info(place.nats.logStream);
+    await commit(first, { known: [row(id, "a/y", 1)] });
+    await first.close(true);
+    await place.nats.jsm.streams.deleteMessage(place.nats.logStream, state.last_seq);
+    await expect(place.open()).rejects.toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
+  });
+
   test("streams that were deleted are noticed while it runs, and made anew at the next start, in doubt", async () => {
     const place = await Place.make();
     const first = await place.open();
