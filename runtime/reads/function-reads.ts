@@ -92,12 +92,13 @@ export class FunctionReads {
 
   /** Whether no read of it is older than the event, as far as they come from one source. */
   covers(delivery: Delivery, since: number): boolean {
-    return this.older(delivery, since).length === 0;
+    return eventsOf(delivery).every((event) => this.older(event, since).length === 0);
   }
 
   /** Has lists made anew that a delivery waits for. */
   refresh(delivery: Delivery, since: number): void {
-    for (const view of this.older(delivery, since)) view.refresh(delivery.object.namespace);
+    for (const event of eventsOf(delivery))
+      for (const view of this.older(event, since)) view.refresh(event.object.namespace);
   }
 
   async close(): Promise<void> {
@@ -156,6 +157,9 @@ export class FunctionReads {
     await Promise.all(views.map((view) => view.close()));
   }
 }
+
+/** Of a batch each of its events. */
+const eventsOf = (delivery: Delivery): readonly Delivery[] => delivery.members ?? [delivery];
 
 const nameOf = ({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string =>
   `${apiVersion} ${kind}`;

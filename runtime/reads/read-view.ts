@@ -96,9 +96,10 @@ export class ReadView {
     return this.read.labelSelector === labelSelector && this.read.fieldSelector === fieldSelector;
   }
 
-  /** Whether it is no older than an event of a trigger that it includes. */
+  /** Whether it is no older than an event of a trigger that it includes. A namespace that its labels no longer choose has nothing to show. */
   covers(namespace: string, moment: Moment): boolean {
-    return this.replicaOf(namespace)?.covers(moment) ?? false;
+    const replica = this.replicaOf(namespace);
+    return replica ? replica.covers(moment) : this.scope !== undefined;
   }
 
   /** Has the API server list anew what an event of this namespace is of. */

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { batchDelivery } from "../../runtime/dispatch/batch/batch-delivery.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
@@ -6,6 +7,7 @@ import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
 import type { Subscriber } from "../../runtime/watch/subscriber.ts";
 import type { Watches } from "../../runtime/watch/watches.ts";
+import { trigger } from "../rbac/trigger.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { read, reading } from "./manifest.ts";
 
@@ -33,12 +35,13 @@ function fixture(limit = 1 << 30) {
     return { type: "ok", durationMs: 0 };
   };
   const runner = new FreshRunner({ run, recall() {} }, reads, clock);
-  const give = (name: string, version = 1) => {
+  const eventOf = (name: string, version: number): Delivery => {
     const object = { apiVersion: "v1", kind: "ConfigMap", namespace: "a", name: "o", uid: "u" };
     const event = { function: name, trigger: "t", id: `${name}@${version}`, type: "Modified", object } as const;
-    const more = { attempt: 1, redelivered: false, flags: {}, body: Buffer.alloc(0), timeoutMs: 1 };
-    return runner.run({ ...event, ...more, resourceVersion: String(version) });
+    const more = { attempt: 1, redelivered: false, flags: {}, body: Buffer.from("{}"), timeoutMs: 1 };
+    return { ...event, ...more, resourceVersion: String(version) };
   };
+  const give = (name: string, version = 1) => runner.run(eventOf(name, version));
   /** Each source that is followed, or that of one kind, lists so many objects of so many bytes. */
   const list = (count: number, bytes: number, kind?: string) => {
     for (const [subscriber, spec] of sources) {
@@ -52,7 +55,7 @@ function fixture(limit = 1 << 30) {
       if (sources.has(subscriber)) receiver.end(resourceVersion("10"));
     }
   };
-  return { clock, sources, refused, reads, runs, runner, give, list };
+  return { clock, sources, refused, reads, runs, runner, eventOf, give, list };
 }
 
 const manifestOf = (name: string, cacheBytes = 1 << 20) => reading([read()], { name, cacheBytes });
@@ -145,6 +148,41 @@ it("a read of other objects than the trigger's keeps no event waiting", async ()
   list(1, 10);
   await give("f", 1000);
   expect(runs).toEqual(["f@1000"]);
+});
+
+it("a batch waits until its newest event is there, be it in the namespaces that are named", async () => {
+  const { reads, runs, runner, eventOf, sources, list, clock } = fixture();
+  const named = { namespaces: { type: "names", names: ["a"] } } as const;
+  const triggers = [trigger({ name: "t", ...named })];
+  reads.set(reading([read(named)], { name: "f", cacheBytes: 1 << 20, triggers }));
+  list(1, 10);
+  void runner.run(batchDelivery([eventOf("f", 5), eventOf("f", 12)]));
+  await clock.advance(100);
+  expect(runs).toEqual([]);
+  for (const [subscriber] of sources) subscriber.bookmark(resourceVersion("12"));
+  await clock.advance(1);
+  expect(runs).toEqual(["f@5"]);
+});
+
+it("an event of a namespace that the labels no longer choose waits for nothing", async () => {
+  const { reads, runs, give, sources, list, clock } = fixture();
+  const chosen = { namespaces: { type: "labels", labelSelector: "team" } } as const;
+  const triggers = [trigger({ name: "t", ...chosen })];
+  reads.set(reading([read(chosen)], { name: "f", cacheBytes: 1 << 20, triggers }));
+  const [[scope] = []] = sources;
+  const meta = { namespace: "", name: "a", uid: "a", resourceVersion: resourceVersion("1") };
+  const namespace = { meta, body: Buffer.from('{"metadata":{}}'), receivedAt: 0 };
+  const receiver = scope?.list("initial", undefined);
+  receiver?.item({ type: "Added", ...namespace });
+  receiver?.end(resourceVersion("2"));
+  await clock.advance(1);
+  list(1, 10, "ConfigMap");
+  void give("f", 50);
+  await clock.advance(1);
+  expect(runs).toEqual([]);
+  scope?.change({ type: "Deleted", ...namespace });
+  await clock.advance(1);
+  expect(runs).toEqual(["f@50"]);
 });
 
 it("an answer has 16 MiB at most, and a smaller question has one", () => {

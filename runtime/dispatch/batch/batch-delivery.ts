@@ -25,6 +25,7 @@ export function batchDelivery(deliveries: readonly Delivery[]): Delivery {
     flags: {},
     body: Buffer.concat([open, ...texts, close]),
     batch: deliveries.map(({ id }) => id),
+    members: deliveries,
     timeoutMs,
   };
 }

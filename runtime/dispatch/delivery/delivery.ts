@@ -31,6 +31,8 @@ export interface Delivery {
   readonly oldBody?: Buffer;
   /** Where several events are one delivery, their ids: the body is the JSON text of a list of them. */
   readonly batch?: readonly string[];
+  /** And the deliveries that it stands for. */
+  readonly members?: readonly Delivery[];
   /** The attempt's wall-clock limit in milliseconds. */
   readonly timeoutMs: number;
 }
