@@ -22,6 +22,7 @@ const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.tes
 /** Files of `npm run test:long`: those that take longest, and that would keep `npm test` above four minutes on two cores. */
 const long = [
   "on-cluster/replicas",
+  "on-cluster/fleet",
   "hostile/executors",
   "catalog/deploy",
   "audit/audit",

@@ -178,6 +178,10 @@ export const errorCodes = {
     "the Lease could not be renewed in time, or another replica has taken it",
     "start it again, as a pod's restart does: it then waits as a standby; if it happens often, look at the API server's latency",
   ),
+  WF_LEASE_SLOTS: user(
+    "the fleet has another number of slots",
+    "start it with the number that the fleet began with: each function's positions lie in a slot that follows from it",
+  ),
   WF_LEASE_STANDBY: user("this replica is a standby", "ask the active one, which the Lease names"),
 
   // watch
@@ -474,3 +478,12 @@ export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   // A handler's author chooses names that stand in it, and a terminal would act on some.
   return clean(line.replace(/\s*[\r\n\u2028\u2029]\s*/g, " "));
 }
+
+/** A failure as the registry has it: what is none of it is the runtime's own. */
+export const asWatchfireError = (error: unknown): WatchfireError =>
+  error instanceof WatchfireError
+    ? error
+    : new WatchfireError("WF_RUNTIME_INTERNAL", {
+        what: error instanceof Error ? error.message : String(error),
+        cause: error,
+      });

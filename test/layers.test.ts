@@ -24,6 +24,7 @@ const order = [
   "manifest",
   "bundle",
   "lease",
+  "fleet",
   "checkpoint",
   "watch",
   "dispatch",

@@ -7,12 +7,15 @@ import { Redactor } from "../access/redactor.ts";
 import type { TellUnsent } from "../access/rehearsal.ts";
 import type { FunctionCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
+import { accountLabel } from "../catalog/names.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
 import { DeadLetters } from "../checkpoint/dead-letters.ts";
 import type { CheckpointStore, StoreKind } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Budget } from "../dispatch/queue/budget.ts";
 import type { WatchfireError } from "../errors.ts";
+import { fleetLeases } from "../fleet/fleet-leases.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -44,7 +47,7 @@ import type { NatsPlace } from "./open-nats.ts";
 import { eligibleFor } from "./open-store.ts";
 import { Pauses } from "./pauses.ts";
 import { sourceOf } from "./selection-source.ts";
-import { runnerWhileHeld, withheldBy } from "./while-held.ts";
+import { type Hold, runnerWhileHeld, withheldBy } from "./while-held.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
 const executorLimit = 4;
@@ -74,6 +77,10 @@ export interface RuntimeOptions {
   readonly election?: Candidate | undefined;
   /** Where positions are kept: on a volume, or where every replica reaches them. Default `sqlite`. */
   readonly store?: StoreKind;
+  /** Several replicas share the functions, spread over so many slots. Default: one replica has all of them. */
+  readonly slots?: number | undefined;
+  /** What the queues of several dispatchers share. Default: each has a quarter of the heap. */
+  readonly memory?: Budget;
   /** Which NATS keeps them, or kept them before. */
   readonly nats?: NatsPlace | undefined;
   /** Keep a Function object of each function in the runtime's namespace. Default false. */
@@ -237,41 +244,55 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   };
 }
 
-/** Makes what only one replica may have, on the store that it has opened. `onLost`: another runtime has taken the store over. */
+/**
+ * Makes what only one replica may have, on the store that it has opened. `onLost`: another runtime has taken the store
+ * over. `hold`: what says whether it may go on; default: the Lease, where there is one.
+ */
 export async function activate(
   components: Components,
   store: CheckpointStore,
   options: RuntimeOptions,
   onLost: (error: WatchfireError) => void,
+  hold: Hold | undefined = components.elector,
 ): Promise<ActiveComponents> {
   const { clock, random, log } = options;
-  const { metrics, redactor, sandbox, watches, reads, elector } = components;
+  const { metrics, redactor, sandbox, reads } = components;
   // An attempt that waited for its reads may find the Lease gone.
-  const handlers = elector ? runnerWhileHeld(sandbox, elector) : sandbox;
+  const handlers = hold ? runnerWhileHeld(sandbox, hold) : sandbox;
   const runner = loggedRunner(new FreshRunner(handlers, reads, clock), log, redactor, options.successLevel ?? "debug");
   const dispatcher = await Dispatcher.open({
     store,
-    runner: elector ? runnerWhileHeld(runner, elector) : runner,
+    runner: hold ? runnerWhileHeld(runner, hold) : runner,
     clock,
     random,
     log,
     observer: metrics.dispatch,
     onLost,
     look: newestState(components.manifests, { transport: options.transport, discovery: components.discovery, clock }),
-    ...(elector && { permitted: () => elector.holds }),
+    ...(hold && { permitted: () => hold.holds }),
+    ...(options.memory && { memory: options.memory }),
   });
   const pauses = await Pauses.open({ store, dispatcher, clock });
   const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);
   if (grants) components.refusals.heardBy = (name) => grants.suspect(name);
+  return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), pauses, grants };
+}
+
+/** Shows at each scrape how everything stands. `active`: whatever has functions at that moment. */
+export function showStates(
+  { metrics, sandbox, watches }: Components,
+  active: () => readonly Pick<ActiveComponents, "dispatcher" | "pauses">[],
+): void {
   metrics.watch({
     functions: () =>
-      dispatcher.status().map(({ function: name, ...counts }) => {
-        return { name, isPaused: pauses.of(name) !== undefined, ...counts };
-      }),
+      active().flatMap(({ dispatcher, pauses }) =>
+        dispatcher.status().map(({ function: name, ...counts }) => {
+          return { name, isPaused: pauses.of(name) !== undefined, ...counts };
+        }),
+      ),
     parked: () => sandbox.parked(),
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
   });
-  return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), pauses, grants };
 }
 
 /** A handler's write, as the log shows it in place of sending it. */
@@ -284,9 +305,14 @@ const showUnsent =
   };
 
 function electorFor(
-  { transport, namespace, account = runtimeAccount, clock, random, log }: RuntimeOptions,
+  { transport, namespace, account = runtimeAccount, slots, clock, random, log }: RuntimeOptions,
   { identity, pod }: Candidate,
 ): Elector {
+  const label = accountLabel(account);
+  if (slots !== undefined) {
+    const api = fleetLeases(transport, { namespace, account, label }).member(identity);
+    return new Elector({ api, identity, clock, random, log });
+  }
   const api = leaseApi(transport, namespace, account);
   return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod) });
 }

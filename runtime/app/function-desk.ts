@@ -17,7 +17,7 @@ export interface FunctionDeskParts {
   /** The names of all functions that `/status` tells of. */
   readonly known: () => readonly string[];
   /** @throws WatchfireError WF_LEASE_STANDBY */
-  readonly acting: () => Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters">;
+  readonly acting: (name: string) => Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters">;
   /** Of a function that was brought. */
   readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
   readonly redactor: Pick<Redactor, "redact">;
@@ -33,7 +33,7 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
   const { known, acting, live, redactor, functionLog, transport, clock, log } = parts;
   const errands = new Errands(clock);
   const of = (name: string) => {
-    const active = acting();
+    const active = acting(name);
     const names = known();
     if (!names.includes(name)) throw noSuchFunction(name, names);
     return active;

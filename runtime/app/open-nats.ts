@@ -25,31 +25,66 @@ export interface NatsStoreOptions {
   readonly onLost: (error: WatchfireError) => void;
 }
 
+/** A Lease that is held, and that says whose turn it is. */
+export type HeldLease = Pick<Elector, "fence" | "annotations" | "annotate">;
+
 /**
  * Opens the store on NATS, under the fence that is held. Its connection closes with it.
  * @throws WatchfireError of the checkpoint section
  */
 export async function openNats(options: NatsStoreOptions, elector: Elector): Promise<JetstreamStore> {
-  const { nats: place, namespace, account = runtimeAccount, clock, log, onLost } = options;
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
-  if (!place) throw new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: "they are on NATS, and --nats names none" });
-  const nats = await Nats.connect({ ...place, name: streamName(namespace, account), log });
+  const nats = await connectNats(options);
   try {
-    const witness = onLease(elector, onlySlot);
-    const onClosed = () => nats.close();
-    return await JetstreamStore.open({ nats, slot: onlySlot, fence, witness, clock, log, onLost, onClosed });
+    return await openSlot({ ...options, connection: nats, slot: onlySlot, onClosed: () => nats.close() }, elector);
   } catch (error) {
     await nats.close();
     throw error;
   }
 }
 
+/** Connects to a runtime's streams, and makes those that are not there. @throws WatchfireError of the checkpoint section */
+export async function connectNats(options: Omit<NatsStoreOptions, "onLost">): Promise<Nats> {
+  const { nats: place, namespace, account = runtimeAccount, log } = options;
+  if (!place) throw new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: "they are on NATS, and --nats names none" });
+  return Nats.connect({ ...place, name: streamName(namespace, account), log });
+}
+
+export interface SlotStoreOptions extends NatsStoreOptions {
+  readonly connection: Nats;
+  readonly slot: string;
+  /** Default: the connection stays open. */
+  readonly onClosed?: () => Promise<void>;
+  /** In bytes, as the store has them. */
+  readonly room?: number;
+  readonly cacheBytes?: number;
+}
+
+/** Opens the store of one slot. @throws WatchfireError of the checkpoint section */
+export async function openSlot(
+  { connection: nats, slot, clock, log, onLost, onClosed, room, cacheBytes }: SlotStoreOptions,
+  held: HeldLease,
+): Promise<JetstreamStore> {
+  return JetstreamStore.open({
+    nats,
+    slot,
+    fence: held.fence,
+    witness: onLease(held, slot),
+    clock,
+    log,
+    onLost,
+    ...(onClosed && { onClosed }),
+    ...(room !== undefined && { room }),
+    ...(cacheBytes !== undefined && { cacheBytes }),
+  });
+}
+
 /** What a runtime's streams and subjects are called after. No account's name has `_`, and no namespace's. */
 const streamName = (namespace: string, account: string): string => `${namespace}_${account.replaceAll(".", "_")}`;
 
 /** The Lease outlives NATS, and whoever holds it may write it. */
-function onLease(elector: Elector, slot: string): Witness {
+function onLease(elector: HeldLease, slot: string): Witness {
   const key = `${markKey}${slot}`;
   return {
     read: () => elector.annotations[key] ?? "",

@@ -15,7 +15,7 @@ import type { Logger } from "../observe/log.ts";
 import { type NatsPlace, openNats } from "./open-nats.ts";
 
 /** On the Lease: where the positions are, `kubernetes`, `nats` or `sqlite/<pod>`. Whoever has them elsewhere must not take it. */
-const positionsKey = "watchfire.dev/positions";
+export const positionsKey = "watchfire.dev/positions";
 
 export interface StoreOptions {
   /** The data folder. */
@@ -252,8 +252,8 @@ class Folder {
 }
 
 /** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
-async function untilReached<T>(
-  { clock, log, waiting }: StoreOptions,
+export async function untilReached<T>(
+  { clock, log, waiting }: Pick<StoreOptions, "clock" | "log" | "waiting">,
   signal: AbortSignal,
   open: () => Promise<T>,
 ): Promise<T> {

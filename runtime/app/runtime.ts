@@ -1,23 +1,15 @@
 import { runtimeAccount } from "../access/account.ts";
-import { ClusterSource } from "../catalog/cluster-source.ts";
-import { FolderSource } from "../catalog/folder-source.ts";
-import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
-import { IndexTrust } from "../catalog/index-trust.ts";
-import { MergedSource } from "../catalog/merged-source.ts";
 import { claimCluster } from "../checkpoint/cluster.ts";
 import { pause } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import { clusterIdentity } from "../kube/cluster-facts.ts";
-import { contactFault } from "../kube/contact-fault.ts";
+import { asWatchfireError, WatchfireError } from "../errors.ts";
 import type { Candidacy, Elector } from "../lease/elector.ts";
-import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
 import { leaveAddress } from "../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
-import type { Explanation, Question } from "../observe/explanation.ts";
+import type { Question } from "../observe/explanation.ts";
 import type { FunctionDesk } from "../observe/function-desk.ts";
 import { keepToken } from "../observe/token-file.ts";
-import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import {
   type ActiveComponents,
   activate,
@@ -25,22 +17,19 @@ import {
   closeComponents,
   makeComponents,
   type RuntimeOptions,
+  showStates,
 } from "./components.ts";
-import { explain } from "./explain/explainer.ts";
-import { functionDesk, noSuchFunction } from "./function-desk.ts";
+import { explainFunction } from "./explain-function.ts";
+import { functionDesk } from "./function-desk.ts";
 import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
-import type { LiveFunction } from "./live-function.ts";
 import { LiveFunctions } from "./live-functions.ts";
+import { type OfferedFunctions, offeredFunctions } from "./offered-functions.ts";
 import { openStore } from "./open-store.ts";
-import { isSettled, sourcesByKey } from "./readiness.ts";
+import { isSettled } from "./readiness.ts";
+import { recogniseCluster } from "./recognise-cluster.ts";
 import { describeStandby, describeStatus, type Status } from "./status.ts";
 import { unlessHeld } from "./while-held.ts";
-
-/** Waiting for a cluster that does not answer at the start: as often as a source would try at its slowest. */
-const clusterRetryMs = 5_000;
-/** An API server that has just started answers 403 until it has read its own roles: so long is it asked again, in milliseconds. */
-const refusedRetriesMs = [1_000, 2_000];
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
 const drainMs = 25_000;
@@ -64,7 +53,7 @@ export class Runtime {
   private campaigning: Promise<void> = Promise.resolve();
   private endpoints: Endpoints | undefined;
   private readonly live: LiveFunctions;
-  private code: FunctionCode | undefined;
+  private readonly offered: OfferedFunctions;
   private readonly source: FunctionSource;
   /** Aborts when nothing more is to be brought: reading may wait for the cluster. */
   private readonly stopping = new AbortController();
@@ -78,8 +67,10 @@ export class Runtime {
     this.components = components;
     this.lost = this.losing.promise;
     components.metrics.leader(() => this.isActive);
+    showStates(components, () => (this.active ? [this.active] : []));
     void components.elector?.lost.then(this.losing.resolve);
-    this.source = this.functionSource();
+    this.offered = offeredFunctions(options, components, () => void this.reload());
+    this.source = this.offered.source;
     this.live = new LiveFunctions({ ...options, source: this.source, active: () => this.active });
     const { functionLog, transport, clock, log } = options;
     this.desk = functionDesk({
@@ -244,30 +235,6 @@ export class Runtime {
     throw new WatchfireError("WF_LEASE_STANDBY", { what: `${asked} with ${holder || "the active one"}` });
   }
 
-  private async explain(question: Question): Promise<Explanation> {
-    const active = this.acting("the answer is");
-    const { watches, redactor, discovery } = active;
-    const live = this.live.get(question.function);
-    const { functions } = this.status();
-    const report = functions.find(({ name }) => name === question.function);
-    if (!report)
-      throw noSuchFunction(
-        question.function,
-        functions.map((each) => each.name),
-      );
-    const { name, ready, reason, message } = report;
-    const subject = {
-      report: { name, ready, ...(reason && { reason }), ...(message !== undefined && { message }) },
-      triggers: live?.manifest.triggers ?? [],
-      schedules: live?.manifest.schedules ?? [],
-      dispatch: active.dispatcher.loaded(name),
-      sourceOf: (trigger: Trigger, namespace: string) => (live as LiveFunction).specOf(trigger, namespace),
-      statusOf: (spec: SourceSpec) => sourcesByKey(watches.status()).get(sourceKey(spec)),
-    };
-    const redact = (of: string, text: string) => redactor.redact(of, text);
-    return explain(subject, question, { ...this.options, discovery, redact, deadLetters: active.deadLetters });
-  }
-
   private async begin(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { listen } = this.options;
@@ -280,7 +247,11 @@ export class Runtime {
       metrics: () => this.components.metrics.text(),
       token: keepToken(this.options.data),
       deadLetters: () => this.acting("the dead letters are").deadLetters,
-      explain: (question: Question) => this.explain(question),
+      explain: async (question: Question) => {
+        const active = this.acting("the answer is");
+        const { functions } = this.status();
+        return explainFunction(active, this.live.get(question.function), functions, question, this.options);
+      },
       functions: this.desk,
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
@@ -315,61 +286,18 @@ export class Runtime {
 
   /** With the store open: makes sure that it is this cluster's, and brings every function. */
   private async takeUp(signal: AbortSignal): Promise<void> {
-    const uid = await this.recogniseCluster(signal);
+    const uid = await recogniseCluster(this.options, signal);
     if (uid !== undefined && this.active) await claimCluster(this.active.store, uid);
     const first = this.readFunctions(AbortSignal.any([signal, this.stopping.signal]));
     this.reloading = first.catch(() => undefined);
     await first;
   }
 
-  /** Undefined where the cluster does not let its uid be read, which is said. */
-  private async recogniseCluster(signal: AbortSignal): Promise<string | undefined> {
-    const { transport, clock, log } = this.options;
-    for (let refusals = 0; ; ) {
-      try {
-        const identity = await clusterIdentity(transport, signal);
-        if (identity.uid !== undefined) return identity.uid;
-        const waitMs = identity.status === 403 ? refusedRetriesMs[refusals++] : undefined;
-        if (waitMs !== undefined) await pause(clock, waitMs, signal);
-        else {
-          const hint =
-            "grant `get` on the namespace kube-system, or positions of another cluster are taken for this one's";
-          log.warn({ cluster: transport.description, error: identity.message, hint }, "cluster's identity unknown");
-          return undefined;
-        }
-      } catch (error) {
-        signal.throwIfAborted();
-        const fault = contactFault(error, transport.description);
-        if (fault.blame === "user" && this.options.interactive) throw fault;
-        const message = fault.blame === "user" ? "cluster cannot be used as it is" : "cluster does not answer yet";
-        log.warn({ cluster: transport.description, error: fault.message }, message);
-        await pause(clock, clusterRetryMs, signal);
-      }
-    }
-  }
-
   private freeze(): void {
     this.frozen = true;
     this.stopping.abort();
     this.live.freeze();
-    this.code?.close();
-  }
-
-  private functionSource(): FunctionSource {
-    const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
-    const code = functions === undefined ? undefined : this.codeOf(functions);
-    const folder = this.options.folder ?? (functions && code && new FolderSource(functions, code));
-    if (folder && !deployed) return folder;
-    const changed = () => void this.reload();
-    const trust = keys && new IndexTrust({ keys, namespace, account, data });
-    const { watches } = this.components;
-    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed });
-    return folder ? new MergedSource(folder, cluster, log) : cluster;
-  }
-
-  private codeOf(folder: string): FunctionCode {
-    this.code = this.options.code ?? openCode(folder, this.options.clock, this.options.trust);
-    return this.code;
+    this.offered.code?.close();
   }
 
   private statusPublisher(): StatusPublisher {
@@ -396,11 +324,3 @@ export class Runtime {
     if (this.live.loaded) this.publisher?.start();
   }
 }
-
-const asWatchfireError = (error: unknown): WatchfireError =>
-  error instanceof WatchfireError
-    ? error
-    : new WatchfireError("WF_RUNTIME_INTERNAL", {
-        what: error instanceof Error ? error.message : String(error),
-        cause: error,
-      });

@@ -18,6 +18,8 @@ export interface Status {
   readonly role: "active" | "standby";
   /** Of a standby: who holds the Lease ("" for nobody), and why this one does not take it, or has it and cannot begin. */
   readonly lease?: { readonly holder: string; readonly obstacle?: string | undefined };
+  /** Of a replica that shares the functions with others. */
+  readonly fleet?: FleetReport;
   /** Why positions cannot be saved, while that is so; no handler starts meanwhile. */
   readonly checkpoint?: { readonly reason: string; readonly message: string };
   /** Why what is deployed in the cluster is not what runs, by its code and in words, while that is so. */
@@ -26,6 +28,28 @@ export interface Status {
   readonly sandbox: { readonly rights?: ExecutorRights; readonly reason?: string; readonly message?: string };
   readonly functions: readonly FunctionReport[];
   readonly sources: readonly (SourceReport | StandbySource)[];
+}
+
+/** A fleet, as one of its replicas sees it. */
+export interface FleetReport {
+  /** Who says so. */
+  readonly replica: string;
+  /** How many take slots. */
+  readonly replicas: number;
+  /** Why this one takes no slot. */
+  readonly obstacle?: string;
+  readonly slots: readonly {
+    readonly slot: number;
+    /** "" for nobody. */
+    readonly owner: string;
+    readonly state: "running" | "opening" | "leaving" | "elsewhere" | "free";
+    /** Why this replica lacks it, or does not work on it. */
+    readonly reason?: string;
+    /** All that fall into it, wherever they run. */
+    readonly functions: readonly string[];
+    /** Of those that run here: for how long the oldest event that is not done has waited. */
+    readonly oldestEventSeconds?: number;
+  }[];
 }
 
 /** One list and watch. */

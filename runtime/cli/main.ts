@@ -25,6 +25,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   runs: async () => (await import("./runs.ts")).runs,
   logs: async () => (await import("./logs.ts")).logs,
   redeliver: async () => (await import("./redeliver.ts")).redeliver,
+  slots: async () => (await import("./slots.ts")).slots,
   pause: async () => (await import("./pause.ts")).pause,
   resume: async () => (await import("./pause.ts")).resume,
   "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,

@@ -24,6 +24,7 @@ export const rulesOptions = {
   "service-account": serviceAccount,
   "leader-elect": { summary: "for a runtime that is started with --leader-elect" },
   store: { value: "KIND", summary: "for a runtime that is started with this --store", default: "sqlite" },
+  slots: { summary: "for replicas that are started with --slots" },
   deployed: { summary: "for a runtime that is started with --deployed" },
   "function-status": { summary: "for a runtime that is started with --function-status" },
 } as const satisfies Record<string, Option>;
@@ -71,6 +72,7 @@ export async function rbacText(
     account,
     store: "sqlite",
     leaderElect: false,
+    fleet: false,
     deployed: false,
     functionStatus: false,
   } as const;
@@ -98,6 +100,7 @@ export function readRules(
     account,
     store: readStore(store),
     leaderElect: given.has("leader-elect"),
+    fleet: given.has("slots"),
     deployed: given.has("deployed"),
     functionStatus: given.has("function-status"),
   };

@@ -1,22 +1,43 @@
 import type { RuntimeOptions } from "../app/components.ts";
+import { type FleetOptions, FleetReplica } from "../app/fleet/fleet.ts";
 import { Runtime } from "../app/runtime.ts";
+import type { Status } from "../app/status.ts";
 import { pause } from "../clock.ts";
+import type { WatchfireError } from "../errors.ts";
 import { untilAborted } from "./signals.ts";
 
 /** How long closing may take when the Lease or the store went to another, in milliseconds. */
 const haltMs = 2_000;
+
+/** Whatever runs functions in this process. */
+export interface Served {
+  readonly url: string;
+  readonly lost: Promise<WatchfireError>;
+  status(): Status;
+  untilReady(signal: AbortSignal): Promise<void>;
+  drain(): Promise<void>;
+  halt(): Promise<void>;
+}
+
+/** As one of several replicas that share the functions. The rest is as with `serve`. */
+export const serveFleet = (options: FleetOptions, stop: AbortSignal, begin: (served: Served) => Promise<void>) =>
+  runUntil(FleetReplica.start(options, stop), options, stop, begin);
 
 /**
  * Runs functions until `stop` aborts, and lets what runs finish. `begin` is what a command does with the runtime once it
  * has started.
  * @throws WatchfireError why it could not start, or why it lost the Lease or its data folder
  */
-export async function serve(
-  options: RuntimeOptions,
+export const serve = (options: RuntimeOptions, stop: AbortSignal, begin: (runtime: Runtime) => Promise<void>) =>
+  runUntil(Runtime.start(options, stop), options, stop, begin);
+
+async function runUntil<T extends Served>(
+  started: Promise<T>,
+  options: Pick<RuntimeOptions, "clock">,
   stop: AbortSignal,
-  begin: (runtime: Runtime) => Promise<void>,
+  begin: (served: T) => Promise<void>,
 ): Promise<void> {
-  const runtime = await unlessStopped(Runtime.start(options, stop), stop);
+  const runtime = await unlessStopped(started, stop);
   if (!runtime) return;
   const begun = unlessStopped(begin(runtime), stop).then(() => untilAborted(stop));
   const lost = await Promise.race([begun, runtime.lost]);

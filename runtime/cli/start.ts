@@ -8,6 +8,7 @@ import { Builders } from "../bundle/builders.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
+import type { StoreKind } from "../checkpoint/store.ts";
 import { systemClock } from "../clock.ts";
 import { type Environment, readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
@@ -23,6 +24,7 @@ import { command } from "./command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
 import { readFolder, readListen, readSize } from "./operand.ts";
 import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
+import type { Served } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 import { readStore } from "./store-limits.ts";
 
@@ -59,6 +61,11 @@ export const start = command({
       default: "sqlite",
     },
     ...natsOptions,
+    slots: {
+      value: "N",
+      summary:
+        "with --store nats: replicas share the functions, which are spread over N slots, such as 64; it never changes",
+    },
     deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
     trust: {
       value: "KEY",
@@ -94,6 +101,12 @@ export const start = command({
         what: "--store kubernetes needs --leader-elect: every runtime that can reach the Secrets may write them",
       });
     }
+    const slots = readSlots(options.slots, store);
+    if (slots !== undefined && (identity === "function" || given.has("function-status"))) {
+      throw new WatchfireError("WF_CLI_USAGE", {
+        what: "--slots goes neither with --identity function nor with --function-status yet",
+      });
+    }
     const socket = options["executor-socket"];
     const jitless = given.has("jitless");
     // Other processes' work, while this one loads the rest of its own code.
@@ -103,7 +116,7 @@ export const start = command({
     // A standby may wait for long: it reads what lies there when it is its turn.
     if (!elects) source?.begin();
     const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
-    const { serve } = await import("./serve.ts");
+    const { serve, serveFleet } = await import("./serve.ts");
     const logWriter = new LogWriter(standardOutput(), systemClock);
     process.on("exit", () => logWriter.flush(flushMs));
     const functionLog = new FunctionLog(logWriter);
@@ -117,52 +130,63 @@ export const start = command({
     const namespace = options.namespace ?? environment.podNamespace ?? defaultNamespace;
     const identified = { transport, namespace, account, clock: systemClock, random: Math.random };
     try {
-      await serve(
-        {
-          functions: folder,
-          ...(code && { code }),
-          ...(source && { folder: source }),
-          data: given.has("data") ? options.data : (environment.dataFolder ?? options.data),
-          ...identified,
-          store,
-          ...(nats && { nats }),
-          ...(elects && { election: candidate(environment) }),
-          deployed,
-          trust,
-          reserved: options.reserve,
-          functionStatus: given.has("function-status"),
-          ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
-          listen: address,
-          proxies: environment.variables,
-          jitless,
-          cacheLimit,
-          ...(launch && { launch }),
-          ...(socket && { executorSocket: socket }),
-          log,
-          functionLog,
-          logWriter,
-        },
-        stop,
-        async (runtime) => {
-          log.info({ cluster: transport.description, url: runtime.url }, "started");
-          if (elects) log.info({}, "running for the lease");
-          if (runtime.status().functions.length === 0) {
-            const looked = [
-              ...(folder === undefined ? [] : [`${resolve(folder)}/NAME/function.yaml`, `${resolve(folder)}/*.yaml`]),
-              ...(deployed ? [`what \`watchfire deploy\` brings for ${namespace}/${account}`] : []),
-            ];
-            log.info({ looked }, "no functions yet");
-          }
-          await runtime.untilReady(stop);
-          log.info({}, "ready");
-        },
-      );
+      const runs = {
+        functions: folder,
+        ...(code && { code }),
+        ...(source && { folder: source }),
+        data: given.has("data") ? options.data : (environment.dataFolder ?? options.data),
+        ...identified,
+        store,
+        ...(nats && { nats }),
+        deployed,
+        trust,
+        reserved: options.reserve,
+        functionStatus: given.has("function-status"),
+        ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
+        listen: address,
+        proxies: environment.variables,
+        jitless,
+        cacheLimit,
+        ...(launch && { launch }),
+        ...(socket && { executorSocket: socket }),
+        log,
+        functionLog,
+        logWriter,
+      };
+      const begin = async (runtime: Served) => {
+        log.info({ cluster: transport.description, url: runtime.url }, "started");
+        if (elects) log.info({}, slots === undefined ? "running for the lease" : "joining the fleet");
+        if (runtime.status().functions.length === 0) {
+          const looked = [
+            ...(folder === undefined ? [] : [`${resolve(folder)}/NAME/function.yaml`, `${resolve(folder)}/*.yaml`]),
+            ...(deployed ? [`what \`watchfire deploy\` brings for ${namespace}/${account}`] : []),
+          ];
+          log.info({ looked }, "no functions yet");
+        }
+        await runtime.untilReady(stop);
+        log.info({}, "ready");
+      };
+      const election = candidate(environment);
+      if (slots !== undefined) await serveFleet({ ...runs, slots, election }, stop, begin);
+      else await serve({ ...runs, ...(elects && { election }) }, stop, begin);
     } finally {
       await transport.close();
     }
     return 0;
   },
 });
+
+/** @throws WatchfireError WF_CLI_USAGE */
+function readSlots(text: string | undefined, store: StoreKind): number | undefined {
+  if (text === undefined) return undefined;
+  if (store !== "nats") throw new WatchfireError("WF_CLI_USAGE", { what: "--slots needs --store nats" });
+  const slots = Number(text);
+  if (/^[1-9]\d*$/.test(text) && slots <= mostSlots) return slots;
+  throw new WatchfireError("WF_CLI_USAGE", { what: `--slots takes 1 to ${mostSlots}`, actual: text });
+}
+
+/** Each is a Lease, which every replica reads each second, and a store of its own. */
+const mostSlots = 512;
 
 /** How long the end waits for the log's reader, in milliseconds, however it came: a drain leaves 5 s of a pod's grace. */
 const flushMs = 2_000;

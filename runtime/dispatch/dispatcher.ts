@@ -29,6 +29,8 @@ export interface DispatcherOptions {
   readonly memoryLimit?: MemoryLimit;
   /** Bytes of bodies that all functions together may hold there. Default a quarter of the heap's limit. */
   readonly memoryBudget?: number;
+  /** Memory that other dispatchers of this process share. Default: a budget of its own. */
+  readonly memory?: Budget;
   /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
   readonly permitted?: () => boolean;
   /** Asks the API server for an object whose body the store has not. Default: it cannot be asked. */
@@ -64,8 +66,8 @@ export class Dispatcher implements Replayer {
     this.commits = commits;
     this.startedBefore = startedBefore;
     this.offline = new OfflineReplayer(options.store);
-    const { store, memoryBudget = heapQuarter() } = options;
-    this.budgets = { memory: new Budget(() => memoryBudget), disk: new Budget(() => store.spillLimit) };
+    const { store, memoryBudget = heapQuarter(), memory = new Budget(() => memoryBudget) } = options;
+    this.budgets = { memory, disk: new Budget(() => store.spillLimit) };
   }
 
   /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */

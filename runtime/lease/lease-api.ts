@@ -17,10 +17,15 @@ export interface LeaseApi {
 /** A Lease is a kilobyte; what others annotate it with may add to that. */
 const objectLimit = 1024 * 1024;
 
-const leases = { group: "coordination.k8s.io", version: "v1", plural: "leases", namespaced: true } as const;
+export const leases = { group: "coordination.k8s.io", version: "v1", plural: "leases", namespaced: true } as const;
 
-/** The Lease of this name. */
-export function leaseApi(transport: KubeTransport, namespace: string, name: string): LeaseApi {
+/** The Lease of this name; one that is made gets the labels. */
+export function leaseApi(
+  transport: KubeTransport,
+  namespace: string,
+  name: string,
+  labels?: Readonly<Record<string, string>>,
+): LeaseApi {
   const path = resourcePath(leases, namespace, name);
   const write = async (method: "POST" | "PUT", at: string, body: object, timeoutMs: number) => {
     try {
@@ -47,7 +52,7 @@ export function leaseApi(transport: KubeTransport, namespace: string, name: stri
       write(
         "POST",
         resourcePath(leases, namespace),
-        changedLease({ metadata: { name, namespace } }, change),
+        changedLease({ metadata: { name, namespace, ...(labels && { labels }) } }, change),
         timeoutMs,
       ),
     update: ({ object }, change, timeoutMs) => write("PUT", path, changedLease(object, change), timeoutMs),
@@ -55,7 +60,7 @@ export function leaseApi(transport: KubeTransport, namespace: string, name: stri
 }
 
 /** A right that is missing, with what to do about it. */
-const told = (error: unknown): unknown =>
+export const told = (error: unknown): unknown =>
   error instanceof ApiError && error.status === 403
     ? new WatchfireError("WF_KUBE_FORBIDDEN", { what: error.message, cause: error })
     : error;

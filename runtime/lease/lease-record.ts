@@ -5,6 +5,7 @@ export const microTime = (epochMs: number): string => new Date(epochMs).toISOStr
 
 const leaseSchema = z.looseObject({
   metadata: z.looseObject({
+    name: z.string(),
     uid: z.string().min(1),
     resourceVersion: z.string().min(1),
     annotations: z.record(z.string(), z.string()).nullish(),
@@ -20,6 +21,7 @@ const leaseSchema = z.looseObject({
 
 /** A coordination.k8s.io/v1 Lease, as far as an election reads it. */
 export interface LeaseRecord {
+  readonly name: string;
   /** Of the object: a Lease that was deleted and made again counts its transitions anew. */
   readonly uid: string;
   readonly resourceVersion: string;
@@ -50,6 +52,7 @@ export function readLease(object: unknown): LeaseRecord {
   const lease = leaseSchema.parse(object);
   const { holderIdentity, leaseDurationSeconds, leaseTransitions } = lease.spec ?? {};
   return {
+    name: lease.metadata.name,
     uid: lease.metadata.uid,
     resourceVersion: lease.metadata.resourceVersion,
     holder: holderIdentity ?? "",

@@ -16,6 +16,8 @@ export interface RulesOptions {
   readonly account: string;
   /** `--leader-elect`. */
   readonly leaderElect?: boolean;
+  /** It is one of several replicas that share the functions. */
+  readonly fleet?: boolean;
   /** `--store`. */
   readonly store?: StoreKind;
   /** `--deployed`. */
@@ -71,7 +73,7 @@ export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, o
 
 /** What the runtime's account needs whatever the functions are. */
 export function runtimeRules(options: RulesOptions): ScopedRule[] {
-  const { namespace, account, leaderElect, store, deployed, functionStatus } = options;
+  const { namespace, account, leaderElect, fleet, store, deployed, functionStatus } = options;
   const own = (apiGroup: string, resource: string, verbs: readonly string[], resourceNames?: readonly string[]) => ({
     apiGroups: [apiGroup],
     resources: [resource],
@@ -88,6 +90,8 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
           own("coordination.k8s.io", "leases", ["get", "update"], [account]),
         ]
       : []),
+    // Replicas and slots have Leases of their own, whose names no rule can tell beforehand.
+    ...(fleet ? [own("coordination.k8s.io", "leases", ["delete", "get", "list", "update"])] : []),
     ...(store === "kubernetes" ? [own("", "secrets", ["get", "update"], checkpointSecrets(account))] : []),
     ...(deployed ? [own("", "configmaps", ["list", "watch"])] : []),
     ...(functionStatus

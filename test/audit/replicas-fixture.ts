@@ -55,8 +55,8 @@ export class ReplicasFixture {
     this.writer = new Writer(kubeconfig, 60, 20261121, this.where);
   }
 
-  /** `namespace`: one that nobody else uses; others with its name at the beginning are made beside it. */
-  static async set(admin: Client, access: Access, namespace: string): Promise<ReplicasFixture> {
+  /** `shares`: how many functions divide the objects among them, by the last digit of their names. `namespace`: one that nobody else uses; others with its name at the beginning are made beside it. */
+  static async set(admin: Client, access: Access, namespace: string, shares = 1): Promise<ReplicasFixture> {
     const folder = await mkdtemp(join(tmpdir(), "watchfire-replicas-"));
     const kubeconfig = join(folder, "kubeconfig");
     await writeFile(kubeconfig, kubeconfigOf(access), { mode: 0o600 });
@@ -65,13 +65,23 @@ export class ReplicasFixture {
     for (const name of checkpointSecrets("watchfire")) {
       await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
     }
-    const own = join(folder, "functions/recorder");
-    await cp(recorder, own, { recursive: true });
     const manifest = await readFile(join(recorder, "function.yaml"), "utf8");
-    await writeFile(
-      join(own, "function.yaml"),
-      manifest.replace("[audit]", `[${objects}]`).replace("[audit-records]", `[${records}]`),
-    );
+    for (let share = 0; share < shares; share++) {
+      const name = shares === 1 ? "recorder" : `recorder-${share}`;
+      const own = join(folder, "functions", name);
+      await cp(recorder, own, { recursive: true });
+      const digits = "0123456789".split("").filter((digit) => Number(digit) % shares === share);
+      const expression = `object.metadata.name.matches("[${digits.join("")}]$")`;
+      const conditions = `matchConditions: [{ name: share, expression: '${expression}' }]`;
+      await writeFile(
+        join(own, "function.yaml"),
+        manifest
+          .replace("{ name: recorder }", `{ name: ${name} }`)
+          .replace("[audit]", `[${objects}]`)
+          .replace("[audit-records]", `[${records}]`)
+          .replace(/kube-root-ca.crt$/m, (found) => (shares === 1 ? found : `${found}\n        ${conditions}`)),
+      );
+    }
     // A server that has just started may not have at hand what it listed a moment ago.
     const began = await until("history begins", 60_000, async () => {
       const now = await revision(admin);
@@ -82,7 +92,7 @@ export class ReplicasFixture {
   }
 
   /** Resolves when its endpoints are up. Each is another pod's container unless `over` says whose. */
-  async start(store: "sqlite" | "kubernetes", over: Partial<ReplicaOptions> = {}): Promise<Replica> {
+  async start(store: ReplicaOptions["store"], over: Partial<ReplicaOptions> = {}): Promise<Replica> {
     const { kubeconfig, namespace, folder } = this;
     const number = this.pods++;
     const { pod = `watchfire-${number}` } = over;

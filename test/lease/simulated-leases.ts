@@ -12,6 +12,27 @@ export interface Fate {
   readonly accident?: "lost" | "answer lost" | "error";
 }
 
+/** A request from one process: what becomes of it on the way, and back. */
+export const caller =
+  (network: VirtualClock, clock: Clock, fate: () => Fate) =>
+  async <T>(timeoutMs: number, work: () => T): Promise<T> => {
+    const { thereMs, backMs, accident } = fate();
+    return new Promise((resolve, reject) => {
+      const limit = clock.after(timeoutMs, () => reject(new Error("timeout")));
+      const settle = (say: () => void) => {
+        limit.cancel();
+        say();
+      };
+      if (accident === "lost") return;
+      // The network goes on while a process stands still.
+      network.after(thereMs, () => {
+        if (accident === "error") return void clock.after(backMs, () => settle(() => reject(new Error("500"))));
+        const answer = work();
+        if (accident !== "answer lost") clock.after(backMs, () => settle(() => resolve(answer)));
+      });
+    });
+  };
+
 /** One Lease with etcd's compare-and-swap, behind a network in which anything may happen to a request. */
 export class SimulatedLease {
   object: { metadata: Record<string, unknown>; spec: Record<string, unknown> } | undefined;
@@ -31,7 +52,7 @@ export class SimulatedLease {
   /** Somebody who takes no part in the election writes himself into it. */
   seize(holderIdentity: string, leaseDurationSeconds: number): void {
     const renewTime = microTime(this.network.now());
-    this.put({ metadata: { name: "l", uid: "uid" }, spec: { holderIdentity, leaseDurationSeconds, renewTime } });
+    this.put({ metadata: { name: this.name, uid: "uid" }, spec: { holderIdentity, leaseDurationSeconds, renewTime } });
   }
 
   remove(): void {
@@ -41,29 +62,13 @@ export class SimulatedLease {
 
   /** The API as one process reaches it. */
   api(clock: Clock, fate: () => Fate): LeaseApi {
-    const call = async <T>(timeoutMs: number, work: () => T): Promise<T> => {
-      const { thereMs, backMs, accident } = fate();
-      return new Promise((resolve, reject) => {
-        const limit = clock.after(timeoutMs, () => reject(new Error("timeout")));
-        const settle = (say: () => void) => {
-          limit.cancel();
-          say();
-        };
-        if (accident === "lost") return;
-        // The network goes on while a process stands still.
-        this.network.after(thereMs, () => {
-          if (accident === "error") return void clock.after(backMs, () => settle(() => reject(new Error("500"))));
-          const answer = work();
-          if (accident !== "answer lost") clock.after(backMs, () => settle(() => resolve(answer)));
-        });
-      });
-    };
+    const call = caller(this.network, clock, fate);
     return {
       get: (timeoutMs) => call(timeoutMs, () => (this.object ? readLease(this.object) : undefined)),
       create: (change, timeoutMs) =>
         call(timeoutMs, () => {
           if (this.object) return "conflict" as const;
-          return this.put(changedLease({ metadata: { name: "l", uid: `uid-${++this.uids}` } }, change));
+          return this.put(changedLease({ metadata: { name: this.name, uid: `uid-${++this.uids}` } }, change));
         }),
       update: (record, change, timeoutMs) =>
         call(timeoutMs, () => {
@@ -74,9 +79,11 @@ export class SimulatedLease {
   }
 
   private readonly network: VirtualClock;
+  private readonly name: string;
 
-  constructor(network: VirtualClock) {
+  constructor(network: VirtualClock, name = "l") {
     this.network = network;
+    this.name = name;
   }
 
   private put(object: object): LeaseRecord {

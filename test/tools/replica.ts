@@ -35,11 +35,13 @@ export interface ReplicaOptions {
   readonly data: string;
   readonly pod: string;
   readonly uid: string;
-  readonly store: "sqlite" | "kubernetes";
+  readonly store: "sqlite" | "kubernetes" | "nats";
+  /** Of a fleet's replica, in place of the election. */
+  readonly fleet?: { readonly nats: string; readonly slots: number };
   readonly logFile: string;
 }
 
-/** `watchfire start --leader-elect` as a process of its own, as in a pod. It ends with this process. */
+/** `watchfire start --leader-elect`, or with `--slots`, as a process of its own, as in a pod. It ends with this process. */
 export class Replica {
   readonly options: ReplicaOptions;
   readonly name: string;
@@ -55,9 +57,10 @@ export class Replica {
 
   /** Resolves when its endpoints are up. */
   static async start(options: ReplicaOptions): Promise<Replica> {
-    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile } = options;
+    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet } = options;
     const address = `127.0.0.1:${await freePort()}`;
-    const args = ["start", "--leader-elect", "--store", store, "--functions", built(functions), "--data", data];
+    const shared = fleet ? ["--nats", fleet.nats, "--slots", String(fleet.slots)] : ["--leader-elect"];
+    const args = ["start", ...shared, "--store", store, "--functions", built(functions), "--data", data];
     const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       // The descriptor closes with this process, and that ends it.

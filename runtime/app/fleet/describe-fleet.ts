@@ -1,0 +1,44 @@
+import { slotOf } from "../../fleet/rendezvous.ts";
+import type { FleetView } from "../../fleet/sightings.ts";
+import type { FleetReport } from "../status.ts";
+import type { SlotRun } from "./slot-run.ts";
+
+/** How the fleet stands, as one of its replicas sees it. `names`: of all functions. */
+export function describeFleet(
+  replica: string,
+  slots: number,
+  view: FleetView | undefined,
+  runs: ReadonlyMap<number, SlotRun>,
+  names: readonly string[],
+  obstacle: string | undefined,
+): FleetReport {
+  const functions = Map.groupBy(names, (name) => slotOf(name, slots));
+  return {
+    replica,
+    replicas: view?.members.length ?? 0,
+    ...(obstacle !== undefined && { obstacle }),
+    slots: Array.from({ length: slots }, (_, slot) => {
+      const run = runs.get(slot);
+      const owner = view?.owners[slot]?.replace(/#\d+$/, "") ?? "";
+      return {
+        slot,
+        owner: run ? replica : owner,
+        ...(run ? describeRun(run) : elsewhere(owner)),
+        functions: (functions.get(slot) ?? []).toSorted(),
+      };
+    }),
+  };
+}
+
+function describeRun(run: SlotRun): Pick<FleetReport["slots"][number], "state" | "reason" | "oldestEventSeconds"> {
+  if (run.isEnding) return { state: "leaving", reason: "its handlers finish, then another replica has it" };
+  const { active, delay } = run;
+  if (!active) return { state: "opening", reason: delay ?? "its positions are being read" };
+  const lags = active.dispatcher.status().map(({ lagSeconds }) => lagSeconds);
+  return { state: "running", oldestEventSeconds: Math.max(0, ...lags) };
+}
+
+const elsewhere = (owner: string) =>
+  owner === ""
+    ? ({ state: "free", reason: "nobody has it yet, or its owner is dead: the next look finds it a replica" } as const)
+    : ({ state: "elsewhere", reason: `${owner} has it` } as const);

@@ -1,0 +1,134 @@
+import { claimCluster } from "../../checkpoint/cluster.ts";
+import type { Nats } from "../../checkpoint/jetstream-connection.ts";
+import { pause } from "../../clock.ts";
+import { asWatchfireError, type WatchfireError } from "../../errors.ts";
+import type { HeldSlot } from "../../fleet/held-slot.ts";
+import type { SlotWork } from "../../fleet/slots.ts";
+import { type ActiveComponents, activate, type Components, type RuntimeOptions } from "../components.ts";
+import { LiveFunctions } from "../live-functions.ts";
+import { openSlot } from "../open-nats.ts";
+import { untilReached } from "../open-store.ts";
+import type { Catalogue } from "./catalogue.ts";
+
+/** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */
+const drainMs = 25_000;
+/** How long handlers that were interrupted may take to be gone, in milliseconds. */
+const interruptedMs = 1_000;
+/** For what waits and dead letters, and for bodies in memory, of all slots together, in bytes; each has at least the least. */
+const roomOfAll = 512 * 1024 * 1024;
+const leastRoom = 8 * 1024 * 1024;
+
+export interface SlotRunParts {
+  readonly options: RuntimeOptions;
+  readonly components: Components;
+  readonly catalogue: Catalogue;
+  readonly connection: Nats;
+  readonly slots: number;
+  /** The cluster's uid, where it is known. */
+  readonly cluster: string | undefined;
+  /** What was taken cannot be worked on: the replica's end. */
+  readonly onLost: (error: WatchfireError) => void;
+  /** The slot is another replica's from now on. */
+  readonly over: (run: SlotRun) => void;
+}
+
+/** The functions of one slot, from the opening of their positions to the last commit. */
+export class SlotRun implements SlotWork {
+  readonly held: HeldSlot;
+  readonly live: LiveFunctions;
+  private readonly parts: SlotRunParts;
+  private readonly stopping = new AbortController();
+  private readonly opening: Promise<void>;
+  private opened: ActiveComponents | undefined;
+  private why: string | undefined;
+
+  constructor(parts: SlotRunParts, held: HeldSlot) {
+    this.parts = parts;
+    this.held = held;
+    const source = parts.catalogue.of(held.slot);
+    this.live = new LiveFunctions({ ...parts.options, source, active: () => this.opened });
+    this.opening = this.open().catch((error: unknown) => {
+      if (!this.stopping.signal.aborted) parts.onLost(asWatchfireError(error));
+    });
+  }
+
+  /** Undefined until its positions are open. */
+  get active(): ActiveComponents | undefined {
+    return this.opened;
+  }
+
+  /** Whether it ends. */
+  get isEnding(): boolean {
+    return this.stopping.signal.aborted;
+  }
+
+  /** Why its positions cannot be opened yet. */
+  get delay(): string | undefined {
+    return this.why;
+  }
+
+  /** Takes up what the catalogue has now. */
+  async reload(): Promise<void> {
+    await this.opening;
+    if (this.opened) await this.live.read(this.stopping.signal);
+  }
+
+  /** Lets handlers finish for at most 25 s, saves, and closes its positions. Never rejects. */
+  async end(): Promise<void> {
+    this.stopping.abort();
+    this.live.freeze();
+    await this.opening;
+    const { opened, live, parts } = this;
+    if (!opened) return;
+    const { clock, log } = parts.options;
+    const stopped = Promise.all(live.all.map((each) => each.stop({ retire: false })));
+    const within = (ms: number) => Promise.race([stopped.then(() => true), pause(clock, ms).then(() => false)]);
+    const inTime = await within(drainMs);
+    if (!inTime) {
+      await Promise.all(live.all.map(({ name }) => opened.sandbox.unload(name)));
+      await within(interruptedMs);
+    }
+    const clean = (await opened.dispatcher.drain(0)) && inTime;
+    await opened.grants?.close();
+    await opened.store.close(clean).catch((error: unknown) => {
+      log.warn({ slot: this.held.slot, error: String(error) }, "slot not closed as clean");
+    });
+  }
+
+  over(): void {
+    this.parts.over(this);
+  }
+
+  /** Begins nothing and writes nothing any more, as a killed process does. */
+  halt(): void {
+    this.stopping.abort();
+    this.live.freeze();
+    this.opened?.dispatcher.halt();
+  }
+
+  private async open(): Promise<void> {
+    const { options, components, connection, slots, cluster, onLost } = this.parts;
+    const { held } = this;
+    const { signal } = this.stopping;
+    const room = Math.max(leastRoom, roomOfAll / slots);
+    const waiting = (why: string | undefined) => {
+      this.why = why;
+    };
+    const lost = (error: WatchfireError) => {
+      if (!signal.aborted) onLost(error);
+    };
+    const slot = String(held.slot);
+    const store = await untilReached({ ...options, waiting }, signal, () =>
+      openSlot({ ...options, connection, slot, room, cacheBytes: room, onLost: lost }, held),
+    );
+    try {
+      signal.throwIfAborted();
+      if (cluster !== undefined) await claimCluster(store, cluster);
+      this.opened = await activate(components, store, options, lost, held);
+    } catch (error) {
+      await store.close(false);
+      throw error;
+    }
+    await this.live.read(signal);
+  }
+}

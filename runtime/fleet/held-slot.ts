@@ -1,0 +1,92 @@
+import { type Clock, pause } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { Fence } from "../lease/elector.ts";
+import type { LeaseApi } from "../lease/lease-api.ts";
+import type { LeaseChange, LeaseRecord } from "../lease/lease-record.ts";
+
+/** One request, in milliseconds. */
+const requestMs = 3_000;
+/** After a write that failed, in milliseconds. */
+const againMs = 500;
+
+export interface HeldSlotOptions {
+  readonly slot: number;
+  /** As it was when it was taken, in this replica's name. */
+  readonly record: LeaseRecord;
+  readonly api: LeaseApi;
+  /** Whether the replica is alive by its own Lease. */
+  readonly isAlive: () => boolean;
+  readonly clock: Clock;
+}
+
+/** One slot, from when this replica took it until it lets go of it. */
+export class HeldSlot {
+  readonly slot: number;
+  /** Whoever takes the slot later has a higher number. */
+  readonly fence: Fence;
+  private readonly options: HeldSlotOptions;
+  private readonly owner: string;
+  private record: LeaseRecord;
+  private isOver = false;
+  /** One write after the other, each on the resourceVersion of the one before. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: HeldSlotOptions) {
+    const { slot, record } = options;
+    this.options = options;
+    this.slot = slot;
+    this.record = record;
+    this.owner = record.holder;
+    this.fence = { lease: record.uid, number: record.transitions };
+  }
+
+  /** Whether it is held now. To be asked just before anything that only the holder may do. */
+  get holds(): boolean {
+    return !this.isOver && this.options.isAlive();
+  }
+
+  /** The Lease's annotations as they were seen last. */
+  get annotations(): Readonly<Record<string, string>> {
+    return this.record.annotations;
+  }
+
+  /** Writes annotations. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
+  async annotate(annotations: Readonly<Record<string, string>>): Promise<void> {
+    if (!(await this.write({ annotations }))) {
+      throw new WatchfireError("WF_LEASE_LOST", { what: `slot ${this.slot} was lost before it could be annotated` });
+    }
+  }
+
+  /** Lets go of it; what needs it must have ended. Gives whether the API server has heard of it. Never rejects. */
+  async release(): Promise<boolean> {
+    this.isOver = true;
+    return this.write({ holder: "" }).catch(() => false);
+  }
+
+  private write(change: LeaseChange): Promise<boolean> {
+    const written = this.last.then(() => this.writeNow(change));
+    this.last = written.catch(() => undefined);
+    return written;
+  }
+
+  /** False: it is not this replica's any more. */
+  private async writeNow(change: LeaseChange): Promise<boolean> {
+    const { api, clock, isAlive } = this.options;
+    while (isAlive()) {
+      try {
+        const written = await api.update(this.record, change, requestMs);
+        if (written !== "conflict") {
+          this.record = written;
+          return true;
+        }
+        // Somebody annotated it, or an answer was lost on the way.
+        const found = await api.get(requestMs);
+        if (found?.holder !== this.owner || found.transitions !== this.fence.number) return change.holder === "";
+        this.record = found;
+      } catch {
+        await pause(clock, againMs);
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,199 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Fate } from "../lease/simulated-leases.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { SimulatedFleet, SimulatedReplica } from "./simulated-fleet.ts";
+
+const slots = 8;
+const prompt: Fate = { thereMs: 5, backMs: 5 };
+/** A crash is over by then: a term of 10 s, a renewal and a look before it, and the requests. */
+const takenWithinMs = 15_000;
+
+const world = () => {
+  const clock = new VirtualClock();
+  const fleet = new SimulatedFleet(clock);
+  return { clock, fleet, replica: (identity: string) => new SimulatedReplica(fleet, identity, slots) };
+};
+
+const counts = (...replicas: readonly SimulatedReplica[]) => replicas.map(({ believes }) => believes.length);
+
+test("slots are even among replicas as these come and go, and no slot moves that need not", async () => {
+  const { clock, replica } = world();
+  const a = replica("a");
+  await clock.advance(3_000);
+  expect(counts(a)).toEqual([8]);
+  const b = replica("b");
+  await clock.advance(4_000);
+  expect(counts(a, b)).toEqual([4, 4]);
+  const had = [a.believes, b.believes];
+  const c = replica("c");
+  await clock.advance(4_000);
+  expect(counts(a, b, c).toSorted()).toEqual([2, 3, 3]);
+  expect([a, b].flatMap((each, index) => each.believes.filter((slot) => !had[index]?.includes(slot)))).toEqual([]);
+  const kept = a.believes;
+  void b.end();
+  await clock.advance(4_000);
+  expect(counts(a, b, c)).toEqual([4, 0, 4]);
+  expect(a.believes).toEqual(expect.arrayContaining(kept));
+});
+
+test("a replica that is told to end hands each slot over within seconds, once its work has ended", async () => {
+  const { clock, replica } = world();
+  const [a, b] = [replica("a"), replica("b")];
+  await clock.advance(5_000);
+  a.drainMs = 3_000;
+  void a.end();
+  await clock.advance(2_500);
+  expect(counts(a, b)).toEqual([4, 4]);
+  await clock.advance(3_500);
+  expect(counts(a, b)).toEqual([0, 8]);
+});
+
+test("the slots of a replica that is killed are taken within 15 s", async () => {
+  const { clock, replica } = world();
+  const [a, b] = [replica("a"), replica("b")];
+  await clock.advance(5_000);
+  a.clock.stop(false);
+  await clock.advance(takenWithinMs);
+  expect(counts(b)).toEqual([8]);
+});
+
+test("the next process of a pod takes at once what the one before it had", async () => {
+  const { clock, replica } = world();
+  const a = replica("a");
+  await clock.advance(5_000);
+  a.clock.stop(false);
+  const next = replica("a");
+  await clock.advance(2_000);
+  expect(counts(next)).toEqual([8]);
+});
+
+test("a replica that wakes up after its term believes in no slot, and ends", async () => {
+  for (const asleep of [false, true]) {
+    const { clock, replica } = world();
+    const a = replica("a");
+    await clock.advance(3_000);
+    a.clock.stop(asleep);
+    await clock.advance(30_000);
+    let believed: number[] | undefined;
+    a.clock.go(() => {
+      believed = a.believes;
+    });
+    await clock.advance(100);
+    expect([asleep, believed, a.isOver]).toEqual([asleep, [], true]);
+  }
+});
+
+test("a replica whose slot was given to another by hand ends at once", async () => {
+  const { clock, fleet, replica } = world();
+  const a = replica("a");
+  await clock.advance(3_000);
+  fleet.lease("slot-3").seize("somebody#1", 10);
+  await clock.advance(1_500);
+  expect([a.isOver, a.believes]).toEqual([true, []]);
+});
+
+test("the Lease of a replica that is gone for ten minutes is taken away", async () => {
+  const { clock, fleet, replica } = world();
+  const [a, b] = [replica("a"), replica("b")];
+  await clock.advance(5_000);
+  a.clock.stop(false);
+  await clock.advance(590_000);
+  expect(fleet.lease("replica-a").object).toBeDefined();
+  await clock.advance(20_000);
+  expect([fleet.lease("replica-a").object, counts(b)]).toEqual([undefined, [8]]);
+});
+
+const fateOf: fc.Arbitrary<Fate> = fc.record(
+  {
+    thereMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
+    backMs: fc.oneof({ weight: 6, arbitrary: fc.nat(50) }, { weight: 1, arbitrary: fc.nat(30_000) }),
+    accident: fc.constantFrom("lost" as const, "answer lost" as const, "error" as const),
+  },
+  { requiredKeys: ["thereMs", "backMs"] },
+);
+const stepOf = fc.record({
+  process: fc.nat(3),
+  what: fc.constantFrom(
+    "good times",
+    "bad times",
+    "bad times",
+    "stop",
+    "sleep",
+    "go",
+    "end",
+    "restart",
+    "unname",
+    "slow",
+  ),
+  forMs: fc.oneof(fc.nat(3_000), fc.nat(15_000)),
+});
+
+test("no slot ever has two owners, and each has one soon after faults end", async () => {
+  let moves = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(stepOf, { minLength: 8, maxLength: 25 }),
+      fc.infiniteStream(fateOf),
+      async (steps, fates) => {
+        const { clock, fleet, replica } = world();
+        const badTimes = () => fates.next().value;
+        let count = 0;
+        const fresh = () => replica(`p${count++}`);
+        const all = [fresh(), fresh(), fresh(), fresh()];
+        const last = new Map<number, SimulatedReplica>();
+        const look = () => {
+          const owners = new Map<number, SimulatedReplica>();
+          for (const each of all) {
+            for (const slot of each.believes) {
+              expect(owners.has(slot), `slot ${slot} has two owners`).toBe(false);
+              owners.set(slot, each);
+              if (last.get(slot) !== each) moves++;
+              last.set(slot, each);
+            }
+          }
+          return owners;
+        };
+        const pass = async (ms: number) => {
+          for (let left = ms; left > 0; left -= 100) {
+            await clock.advance(Math.min(left, 100));
+            look();
+            // A process that has ended is followed by another pod's.
+            all.forEach((each, index) => {
+              if (each.isOver) all[index] = fresh();
+            });
+          }
+        };
+        for (const { process, what, forMs } of steps) {
+          const it = all[process] ?? fresh();
+          if (what === "good times") for (const each of all) each.fate = () => prompt;
+          if (what === "bad times") it.fate = badTimes;
+          if (what === "stop" || what === "sleep") it.clock.stop(what === "sleep");
+          if (what === "go") for (const each of all) each.clock.go(look);
+          if (what === "end") void it.end();
+          if (what === "restart") {
+            it.clock.stop(false);
+            all[process] = fresh();
+          }
+          if (what === "unname") fleet.lease(`slot-${forMs % slots}`).annotate("k", String(forMs));
+          if (what === "slow") it.drainMs = forMs;
+          await pass(forMs);
+        }
+        for (const each of all) {
+          each.fate = () => prompt;
+          each.drainMs = 200;
+          each.clock.go(look);
+        }
+        // What was under way ends: requests of half a minute, and drains of a quarter.
+        await pass(45_000);
+        await pass(takenWithinMs);
+        const owners = look();
+        expect(owners.size).toBe(slots);
+        const each = [...Map.groupBy(owners.values(), (owner) => owner).values()].map((own) => own.length);
+        expect(Math.max(...each) - Math.min(...each)).toBeLessThanOrEqual(1);
+      },
+    ),
+    { numRuns: Number(process.env.RUNS ?? 30) },
+  );
+  expect(moves).toBeGreaterThan(100);
+}, 120_000);
