@@ -5,6 +5,7 @@ import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/deliver
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
+import type { Look } from "../../runtime/dispatch/reconcile/primary.ts";
 import type { WatchfireError } from "../../runtime/errors.ts";
 import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
@@ -164,6 +165,7 @@ export interface DispatchOptions {
   readonly selection?: string;
   readonly namespace?: string;
   readonly memoryBudget?: number;
+  readonly look?: Look;
   /** Called before the function is loaded. */
   readonly opened?: (parts: Pick<DispatchFixture, "store" | "dispatcher" | "clock">) => Promise<unknown>;
   readonly onLost?: (error: WatchfireError) => void;
@@ -205,7 +207,11 @@ export class DispatchFixture {
     const { memoryBudget, onLost = () => {} } = options;
     const warnings: Record<string, unknown>[] = [];
     const parts = { store, runner, clock, random: () => 0, observer, log: warningsTo(warnings), onLost };
-    const dispatcher = await Dispatcher.open({ ...parts, ...(memoryBudget !== undefined && { memoryBudget }) });
+    const dispatcher = await Dispatcher.open({
+      ...parts,
+      ...(memoryBudget !== undefined && { memoryBudget }),
+      ...(options.look && { look: options.look }),
+    });
     await options.opened?.({ store, dispatcher, clock });
     const loaded = await dispatcher.function(options.manifest ?? manifest(), {
       usesOldObject: options.usesOldObject ?? false,

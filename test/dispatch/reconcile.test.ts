@@ -259,6 +259,26 @@ describe("a key", () => {
     expect([other.runs, other.lane]).toEqual([[], undefined]);
   });
 
+  it("whose body the store has lost is looked up, and runs once that is answered", async () => {
+    const first = await open();
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    for (const { known } of first.disk.views.values())
+      for (const [key, object] of known) known.set(key, { ...object, body: undefined });
+    let asked = 0;
+    const look = async () => {
+      if (asked++ === 0) throw new Error("the API server is away");
+      const { meta, body } = change("Modified", "shop", 20);
+      return { ...meta, body };
+    };
+    const second = await withPods(await first.restart({ manifest: reconciler(), look }), false);
+    second.pods.change(owned("Added", "web", 12, "shop"));
+    await second.clock.advance(2_000);
+    expect(runs(second).at(-1)).toBe("shop@20 <- Added pods web");
+    expect(asked).toBe(2);
+  });
+
   it("is woken by a schedule of its function, as long as its object stands", async () => {
     const hourly = { name: "hourly", index: 2, times: { everyMs: 3_600_000 }, jitterMs: 0, missed: "Once" } as const;
     const fixture = await open({ manifest: { ...reconciler(), schedules: [hourly] } });
