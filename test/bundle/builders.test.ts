@@ -7,8 +7,12 @@ import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** Names of the processes below this one that build. */
-const builderCount = () => treeOf(process.pid).filter((pid) => nameOf(pid).startsWith("watchfire builder")).length;
+/** How many processes below this one build a folder's functions. Other tests of this process have builders of their own. */
+const buildersOf = (folder: string) =>
+  treeOf(process.pid).filter((pid) => {
+    const name = nameOf(pid);
+    return name.startsWith("watchfire builder") && name.includes(folder);
+  }).length;
 
 function nameOf(pid: number): string {
   try {
@@ -28,9 +32,9 @@ it.skipIf(process.platform !== "linux")(
     const handler = join(folder, "f/handler.ts");
     const first = await builders.bundle({ handler });
     await clock.advance(1_999);
-    expect(builderCount()).toBe(1);
+    expect(buildersOf(folder)).toBe(1);
     await clock.advance(1);
-    await until("no builder is left", 5_000, async () => builderCount() === 0);
+    await until("no builder is left", 5_000, async () => buildersOf(folder) === 0);
     expect((await builders.bundle({ handler })).hash).toBe(first.hash);
   },
 );

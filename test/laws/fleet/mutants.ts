@@ -191,7 +191,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "a cluster whose identity cannot be read is passed over in silence",
-    file: "runtime/app/runtime.ts",
+    file: "runtime/app/recognise-cluster.ts",
     edits: [[`"cluster's identity unknown");`, `"");`]],
     caughtBy: "test/scenarios/restart.test.ts",
   },
