@@ -28,6 +28,7 @@ const long = [
   "audit/audit",
   "audit/nats",
   "checkpoint/jetstream",
+  "checkpoint/jetstream-loss",
   "laws/jetstream",
   "cli/mistakes",
   "catalog/deployed",

@@ -122,8 +122,7 @@ export class JetstreamStore extends MemoryStore {
   async clear(end: PreviousEnd): Promise<void> {
     const { disk, options, bodies } = this;
     const { nats } = options;
-    for (const rows of [disk.views, disk.journal, disk.spill, disk.letters, disk.paused]) rows.clear();
-    Object.assign(disk, { cluster: undefined, nextView: 1, nextLetter: 1 });
+    disk.clear();
     this.countLetters();
     this.resume(end);
     this.moved = undefined;

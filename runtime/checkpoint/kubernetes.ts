@@ -134,8 +134,7 @@ export class KubernetesStore extends MemoryStore {
   /** Begins anew in memory, for positions of another store; what the Secrets have stays until the next write. */
   clear(end: PreviousEnd): void {
     const { disk } = this;
-    for (const rows of [disk.views, disk.journal, disk.spill, disk.letters, disk.paused]) rows.clear();
-    Object.assign(disk, { cluster: undefined, nextView: 1, nextLetter: 1 });
+    disk.clear();
     this.countLetters();
     this.resume(end);
     this.moved = undefined;

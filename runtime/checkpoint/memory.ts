@@ -49,6 +49,14 @@ export class MemoryDisk {
   readonly spill = new Map<string, SpilledEvent>();
   readonly letters = new Map<string, DeadLetter>();
 
+  /** Forgets all positions, for those of another store. How its last runtime ended stays. */
+  clear(): void {
+    for (const rows of [this.views, this.journal, this.spill, this.letters, this.paused]) rows.clear();
+    this.cluster = undefined;
+    this.nextView = 1;
+    this.nextLetter = 1;
+  }
+
   /** Deletes a view with all it holds, and what of it had begun. */
   forgetView(id: number): void {
     this.views.delete(id);

@@ -11,35 +11,8 @@ import { startNats, startNatsCluster } from "../tools/nats.ts";
 import type { NatsServer } from "../tools/nats-server.ts";
 import { until } from "../tools/until.ts";
 import { Place } from "./jetstream-place.ts";
+import { Commits, commit, cursor, markOf, row } from "./jetstream-rows.ts";
 import { letter, spilledEvent, storeContract } from "./store-contract.ts";
-
-const commit = (store: CheckpointStore, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
-
-const row = (view: number, key: string, version: number, body?: Buffer | "older") => ({
-  view,
-  key,
-  state: {
-    uid: `u-${key}`,
-    resourceVersion: resourceVersion(String(version)),
-    hash: "",
-    deleted: false,
-    matched: true,
-    body,
-  },
-});
-
-const cursor = (view: number, mark: number) => ({
-  view,
-  namespace: "",
-  selection: "",
-  lowWaterMark: resourceVersion(String(mark)),
-  epoch: 0,
-  initial: false,
-});
-
-async function markOf(store: CheckpointStore): Promise<number> {
-  return Number((await store.views())[0]?.cursors[0]?.lowWaterMark ?? 0);
-}
 
 /** Everything that a store says of what it holds. */
 async function stateOf(store: CheckpointStore): Promise<unknown> {
@@ -204,6 +177,27 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     await place.open({ fence: { lease: "another", number: 1 } });
   });
 
+  test("a store that is cleared for another's positions has nothing of its own, now and at the next start", async () => {
+    const place = await Place.make();
+    const blank = await stateOf(new MemoryStore());
+    const store = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const journal = [{ id: 1, started: [] }];
+    const known = [row(id, "a/x", 1, Buffer.from("one"))];
+    await commit(store, {
+      known,
+      cursors: [cursor(id, 1)],
+      journal,
+      spill: [spilledEvent(id, 1)],
+      deadLetters: [letter(id)],
+    });
+    expect(await stateOf(store)).not.toEqual(blank);
+    await store.clear("new");
+    expect(await stateOf(store)).toEqual(blank);
+    await store.close(true);
+    expect(await stateOf(await place.open({ cacheBytes: 0 }))).toEqual(blank);
+  });
+
   test("slots know nothing of each other", async () => {
     const place = await Place.make();
     const [one, two] = [await place.open({ slot: "1" }), await place.open({ slot: "2" })];
@@ -221,41 +215,21 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     const place = await Place.make();
     const store = await place.open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
-    let acknowledged = 0;
-    let ended = false;
-    const commits = (async () => {
-      for (let n = 1; !ended; n++) {
-        const batch = {
-          ...emptyBatch,
-          known: [row(id, `a/${n % 50}`, n, Buffer.from(`${n}`))],
-          cursors: [cursor(id, n)],
-        };
-        // As dispatch does: the same batch again, until it is taken.
-        while (
-          !(await store.commit(batch).then(
-            () => true,
-            () => false,
-          ))
-        )
-          await new Promise(setImmediate);
-        acknowledged = n;
-      }
-    })();
+    const commits = new Commits(store, id);
     for (let kill = 0; kill < 3; kill++) {
-      const before = acknowledged;
-      await until("commits go on", 20_000, async () => acknowledged > before + 100);
+      const before = commits.acknowledged;
+      await until("commits go on", 20_000, async () => commits.acknowledged > before + 100);
       await place.server.kill();
       await place.server.start();
     }
-    const after = acknowledged;
-    await until("commits go on", 20_000, async () => acknowledged > after + 100);
-    ended = true;
-    await commits;
+    const after = commits.acknowledged;
+    await until("commits go on", 20_000, async () => commits.acknowledged > after + 100);
+    await commits.end();
     await store.close(false);
     const next = await place.open({ cacheBytes: 0 });
-    expect(await markOf(next)).toBe(acknowledged);
-    const last = await next.body(id, `a/${acknowledged % 50}`);
-    expect([String(last?.bytes), last?.isOlder, place.lost]).toEqual([`${acknowledged}`, false, []]);
+    expect(await markOf(next)).toBe(commits.acknowledged);
+    const last = await next.body(id, `a/${commits.acknowledged % 50}`);
+    expect([String(last?.bytes), last?.isOlder, place.lost]).toEqual([`${commits.acknowledged}`, false, []]);
   }, 60_000);
 
   test("while the server is away commits are refused with a reason and nothing is lost or taken twice", async () => {
@@ -274,110 +248,6 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     const next = await place.open();
     expect([(await next.deadLetters()).length, await markOf(next)]).toEqual([1, 7]);
   }, 60_000);
-
-  test("a server that was started again may have lost the last commits: what comes then is in doubt until a clean end", async () => {
-    const place = await Place.make();
-    const store = await place.open();
-    await store.openView("copy", "settings", "/ConfigMap");
-    await store.close(false);
-    await place.server.kill();
-    await place.server.start();
-    const doubting = await until("it is back", 20_000, () => place.open());
-    expect(doubting.previousEnd).toBe("power-loss");
-    await doubting.close(false);
-    const still = await place.open();
-    expect(still.previousEnd).toBe("power-loss");
-    await still.close(true);
-    expect((await place.open()).previousEnd).toBe("clean");
-  }, 60_000);
-
-  test("an older copy of the server's files is noticed at the next commit, and at the next start", async () => {
-    const place = await Place.make();
-    const first = await place.open();
-    const { id } = await first.openView("copy", "settings", "/ConfigMap");
-    await commit(first, { cursors: [cursor(id, 1)] });
-    await first.close(true);
-    await place.server.kill();
-    const copy = place.server.copy();
-    await place.server.start();
-    const second = await until("it is back", 20_000, () => place.open());
-    await commit(second, { cursors: [cursor(id, 2)] });
-    await place.server.kill();
-    place.server.restore(copy);
-    await place.server.start();
-    await until("it is noticed", 20_000, () =>
-      commit(second, { cursors: [cursor(id, 3)] }).then(
-        () => false,
-        () => place.lost.length > 0,
-      ),
-    );
-    expect(place.lost).toEqual(["WF_CHECKPOINT_REWOUND"]);
-    await second.close(true);
-    // The copy's own last message is a clean end.
-    const third = await place.open();
-    expect([third.previousEnd, await markOf(third)]).toEqual(["power-loss", 1]);
-    expect(place.said.join()).toContain("WF_CHECKPOINT_REWOUND");
-  }, 60_000);
-
-  test("a loss that was noticed while it ran is in doubt at the next start, however little is gone", async () => {
-    const place = await Place.make();
-    const first = await place.open();
-    const { id } = await first.openView("copy", "settings", "/ConfigMap");
-    await commit(first, { cursors: [cursor(id, 1)] });
-    await commit(first, { cursors: [cursor(id, 2)] });
-    const { state } = await place.nats.jsm.streams.info(place.nats.logStream);
-    await place.nats.jsm.streams.deleteMessage(place.nats.logStream, state.last_seq);
-    await expect(commit(first, { cursors: [cursor(id, 3)] })).rejects.toMatchObject({ code: "WF_CHECKPOINT_REWOUND" });
-    await first.close(false);
-    const second = await place.open();
-    expect([second.previousEnd, await markOf(second)]).toEqual(["power-loss", 1]);
-  });
-
-  test("a message that is missing amid the log ends the start with a code, and is not passed over", async () => {
-    const place = await Place.make();
-    const first = await place.open();
-    const { id } = await first.openView("copy", "settings", "/ConfigMap");
-    await commit(first, { known: [row(id, "a/x", 1)] });
-    const { state } = await place.nats.jsm.streams.info(place.nats.logStream);
-    await commit(first, { known: [row(id, "a/y", 1)] });
-    await first.close(true);
-    await place.nats.jsm.streams.deleteMessage(place.nats.logStream, state.last_seq);
-    await expect(place.open()).rejects.toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
-  });
-
-  test("streams that were deleted are noticed while it runs, and made anew at the next start, in doubt", async () => {
-    const place = await Place.make();
-    const first = await place.open();
-    await first.openView("copy", "settings", "/ConfigMap");
-    await place.nats.jsm.streams.delete(place.nats.logStream);
-    await expect(first.openView("other", "settings", "/ConfigMap")).rejects.toMatchObject({
-      code: "WF_CHECKPOINT_REWOUND",
-    });
-    expect(place.lost).toEqual(["WF_CHECKPOINT_REWOUND"]);
-    const second = await place.open();
-    expect([second.previousEnd, await second.views()]).toEqual(["power-loss", []]);
-    const { id } = await second.openView("copy", "settings", "/ConfigMap");
-    await place.nats.jsm.streams.delete(place.nats.bodyStream);
-    const body = Buffer.from("{}");
-    await expect(commit(second, { known: [row(id, "a/x", 1, body)] })).rejects.toMatchObject({
-      code: "WF_CHECKPOINT_REWOUND",
-    });
-    expect((await place.open()).previousEnd).toBe("power-loss");
-  });
-
-  test("streams that were emptied are noticed at the next start", async () => {
-    const place = await Place.make();
-    const first = await place.open();
-    await first.openView("copy", "settings", "/ConfigMap");
-    await first.close(true);
-    await place.nats.jsm.streams.purge(place.nats.logStream);
-    const second = await place.open();
-    expect([second.previousEnd, await second.views(), place.said.join()]).toEqual([
-      "power-loss",
-      [],
-      expect.stringContaining("WF_CHECKPOINT_REWOUND"),
-    ]);
-  });
 
   test("bodies and commits larger than a message are kept whole, and leave nothing behind", async () => {
     const place = await Place.make();
@@ -476,23 +346,9 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     const place = new Place(servers[0] as NatsServer, nats);
     const store = await place.open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
-    let acknowledged = 0;
-    let ended = false;
-    const commits = (async () => {
-      for (let n = 1; !ended; n++) {
-        const known = [row(id, `a/${n % 50}`, n, Buffer.from(`${n}`))];
-        const batch = { ...emptyBatch, known, cursors: [cursor(id, n)] };
-        while (
-          !(await store.commit(batch).then(
-            () => true,
-            () => false,
-          ))
-        )
-          await new Promise(setImmediate);
-        acknowledged = n;
-      }
-    })();
-    const goesOn = (from = acknowledged) => until("commits go on", 60_000, async () => acknowledged > from + 50);
+    const commits = new Commits(store, id);
+    const goesOn = (from = commits.acknowledged) =>
+      until("commits go on", 60_000, async () => commits.acknowledged > from + 50);
     const leader = async () => (await nats.jsm.streams.info(nats.logStream)).cluster?.leader;
     const copies = (await nats.jsm.streams.info(nats.logStream)).cluster?.replicas?.length;
     expect(copies).toBe(2);
@@ -504,14 +360,13 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
       await goesOn();
       await server.start();
     }
-    ended = true;
-    await commits;
+    await commits.end();
     await store.close(false);
     const next = await until("it opens", 30_000, () => place.open({ cacheBytes: 0 }));
-    const last = await next.body(id, `a/${acknowledged % 50}`);
+    const last = await next.body(id, `a/${commits.acknowledged % 50}`);
     expect([await markOf(next), String(last?.bytes), next.previousEnd, place.lost]).toEqual([
-      acknowledged,
-      `${acknowledged}`,
+      commits.acknowledged,
+      `${commits.acknowledged}`,
       "killed",
       [],
     ]);

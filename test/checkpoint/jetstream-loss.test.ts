@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { natsProgram } from "../tools/assets.ts";
+import { until } from "../tools/until.ts";
+import { Place } from "./jetstream-place.ts";
+import { commit, cursor, markOf, row } from "./jetstream-rows.ts";
+
+describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER names the server's program)", () => {
+  test("a server that was started again may have lost the last commits: what comes then is in doubt until a clean end", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    await store.openView("copy", "settings", "/ConfigMap");
+    await store.close(false);
+    await place.server.kill();
+    await place.server.start();
+    const doubting = await until("it is back", 20_000, () => place.open());
+    expect(doubting.previousEnd).toBe("power-loss");
+    await doubting.close(false);
+    const still = await place.open();
+    expect(still.previousEnd).toBe("power-loss");
+    await still.close(true);
+    expect((await place.open()).previousEnd).toBe("clean");
+  }, 60_000);
+
+  test("an older copy of the server's files is noticed at the next commit, and at the next start", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, { cursors: [cursor(id, 1)] });
+    await first.close(true);
+    await place.server.kill();
+    const copy = place.server.copy();
+    await place.server.start();
+    const second = await until("it is back", 20_000, () => place.open());
+    await commit(second, { cursors: [cursor(id, 2)] });
+    await place.server.kill();
+    place.server.restore(copy);
+    await place.server.start();
+    await until("it is noticed", 20_000, () =>
+      commit(second, { cursors: [cursor(id, 3)] }).then(
+        () => false,
+        () => place.lost.length > 0,
+      ),
+    );
+    expect(place.lost).toEqual(["WF_CHECKPOINT_REWOUND"]);
+    await second.close(true);
+    // The copy's own last message is a clean end.
+    const third = await place.open();
+    expect([third.previousEnd, await markOf(third)]).toEqual(["power-loss", 1]);
+    expect(place.said.join()).toContain("WF_CHECKPOINT_REWOUND");
+  }, 60_000);
+
+  test("a loss that was noticed while it ran is in doubt at the next start, however little is gone", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, { cursors: [cursor(id, 1)] });
+    await commit(first, { cursors: [cursor(id, 2)] });
+    const { state } = await place.nats.jsm.streams.info(place.nats.logStream);
+    await place.nats.jsm.streams.deleteMessage(place.nats.logStream, state.last_seq);
+    await expect(commit(first, { cursors: [cursor(id, 3)] })).rejects.toMatchObject({ code: "WF_CHECKPOINT_REWOUND" });
+    await first.close(false);
+    const second = await place.open();
+    expect([second.previousEnd, await markOf(second)]).toEqual(["power-loss", 1]);
+  });
+
+  test("a message that is missing amid the log ends the start with a code, and is not passed over", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, { known: [row(id, "a/x", 1)] });
+    const { state } = await place.nats.jsm.streams.info(place.nats.logStream);
+    await commit(first, { known: [row(id, "a/y", 1)] });
+    await first.close(true);
+    await place.nats.jsm.streams.deleteMessage(place.nats.logStream, state.last_seq);
+    await expect(place.open()).rejects.toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
+  });
+
+  test("streams that were deleted are noticed while it runs, and made anew at the next start, in doubt", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    await first.openView("copy", "settings", "/ConfigMap");
+    await place.nats.jsm.streams.delete(place.nats.logStream);
+    await expect(first.openView("other", "settings", "/ConfigMap")).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_REWOUND",
+    });
+    expect(place.lost).toEqual(["WF_CHECKPOINT_REWOUND"]);
+    const second = await place.open();
+    expect([second.previousEnd, await second.views()]).toEqual(["power-loss", []]);
+    const { id } = await second.openView("copy", "settings", "/ConfigMap");
+    await place.nats.jsm.streams.delete(place.nats.bodyStream);
+    const body = Buffer.from("{}");
+    await expect(commit(second, { known: [row(id, "a/x", 1, body)] })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_REWOUND",
+    });
+    expect((await place.open()).previousEnd).toBe("power-loss");
+  });
+
+  test("streams that were emptied are noticed at the next start", async () => {
+    const place = await Place.make();
+    const first = await place.open();
+    await first.openView("copy", "settings", "/ConfigMap");
+    await first.close(true);
+    await place.nats.jsm.streams.purge(place.nats.logStream);
+    const second = await place.open();
+    expect([second.previousEnd, await second.views(), place.said.join()]).toEqual([
+      "power-loss",
+      [],
+      expect.stringContaining("WF_CHECKPOINT_REWOUND"),
+    ]);
+  });
+});
