@@ -42,37 +42,38 @@ test("a sample is applied once: what is deleted stays deleted, and a function th
   expect(await second.end()).toBe(0);
 });
 
-test.each([
-  ["that is no YAML", "kind: [ConfigMap\nmetadata: {}", /sample\.yaml:\d+:\d+: not valid YAML: /],
-  [
-    "without a name",
-    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels: {}",
-    /:4:3 metadata\.name: expected string/,
-  ],
-  ["of no kind", "apiVersion: v1\nkind: Confgmap\nmetadata: { name: a }", /sample\.yaml:2:7 kind: .*Confgmap/],
-  [
-    "with a wrong field",
-    "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: Ä }",
-    /sample\.yaml:3:\d+ metadata\.name: /,
-  ],
-  ["with nothing in it", "# soon", /sample\.yaml:1:1: the file declares nothing/],
-  ["that is a folder", undefined, /sample\.yaml: a folder is where a file should be/],
-])("a sample %s is told of with its place, the others are applied, and once mended so is it", async (_, text, said) => {
+/** Each bad sample: what its file holds (a folder lies in its place where nothing), and what is said of it. */
+const badSamples: readonly (readonly [name: string, text: string | undefined, said: RegExp])[] = [
+  ["no-yaml", "kind: [ConfigMap\nmetadata: {}", /:\d+:\d+: not valid YAML: /],
+  ["no-name", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels: {}", /:4:3 metadata\.name: expected string/],
+  ["no-kind", "apiVersion: v1\nkind: Confgmap\nmetadata: { name: a }", /:2:7 kind: .*Confgmap/],
+  ["wrong-field", "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: Ä }", /:3:\d+ metadata\.name: /],
+  ["empty", "# soon", /:1:1: the file declares nothing/],
+  ["folder", undefined, /: a folder is where a file should be/],
+];
+
+test("a sample that cannot be applied is told of with its place, the others are applied, and once mended so is it", async () => {
   const folder = folderOf({});
   const functions = join(folder, "functions");
-  const file = join(functions, "a", "sample.yaml");
-  for (const name of ["a", "b"]) define(functions, name, undefined, manifest(name, "", watch.replace("yes", '"yes"')));
-  if (text === undefined) mkdirSync(file);
-  else write(file, text);
-  write(join(functions, "b", "sample.yaml"), sample("of-b"));
+  const fileOf = (name: string) => join(functions, name, "sample.yaml");
+  const give = (name: string) => define(functions, name, undefined, manifest(name, "", watch.replace("yes", '"yes"')));
+  for (const [name, text] of badSamples) {
+    give(name);
+    if (text === undefined) mkdirSync(fileOf(name));
+    else write(fileOf(name), text);
+  }
+  give("good");
+  write(fileOf("good"), sample("of-good"));
   const dev = new Session(["dev", "--functions", functions, "--data", join(folder, "data")]);
-  await dev.says(/b {2}Added v1\/ConfigMap default\/of-b {2}ok/);
-  await until("it tells of the sample", 10_000, async () => dev.output.includes("sample not applied"));
-  const line = dev.output.slice(dev.output.indexOf("sample not applied"));
-  expect(line).toMatch(/WF_DEV_SAMPLE \S+functions\/a\/sample\.yaml/);
-  expect(line).toMatch(said);
+  await dev.says(/good {2}Added v1\/ConfigMap default\/of-good {2}ok/);
+  for (const [name, , said] of badSamples) {
+    const told = new RegExp(`WF_DEV_SAMPLE \\S+functions/${name}/sample\\.yaml${said.source}`);
+    await until(`it tells of the sample ${name}`, 10_000, async () => told.test(stripVTControlCharacters(dev.output)));
+  }
 
-  rmSync(file, { recursive: true });
-  write(file, sample("of-a"));
-  await dev.says(/a {2}Added v1\/ConfigMap default\/of-a {2}ok/);
+  for (const [name] of badSamples) {
+    rmSync(fileOf(name), { recursive: true });
+    write(fileOf(name), sample(`of-${name}`));
+    await dev.says(new RegExp(`good {2}Added v1/ConfigMap default/of-${name} {2}ok`));
+  }
 });
