@@ -23,6 +23,8 @@ export class Executor {
   private readonly guestName: string;
   private ground: Ground | undefined;
   private doomed = false;
+  /** Frames that came with one that was a function's, in their order. */
+  private readonly waiting: Frame[] = [];
 
   constructor(stream: Duplex, guestName: string) {
     this.stream = stream;
@@ -32,11 +34,26 @@ export class Executor {
   start(versions: { readonly node: string; readonly isolatedVm: string }): void {
     const reader = new FrameReader(maxFrameDown);
     this.stream.on("data", (chunk: Buffer) => {
-      for (const frame of reader.push(chunk)) this.receive(frame);
+      for (const frame of reader.push(chunk)) this.waiting.push(frame);
+      this.proceed();
     });
     this.stream.on("close", killSelf);
     this.stream.on("error", killSelf);
     this.send(frameType.ready, versions);
+  }
+
+  /** An isolate takes milliseconds to make: after each of them come this process' timers, which say that it lives. */
+  private proceed(): void {
+    for (let frame = this.waiting.shift(); frame; frame = this.waiting.shift()) {
+      this.receive(frame);
+      if (frame.type !== frameType.load) continue;
+      this.stream.pause();
+      setImmediate(() => {
+        this.stream.resume();
+        this.proceed();
+      });
+      return;
+    }
   }
 
   private receive({ type, header, body }: Frame): void {
