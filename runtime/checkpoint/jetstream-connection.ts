@@ -33,6 +33,14 @@ export interface NatsOptions {
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
 }
 
+/** A store that is open on a connection. */
+export interface NatsUser {
+  /** The connection is back: other servers may be there, with other files. */
+  returned(): void;
+  /** NATS has lost what it had acknowledged to one of the stores: each says outside NATS how far it had come. Never rejects. */
+  rewound(): Promise<void>;
+}
+
 /** A connection that mends itself, and the streams of one runtime. Stores of all its slots share it. */
 export class Nats {
   readonly js: JetStreamClient;
@@ -43,6 +51,8 @@ export class Nats {
   readonly bodyStream: string;
   readonly logSubject: string;
   readonly bodySubject: string;
+  /** Stores that are open. */
+  readonly users = new Set<NatsUser>();
   private readonly connection: NatsConnection;
   private readonly headersOf: () => ReturnType<typeof import("@nats-io/transport-node").headers>;
   private readonly replicas: number;
@@ -91,7 +101,6 @@ export class Nats {
     } catch (error) {
       throw connectFault(error, servers);
     }
-    void tell(connection, log);
     try {
       const js = client.jetstream.jetstream(connection, { timeout: requestMs });
       const jsm = await client.jetstream.jetstreamManager(connection, { timeout: requestMs, checkAPI: false });
@@ -103,6 +112,7 @@ export class Nats {
         ? await manager.open(bucket, { check: false })
         : await manager.create(bucket, { replicas, compression: true });
       const nats = new Nats(options, connection, client, { js, jsm, objects, replicas });
+      void nats.tell(log);
       await nats.identity();
       return nats;
     } catch (error) {
@@ -144,6 +154,18 @@ export class Nats {
 
   async close(): Promise<void> {
     await this.connection.close();
+  }
+
+  /** Says in the log that the connection is gone, and back, and tells the stores of that. */
+  private async tell(log: NatsOptions["log"]): Promise<void> {
+    for await (const state of this.connection.status()) {
+      if (state.type === "disconnect") log.warn({ server: state.server }, "connection to nats lost");
+      if (state.type === "reconnect") {
+        log.info({ server: state.server }, "connection to nats is back");
+        for (const user of this.users) user.returned();
+      }
+      if (state.type === "error") log.warn({ error: state.error.message }, "nats reports an error");
+    }
   }
 
   private async stream(config: Partial<StreamConfig> & { readonly name: string }): Promise<string> {
@@ -203,12 +225,3 @@ function authenticatorOf({ transport }: Client, file: string): Authenticator {
 const unlessAbsent = (error: unknown): undefined => {
   if (!isStatus(error, status.streamNotFound)) throw error;
 };
-
-/** Says in the log that the connection is gone, and back. */
-async function tell(connection: NatsConnection, log: NatsOptions["log"]): Promise<void> {
-  for await (const state of connection.status()) {
-    if (state.type === "disconnect") log.warn({ server: state.server }, "connection to nats lost");
-    if (state.type === "reconnect") log.info({ server: state.server }, "connection to nats is back");
-    if (state.type === "error") log.warn({ error: state.error.message }, "nats reports an error");
-  }
-}

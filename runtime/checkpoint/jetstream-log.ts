@@ -173,6 +173,24 @@ export class JetstreamLog {
     }
   }
 
+  /**
+   * Why what was acknowledged is not there any more; undefined where it is. Asks as long as it takes, and twice before it
+   * says so. @throws the reason given to `end`
+   */
+  async loss(): Promise<WatchfireError | undefined> {
+    for (let doubted = false; ; await pause(this.clock, againMs, this.ending.signal)) {
+      const { last } = this;
+      try {
+        const found = (await this.read())?.sequence ?? 0;
+        if (found >= last) return undefined;
+        if (doubted) return rewound(`it ends before ${last}`, found);
+        doubted = true;
+      } catch (error) {
+        if (isStatus(error, status.streamNotFound)) return rewound("it is gone", this.nats.logStream);
+      }
+    }
+  }
+
   /** Takes away what a snapshot holds. */
   async trim(upTo: number): Promise<void> {
     await this.nats.jsm.streams.purge(this.nats.logStream, { filter: this.subject, seq: upTo + 1 });

@@ -2,6 +2,7 @@ import { pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { Batch, KnownBody } from "./batch.ts";
 import { JetstreamBodies, stateOf, type TaggedBody } from "./jetstream-bodies.ts";
+import type { NatsUser } from "./jetstream-connection.ts";
 import { natsFault } from "./jetstream-fault.ts";
 import type { JetstreamLog, Note } from "./jetstream-log.ts";
 import { markOf, type SlotOptions, type TakenSlot, takeSlot } from "./jetstream-slot.ts";
@@ -64,6 +65,10 @@ export class JetstreamStore extends MemoryStore {
   private readonly taken = new WeakMap<Batch, readonly string[]>();
   private snapshotting: Promise<void> | undefined;
   private witnessedAt: number;
+  private readonly user: NatsUser = {
+    returned: () => void this.verify().catch(() => undefined),
+    rewound: () => this.witness(),
+  };
   private failingSince: number | undefined;
   private failure: WatchfireError | undefined;
   private fault: WatchfireError | undefined;
@@ -97,6 +102,7 @@ export class JetstreamStore extends MemoryStore {
       if (taken.loss) log.error({ slot, error: taken.loss.message }, "positions were lost");
       const store = new JetstreamStore(options, bodies, taken);
       await store.tidy(listed);
+      nats.users.add(store.user);
       return store;
     } catch (error) {
       throw natsFault(error, "positions could not be read");
@@ -225,6 +231,7 @@ export class JetstreamStore extends MemoryStore {
     } finally {
       late.abort();
       this.closed = true;
+      this.options.nats.users.delete(this.user);
       this.log.end(ended);
       this.bodies.end(ended);
       await onClosed?.();
@@ -323,9 +330,16 @@ export class JetstreamStore extends MemoryStore {
   private async lose(error: unknown): Promise<void> {
     if (this.closed || this.fault || !(error instanceof WatchfireError)) return;
     this.fault = error;
-    // What is left may reach further than the witness knows, and would pass for all there was.
-    if (error.code === "WF_CHECKPOINT_REWOUND") await this.witness();
+    // What is left may reach further than the witness knows, and would pass for all there was: of each slot here.
+    if (error.code === "WF_CHECKPOINT_REWOUND")
+      await Promise.all([...this.options.nats.users].map((user) => user.rewound()));
     this.options.onLost(error);
+  }
+
+  /** A slot that commits nothing would not notice that its messages are gone. */
+  private async verify(): Promise<void> {
+    const loss = await this.log.loss();
+    if (loss) await this.lose(loss);
   }
 
   /** Writes a snapshot beside the commits, and then takes away what it holds. It does so by itself where the log is long. */

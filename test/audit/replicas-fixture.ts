@@ -44,7 +44,13 @@ export class ReplicasFixture {
   private readonly replicas: Replica[] = [];
   private pods = 0;
 
-  private constructor(admin: Client, namespace: string, folder: string, kubeconfig: string, began: number) {
+  private constructor(
+    admin: Client,
+    namespace: string,
+    folder: string,
+    kubeconfig: string,
+    { began, objects }: { readonly began: number; readonly objects: number },
+  ) {
     this.admin = admin;
     this.namespace = namespace;
     this.folder = folder;
@@ -52,11 +58,20 @@ export class ReplicasFixture {
     this.where = namespacesOf(`${namespace}-audit`);
     this.read = began;
     this.timer = setInterval(() => void this.readOn().catch(() => undefined), readOnMs);
-    this.writer = new Writer(kubeconfig, 60, 20261121, this.where);
+    this.writer = new Writer(kubeconfig, objects, 20261121, this.where);
   }
 
-  /** `shares`: how many functions divide the objects among them, by the last digit of their names. `namespace`: one that nobody else uses; others with its name at the beginning are made beside it. */
-  static async set(admin: Client, access: Access, namespace: string, shares = 1): Promise<ReplicasFixture> {
+  /**
+   * `shares`: how many functions divide the objects among them, by the numbers in their names. `namespace`: one that nobody
+   * else uses; others with its name at the beginning are made beside it.
+   */
+  static async set(
+    admin: Client,
+    access: Access,
+    namespace: string,
+    shares = 1,
+    objectCount = 60,
+  ): Promise<ReplicasFixture> {
     const folder = await mkdtemp(join(tmpdir(), "watchfire-replicas-"));
     const kubeconfig = join(folder, "kubeconfig");
     await writeFile(kubeconfig, kubeconfigOf(access), { mode: 0o600 });
@@ -70,8 +85,7 @@ export class ReplicasFixture {
       const name = shares === 1 ? "recorder" : `recorder-${share}`;
       const own = join(folder, "functions", name);
       await cp(recorder, own, { recursive: true });
-      const digits = "0123456789".split("").filter((digit) => Number(digit) % shares === share);
-      const expression = `object.metadata.name.matches("[${digits.join("")}]$")`;
+      const expression = `int(object.metadata.name.substring(5)) % ${shares} == ${share}`;
       const conditions = `matchConditions: [{ name: share, expression: '${expression}' }]`;
       await writeFile(
         join(own, "function.yaml"),
@@ -88,7 +102,7 @@ export class ReplicasFixture {
       await readFacts(admin, now, { objects, records });
       return now;
     });
-    return new ReplicasFixture(admin, namespace, folder, kubeconfig, began);
+    return new ReplicasFixture(admin, namespace, folder, kubeconfig, { began, objects: objectCount });
   }
 
   /** Resolves when its endpoints are up. Each is another pod's container unless `over` says whose. */

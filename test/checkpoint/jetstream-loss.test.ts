@@ -63,6 +63,47 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     expect([second.previousEnd, await markOf(second)]).toEqual(["power-loss", 1]);
   });
 
+  test("an older copy is noticed by slots that commit nothing, also where their witness heard of them long ago", async () => {
+    const place = await Place.make();
+    const marks = ["", ""];
+    const openSlot = (slot: number) => {
+      const write = async (mark: string) => {
+        marks[slot] = mark;
+      };
+      return place.open({ slot: String(slot), witness: { read: () => marks[slot] ?? "", write } });
+    };
+    const stores = [await openSlot(0), await openSlot(1)];
+    for (const store of stores) await store.openView("copy", "settings", "/ConfigMap");
+    await place.server.kill();
+    const copy = place.server.copy();
+    await place.server.start();
+    for (const store of stores)
+      await until("it commits again", 20_000, () => store.setCluster("cluster").then(() => true));
+    await place.server.kill();
+    place.server.restore(copy);
+    await place.server.start();
+    await until("both have noticed it", 20_000, async () => place.lost.length === stores.length);
+    expect(place.lost).toEqual(stores.map(() => "WF_CHECKPOINT_REWOUND"));
+    for (const store of stores) await store.close(false);
+    for (const slot of [0, 1]) expect((await openSlot(slot)).previousEnd).toBe("power-loss");
+  }, 60_000);
+
+  test("a loss that one slot notices is told to the witnesses of all slots of the runtime, before its end", async () => {
+    const place = await Place.make();
+    let other = "";
+    const write = async (mark: string) => {
+      other = mark;
+    };
+    await place.open({ slot: "1", witness: { read: () => "", write } });
+    const claimed = other;
+    other = "";
+    const first = await place.open({ onLost: () => void place.lost.push(other) });
+    await first.openView("copy", "settings", "/ConfigMap");
+    await place.nats.jsm.streams.purge(place.nats.logStream, { filter: `${place.nats.logSubject}.0` });
+    await expect(first.setCluster("cluster")).rejects.toMatchObject({ code: "WF_CHECKPOINT_REWOUND" });
+    expect(place.lost).toEqual([claimed]);
+  });
+
   test("a message that is missing amid the log ends the start with a code, and is not passed over", async () => {
     const place = await Place.make();
     const first = await place.open();

@@ -110,6 +110,7 @@ export class SlotRun implements SlotWork {
     const { options, components, connection, slots, cluster, onLost } = this.parts;
     const { held } = this;
     const { signal } = this.stopping;
+    const from = options.clock.monotonic();
     const room = Math.max(leastRoom, roomOfAll / slots);
     const waiting = (why: string | undefined) => {
       this.why = why;
@@ -130,5 +131,8 @@ export class SlotRun implements SlotWork {
       throw error;
     }
     await this.live.read(signal);
+    if (signal.aborted) return;
+    const tookMs = Math.round(options.clock.monotonic() - from);
+    options.log.info({ slot: held.slot, functions: this.live.all.length, tookMs }, "slot runs");
   }
 }
