@@ -27,6 +27,8 @@ export interface FunctionStatus {
   readonly ready: boolean;
   /** Age of the oldest unfinished event in seconds; 0 when there is none. */
   readonly lagSeconds: number;
+  /** Age of the oldest event that could run and was not begun, in seconds. 0 when there is none, or the function is held. */
+  readonly dueSeconds: number;
   /** Events that wait in memory, those in handlers, and those on disk. */
   readonly queued: number;
   readonly inFlight: number;
@@ -210,13 +212,18 @@ export class FunctionDispatch {
 
   status(): FunctionStatus {
     const { clock, queue, reconciling } = this.parts;
-    const { oldestAt, blocked, lastEventAt, ...counts } = withKeys(queue.counts(), reconciling?.keys.counts());
+    const { oldestAt, dueSince, blocked, lastEventAt, ...counts } = withKeys(
+      queue.counts(),
+      reconciling?.keys.counts(),
+    );
     const { subscriptions } = this;
+    const ageOf = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, clock.now() - at) / 1000);
     const letterStock = this.parts.letterStock();
     return {
       function: this.name,
       ready: (subscriptions.length > 0 || this.scopes.size === 0) && subscriptions.every(({ isReady }) => isReady),
-      lagSeconds: oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1000,
+      lagSeconds: ageOf(oldestAt),
+      dueSeconds: ageOf(dueSince),
       ...counts,
       blockedLanes: blocked,
       lastEvent: lastEventAt,
@@ -299,13 +306,16 @@ function withKeys(
   keys: ReturnType<Reconciling["keys"]["counts"]> | undefined,
 ): ReturnType<FunctionQueue["counts"]> & { readonly requeued: number } {
   if (!keys) return { ...events, requeued: 0 };
-  const oldest = [events.oldestAt, keys.oldestAt].filter((at) => at !== undefined);
   const { lastEventAt, failures, inFlight, requeued } = keys;
   return {
     ...events,
     queued: events.queued + keys.queued,
     blocked: keys.blocked,
-    oldestAt: oldest.length === 0 ? undefined : Math.min(...oldest),
+    oldestAt: earlier(events.oldestAt, keys.oldestAt),
+    dueSince: earlier(events.dueSince, keys.dueSince),
     ...{ lastEventAt, failures, inFlight, requeued },
   };
 }
+
+const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);

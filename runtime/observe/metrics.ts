@@ -24,6 +24,7 @@ export interface Gauges {
     readonly name: string;
     readonly isPaused: boolean;
     readonly lagSeconds: number;
+    readonly dueSeconds: number;
     readonly queued: number;
     readonly inFlight: number;
     readonly letterStock: LetterStock;
@@ -214,6 +215,17 @@ function statesOf({ functions: read, parked, sources }: Gauges): Family[] {
   const dropped = "that went beyond their function's limit, oldest first.";
   return [
     each("function_lag_seconds", "Age of the oldest event that is not done.", (of) => of.lagSeconds),
+    each(
+      "function_oldest_event_age_seconds",
+      "Age of the oldest event that could run and was not begun.",
+      (of) => of.dueSeconds,
+    ),
+    gauge(
+      "oldest_event_age_seconds",
+      "The greatest function_oldest_event_age_seconds, over all functions that this replica runs.",
+      [],
+      [[functions.reduce((oldest, of) => Math.max(oldest, of.dueSeconds), 0)]],
+    ),
     each("function_queued", "Events that wait.", (of) => of.queued),
     each("function_in_flight", "Attempts that run.", (of) => of.inFlight),
     each("function_paused", "1 while the function is paused, by its manifest or by a command.", (of) =>

@@ -189,6 +189,7 @@ async function scrape(): Promise<Figure> {
         name,
         isPaused: false,
         lagSeconds: 0,
+        dueSeconds: 0,
         queued: 0,
         inFlight: 0,
         letterStock: noLetters,

@@ -8,6 +8,7 @@ import type { Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
 import { Lane, type LaneReport } from "./lane.ts";
+import { countLanes } from "./lane-counts.ts";
 import { QuietTime } from "./quiet.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
 import { afterLong } from "./retry.ts";
@@ -54,19 +55,11 @@ export class FunctionQueue {
 
   /** For the status: milliseconds are wall time. */
   counts() {
-    let queued = 0;
-    let blocked = 0;
-    let oldestAt: number | undefined;
-    for (const lane of this.lanes.values()) {
-      queued += lane.length;
-      if (lane.blocked) blocked++;
-      const receivedAt = lane.head?.receivedWall;
-      if (receivedAt !== undefined && (oldestAt === undefined || receivedAt < oldestAt)) oldestAt = receivedAt;
-    }
     const { spill, attempts, backpressure } = this.parts;
     const begun = attempts.counts();
-    const counts = { queued: queued - begun.inFlight, spilled: spill.waiting, blocked, oldestAt };
-    return { ...counts, full: backpressure.isFull, ...begun };
+    const { queued, dueSince, ...lanes } = countLanes(this.lanes.values());
+    const counts = { ...lanes, queued: queued - begun.inFlight, dueSince: this.isPaused() ? undefined : dueSince };
+    return { ...counts, spilled: spill.waiting, full: backpressure.isFull, ...begun };
   }
 
   /** How the lane of a view's object stands; undefined where nothing of it is in memory. */

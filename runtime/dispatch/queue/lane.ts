@@ -61,6 +61,11 @@ export class Lane {
     return !this.running && this.backoff === undefined;
   }
 
+  /** Its head was never begun and could be: it waits for nothing but its function's turn. */
+  get isDue(): boolean {
+    return this.backoff === undefined && this.quiet === undefined && this.head?.attempts === 0;
+  }
+
   /** Whether live events go first; an event found by a list gives way to other lanes. */
   get isBulk(): boolean {
     const flags = this.head?.flags;

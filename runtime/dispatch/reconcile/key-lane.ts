@@ -81,6 +81,11 @@ export class KeyLane implements PendingKey {
     return this.key.slice(this.key.indexOf("/") + 1);
   }
 
+  /** No attempt of it counts and it could run: it waits for nothing but its function's turn. */
+  get isDue(): boolean {
+    return this.waits === undefined && this.attempts === 0;
+  }
+
   /** Something newer counts from here on: no attempt before does. */
   forgive(): void {
     this.forgiven = this.begun;

@@ -15,6 +15,9 @@ import type { Newest, Primary } from "./primary.ts";
 /** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
 const mostReady = 100_000;
 
+/** Keys among which the oldest is looked for: they are about in the order in which they were woken. */
+const mostTimed = 1_000;
+
 /** When a state that could not be read is read again, in milliseconds. */
 const readRetryMs = 1_000;
 
@@ -57,10 +60,14 @@ export class KeyQueue {
   /** For the status: milliseconds are wall time. What its handler wants later does not wait. */
   counts() {
     const due = [...this.lanes.values()].filter(({ waits }) => waits?.why !== "requeue");
-    const oldestAt = due.length === 0 ? undefined : Math.min(...due.slice(0, 1000).map(({ wokenAt }) => wokenAt.wall));
+    const oldestAt =
+      due.length === 0 ? undefined : Math.min(...due.slice(0, mostTimed).map(({ wokenAt }) => wokenAt.wall));
+    const unbegun = this.isPaused() ? [] : due.slice(0, mostTimed).filter((lane) => lane.isDue);
+    const dueSince = unbegun.length === 0 ? undefined : Math.min(...unbegun.map(({ wokenAt }) => wokenAt.wall));
     const begun = this.parts.runs.counts();
     const blocked = due.filter((lane) => lane.blocked).length;
-    return { queued: due.length - begun.inFlight, blocked, oldestAt, requeued: this.lanes.size - due.length, ...begun };
+    const requeued = this.lanes.size - due.length;
+    return { queued: due.length - begun.inFlight, blocked, oldestAt, dueSince, requeued, ...begun };
   }
 
   /** Whether changes are to wait until fewer keys do. */

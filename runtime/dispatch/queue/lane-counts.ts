@@ -1,0 +1,30 @@
+import type { Lane } from "./lane.ts";
+
+/** How a function's lanes stand, together; times are epoch milliseconds. */
+export interface LaneCounts {
+  /** Events in memory, those that run among them. */
+  readonly queued: number;
+  /** Lanes whose head is out of attempts and holds them. */
+  readonly blocked: number;
+  /** When the oldest event came that is not done. */
+  readonly oldestAt: number | undefined;
+  /** The same of those that could run, and were not begun. */
+  readonly dueSince: number | undefined;
+}
+
+export function countLanes(lanes: Iterable<Lane>): LaneCounts {
+  let queued = 0;
+  let blocked = 0;
+  let oldestAt = Number.POSITIVE_INFINITY;
+  let dueSince = Number.POSITIVE_INFINITY;
+  for (const lane of lanes) {
+    queued += lane.length;
+    if (lane.blocked) blocked++;
+    const receivedAt = lane.head?.receivedWall ?? Number.POSITIVE_INFINITY;
+    oldestAt = Math.min(oldestAt, receivedAt);
+    if (lane.isDue) dueSince = Math.min(dueSince, receivedAt);
+  }
+  return { queued, blocked, oldestAt: finite(oldestAt), dueSince: finite(dueSince) };
+}
+
+const finite = (at: number): number | undefined => (Number.isFinite(at) ? at : undefined);
