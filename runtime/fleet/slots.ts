@@ -10,6 +10,8 @@ import { type FleetView, Sightings } from "./sightings.ts";
 
 /** How often a replica looks at the fleet, in milliseconds. */
 const lookMs = 1_000;
+/** The same while slots are on their way to it from a replica that lives: they run nowhere meanwhile. */
+const eagerLookMs = 200;
 /** One request, in milliseconds. */
 const requestMs = 3_000;
 
@@ -52,6 +54,7 @@ export class Slots {
   private view: FleetView | undefined;
   private fault: string | undefined;
   private isComplete = false;
+  private isEager = false;
 
   constructor(options: SlotsOptions) {
     this.options = options;
@@ -103,7 +106,8 @@ export class Slots {
         if (fault !== this.fault) log.warn({ error: fault }, "the fleet cannot be seen");
         this.fault = fault;
       }
-      await pause(clock, lookMs * (0.9 + 0.2 * random()), signal).catch(() => undefined);
+      const lookInMs = this.isEager ? eagerLookMs : lookMs;
+      await pause(clock, lookInMs * (0.9 + 0.2 * random()), signal).catch(() => undefined);
     }
   }
 
@@ -118,6 +122,7 @@ export class Slots {
     const me = membership.owner;
     if (signal.aborted || me === undefined || !membership.holds) return;
     const targets = assignment(view.members, view.owners);
+    this.isEager = view.owners.some((owner, slot) => owner !== undefined && owner !== me && targets[slot] === me);
     const takes: Promise<void>[] = [];
     for (const [slot, owner] of view.owners.entries()) {
       const own = this.own.get(slot);

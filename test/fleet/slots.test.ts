@@ -49,6 +49,19 @@ test("a replica that is told to end hands each slot over within seconds, once it
   expect(counts(a, b)).toEqual([0, 8]);
 });
 
+test.each([2_000, 2_300, 2_600, 2_900])(
+  "slots that are let go of after %d ms are with the next replica within 300 ms",
+  async (drainMs) => {
+    const { clock, replica } = world();
+    const [a, b] = [replica("a"), replica("b")];
+    await clock.advance(5_000);
+    a.drainMs = drainMs;
+    void a.end();
+    await clock.advance(drainMs + 300);
+    expect(counts(a, b)).toEqual([0, 8]);
+  },
+);
+
 test("the slots of a replica that is killed are taken within 15 s", async () => {
   const { clock, replica } = world();
   const [a, b] = [replica("a"), replica("b")];
