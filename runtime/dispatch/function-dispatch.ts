@@ -127,12 +127,12 @@ export class FunctionDispatch {
    */
   async replace(manifest: FunctionManifest, usesOldObject: boolean, swap: () => Promise<void>): Promise<void> {
     const { queue, reconciling } = this.parts;
-    await Promise.all([queue.pause(), reconciling?.keys.pause()]);
+    await Promise.all([queue.gate.pause(), reconciling?.keys.gate.pause()]);
     try {
       await swap();
     } catch (error) {
-      reconciling?.keys.resume();
-      queue.resume();
+      reconciling?.keys.gate.resume();
+      queue.gate.resume();
       throw error;
     }
     reconciling?.keys.resumeWith(manifest);
@@ -144,13 +144,13 @@ export class FunctionDispatch {
   hold(): void {
     const { queue, reconciling } = this.parts;
     // Changes wake keys all along: no handler is called for that.
-    (reconciling?.keys ?? queue).hold();
+    (reconciling?.keys ?? queue).gate.hold();
   }
 
   /** Goes on; what waits for a retry is tried at once. */
   release(): void {
     const { queue, reconciling } = this.parts;
-    (reconciling?.keys ?? queue).release();
+    (reconciling?.keys ?? queue).gate.release();
   }
 
   /** Whether something that may have been handled without a record of it is still to come, or waits for its turn. */

@@ -7,6 +7,7 @@ import type { View } from "../position/view.ts";
 import type { Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
+import { Gate } from "./gate.ts";
 import { Lane, type LaneReport } from "./lane.ts";
 import { countLanes } from "./lane-counts.ts";
 import { QuietTime } from "./quiet.ts";
@@ -36,20 +37,21 @@ const laneKeyOf = ({ view, key }: Pick<LaneEvent, "view" | "key">): string => `$
 
 /** One function's lanes: runs them in parallel to its limit, and keeps the queue within its bounds. */
 export class FunctionQueue {
+  /** Attempts that are on their way to the runner, or there. */
+  readonly gate: Gate;
   private readonly parts: QueueParts;
   private readonly lanes = new Map<string, Lane>();
   private readonly ready = new ReadyLanes();
-  /** Attempts that are on their way to the runner, or there. */
-  private underWay = 0;
-  private paused = false;
-  private held = false;
-  private stopped = false;
-  private idle: (() => void)[] = [];
   private pinTimer: Timer | undefined;
   private readonly quietTime: QuietTime;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
+    this.gate = new Gate({
+      recall: () => parts.attempts.recall(),
+      retryAll: () => this.wakeAll(),
+      pump: () => this.pump(),
+    });
     this.quietTime = new QuietTime(parts.clock, (lane) => this.wake(lane));
   }
 
@@ -58,13 +60,13 @@ export class FunctionQueue {
     const { spill, attempts, backpressure } = this.parts;
     const begun = attempts.counts();
     const { queued, dueSince, ...lanes } = countLanes(this.lanes.values());
-    const counts = { ...lanes, queued: queued - begun.inFlight, dueSince: this.isPaused() ? undefined : dueSince };
+    const counts = { ...lanes, queued: queued - begun.inFlight, dueSince: this.gate.isShut() ? undefined : dueSince };
     return { ...counts, spilled: spill.waiting, full: backpressure.isFull, ...begun };
   }
 
   /** How the lane of a view's object stands; undefined where nothing of it is in memory. */
   lane(view: View, key: string): LaneReport | undefined {
-    return this.lanes.get(laneKeyOf({ view, key }))?.report(this.isPaused());
+    return this.lanes.get(laneKeyOf({ view, key }))?.report(this.gate.isShut());
   }
 
   /** A promise while sources should wait. */
@@ -151,53 +153,19 @@ export class FunctionQueue {
     void this.refill();
   }
 
-  /** No attempt begins until `resume`. Resolves when none runs. */
-  pause(): Promise<void> {
-    this.paused = true;
-    this.parts.attempts.recall();
-    return new Promise((resolve) => {
-      this.idle.push(resolve);
-      this.tellIdle();
-    });
-  }
-
-  /** Goes on as it was. */
-  resume(): void {
-    if (this.stopped) return;
-    this.paused = false;
-    this.pump();
-  }
-
-  /** Until `release` no attempt begins: it would fail for a reason that is no event's. Those that run go on. */
-  hold(): void {
-    this.held = true;
-    this.parts.attempts.recall();
-  }
-
-  /** What held it is over: what waits for a retry is tried at once. */
-  release(): void {
-    if (!this.held || this.stopped) return;
-    this.held = false;
-    this.wakeAll();
-    this.pump();
-  }
-
   /** Goes on with new code: what waits for a retry is tried at once. */
   resumeWith(manifest: FunctionManifest, usesOldObject: boolean): void {
-    if (this.stopped) return;
     this.parts.attempts.code = { manifest, usesOldObject };
-    this.wakeAll();
-    this.resume();
+    this.gate.renew();
   }
 
   /** Nothing begins any more. Resolves when nothing runs. */
   stop(): Promise<void> {
-    this.stopped = true;
     this.parts.backpressure.stop();
     this.parts.spill.close();
     this.pinTimer?.cancel();
     for (const { backoff, quiet } of this.lanes.values()) (backoff ?? quiet)?.cancel();
-    return this.pause();
+    return this.gate.stop();
   }
 
   private get manifest(): FunctionManifest {
@@ -293,16 +261,16 @@ export class FunctionQueue {
   /** Begins what may begin. */
   pump(): void {
     const { attempts } = this.parts;
-    while (!this.isPaused()) {
+    while (!this.gate.isShut()) {
       const lane = this.ready.first;
       if (!lane) return;
       const event = lane.head;
-      if (event && this.underWay >= attempts.limitFor(event)) return;
+      if (event && this.gate.isFull(attempts.limitFor(event))) return;
       this.ready.delete(lane);
       if (!event || this.isEarly(lane, event)) continue;
-      this.underWay++;
+      this.gate.enter();
       lane.running = true;
-      attempts.run(event, this.isPaused, {
+      attempts.run(event, this.gate.isShut, {
         ended: (conclusion) => {
           this.conclude(lane, event, conclusion);
           this.returned(lane);
@@ -323,14 +291,10 @@ export class FunctionQueue {
     return waitMs > 0;
   }
 
-  private readonly isPaused = (): boolean => this.paused || this.held;
-
   private returned(lane: Lane): void {
-    this.underWay--;
     lane.running = false;
     if (!lane.backoff) this.proceed(lane);
-    this.tellIdle();
-    this.pump();
+    this.gate.leave();
   }
 
   private proceed(lane: Lane): void {
@@ -361,7 +325,7 @@ export class FunctionQueue {
   private retryAfter(lane: Lane, event: LaneEvent, delayMs: number): void {
     const { spill, clock } = this.parts;
     spill.release(event);
-    if (this.stopped) return;
+    if (this.gate.isStopped) return;
     lane.backoff = afterLong(clock, delayMs, () => {
       event.notBefore = undefined;
       this.wake(lane);
@@ -410,7 +374,7 @@ export class FunctionQueue {
 
   private async refill(): Promise<void> {
     const { spill, restore } = this.parts;
-    if (this.stopped || !spill.overflows) return;
+    if (this.gate.isStopped || !spill.overflows) return;
     const { events } = spill.laneLimit;
     const give = (stored: SpilledEvent) => {
       const event = restore(stored);
@@ -433,7 +397,7 @@ export class FunctionQueue {
   private async takeBack(lane: Lane): Promise<void> {
     const { spill, restore } = this.parts;
     const { events } = spill.laneLimit;
-    if (this.stopped || lane.reading || lane.firstShelved === undefined || lane.length > events / 2) return;
+    if (this.gate.isStopped || lane.reading || lane.firstShelved === undefined || lane.length > events / 2) return;
     lane.reading = true;
     const hasRead = await this.reading(
       async () => {
@@ -464,7 +428,7 @@ export class FunctionQueue {
 
   /** Looks now and then for events that have held the mark up for too long. */
   private watchPins(): void {
-    if (this.pinTimer || this.stopped) return;
+    if (this.pinTimer || this.gate.isStopped) return;
     this.pinTimer = this.parts.clock.after(
       pinCheckMs,
       () => {
@@ -482,10 +446,5 @@ export class FunctionQueue {
     for (const event of lane.pinned(limit)) this.parts.spill.pin(event);
     const { head, running, backoff } = lane;
     if ((running || backoff) && head && head.receivedAt <= limit) this.rest(lane);
-  }
-
-  private tellIdle(): void {
-    if (this.underWay > 0) return;
-    for (const resolve of this.idle.splice(0)) resolve();
   }
 }

@@ -4,6 +4,7 @@ import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Log } from "../delivery/observer.ts";
 import { crashLoopError } from "../queue/attempt.ts";
+import { Gate } from "../queue/gate.ts";
 import type { LaneReport } from "../queue/lane.ts";
 import { quietMs } from "../queue/quiet.ts";
 import { afterLong, interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "../queue/retry.ts";
@@ -39,22 +40,24 @@ export interface KeyQueueParts {
 export class KeyQueue {
   /** Called when it takes changes again. */
   roomAgain: () => void = () => {};
+  /** Runs that are on their way to the runner, or there. */
+  readonly gate: Gate;
   private readonly parts: KeyQueueParts;
   private readonly lanes = new Map<string, KeyLane>();
   private readonly ready = new Set<KeyLane>();
   /** Those whose objects are not known yet. */
   private readonly unsettled = new Set<KeyLane>();
   private settling: Timer | undefined;
-  private underWay = 0;
   private wasFull = false;
   private started = false;
-  private paused = false;
-  private held = false;
-  private stopped = false;
-  private idle: (() => void)[] = [];
 
   constructor(parts: KeyQueueParts) {
     this.parts = parts;
+    this.gate = new Gate({
+      recall: () => parts.runs.recall(),
+      retryAll: () => this.retryAll(),
+      pump: () => this.pump(),
+    });
   }
 
   /** For the status: milliseconds are wall time. What its handler wants later does not wait. */
@@ -62,7 +65,7 @@ export class KeyQueue {
     const due = [...this.lanes.values()].filter(({ waits }) => waits?.why !== "requeue");
     const oldestAt =
       due.length === 0 ? undefined : Math.min(...due.slice(0, mostTimed).map(({ wokenAt }) => wokenAt.wall));
-    const unbegun = this.isPaused() ? [] : due.slice(0, mostTimed).filter((lane) => lane.isDue);
+    const unbegun = this.gate.isShut() ? [] : due.slice(0, mostTimed).filter((lane) => lane.isDue);
     const dueSince = unbegun.length === 0 ? undefined : Math.min(...unbegun.map(({ wokenAt }) => wokenAt.wall));
     const begun = this.parts.runs.counts();
     const blocked = due.filter((lane) => lane.blocked).length;
@@ -91,7 +94,7 @@ export class KeyQueue {
       running,
       retrying: waits !== undefined && waits.why !== "quiet",
       blocked,
-      held: this.isPaused(),
+      held: this.gate.isShut(),
     };
   }
 
@@ -129,54 +132,18 @@ export class KeyQueue {
     queueMicrotask(() => this.pump());
   }
 
-  /** No run begins until `resume`. Resolves when none goes on. */
-  pause(): Promise<void> {
-    this.paused = true;
-    this.parts.runs.recall();
-    return new Promise((resolve) => {
-      this.idle.push(resolve);
-      this.tellIdle();
-    });
-  }
-
-  /** Goes on as it was. */
-  resume(): void {
-    if (this.stopped) return;
-    this.paused = false;
-    this.pump();
-  }
-
-  /** Until `release` no run begins: it would fail for a reason that is no key's. Those that began go on. */
-  hold(): void {
-    this.held = true;
-    this.parts.runs.recall();
-  }
-
-  /** What held it is over: what waits for a retry is tried at once. */
-  release(): void {
-    if (!this.held || this.stopped) return;
-    this.held = false;
-    this.retryAll();
-    this.pump();
-  }
-
   /** Goes on with new code: what waits for a retry is tried at once. */
   resumeWith(manifest: FunctionManifest): void {
-    if (this.stopped) return;
     this.parts.runs.manifest = manifest;
-    this.retryAll();
-    this.resume();
+    this.gate.renew();
   }
 
   /** Nothing begins any more. Resolves when nothing runs. */
   stop(): Promise<void> {
-    this.stopped = true;
     this.settling?.cancel();
     for (const { waits } of this.lanes.values()) waits?.timer.cancel();
-    return this.pause();
+    return this.gate.stop();
   }
-
-  private readonly isPaused = (): boolean => this.paused || this.held;
 
   /** A change of a key that is to run anyway. It runs at once, as if it had not failed. Where it runs, it does once more. */
   private wakeAgain(lane: KeyLane, cause: Cause): void {
@@ -196,9 +163,9 @@ export class KeyQueue {
   }
 
   private pump(): void {
-    while (this.started && !this.isPaused()) {
+    while (this.started && !this.gate.isShut()) {
       const { concurrency } = this.parts.runs.manifest.delivery;
-      if (this.underWay >= concurrency) return;
+      if (this.gate.isFull(concurrency)) return;
       const [lane] = this.ready;
       if (!lane) return;
       this.ready.delete(lane);
@@ -224,7 +191,7 @@ export class KeyQueue {
   }
 
   private awaitSettled(): void {
-    if (this.settling || this.stopped) return;
+    if (this.settling || this.gate.isStopped) return;
     this.settling = this.parts.clock.after(
       settlePollMs,
       () => {
@@ -239,7 +206,7 @@ export class KeyQueue {
 
   private async run(lane: KeyLane): Promise<void> {
     const { primary, runs, log, commits } = this.parts;
-    this.underWay++;
+    this.gate.enter();
     lane.running = true;
     let newest: Newest | undefined;
     try {
@@ -261,16 +228,14 @@ export class KeyQueue {
       this.returned(lane, () => this.giveUp(lane, letter));
       return;
     }
-    runs.run(lane, newest, this.isPaused, (end) => this.returned(lane, () => this.conclude(lane, end)));
+    runs.run(lane, newest, this.gate.isShut, (end) => this.returned(lane, () => this.conclude(lane, end)));
   }
 
   /** `conclude` says what becomes of the key; what woke it meanwhile is still in `since`. */
   private returned(lane: KeyLane, conclude: () => void): void {
-    this.underWay--;
     lane.running = false;
     conclude();
-    this.tellIdle();
-    this.pump();
+    this.gate.leave();
     if (!this.wasFull || this.ready.size > mostReady / 2) return;
     this.wasFull = false;
     this.roomAgain();
@@ -347,7 +312,7 @@ export class KeyQueue {
   }
 
   private wait(lane: KeyLane, why: Waits, delayMs: number): void {
-    if (this.stopped) return;
+    if (this.gate.isStopped) return;
     const timer = afterLong(this.parts.clock, delayMs, () => {
       this.endWait(lane);
       this.pump();
@@ -384,10 +349,5 @@ export class KeyQueue {
   private write(lane: KeyLane, dueAt: number): void {
     const { commits, primary } = this.parts;
     commits.putSpilled(lane.row(primary.view, dueAt));
-  }
-
-  private tellIdle(): void {
-    if (this.underWay > 0) return;
-    for (const resolve of this.idle.splice(0)) resolve();
   }
 }
