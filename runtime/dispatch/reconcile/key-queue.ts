@@ -7,11 +7,12 @@ import { crashLoopError } from "../queue/attempt.ts";
 import { Gate } from "../queue/gate.ts";
 import type { LaneReport } from "../queue/lane.ts";
 import { quietMs } from "../queue/quiet.ts";
-import { afterLong, interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "../queue/retry.ts";
+import { afterLong, interruptedDelay, isCrashLoop, requeueDelay } from "../queue/retry.ts";
 import { withCause } from "./causes.ts";
 import { KeyLane, type Waits } from "./key-lane.ts";
 import type { KeyRuns, RunEnd } from "./key-runs.ts";
 import type { Newest, Primary } from "./primary.ts";
+import { Rests } from "./rests.ts";
 
 /** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
 const mostReady = 100_000;
@@ -43,6 +44,7 @@ export class KeyQueue {
   /** Runs that are on their way to the runner, or there. */
   readonly gate: Gate;
   private readonly parts: KeyQueueParts;
+  private readonly rests: Rests;
   private readonly lanes = new Map<string, KeyLane>();
   private readonly ready = new Set<KeyLane>();
   /** Those whose objects are not known yet. */
@@ -53,6 +55,7 @@ export class KeyQueue {
 
   constructor(parts: KeyQueueParts) {
     this.parts = parts;
+    this.rests = new Rests(parts.clock, parts.random);
     this.gate = new Gate({
       recall: () => parts.runs.recall(),
       retryAll: () => this.retryAll(),
@@ -107,7 +110,7 @@ export class KeyQueue {
     }
     this.lanes.set(lane.key, lane);
     const restMs = dueAt - clock.now();
-    const isRequeued = lane.attempts === 0 && lane.causes.some(({ type }) => type === "Requeue");
+    const isRequeued = lane.attempts === 0 && lane.causes.every(({ type }) => type === "Requeue");
     if (restMs > 0) this.wait(lane, isRequeued ? "requeue" : "retry", restMs);
     else this.ready.add(lane);
   }
@@ -121,11 +124,13 @@ export class KeyQueue {
   wake(key: string, cause: Cause): void {
     const { clock, nextSequence } = this.parts;
     const lane = this.lanes.get(key);
+    // A person asks for it: the rest is for changes.
+    if (cause.type === "Replay") this.rests.end(key);
     if (!lane) {
       const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
       const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, false);
       this.lanes.set(key, made);
-      this.write(made, wokenAt.wall);
+      this.writeWoken(made);
       this.quieten(made);
     } else if (cause.type !== "Resync" || lane.waits?.why === "requeue") this.wakeAgain(lane, cause);
     // Not yet: what has changed is known once its event has ended, which it does in this turn.
@@ -145,7 +150,7 @@ export class KeyQueue {
     return this.gate.stop();
   }
 
-  /** A change of a key that is to run anyway. It runs at once, as if it had not failed. Where it runs, it does once more. */
+  /** A change of a key that is to run anyway. It counts no failure before, and runs at once where it does not rest. Where it runs, it does once more. */
   private wakeAgain(lane: KeyLane, cause: Cause): void {
     const { clock } = this.parts;
     // Who asked for a later time is asked again by then.
@@ -159,7 +164,7 @@ export class KeyQueue {
     if (!lane.running) lane.forgive();
     if (lane.waits && lane.waits.why !== "interrupted") this.quieten(lane);
     // Otherwise its row says already that it is due.
-    if (isNews || failed || isRequeued) this.write(lane, clock.now());
+    if (isNews || failed || isRequeued) this.writeWoken(lane);
   }
 
   private pump(): void {
@@ -258,20 +263,24 @@ export class KeyQueue {
     lane.causes = lane.since.reduce(withCause, lane.causes);
     lane.since = [];
     lane.forgive();
-    this.write(lane, this.parts.clock.now());
+    this.writeWoken(lane);
   }
 
   private finish(lane: KeyLane, { outcome, newest }: Extract<RunEnd, { readonly type: "finished" }>): void {
-    const { clock, runs, random } = this.parts;
+    const { clock, runs } = this.parts;
+    const { retry, onFailure } = runs.manifest.delivery;
     const { since } = lane;
     const isWoken = since.length > 0;
     lane.since = [];
     if (outcome.type === "ok") lane.causes = isWoken ? since : [{ type: "Requeue" }];
     else lane.causes = since.reduce(withCause, lane.causes);
+    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
+    const delayMs = outcome.type === "ok" ? 0 : this.rests.begin(lane.key, retry, lane.attempts, asked);
+    if (outcome.type === "ok") this.rests.end(lane.key);
     if (isWoken) {
       lane.forgive();
       if (outcome.type === "ok") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-      this.write(lane, clock.now());
+      this.writeWoken(lane);
       this.quieten(lane);
       return;
     }
@@ -281,15 +290,13 @@ export class KeyQueue {
       else this.later(lane, "requeue", requeueDelay(outcome.requeueAfterMs));
       return;
     }
-    const { retry, onFailure } = runs.manifest.delivery;
     const isSpent = outcome.type === "permanent" || lane.attempts >= retry.maxAttempts;
     if (isSpent && onFailure !== "Block") {
       this.giveUp(lane, () => runs.letterOf(lane, newest, outcome.error));
       return;
     }
     lane.blocked = isSpent;
-    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
-    this.later(lane, "retry", isSpent ? retry.maxDelayMs : retryDelay(retry, lane.attempts, asked, random));
+    this.later(lane, "retry", isSpent ? retry.maxDelayMs : delayMs);
   }
 
   /** Until its next change, or the next resync. What woke it meanwhile runs. */
@@ -320,14 +327,16 @@ export class KeyQueue {
     lane.waits = { why, timer };
   }
 
-  /** Something has changed: the key runs once that is quiet, in place of what it waits for. */
+  /** Something has changed: the key runs once that is quiet and its rest is over, in place of what it waits for. */
   private quieten(lane: KeyLane): void {
     const { clock, runs } = this.parts;
     const now = clock.monotonic();
     const waitMs = quietMs(runs.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
     lane.waits?.timer.cancel();
     lane.waits = undefined;
-    if (waitMs > 0) this.wait(lane, "quiet", waitMs);
+    const restMs = this.rests.msOf(lane.key);
+    if (restMs > waitMs) this.wait(lane, "retry", restMs);
+    else if (waitMs > 0) this.wait(lane, "quiet", waitMs);
     else this.ready.add(lane);
   }
 
@@ -344,6 +353,11 @@ export class KeyQueue {
       lane.blocked = false;
       if (lane.waits && lane.waits.why !== "requeue") this.endWait(lane);
     }
+  }
+
+  /** Something has changed: it is due, once its rest is over. */
+  private writeWoken(lane: KeyLane): void {
+    this.write(lane, this.parts.clock.now() + this.rests.msOf(lane.key));
   }
 
   private write(lane: KeyLane, dueAt: number): void {
