@@ -61,5 +61,5 @@ export const envSchema = z.strictObject({
       configMapKeyRef: keyRef.optional().describe("A key of a ConfigMap."),
     })
     .optional()
-    .describe("Where the value is read, once, before the function starts."),
+    .describe("Where the value is read, and read anew when it changes."),
 });

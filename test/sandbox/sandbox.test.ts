@@ -181,6 +181,14 @@ describe("a handler", () => {
     expect(fixture.logs.map((line) => line.message)).toEqual([`to {"a":1}`, "1,2,5,2,hi,true,true"]);
   });
 
+  it("finds a whole file in a variable: all that a Secret can hold", async () => {
+    const fixture = fixtureForTest();
+    const CONFIG = `${"é".repeat(2 ** 19 - 2)}end`;
+    await fixture.load("f", "export default (_, ctx) => ctx.log.info(ctx.env.CONFIG.slice(-4));", { env: { CONFIG } });
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect(fixture.logs.map(({ message }) => message)).toEqual(["éend"]);
+  });
+
   it("is told by ctx.signal that its time is over, and the parent's calls for it are aborted", async () => {
     const fixture = fixtureForTest();
     await fixture.load(
