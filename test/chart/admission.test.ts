@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Body, Client } from "../target/client.ts";
 import { type OwnTarget, startTarget } from "../target/target.ts";
 import { assetsFolder } from "../tools/assets.ts";
-import { namespace, only, render, renderAs, scenarios, valuesOf } from "./helm.ts";
+import { namespace, only, render, renderAs, scenarios, valuesOf, workload } from "./helm.ts";
 
 const real = assetsFolder() !== undefined;
 if (!real) process.stderr.write("the chart's objects meet no real API server: KUBEBUILDER_ASSETS is not set\n");
@@ -25,6 +25,7 @@ describe.skipIf(!real)("a real API server", () => {
     for (const version of [
       "v1",
       "apps/v1",
+      "autoscaling/v2",
       "policy/v1",
       "networking.k8s.io/v1",
       "rbac.authorization.k8s.io/v1",
@@ -48,7 +49,7 @@ describe.skipIf(!real)("a real API server", () => {
     return path === undefined ? undefined : admin.reply("POST", path, { body: object, query: strictly });
   };
   const podOf = (objects: readonly Body[]) => {
-    const { metadata, spec } = only(objects, "StatefulSet").spec.template;
+    const { metadata, spec } = workload(objects).spec.template;
     const claims = [{ name: "data", persistentVolumeClaim: { claimName: "data-watchfire-0" } }, ...spec.volumes];
     const volumes = [...new Map(claims.toReversed().map((volume) => [volume.name, volume])).values()];
     return {

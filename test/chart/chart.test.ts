@@ -5,20 +5,20 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { readValues, type Value } from "../../deploy/values/values.ts";
-import { chart, containers, helm, only, render, scenarios, valuesOf } from "./helm.ts";
+import { chart, containers, helm, only, render, scenarios, valuesOf, workload } from "./helm.ts";
 
 const { appVersion } = parse(readFileSync(join(chart, "Chart.yaml"), "utf8"));
 
 describe.each(scenarios)("with the values of ci/%s-values.yaml", (scenario) => {
   test("helm lints and renders the chart", async () => {
     expect(await helm("lint", "--strict", chart, ...valuesOf(scenario))).toContain("0 chart(s) failed");
-    expect((await render(...valuesOf(scenario))).map(({ kind }) => kind)).toContain("StatefulSet");
+    expect(workload(await render(...valuesOf(scenario))).spec.template.spec.containers).toHaveLength(2);
   });
 
   test("the executor has a memory limit and neither token nor variables nor any volume but the socket", async () => {
     const objects = await render(...valuesOf(scenario));
     const { watchfire, executor } = containers(objects);
-    const pod = only(objects, "StatefulSet").spec.template.spec;
+    const pod = workload(objects).spec.template.spec;
     expect(pod.automountServiceAccountToken).toBe(false);
     // Process 1 of the executor's container is the warden: what it starts ends with it, and cannot end it.
     expect([pod.shareProcessNamespace, pod.hostPID, executor.command]).toEqual([false, false, undefined]);
@@ -275,5 +275,28 @@ describe("on NATS", () => {
   test("an address that is missing, and one with a password in it, are refused", async () => {
     await expect(render("--set", "store.type=nats")).rejects.toThrow("nats.url must name it");
     await expect(render("--set", "store.type=nats,nats.url=nats://me:secret@nats:4222")).rejects.toThrow("nats/url");
+  });
+});
+
+describe("replicas and slots that make no sense are refused, with what to do", () => {
+  const nats = "store.type=nats,nats.url=nats://nats:4222";
+  const fleet = `${nats},slots=64,identity=runtime`;
+
+  test.each([
+    ["slots=64,identity=runtime", /store\.type is auto: set store\.type=nats/],
+    ["slots=64,identity=runtime,store.type=sqlite", /store\.type is sqlite: set store\.type=nats/],
+    [`${nats},slots=64`, /identity=runtime/],
+    [`${fleet},functionStatus.enabled=true`, /functionStatus/],
+    [`${nats},slots=8,identity=runtime,replicas=9`, /replicas=9 is more than slots=8/],
+    [`${fleet},replicas=513`, /replicas/],
+    [`${nats},slots=513`, /slots/],
+    ["replicas=4", /replicas above 3 need slots/],
+    [`${nats},replicas=4`, /set slots=64/],
+    [`${nats},replicas=2,autoscaling.enabled=true`, /autoscaling\.enabled needs slots/],
+    [`${fleet},autoscaling.enabled=true,autoscaling.minReplicas=9`, /above autoscaling\.maxReplicas/],
+    [`${fleet},autoscaling.enabled=true,autoscaling.maxReplicas=65`, /more than slots=64/],
+    [`${fleet},autoscaling.enabled=true,autoscaling.cpuMillicores=0`, /autoscaling\.oldestEventSeconds/],
+  ])("%s", async (values, hint) => {
+    await expect(render("--set", values)).rejects.toThrow(hint);
   });
 });

@@ -45,9 +45,14 @@ export function only(objects: readonly Body[], kind: string): Body {
   return found;
 }
 
-/** The StatefulSet's two containers. */
+/** The one StatefulSet or Deployment. */
+export function workload(objects: readonly Body[]): Body {
+  return only(objects, objects.some(({ kind }) => kind === "Deployment") ? "Deployment" : "StatefulSet");
+}
+
+/** The pod's two containers. */
 export function containers(objects: readonly Body[]) {
-  const { containers } = only(objects, "StatefulSet").spec.template.spec;
+  const { containers } = workload(objects).spec.template.spec;
   const named = (name: string) => containers.find((container: { name: string }) => container.name === name);
   return { watchfire: named("watchfire"), executor: named("executor") };
 }

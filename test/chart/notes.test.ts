@@ -1,11 +1,6 @@
 import { expect, test } from "vitest";
-import { chart, helm, namespace, release } from "./helm.ts";
-
-/** What `helm install` tells the user; nothing is asked of any cluster. */
-async function notes(...args: readonly string[]): Promise<string> {
-  const said = await helm("install", release, chart, "--namespace", namespace, "--dry-run=client", ...args);
-  return said.split("\nNOTES:\n")[1] ?? "";
-}
+import { namespace, release } from "./helm.ts";
+import { notes } from "./notes.ts";
 
 const selector = `-l app.kubernetes.io/instance=${release},app.kubernetes.io/name=watchfire`;
 

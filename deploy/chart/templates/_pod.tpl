@@ -1,0 +1,211 @@
+{{/* The pod of a StatefulSet, and of a Deployment where replicas share the functions. */}}
+{{- define "watchfire.pod" -}}
+metadata:
+  labels:
+    {{- include "watchfire.labelsAnd" (list . .Values.podLabels) | nindent 4 }}
+  {{- $trusted := default list .Values.deployed.trust.keys | join "\n" }}
+  {{- with merge (dict) (default dict .Values.podAnnotations) (empty $trusted | ternary dict (dict "watchfire.dev/trusted-keys" $trusted)) }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  serviceAccountName: {{ include "watchfire.account" . | quote }}
+  # The token is mounted below, into the runtime's container alone.
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  # Each container's first process ends all others of its container, and of no other one.
+  shareProcessNamespace: false
+  hostPID: false
+  {{- if .Values.userNamespace }}
+  hostUsers: false
+  {{- end }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . | quote }}
+  {{- end }}
+  terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
+  securityContext:
+    {{- include "watchfire.podSecurityContext" . | nindent 4 }}
+  {{- with .Values.extraInitContainers }}
+  initContainers:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+    - name: watchfire
+      image: {{ include "watchfire.image" . | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        - start
+        - --functions=/functions
+        - --data=/data
+        - --listen=0.0.0.0:{{ .Values.port }}
+        - --executor-socket=/run/watchfire/executor.sock
+        {{- if .Values.executor.jitless }}
+        - --jitless
+        {{- end }}
+        - --cache-limit={{ .Values.cacheLimit }}
+        - --identity={{ .Values.identity }}
+        - --service-account={{ include "watchfire.account" . }}
+        {{- if .Values.slots }}
+        - --slots={{ .Values.slots }}
+        {{- else }}
+        - --leader-elect
+        {{- end }}
+        - --store={{ include "watchfire.store" . }}
+        {{- if .Values.nats.url }}
+        {{- include "watchfire.natsArgs" . | nindent 8 }}
+        {{- end }}
+        {{- if .Values.deployed.enabled }}
+        - --deployed
+        {{- end }}
+        {{- if .Values.deployed.trust.keys }}
+        - --trust=/etc/watchfire/trust/keys.pem
+        {{- end }}
+        {{- if .Values.deployed.trust.existingSecret.name }}
+        - --trust=/etc/watchfire/trust/secret.pem
+        {{- end }}
+        {{- range include "watchfire.mounted" . | fromYamlArray }}
+        - --reserve={{ . }}
+        {{- end }}
+        {{- if .Values.functionStatus.enabled }}
+        - --function-status
+        {{- end }}
+      env:
+        {{- include "watchfire.env" . | nindent 8 }}
+      {{- with .Values.extraEnvFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      ports:
+        - name: http
+          containerPort: {{ .Values.port }}
+      startupProbe:
+        httpGet: { path: /livez, port: http }
+        periodSeconds: 1
+        timeoutSeconds: 3
+        failureThreshold: {{ .Values.startupSeconds }}
+      livenessProbe:
+        httpGet: { path: /livez, port: http }
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 3
+      readinessProbe:
+        httpGet: { path: /readyz, port: http }
+        periodSeconds: 2
+        timeoutSeconds: 3
+        failureThreshold: 3
+      securityContext:
+        {{- toYaml (default dict .Values.securityContext) | nindent 8 }}
+      resources:
+        {{- toYaml (default dict .Values.resources) | nindent 8 }}
+      volumeMounts:
+        - { name: data, mountPath: /data }
+        - { name: socket, mountPath: /run/watchfire }
+        - { name: tmp, mountPath: /tmp }
+        - { name: account, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true }
+        {{- if eq .Values.functions.source "oci" }}
+        - name: functions
+          mountPath: /functions
+          readOnly: true
+          {{- with .Values.functions.oci.subPath }}
+          subPath: {{ . | quote }}
+          {{- end }}
+        {{- end }}
+        {{- if include "watchfire.trusts" . }}
+        - { name: trust, mountPath: /etc/watchfire/trust, readOnly: true }
+        {{- end }}
+        {{- if include "watchfire.natsFiles" . }}
+        - { name: nats, mountPath: /etc/watchfire/nats, readOnly: true }
+        {{- end }}
+        {{- with .Values.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    # Runs the handlers: it has no account's token, no variable and no volume but the socket, whose folder it cannot write to.
+    - name: executor
+      image: {{ include "watchfire.image" . | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        - executor
+        - --socket=/run/watchfire/executor.sock
+      securityContext:
+        {{- include "watchfire.executorSecurityContext" . | nindent 8 }}
+      resources:
+        {{- toYaml .Values.executor.resources | nindent 8 }}
+      volumeMounts:
+        - { name: socket, mountPath: /run/watchfire, readOnly: true }
+    {{- with .Values.extraContainers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  volumes:
+    {{- if or .Values.slots (not .Values.persistence.enabled) }}
+    - name: data
+      emptyDir: { sizeLimit: {{ include "watchfire.text" .Values.persistence.emptyDirSizeLimit | quote }} }
+    {{- end }}
+    - name: socket
+      emptyDir: { medium: Memory, sizeLimit: 1Mi }
+    - name: tmp
+      emptyDir: { sizeLimit: 64Mi }
+    # What a pod's account is mounted as by default.
+    - name: account
+      projected:
+        sources:
+          - serviceAccountToken: { path: token, expirationSeconds: 3607 }
+          - configMap: { name: kube-root-ca.crt, items: [{ key: ca.crt, path: ca.crt }] }
+          - downwardAPI: { items: [{ path: namespace, fieldRef: { fieldPath: metadata.namespace } }] }
+    {{- if eq .Values.functions.source "oci" }}
+    - name: functions
+      image:
+        reference: {{ .Values.functions.oci.reference | quote }}
+        pullPolicy: {{ .Values.functions.oci.pullPolicy }}
+    {{- end }}
+    {{- if include "watchfire.trusts" . }}
+    # No ConfigMap: who may write those must not choose whose signature counts.
+    - name: trust
+      projected:
+        sources:
+          {{- if .Values.deployed.trust.keys }}
+          - downwardAPI:
+              items: [{ path: keys.pem, fieldRef: { fieldPath: "metadata.annotations['watchfire.dev/trusted-keys']" } }]
+          {{- end }}
+          {{- with .Values.deployed.trust.existingSecret }}
+          {{- if .name }}
+          - secret: { name: {{ .name | quote }}, items: [{ key: {{ .key | quote }}, path: secret.pem }] }
+          {{- end }}
+          {{- end }}
+    {{- end }}
+    {{- with include "watchfire.natsFiles" . }}
+    - name: nats
+      projected:
+        sources:
+          {{- . | nindent 10 }}
+    {{- end }}
+    {{- with .Values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  topologySpreadConstraints:
+    {{- with .Values.topologySpreadConstraints }}
+    {{- toYaml . | nindent 4 }}
+    {{- else }}
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "watchfire.selector" . | nindent 10 }}
+    {{- end }}
+{{- end }}
