@@ -347,7 +347,7 @@ export const errorCodes = {
   ),
   WF_DEV_FIXTURE: user(
     "a fixture of a function cannot be used",
-    "correct the file: an event, or `event` with `objects`, `env`, `responses` and `expect` beside it",
+    "correct the file: one of `event`, `events` and `run`, with `objects`, `env`, `responses` and `expect` beside it",
   ),
   WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 

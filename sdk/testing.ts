@@ -1,4 +1,5 @@
 /** Unit tests of handlers and reconcilers: runs one with objects in memory, and records what it did. */
+import type { Cache, CacheQuery } from "./cache.ts";
 import { createKube } from "./client.ts";
 import { PermanentError, RetryAfter } from "./errors.ts";
 import type {
@@ -18,16 +19,24 @@ import type {
   Triggers,
   WatchEvent,
 } from "./index.ts";
-import type { Kube } from "./kube.ts";
+import type { Kube, Ref } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 import type { Call, EmitArguments } from "./operations.ts";
 import type { RawKube } from "./raw-kube.ts";
 import { RequeueAfter } from "./requeue.ts";
-import { type Difference, differencesOf, type Fixture, type FixtureCall } from "./testing/fixture.ts";
+import { type Difference, differencesOf, type Fixture, type FixtureCall, fixtureOf } from "./testing/fixture.ts";
 import { type DeclaredRead, memoryCache } from "./testing/memory-cache.ts";
 import { MemoryCluster } from "./testing/memory-cluster.ts";
 
-export { type Difference, differencesOf, type Expectation, type Fixture, type FixtureCall } from "./testing/fixture.ts";
+export {
+  type Difference,
+  differencesOf,
+  type Expectation,
+  type Fixture,
+  type FixtureCall,
+  type FixtureRun,
+  fixtureOf,
+} from "./testing/fixture.ts";
 export type { DeclaredRead } from "./testing/memory-cache.ts";
 
 /** What a handler meets in a test. */
@@ -157,48 +166,59 @@ export async function runReconciler<T = UnknownObject>(
 }
 
 /**
- * Runs a handler on a fixture, such as a file of its `events/` (or an event alone), with objects in memory. Gives what is
- * not as the fixture expects: nothing where all is. `watchfire test` does the same in the sandbox, where the manifest's
- * permissions and egress count.
+ * Runs a handler, a handler of batches or a reconciler on a fixture, with objects in memory. A fixture is a file of its
+ * `events/`, or an event alone. Gives what is not as the fixture expects: nothing where all is. An `event` is given alone, `events` as one
+ * batch, a `run` to a reconciler. `reads`: the manifest's, where it uses `ctx.cache`. `watchfire test` does the same in the
+ * sandbox, where the manifest's permissions and egress count.
  */
-export async function runFixture(handler: Handler<never>, file: Fixture | object): Promise<Difference[]> {
-  const fixture: Fixture = "event" in file ? (file as Fixture) : { event: file };
-  const { event, objects = [], env = {}, responses = {}, expect } = fixture;
-  const { type, object } = event as Given<KubeObject>;
+export async function runFixture(
+  handler: Handler<never> | BatchHandler<never> | Reconciler<never>,
+  file: Fixture | object,
+  { reads = [] }: Pick<RunOptions, "reads"> = {},
+): Promise<Difference[]> {
+  const { event, events, run: key, objects = [], env = {}, responses = {}, expect } = fixtureOf(file);
   const calls: FixtureCall[] = [];
   const fetch = async (url: string): Promise<FetchResponse> => {
     const { status = 200, body = "" } = responses[url] ?? {};
     return new Responses.Response(body, { status });
   };
-  const given = complete(event as TestEvent<UnknownObject>);
-  const run = (ctx: Context) => (handler as Handler<UnknownObject>)(given, ctx);
-  const own = type === "Deleted" || type === undefined ? [] : [object];
-  const { outcome, error } = await record(run, own, { objects, env, fetch }, (call) =>
-    calls.push(structuredClone(call)),
-  );
-  const said =
-    error === undefined ? {} : { error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
-  return differencesOf(expect, { outcome, ...said, calls });
+  const options: Heard = { objects, env, reads, fetch, hear: (call) => calls.push(structuredClone(call)) };
+  let run: Run & Partial<Pick<BatchRun, "failed">>;
+  if (key) {
+    run = await runReconciler(handler as Reconciler, key as TestReconciliation<UnknownObject>, options);
+  } else if (events) {
+    run = await runBatch(handler as BatchHandler, events as readonly TestEvent<UnknownObject>[], options);
+  } else {
+    const given = event as TestEvent<UnknownObject>;
+    run = await record((ctx) => (handler as Handler<UnknownObject>)(complete(given), ctx), ownOf([given]), options);
+  }
+  const { error, requeueAfterMs, retryAfterMs, failed } = run;
+  // Of a batch that ended well, an event that it names is tried again as if it had failed.
+  const isNamed = run.outcome === "ok" && failed !== undefined && failed.length > 0;
+  const outcome = isNamed ? "failed" : run.outcome;
+  const said = isNamed
+    ? { error: `the batch names as failed: ${failed.join(", ")}` }
+    : error === undefined
+      ? {}
+      : { error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
+  return differencesOf(expect, { outcome, ...said, requeueAfterMs, retryAfterMs, failed, calls });
+}
+
+/** Options of a run whose calls somebody is told of, as the runtime is. */
+interface Heard extends RunOptions {
+  readonly hear?: (call: FixtureCall) => void;
 }
 
 /** What tests have, and this package names no platform for. */
 const Responses = globalThis as unknown as { Response: new (body: string, init: { status: number }) => FetchResponse };
 
-/**
- * Calls a function of the user's with a context, and notes what it does. `own`: the objects that it is about. `hear` is told
- * of each call as the runtime is.
- */
-async function record(
-  call: (ctx: Context) => unknown,
-  own: readonly KubeObject[],
-  options: RunOptions,
-  hear: (call: FixtureCall) => void = () => {},
-): Promise<Run> {
+/** Calls a function of the user's with a context, and notes what it does. `own`: the objects that it is about. */
+async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[], options: Heard): Promise<Run> {
   const calls: RecordedCall[] = [];
   const logs: Run["logs"][number][] = [];
   const metrics: Run["metrics"][number][] = [];
   const events: Run["events"][number][] = [];
-  const { objects = [], env = {}, signal = new AbortController().signal } = options;
+  const { objects = [], env = {}, signal = new AbortController().signal, hear = () => {} } = options;
   const there = [...objects];
   for (const each of own) if (isNew(each, there)) there.push(each);
   const cluster = new MemoryCluster(there);
@@ -213,7 +233,7 @@ async function record(
       void logs.push({ level, message, fields });
   const ctx: Context = {
     kube: recorded(Object.assign(memory, options.kube), calls),
-    cache: memoryCache(cluster, options.reads ?? []),
+    cache: heard(memoryCache(cluster, options.reads ?? []), hear),
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     env: Object.freeze({ ...env }),
     fetch: async (url, init) => {
@@ -256,6 +276,25 @@ async function record(
     if (error instanceof PermanentError) return done("permanent", { error });
     return done("failed", error instanceof RetryAfter ? { error, retryAfterMs: error.delayMs } : { error });
   }
+}
+
+/** Tells of each look into the cache. */
+function heard(cache: Cache, hear: (call: FixtureCall) => void): Cache {
+  const { get, list, age } = cache as unknown as Record<keyof Cache, (arg: object) => never>;
+  return {
+    get: (ref: Ref) => {
+      hear({ call: "cache.get", ref });
+      return get(ref);
+    },
+    list: (query: CacheQuery) => {
+      hear({ call: "cache.list", ...query });
+      return list(query);
+    },
+    age: (kind: { apiVersion: string; kind: string }) => {
+      hear({ call: "cache.age", ...kind });
+      return age(kind);
+    },
+  };
 }
 
 function complete<T>(event: TestEvent<T>): EventOf<T> {

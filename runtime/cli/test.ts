@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { openCode } from "../catalog/function-code.ts";
 import { systemClock } from "../clock.ts";
 import { table } from "../dev/banner.ts";
-import { readFixtures, unfitness } from "../dev/fixtures/fixture-file.ts";
+import { readFixtures } from "../dev/fixtures/fixture-file.ts";
 import { FixtureRunner, type OwnCluster } from "../dev/fixtures/fixture-runner.ts";
 import { checkExpression } from "../dispatch/filter/check-expression.ts";
 import { WatchfireError } from "../errors.ts";
@@ -35,13 +35,7 @@ export const test = command({
     let [passed, failed] = [0, 0];
     try {
       for (const manifest of chosen) {
-        const fixtures = readFixtures(manifest);
-        const unfit = fixtures.length > 0 ? unfitness(manifest) : undefined;
-        if (unfit !== undefined) {
-          process.stderr.write(`not run: ${manifest.name}: ${unfit}\n`);
-          continue;
-        }
-        for (const fixture of fixtures) {
+        for (const fixture of readFixtures(manifest)) {
           const differences = await runner.run(manifest, await code.bundle(manifest), fixture);
           if (differences.length === 0) passed++;
           else failed++;

@@ -1,3 +1,4 @@
+import { parseDuration } from "../duration.ts";
 import type { KubeObject } from "../object.ts";
 
 /** A call of a handler, as `kube.patch` with what it was given: `{ call, ref, patch }`. */
@@ -13,6 +14,12 @@ export interface Expectation {
   readonly outcome?: "ok" | "failed" | "permanent";
   /** A part of the error's name and message. */
   readonly error?: string;
+  /** The time of the `requeueAfter(…)` that it returns, such as `30s`. */
+  readonly requeueAfter?: string;
+  /** The time of the RetryAfter that it throws. */
+  readonly retryAfter?: string;
+  /** The ids of the batch's events that are to be tried again, in the batch's order. */
+  readonly failed?: readonly string[];
   /**
    * Every call, in order, each with the arguments that matter. Reads (`kube.get`, `kube.list`, `kube.getScale`) count
    * only where one is among them.
@@ -20,10 +27,15 @@ export interface Expectation {
   readonly calls?: readonly FixtureCall[];
 }
 
-/** A file of `events/`: an event, what there is beside it, and what is expected. */
+/** A file of `events/`: one of `event`, `events` and `run`, what there is beside it, and what is expected. */
 export interface Fixture {
-  readonly event: object;
-  /** The objects that exist beside the event's own. */
+  /** A change of an object, or a time of a schedule. */
+  readonly event?: object;
+  /** Those of one batch. */
+  readonly events?: readonly object[];
+  /** A run of a reconciler: `key`, `object` unless it is gone, `causes`. */
+  readonly run?: object;
+  /** The objects that exist beside the event's own: what `ctx.cache` has as well. */
   readonly objects?: readonly KubeObject[];
   readonly env?: Readonly<Record<string, string>>;
   /** What a URL is answered with. Default: 200, and nothing. */
@@ -35,6 +47,10 @@ export interface Fixture {
 export interface FixtureRun {
   readonly outcome: "ok" | "failed" | "permanent";
   readonly error?: string;
+  readonly requeueAfterMs?: number | undefined;
+  readonly retryAfterMs?: number | undefined;
+  /** Of a batch: the ids that are to be tried again. */
+  readonly failed?: readonly string[] | undefined;
   readonly calls: readonly FixtureCall[];
 }
 
@@ -44,6 +60,14 @@ export interface Difference {
   readonly what: string;
   readonly expected: string;
   readonly actual: string;
+}
+
+/** A file of `events/` as a fixture: it may be an event alone, a list of a batch's, or a reconciler's run. */
+export function fixtureOf(file: unknown): Fixture {
+  if (Array.isArray(file)) return { events: file };
+  if (!isRecord(file)) return { event: file as object };
+  if (["event", "events", "run", "expect"].some((name) => name in file)) return file;
+  return "key" in file ? { run: file } : { event: file };
 }
 
 const reads = new Set(["kube.get", "kube.list", "kube.getScale", "cache.get", "cache.list", "cache.age"]);
@@ -62,6 +86,15 @@ export function differencesOf(expectation: Expectation = {}, run: FixtureRun): D
   } else if (error !== undefined && !saidError.includes(error)) {
     found.push({ what: "error", expected: error, actual: saidError });
   }
+  const times = [
+    ["requeueAfter", expectation.requeueAfter, run.requeueAfterMs],
+    ["retryAfter", expectation.retryAfter, run.retryAfterMs],
+  ] as const;
+  for (const [what, expected, actual] of times) {
+    if (expected === undefined || parseDuration(expected) === actual) continue;
+    found.push({ what, expected, actual: actual === undefined ? "none" : `${actual}ms` });
+  }
+  if (expectation.failed) found.push(...partsOf("failed", expectation.failed, run.failed ?? []));
   if (!calls) return found;
   const isRead = calls.some(({ call }) => reads.has(call));
   const made = run.calls.filter(({ call }) => isRead || !reads.has(call));

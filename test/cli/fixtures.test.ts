@@ -98,14 +98,79 @@ describe("watchfire test", () => {
     expect(status).toBe(1);
   });
 
-  test("says which function it cannot run on fixtures, and runs the others", async () => {
-    const functions = project({ "a.json": event({}) });
-    const reads = `  reads: [{ apiVersion: v1, kind: Namespace }]`;
-    define(functions, "cached", handler, manifest("cached", reads));
-    write(join(functions, "cached/events/a.json"), JSON.stringify(event({})));
-    const { status, stdout, stderr } = await run(functions);
-    expect([status, stdout]).toEqual([0, "1 passed, 0 failed\n"]);
-    expect(stderr).toMatch(/^not run: cached: its handler may read ctx\.cache/);
+  test("runs a reconciler, its cache, a schedule and a batch by their fixtures, and expects the time they ask for", async () => {
+    const functions = project({});
+    const team = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels: { team: "a" } } });
+    const reconciler = `import { defineReconciler, requeueAfter } from "@watchfire/sdk";
+export default defineReconciler(async ({ key, object, causes }, ctx) => {
+  if (!object) throw new Error(key.namespace + "/" + key.name + " is gone, by " + causes[0].type);
+  const { items } = ctx.cache.list({ apiVersion: "v1", kind: "Namespace" });
+  const data = { teams: items.map((item) => item.metadata.name).join(), by: causes[0].type };
+  await ctx.kube.patch({ apiVersion: "v1", kind: "ConfigMap", ...key }, { data });
+  return requeueAfter("30s");
+});`;
+    const grant = '  permissions: [{ apiGroups: [""], resources: [configmaps], verbs: [patch] }]\n';
+    const kept = "  reads: [{ apiVersion: v1, kind: Namespace, labelSelector: { matchLabels: { team: a } } }]\n";
+    define(functions, "level", reconciler, manifest("level", `  delivery: { mode: Reconcile }\n${grant}${kept}`));
+    const fixtures = (name: string, files: Readonly<Record<string, unknown>>) => {
+      for (const [file, fixture] of Object.entries(files))
+        write(join(functions, name, "events", file), JSON.stringify(fixture));
+    };
+    const { object } = event({});
+    const key = { namespace: "demo", name: "a" };
+    const levelled = (by: string) => ({
+      requeueAfter: "30s",
+      calls: [{ call: "kube.patch", ref: key, patch: { data: { teams: "x,y", by } } }],
+    });
+    const objects = [team("x"), team("y")];
+    fixtures("level", {
+      "1-run.json": { run: { key, object, causes: [{ type: "Resync" }] }, objects, expect: levelled("Resync") },
+      "2-gone.json": { run: { key }, expect: { outcome: "failed", error: "demo/a is gone, by Deleted" } },
+      "3-event.json": { event: event({}), objects, expect: levelled("Modified") },
+      "4-wrong.json": { run: { key, object }, objects, expect: { requeueAfter: "1m" } },
+    });
+    define(
+      functions,
+      "nightly",
+      `export default (event, ctx) => ctx.fetch("https://hooks.example.com/" + event.scheduledFor + event.missed);`,
+      manifest("nightly", "  egress: [{ host: hooks.example.com, ports: [443] }]\n").replace(
+        /triggers:.*?(?=\n {2}\w)/s,
+        "triggers: [{ name: nightly, schedule: { cron: 0 3 * * * } }]",
+      ),
+    );
+    const url = "https://hooks.example.com/2026-03-29T01:00:00.000Ztrue";
+    fixtures("nightly", {
+      "tick.json": {
+        event: { type: "Scheduled", scheduledFor: "2026-03-29T01:00:00Z", missed: true },
+        expect: { calls: [{ call: "fetch", url }] },
+      },
+    });
+    const batch = `export default (events) => ({ failed: events.filter((e) => e.object.data.bad).map((e) => e.id) });`;
+    define(functions, "batch", batch, manifest("batch", "  delivery: { batch: { maxSize: 10, maxWait: 1s } }\n"));
+    fixtures("batch", {
+      "1.json": {
+        events: [{ ...event({}), id: "one" }, { ...event({ bad: "yes" }), id: "two" }, event({})],
+        expect: { outcome: "failed", failed: ["two"] },
+      },
+      "2.json": [event({}), event({})],
+    });
+    const { stdout, stderr, status } = await run(functions);
+    const rows = stdout.trimEnd().split("\n");
+    expect(rows.slice(1, -2).map((row) => row.replace(/^\S*functions\//, "").split(/ {2,}/))).toEqual([
+      ["level/events/4-wrong.json", "requeueAfter", "1m", "30000ms"],
+    ]);
+    expect([rows.at(-1), stderr, status]).toEqual(["6 passed, 1 failed", "", 1]);
+  });
+
+  test.each([
+    ["a run", "run", { run: { key: { name: "a" } } }, "`run` is for reconcilers"],
+    ["a batch", "events", [event({}), event({})], "`events` is for functions with `delivery.batch`"],
+    ["both at once", "event and run", { event: event({}), run: { key: { name: "a" } } }, "one of `event`, `events`"],
+  ])("refuses %s where the function takes one event", async (_, _name, fixture, said) => {
+    const { status, stderr } = await run(project({ "a.json": fixture }));
+    expect(stderr).toMatch(/^WF_DEV_FIXTURE .*a\.json/);
+    expect(stderr).toContain(said);
+    expect(status).toBe(1);
   });
 
   test("is told of a function that is not there", async () => {

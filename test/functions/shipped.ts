@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { ScheduledEvent, UnknownObject, WatchEvent } from "@watchfire/sdk";
 import { checkExpression } from "../../runtime/dispatch/filter/check-expression.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
+import { fixtureOf } from "../../sdk/testing.ts";
 
 /** The functions that come with the project. */
 export const functionsFolder = join(import.meta.dirname, "../../functions");
@@ -18,8 +19,11 @@ export const shipped = await loadFunctions(functionsFolder, { checkExpression })
 /** A delivery as it was recorded; without `oldObject` where there was none. */
 export type RecordedEvent = WatchEvent<UnknownObject> | ScheduledEvent;
 
-/** The events recorded beside a function. */
+/** The events recorded beside a function: each file's own, or those of its batch. */
 export function recordedEvents(folder: string): { file: string; event: RecordedEvent }[] {
   const events = join(functionsFolder, folder, "events");
-  return readdirSync(events).map((file) => ({ file, event: JSON.parse(readFileSync(join(events, file), "utf8")) }));
+  return readdirSync(events).flatMap((file) => {
+    const { event, events: batch = [event] } = fixtureOf(JSON.parse(readFileSync(join(events, file), "utf8")));
+    return batch.flatMap((each) => (each === undefined ? [] : { file, event: each as RecordedEvent }));
+  });
 }

@@ -1,4 +1,13 @@
-import { defineHandler, type Handler, PermanentError } from "@watchfire/sdk";
+import {
+  defineBatchHandler,
+  defineHandler,
+  defineReconciler,
+  type Handler,
+  PermanentError,
+  RetryAfter,
+  requeueAfter,
+  type Scheduled,
+} from "@watchfire/sdk";
 import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -46,6 +55,48 @@ describe("a fixture", () => {
     expect(await runFixture(copy, { event, responses, expect: { calls: [] } })).toEqual([
       { what: "calls", expected: "none", actual: "fetch, kube.create, events.emit" },
     ]);
+  });
+
+  it("of a run is given to a reconciler, with the cache of its objects, and holds the time that it asks for", async () => {
+    const reads = [{ apiVersion: "v1", kind: "Namespace" }];
+    const level = defineReconciler<V1ConfigMap>(async ({ key, object, causes }, ctx) => {
+      if (!object) throw new RetryAfter("5s", `${key.name} is gone by ${causes[0]?.type}`);
+      ctx.cache.list({ apiVersion: "v1", kind: "Namespace" });
+      return requeueAfter("30s");
+    });
+    const objects = [{ apiVersion: "v1", kind: "Namespace", metadata: { name: "x" } }];
+    const run = { key: metadata, object: event.object };
+    const look = [{ call: "cache.list", kind: "Namespace" }];
+    expect(await runFixture(level, { run, objects, expect: { requeueAfter: "30s", calls: look } }, { reads })).toEqual(
+      [],
+    );
+    expect(await runFixture(level, { run, expect: { requeueAfter: "1m" } }, { reads })).toEqual([
+      { what: "requeueAfter", expected: "1m", actual: "30000ms" },
+    ]);
+    const gone = { outcome: "failed", error: "a is gone by Deleted", retryAfter: "5s" } as const;
+    expect(await runFixture(level, { run: { key: metadata }, expect: gone })).toEqual([]);
+    expect(await runFixture(level, { run, expect: {} })).toMatchObject([{ what: "outcome" }]);
+  });
+
+  it("of events is given as one batch, and names those that are to be tried again", async () => {
+    const some = defineBatchHandler<V1ConfigMap>((events) => ({
+      failed: events.flatMap(({ id, object }) => (object.data?.k === "bad" ? id : [])),
+    }));
+    const bad = { ...event, id: "two", object: { ...event.object, data: { k: "bad" } } };
+    expect(await runFixture(some, [event, event])).toEqual([]);
+    expect(await runFixture(some, { events: [event, bad], expect: { outcome: "failed", failed: ["two"] } })).toEqual(
+      [],
+    );
+    expect(await runFixture(some, [bad])).toMatchObject([{ what: "outcome", actual: expect.stringContaining("two") }]);
+  });
+
+  it("of a schedule's time is given without an object", async () => {
+    const nightly = defineHandler<Scheduled>(async ({ scheduledFor }, ctx) => {
+      await ctx.fetch(`https://example.com/${scheduledFor}`);
+    });
+    const tick = { type: "Scheduled", scheduledFor: "2026-03-29T01:00:00Z" };
+    const fetched = [{ call: "fetch", url: "https://example.com/2026-03-29T01:00:00Z" }];
+    expect(await runFixture(nightly, { event: tick, expect: { calls: fetched } })).toEqual([]);
   });
 
   it("is met by what was done, and by any part of its objects; each leaf that is changed is one difference", () => {
