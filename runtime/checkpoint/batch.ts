@@ -11,6 +11,8 @@ export interface KnownIdentity {
   readonly deleted: boolean;
   /** Whether the trigger's conditions held for this state. */
   readonly matched: boolean;
+  /** Whom this state counts for, under a trigger with `key`: `namespace/name` each. Absent: not noted. */
+  readonly keys?: readonly string[] | undefined;
 }
 
 /** A known object as it is written. */

@@ -32,6 +32,8 @@ const entrySchema = z.object({
       z.tuple([z.number(), z.string()]),
     ]),
   ),
+  /** Of known objects in this entry, their keys. Apart from these, so that an older runtime can read the others. */
+  keys: z.array(z.tuple([z.number(), z.string(), z.array(z.string())])).default([]),
   journal: z.array(z.union([z.tuple([z.number(), z.unknown()]), gone])),
   spill: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
   letters: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
@@ -133,6 +135,10 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
       if (!marksBodies || !state.body) return [view, key, uid, of, hash, deleted, matched];
       return [view, key, uid, of, hash, deleted, matched, state.bodyIsOlder ? "older" : "own"];
     }),
+    keys: [...changes.known].flatMap(([view, key]) => {
+      const keys = disk.views.get(view)?.known.get(key)?.keys;
+      return keys ? [[view, key, [...keys]] as [number, string, string[]]] : [];
+    }),
     journal: [...changes.journal].map((id) => {
       const row = disk.journal.get(id);
       if (!row) return [id];
@@ -185,6 +191,11 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): Entry {
       const body = mark && { body: bodyElsewhere, bodyIsOlder: mark === "older" };
       disk.views.get(view)?.known.set(key, { uid, resourceVersion, hash, deleted, matched, body: undefined, ...body });
     }
+  }
+  for (const [view, key, keys] of entry.keys) {
+    const known = disk.views.get(view)?.known;
+    const object = known?.get(key);
+    if (object) known?.set(key, { ...object, keys });
   }
   for (const row of entry.journal) {
     const id = Number(row[0]);

@@ -92,3 +92,12 @@ export const readLetter = (row: Row): DeadLetter => {
 export function bytes(value: unknown): Buffer | undefined {
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined;
 }
+
+/** Keys that `known` notes of an object; undefined where they are none, or those of another state. */
+export function readKeys(column: unknown, resourceVersion: string): string[] | undefined {
+  if (column === null || column === undefined) return undefined;
+  const [of, ...keys] = keysColumn.parse(JSON.parse(String(column)));
+  return of === resourceVersion ? keys : undefined;
+}
+
+const keysColumn = z.array(z.string());

@@ -57,6 +57,7 @@ CREATE TABLE known (
   resource_version TEXT NOT NULL,
   hash TEXT NOT NULL,
   flags INTEGER NOT NULL,
+  keys TEXT,
   UNIQUE (view, key)
 ) STRICT;
 ${bodies}
@@ -86,6 +87,15 @@ CREATE INDEX dead_letter_function ON dead_letter (function);
 
 /** Made where it is missing, with no new version: a runtime that does not know it can still use the file. */
 const paused = "CREATE TABLE IF NOT EXISTS paused (function TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT;";
+
+/**
+ * Adds the column where it is missing, with no new version. A runtime that does not know it leaves what is there. That says
+ * of which resourceVersion it is.
+ */
+function addKeys(db: DatabaseSync): void {
+  const has = db.prepare("SELECT 1 FROM pragma_table_info('known') WHERE name = 'keys'").get() !== undefined;
+  if (!has) db.exec("ALTER TABLE known ADD COLUMN keys TEXT");
+}
 
 /**
  * Makes the tables, or checks those that are there, and takes the store over. It raises the fence, and notes that the
@@ -119,6 +129,7 @@ export function takeOver(
   }
   db.exec(paused);
   if (version < schemaVersion) db.exec(`${upgrade} PRAGMA user_version = ${schemaVersion};`);
+  addKeys(db);
   const meta = db.prepare("SELECT boot, clean, fence FROM meta").get();
   if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });
   const fence = Number(meta.fence) + 1;

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { WatchfireError } from "../errors.ts";
-import type { Batch, KnownWrite } from "./batch.ts";
+import type { Batch, KnownIdentity, KnownWrite } from "./batch.ts";
 import type { LetterCut, LetterLedger } from "./letter-ledger.ts";
 import { headerOf } from "./sqlite-rows.ts";
 
@@ -138,18 +138,23 @@ export class SqliteWriter {
     }
     const run = this.statements;
     const { uid, resourceVersion, hash, deleted, matched, body } = state;
+    const keys = keysText(state);
     const flags = (deleted ? knownFlags.deleted : 0) | (matched ? knownFlags.matched : 0);
     if (body === "older") {
-      run.putKnown.run(view, key, uid, resourceVersion, hash, flags | knownFlags.olderBody);
+      run.putKnown.run(view, key, uid, resourceVersion, hash, flags | knownFlags.olderBody, keys);
       return;
     }
-    const id = Number(run.putKnownId.get(view, key, uid, resourceVersion, hash, flags)?.id);
+    const id = Number(run.putKnownId.get(view, key, uid, resourceVersion, hash, flags, keys)?.id);
     if (body) run.putBody.run(id, body);
     else run.dropLastBody.run(id);
   }
 }
 
 const noBody = Buffer.alloc(0);
+
+/** A state's keys as a column has them, behind the resourceVersion that they are of; `null` where none are noted. */
+const keysText = ({ keys, resourceVersion }: KnownIdentity): string | null =>
+  keys ? JSON.stringify([resourceVersion, ...keys]) : null;
 
 /** Takes out of the journal what is of no view any more. */
 const dropBegun = `
@@ -160,9 +165,9 @@ DELETE FROM journal WHERE started = '[]';
 `;
 
 const putKnown = `
-INSERT INTO known (view, key, uid, resource_version, hash, flags) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO known (view, key, uid, resource_version, hash, flags, keys) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (view, key) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
-  hash = excluded.hash, flags = excluded.flags`;
+  hash = excluded.hash, flags = excluded.flags, keys = excluded.keys`;
 
 const prepare = (db: DatabaseSync) =>
   ({

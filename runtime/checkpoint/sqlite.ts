@@ -25,6 +25,7 @@ import { SqliteLog } from "./sqlite-log.ts";
 import {
   bytes,
   type Row,
+  readKeys,
   readLetter,
   readLetterSummary,
   readSpilled,
@@ -234,16 +235,18 @@ export class SqliteStore implements CheckpointStore {
     visit: (key: string, identity: KnownIdentity) => void,
   ): string | undefined {
     const query =
-      "SELECT key, uid, resource_version, hash, flags FROM known WHERE view = ? AND key > ? ORDER BY key LIMIT ?";
+      "SELECT key, uid, resource_version, hash, flags, keys FROM known WHERE view = ? AND key > ? ORDER BY key LIMIT ?";
     const rows = this.db.prepare(query).all(view, after, knownPageRows);
     for (const row of rows) {
       const flags = Number(row.flags);
+      const keys = readKeys(row.keys, String(row.resource_version));
       visit(String(row.key), {
         uid: String(row.uid),
         resourceVersion: resourceVersion(String(row.resource_version)),
         hash: String(row.hash),
         deleted: (flags & knownFlags.deleted) !== 0,
         matched: (flags & knownFlags.matched) !== 0,
+        ...(keys && { keys }),
       });
     }
     return rows.length < knownPageRows ? undefined : String(rows.at(-1)?.key);

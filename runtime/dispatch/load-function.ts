@@ -13,6 +13,7 @@ import type { Log, Observer } from "./delivery/observer.ts";
 import { Doubts } from "./doubt/doubt.ts";
 import type { StartedBefore } from "./doubt/started-before.ts";
 import { Filter } from "./filter/filter.ts";
+import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
 import { type KeptBody, View } from "./position/view.ts";
@@ -55,6 +56,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   const isReconciler = manifest.delivery.mode === "Reconcile";
   const views = new Map<string, View>();
   const byId = new Map<number, View>();
+  const rules = new Map<number, KeyOf>();
   const stored: StoredView[] = [];
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   const history = new History(manifest.name, log);
@@ -65,7 +67,9 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = isReconciler || usesOldObject || filter.needsOldBody;
     const of = { id: found.id, functionName: manifest.name, trigger, resource };
-    const view = new View({ ...of, filter, kept, compares, commits, history });
+    const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key) : undefined;
+    if (keyOf) rules.set(found.id, keyOf);
+    const view = new View({ ...of, filter, kept, compares, commits, history, keyOf });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
     stored.push(found);
     views.set(trigger.name, view);
@@ -92,7 +96,9 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     budgets: parts.budgets,
     leavesKeys: isReconciler,
   });
-  const reconciling = isReconciler ? reconcilingOf(parts, { views, keys, maker, history, lostWrites }) : undefined;
+  const reconciling = isReconciler
+    ? reconcilingOf(parts, { views, rules, keys, maker, history, lostWrites })
+    : undefined;
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;

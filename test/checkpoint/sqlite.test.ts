@@ -260,6 +260,28 @@ describe("the store in SQLite", () => {
     expect((await next.body(id, "a/x"))?.bytes.toString()).toBe("new");
   });
 
+  it("keys that an older runtime left behind, when it wrote a later state, count no more", async () => {
+    const at = folder();
+    const store = open(at);
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const of = (version: string) => ({
+      ...{ uid: "u", resourceVersion: resourceVersion(version), hash: "", deleted: false, matched: true },
+      ...{ body: undefined, keys: ["a/shop"] },
+    });
+    const known = ["a/x", "a/y"].map((key) => ({ view: id, key, state: of("5") }));
+    await store.commit({ ...emptyBatch, known });
+    await store.close(true);
+    sql(join(at, "checkpoint.db"), "UPDATE known SET resource_version = '6' WHERE key = 'a/x'");
+    const found: unknown[] = [];
+    const read = (next: ReturnType<typeof open>) => next.known(id, (_, { keys }) => void found.push(keys));
+    const second = open(at);
+    await read(second);
+    await second.close(true);
+    sql(join(at, "checkpoint.db"), "ALTER TABLE known DROP COLUMN keys");
+    await read(open(at));
+    expect(found).toEqual([undefined, ["a/shop"], undefined, undefined]);
+  });
+
   it("a folder that cannot be written is refused", async () => {
     const at = folder();
     await open(at).close(true);

@@ -193,6 +193,31 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     expect((await open()).previousEnd).toBe("clean");
   });
 
+  it("whom an object counts for is there after a kill, with no body of it, until a later state says otherwise", async () => {
+    const { open, kill } = await place();
+    const first = await open();
+    const { id } = await first.openView("shops", "pods", "/Pod");
+    const put = (store: CheckpointStore, key: string, version: string, keys?: readonly string[]) =>
+      commit(store, { known: [{ view: id, key, state: { ...state(version), ...(keys && { keys }) } }] });
+    await put(first, "a/x", "5", ["a/shop", "b/shop"]);
+    await put(first, "a/none", "6", []);
+    await put(first, "a/moved", "7", ["a/shop"]);
+    await put(first, "a/moved", "8", ["b/shop"]);
+    await put(first, "a/unnoted", "9", ["a/shop"]);
+    await put(first, "a/unnoted", "10");
+    await first.sync();
+    await kill(first);
+    const second = await open();
+    const known = await knownOf(second, id);
+    expect(Object.fromEntries(Object.entries(known).map(([key, { keys }]) => [key, keys]))).toEqual({
+      "a/x": ["a/shop", "b/shop"],
+      "a/none": [],
+      "a/moved": ["b/shop"],
+      "a/unnoted": undefined,
+    });
+    await second.close(true);
+  });
+
   it("a later write of a key replaces the earlier one, and a key can be forgotten", async () => {
     const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");

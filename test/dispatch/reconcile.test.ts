@@ -347,6 +347,26 @@ describe("a key", () => {
     expect(asked).toBe(2);
   });
 
+  it("is woken where an object comes from, and by its end, also where the store has lost the object's body", async () => {
+    const options = { manifest: reconciler({}, byLabel) };
+    const first = await open(options);
+    for (const name of ["a", "b", "c"]) first.subscription.change(change("Added", name, 11));
+    first.pods.change(change("Added", "moves", 12, { spec: { of: "a" } }));
+    first.pods.change(change("Added", "ends", 13, { spec: { of: "b" } }));
+    await first.clock.advance(1_000);
+    for (const { trigger: of, known } of first.disk.views.values())
+      if (of === "pods") for (const [key, object] of known) known.set(key, { ...object, body: undefined });
+    first.runner.deliveries.length = 0;
+    const second = await withPods(await first.restart(options), false);
+    second.pods.change(change("Modified", "moves", 14, { spec: { of: "c" } }));
+    await second.clock.advance(1_000);
+    expect(runs(second)).toEqual(["c@11 <- Modified pods moves", "a@11 <- Modified pods moves"]);
+    second.runner.deliveries.length = 0;
+    second.pods.list("relist", undefined).end(resourceVersion("20"));
+    await second.clock.advance(1_000);
+    expect(runs(second).sort()).toEqual(["b@11 <- Deleted pods ends", "c@11 <- Deleted pods moves"]);
+  });
+
   it("is woken by a schedule of its function, as long as its object stands", async () => {
     const hourly = { name: "hourly", index: 2, times: { everyMs: 3_600_000 }, jitterMs: 0, missed: "Once" } as const;
     const fixture = await open({ manifest: { ...reconciler(), schedules: [hourly] } });

@@ -10,6 +10,7 @@ import type { KnownObject } from "../doubt/doubted-objects.ts";
 import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
 import type { ConditionAnswer } from "../filter/conditions.ts";
 import type { Before, Filter, Verdict } from "../filter/filter.ts";
+import type { KeyOf } from "../filter/key-rule.ts";
 import { RawFields } from "../filter/raw-fields.ts";
 import { type HeldBack, wasThere } from "../filter/reason.ts";
 import type { History } from "../history/history.ts";
@@ -56,6 +57,8 @@ export interface ViewParts {
   readonly commits: Commits;
   /** Of its function. */
   readonly history: History;
+  /** Under a trigger with `key`: whom a state counts for. */
+  readonly keyOf?: KeyOf | undefined;
 }
 
 /** What an event would come to. */
@@ -77,6 +80,7 @@ export class View {
   readonly trigger: Trigger;
   readonly resource: string;
   readonly history: History;
+  private readonly keyOf: KeyOf | undefined;
   private readonly known: ByNamespace<KnownIdentity>;
   private readonly doubted: DoubtedObjects;
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
@@ -91,7 +95,7 @@ export class View {
   private readonly compares: boolean;
   private readonly commits: Commits;
 
-  constructor({ id, functionName, trigger, resource, filter, kept, compares, commits, history }: ViewParts) {
+  constructor({ id, functionName, trigger, resource, filter, kept, compares, commits, history, keyOf }: ViewParts) {
     this.id = id;
     this.functionName = functionName;
     this.trigger = trigger;
@@ -101,6 +105,7 @@ export class View {
     this.compares = compares;
     this.commits = commits;
     this.history = history;
+    this.keyOf = keyOf;
     // One source brings all: one group is the quickest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
@@ -253,7 +258,8 @@ export class View {
       const { uid, resourceVersion } = event.meta;
       const before = this.known.get(event.key);
       const isChange = event.type === "Modified" && before?.uid === uid && !before.deleted;
-      const known = { uid, resourceVersion, hash, deleted: false, matched };
+      const keys = this.keysOf(event.meta, body);
+      const known = { uid, resourceVersion, hash, deleted: false, matched, ...(keys && { keys }) };
       const later = isChange && !this.compares;
       if (hold && later && !deliver && !wasDoubted && standsBut(before, known)) {
         this.known.set(event.key, known);
@@ -283,7 +289,8 @@ export class View {
   skip(key: string, meta: ObjectMeta, body: Buffer, at: number): void {
     const { hash, matched } = this.judgeWith({ type: "Added", key, doubt: "none" }, body);
     const { uid, resourceVersion } = meta;
-    this.put(key, { uid, resourceVersion, hash, deleted: false, matched }, body);
+    const keys = this.keysOf(meta, body);
+    this.put(key, { uid, resourceVersion, hash, deleted: false, matched, ...(keys && { keys }) }, body);
     this.history.held({ view: this, key, type: "Added", meta }, wasThere, at);
   }
 
@@ -399,6 +406,11 @@ export class View {
     const kept = this.keptOf(body);
     if (kept && later) this.commits.putKnownBodyLater(this.id, key, { ...known, body: kept });
     else this.commits.putKnown(this.id, key, { ...known, body: kept });
+  }
+
+  private keysOf({ namespace }: Pick<ObjectMeta, "namespace">, body: Buffer): readonly string[] | undefined {
+    const found = this.keyOf?.of({ namespace, body });
+    return found && ("keys" in found ? found.keys : []);
   }
 
   private keptOf(body: Buffer): Buffer | undefined {

@@ -5,7 +5,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { Runner } from "../delivery/delivery.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
 import type { RecordedStart } from "../doubt/started-before.ts";
-import { KeyOf } from "../filter/key-rule.ts";
+import type { KeyOf } from "../filter/key-rule.ts";
 import type { History } from "../history/history.ts";
 import type { View } from "../position/view.ts";
 import type { EventMaker } from "../queue/event-maker.ts";
@@ -32,6 +32,8 @@ export interface ReconcilingParts {
 interface OnRecord {
   /** By trigger. */
   readonly views: ReadonlyMap<string, View>;
+  /** By view, of those whose trigger has `key`. */
+  readonly rules: ReadonlyMap<number, KeyOf>;
   /** Rows that stand for keys. */
   readonly keys: readonly SpillHeader[];
   readonly maker: EventMaker;
@@ -54,11 +56,9 @@ export interface Reconciling {
 /** Builds it from the manifest and what the store has. */
 export function reconcilingOf(
   parts: ReconcilingParts,
-  { views, keys, maker, history, lostWrites }: OnRecord,
+  { views, rules, keys, maker, history, lostWrites }: OnRecord,
 ): Reconciling {
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
-  const rules = new Map<number, KeyOf>();
-  for (const { id, trigger } of views.values()) if (trigger.key) rules.set(id, new KeyOf(trigger.key));
   const view = [...views.values()].find(({ trigger }) => !trigger.key);
   if (!view) throw new TypeError(`function ${manifest.name} has no trigger without a key`);
   const primary = new Primary(view, look, (namespace) => reconciling.isSettledIn(namespace));

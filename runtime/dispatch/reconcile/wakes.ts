@@ -1,6 +1,7 @@
 import type { Cause } from "../../checkpoint/batch.ts";
 import { type ObjectMeta, objectKey } from "../../watch/change.ts";
-import type { KeyOf } from "../filter/key-rule.ts";
+import type { KeyOf, Wakes as WhomItWakes } from "../filter/key-rule.ts";
+import { wakesNobody } from "../filter/reason.ts";
 import type { View } from "../position/view.ts";
 import type { Conclusion, EventSink } from "../queue/attempts.ts";
 import type { LaneEvent } from "../queue/event.ts";
@@ -31,9 +32,14 @@ export class Wakes implements EventSink {
 
   take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion {
     const rule = this.rules.get(event.view.id);
-    // What is gone counted for somebody, and nobody knows for whom.
-    const isForAll = event.type === "Scheduled" || (rule && body.length === 0);
-    const keys = isForAll ? [...this.primary.keys()] : rule ? this.keysOf(rule, event, body, oldBody) : [event.key];
+    const noted = event.view.stands(event.key)?.keys;
+    // What is gone counted for somebody, and where its last state is lost, nobody may know for whom.
+    const isForAll = event.type === "Scheduled" || (rule && body.length === 0 && !noted);
+    const keys = isForAll
+      ? [...this.primary.keys()]
+      : rule
+        ? this.keysOf(rule, event, body, oldBody, noted)
+        : [event.key];
     if (!keys) return { type: "terminal", outcome: "filtered" };
     const cause = causeOf(event);
     for (const key of keys) this.keys.wake(key, cause);
@@ -49,10 +55,17 @@ export class Wakes implements EventSink {
   }
 
   /** Undefined where it wakes nobody; the event then says why. */
-  private keysOf(rule: KeyOf, event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Set<string> | undefined {
+  private keysOf(
+    rule: KeyOf,
+    event: LaneEvent,
+    body: Buffer,
+    oldBody: Buffer | undefined,
+    noted: readonly string[] = [],
+  ): Set<string> | undefined {
     const { namespace } = event.meta;
-    const now = rule.of({ namespace, body });
-    const before = oldBody ? rule.of({ namespace, body: oldBody }) : now;
+    const now: WhomItWakes = body.length > 0 ? rule.of({ namespace, body }) : { heldBack: wakesNobody };
+    // The state before is lost now and then, and its keys are not; its own say more where the rule was edited since.
+    const before = oldBody ? rule.of({ namespace, body: oldBody }) : { keys: noted };
     const keys = [now, before].flatMap((each) => ("keys" in each ? each.keys : []));
     if (keys.length > 0) return new Set(keys.map((key) => this.primary.home(key)));
     if (event.verdict && "heldBack" in now) {
