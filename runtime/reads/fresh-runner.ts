@@ -59,7 +59,7 @@ export class FreshRunner implements Runner {
 
   private isFresh(delivery: Delivery, since: number): boolean {
     const reads = this.reads.of(delivery.function);
-    return !reads || (reads.isReady && reads.covers(delivery, since));
+    return !reads || (reads.isReady && reads.ahead(delivery, since) === undefined);
   }
 
   private look(functionName: string): void {
@@ -71,14 +71,17 @@ export class FreshRunner implements Runner {
   /** The attempt fails where a read lags; for a first list it waits on. */
   private giveUp(waiter: Waiter): void {
     const { delivery, end } = waiter;
-    if (!this.reads.of(delivery.function)?.isReady) {
+    const reads = this.reads.of(delivery.function);
+    if (!reads?.isReady) {
       this.after(patienceMs, waiter, () => this.giveUp(waiter));
       return;
     }
     if (!this.leave(waiter)) return;
     const code = "WF_READS_BEHIND";
-    const { kind, namespace, name } = delivery.object;
-    const what = `the read of ${kind} is older than the event of ${namespace === "" ? name : `${namespace}/${name}`}`;
+    const { trigger, object } = reads.ahead(delivery, waiter.since) ?? delivery;
+    const { namespace, name } = object;
+    const of = namespace === "" ? name : `${namespace}/${name}`;
+    const what = `a read of what trigger ${trigger} takes is older than the event of ${of}`;
     const message = describeFault(code, { what });
     const durationMs = this.clock.monotonic() - waiter.since;
     end({ type: "failed", error: { name: "ReadsError", message, stack: message, code }, durationMs });

@@ -1,5 +1,5 @@
 import type { Timer } from "../clock.ts";
-import type { Delivery } from "../dispatch/delivery/delivery.ts";
+import type { Delivery, Seen } from "../dispatch/delivery/delivery.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest, ReadIndex } from "../manifest/function.ts";
 import { resourceVersion } from "../resource-version.ts";
@@ -90,15 +90,15 @@ export class FunctionReads {
     return { view, index: found as ReadIndex | undefined };
   }
 
-  /** Whether no read of it is older than the event, as far as they come from one source. */
-  covers(delivery: Delivery, since: number): boolean {
-    return eventsOf(delivery).every((event) => this.older(event, since).length === 0);
+  /** A change that a read is older than, as far as both come from one source; undefined where there is none. */
+  ahead(delivery: Delivery, since: number): Seen | undefined {
+    return changesOf(delivery).find((change) => this.older(change, since).length > 0);
   }
 
   /** Has lists made anew that a delivery waits for. */
   refresh(delivery: Delivery, since: number): void {
-    for (const event of eventsOf(delivery))
-      for (const view of this.older(event, since)) view.refresh(event.object.namespace);
+    for (const change of changesOf(delivery))
+      for (const view of this.older(change, since)) view.refresh(change.object.namespace);
   }
 
   async close(): Promise<void> {
@@ -106,10 +106,10 @@ export class FunctionReads {
     await this.leave();
   }
 
-  private older({ trigger: name, object, type, flags, resourceVersion: version }: Delivery, since: number): ReadView[] {
+  private older({ trigger: name, object, type, flags, resourceVersion: version }: Seen, since: number): ReadView[] {
     const trigger = this.manifest.triggers.find((each) => each.name === name);
     // An object that is no longer chosen may well be there.
-    if (!trigger || flags.reason === "unselected") return [];
+    if (!trigger || flags?.reason === "unselected") return [];
     const moment = { resourceVersion: resourceVersion(version), since };
     const gone = { ...moment, deleted: object };
     return [...this.views.values()].filter((view) => {
@@ -158,8 +158,8 @@ export class FunctionReads {
   }
 }
 
-/** Of a batch each of its events. */
-const eventsOf = (delivery: Delivery): readonly Delivery[] => delivery.members ?? [delivery];
+/** Of a batch each of its events; of a run of a key its object, and each change that woke it. */
+const changesOf = (delivery: Delivery): readonly Seen[] => delivery.members ?? [delivery, ...(delivery.seen ?? [])];
 
 const nameOf = ({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string =>
   `${apiVersion} ${kind}`;

@@ -68,6 +68,26 @@ describe("a key", () => {
     expect(fixture.disk.spill.size).toBe(0);
   });
 
+  it("brings the newest state of each change that woke it, against which reads are held, and tells nobody else", async () => {
+    const fixture = await open();
+    fixture.runner.answer = () => undefined;
+    fixture.subscription.change(change("Added", "shop", 11));
+    await quiet(fixture.runner);
+    fixture.pods.change(owned("Added", "web", 12, "shop"));
+    for (const rv of [13, 15]) fixture.pods.change(owned("Modified", "web", rv, "shop"));
+    fixture.pods.change(owned("Added", "db", 16, "shop"));
+    fixture.pods.change(owned("Deleted", "db", 17, "shop"));
+    await quiet(fixture.runner);
+    const rows = JSON.stringify([...fixture.disk.spill.values()].map(({ pending }) => pending));
+    await fixture.runner.end("shop");
+    const { seen = [], causes } = fixture.runner.deliveries[1] ?? {};
+    expect(seen.map(({ trigger: of, type, object, resourceVersion: at }) => [of, type, object.name, at])).toEqual([
+      ["pods", "Modified", "web", "15"],
+      ["pods", "Deleted", "db", "17"],
+    ]);
+    expect(rows + JSON.stringify(causes)).not.toMatch(/seen|resourceVersion/);
+  });
+
   it("is told of its object's end by its absence", async () => {
     const fixture = await open();
     fixture.subscription.change(change("Added", "shop", 11));

@@ -164,6 +164,31 @@ it("a batch waits until its newest event is there, be it in the namespaces that 
   expect(runs).toEqual(["f@5"]);
 });
 
+it("a run of a key waits until each change that woke it is there, and a deletion among them has taken its object away", async () => {
+  const { reads, runs, runner, eventOf, sources, list, clock } = fixture();
+  const triggers = [trigger({ name: "t" }), trigger({ name: "pods", kind: "Pod" })];
+  reads.set(reading([read({ kind: "Pod" })], { name: "f", cacheBytes: 1 << 20, triggers }));
+  list(1, 10);
+  const [pods] = sources.keys();
+  const object = (name: string) => ({ namespace: "a", name, uid: "u" });
+  const seen = [
+    { trigger: "pods", type: "Modified", object: object("o1"), resourceVersion: "12" },
+    // Found by a list: it carries the object's last resourceVersion.
+    { trigger: "pods", type: "Deleted", object: object("o0"), resourceVersion: "1" },
+  ] as const;
+  const given = runner.run({ ...eventOf("f", 5), causes: [], seen });
+  await clock.advance(100);
+  pods?.bookmark(resourceVersion("12"));
+  await clock.advance(100);
+  expect(runs).toEqual([]);
+  const meta = { ...object("o0"), resourceVersion: resourceVersion("13") };
+  pods?.change({ type: "Deleted", meta, body: Buffer.from("{}"), receivedAt: 0 });
+  expect(await given).toMatchObject({ type: "ok" });
+  const late = runner.run({ ...eventOf("f", 6), causes: [], seen: [{ ...seen[0], resourceVersion: "50" }] });
+  await clock.advance(30_000);
+  expect(await late).toMatchObject({ error: { message: expect.stringContaining("trigger pods takes is older") } });
+});
+
 it("an event of a namespace that the labels no longer choose waits for nothing", async () => {
   const { reads, runs, give, sources, list, clock } = fixture();
   const chosen = { namespaces: { type: "labels", labelSelector: "team" } } as const;

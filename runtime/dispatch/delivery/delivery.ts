@@ -1,6 +1,7 @@
 // Door: what dispatch hands to the sandbox, and what comes back.
 import type { Cause } from "../../checkpoint/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
+import type { ObjectMeta } from "../../watch/change.ts";
 
 /** One attempt at one event. */
 export interface Delivery {
@@ -27,6 +28,8 @@ export interface Delivery {
   readonly body: Buffer;
   /** Of a run of a key, which is no event: what woke it. `object` names the key, `body` is its newest state. */
   readonly causes?: readonly Cause[];
+  /** And of the changes among these, the states that nothing which is read for the run may be older than. */
+  readonly seen?: readonly Seen[];
   /** The previous object's JSON text, where it is kept and the handler uses it. */
   readonly oldBody?: Buffer;
   /** Where several events are one delivery, their ids: the body is the JSON text of a list of them. */
@@ -35,6 +38,15 @@ export interface Delivery {
   readonly members?: readonly Delivery[];
   /** The attempt's wall-clock limit in milliseconds. */
   readonly timeoutMs: number;
+}
+
+/** A change, as far as what is read is compared with it. */
+export interface Seen {
+  readonly trigger: string;
+  readonly type: EventType;
+  readonly object: Pick<ObjectMeta, "namespace" | "name" | "uid">;
+  readonly resourceVersion: string;
+  readonly flags?: Pick<EventFlags, "reason">;
 }
 
 /** Flags of the event that the handler sees; absent ones are false. */

@@ -1,17 +1,28 @@
 import type { Cause } from "../../checkpoint/batch.ts";
+import type { Seen } from "../delivery/delivery.ts";
+
+/** A cause as the process has it that saw it. */
+export interface Waking extends Cause {
+  /** Of a change: its state. It is in no row: after a restart all reads are listed anew, and are newer. */
+  readonly seen?: Seen | undefined;
+}
 
 /** Causes that are told of one run: which triggers woke it, and the first objects to look at. */
 const mostCauses = 16;
 
-/**
- * Adds a cause to what is told of a run, oldest first. Of one object and trigger the last is told. Of too many the oldest go.
- * Gives the list as it was where the cause is there already.
- */
-export function withCause(causes: readonly Cause[], cause: Cause): readonly Cause[] {
+/** Adds a cause to what is told of a run, oldest first. Of one object and trigger the last is told. Of too many the oldest go. */
+export function withCause(causes: readonly Waking[], cause: Waking): readonly Waking[] {
   const same = causes.find((each) => isOfOne(each, cause));
-  if (same?.type === cause.type) return causes;
+  if (same?.type === cause.type) return causes.map((each) => (each === same ? cause : each));
   return [...causes.filter((each) => each !== same), cause].slice(-mostCauses);
 }
+
+/** Whether a run is told of it anyway. */
+export const hasCause = (causes: readonly Cause[], cause: Cause): boolean =>
+  causes.some((each) => each.type === cause.type && isOfOne(each, cause));
+
+/** As it is kept, or told. */
+export const causeAlone = ({ seen: _, ...cause }: Waking): Cause => cause;
 
 const isOfOne = (one: Cause, other: Cause): boolean =>
   one.trigger === other.trigger &&

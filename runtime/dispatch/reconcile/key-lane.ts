@@ -1,8 +1,8 @@
-import type { Cause, PendingKey, SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
+import type { PendingKey, SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
 import type { Timer } from "../../clock.ts";
 import { resourceVersion } from "../../resource-version.ts";
 import type { View } from "../position/view.ts";
-import { withCause } from "./causes.ts";
+import { causeAlone, hasCause, type Waking, withCause } from "./causes.ts";
 
 /** What the journal calls a run; no event's id begins so. */
 const runPrefix = "key/";
@@ -27,7 +27,7 @@ export class KeyLane implements PendingKey {
   readonly sequence: number;
   /** When it was woken first since its last run ended well; wall and monotonic milliseconds. */
   wokenAt: { readonly wall: number; readonly monotonic: number };
-  causes: readonly Cause[];
+  causes: readonly Waking[];
   begun: number;
   forgiven: number;
   interruptions = 0;
@@ -37,7 +37,7 @@ export class KeyLane implements PendingKey {
   journalRow: number | undefined;
   running = false;
   /** What woke it since its run began. */
-  since: readonly Cause[] = [];
+  since: readonly Waking[] = [];
   waits: { readonly why: Waits; readonly timer: Timer } | undefined;
   /** It is out of attempts, and tries again for ever, as the manifest asks. */
   blocked = false;
@@ -45,7 +45,7 @@ export class KeyLane implements PendingKey {
   constructor(
     key: string,
     sequence: number,
-    { causes, begun, forgiven }: PendingKey,
+    { causes, begun, forgiven }: PendingKey & { readonly causes: readonly Waking[] },
     wokenAt: KeyLane["wokenAt"],
     doubt: boolean,
   ) {
@@ -93,12 +93,11 @@ export class KeyLane implements PendingKey {
   }
 
   /** Notes a cause of its next run. Gives whether it was not noted yet. */
-  isNews(cause: Cause): boolean {
+  isNews(cause: Waking): boolean {
     const before = this.running ? this.since : this.causes;
-    const after = withCause(before, cause);
-    if (this.running) this.since = after;
-    else this.causes = after;
-    return after !== before;
+    if (this.running) this.since = withCause(before, cause);
+    else this.causes = withCause(before, cause);
+    return !hasCause(before, cause);
   }
 
   /** As it is kept on disk. `notBefore`: wall milliseconds. */
@@ -112,7 +111,11 @@ export class KeyLane implements PendingKey {
       redelivered: this.doubt,
       notBefore,
       // What woke it since its run began is newer than that attempt.
-      pending: { causes: since.reduce(withCause, causes), begun, forgiven: since.length > 0 ? begun : forgiven },
+      pending: {
+        causes: since.reduce(withCause, causes).map(causeAlone),
+        begun,
+        forgiven: since.length > 0 ? begun : forgiven,
+      },
     };
   }
 

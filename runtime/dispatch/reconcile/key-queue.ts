@@ -1,4 +1,4 @@
-import type { Cause, NewDeadLetter } from "../../checkpoint/batch.ts";
+import type { NewDeadLetter } from "../../checkpoint/batch.ts";
 import type { Clock, Random, Timer } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
@@ -8,7 +8,7 @@ import { Gate } from "../queue/gate.ts";
 import type { LaneReport } from "../queue/lane.ts";
 import { quietMs } from "../queue/quiet.ts";
 import { afterLong, interruptedDelay, isCrashLoop, requeueDelay } from "../queue/retry.ts";
-import { withCause } from "./causes.ts";
+import { type Waking, withCause } from "./causes.ts";
 import { KeyLane, type Waits } from "./key-lane.ts";
 import type { KeyRuns, RunEnd } from "./key-runs.ts";
 import type { Newest, Primary } from "./primary.ts";
@@ -121,7 +121,7 @@ export class KeyQueue {
   }
 
   /** The key is to run, and the run begins after this. Its row is in the next commit. */
-  wake(key: string, cause: Cause): void {
+  wake(key: string, cause: Waking): void {
     const { clock, nextSequence } = this.parts;
     const lane = this.lanes.get(key);
     // A person asks for it: the rest is for changes.
@@ -151,7 +151,7 @@ export class KeyQueue {
   }
 
   /** A change of a key that is to run anyway. It counts no failure before, and runs at once where it does not rest. Where it runs, it does once more. */
-  private wakeAgain(lane: KeyLane, cause: Cause): void {
+  private wakeAgain(lane: KeyLane, cause: Waking): void {
     const { clock } = this.parts;
     // Who asked for a later time is asked again by then.
     const isRequeued = lane.waits?.why === "requeue";

@@ -6,6 +6,7 @@ import type { Delivery, HandlerError, Outcome, Runner } from "../delivery/delive
 import type { Observer } from "../delivery/observer.ts";
 import type { History } from "../history/history.ts";
 import { isRedelivered } from "../queue/attempt.ts";
+import { causeAlone, type Waking } from "./causes.ts";
 import { type KeyLane, unknownVersion } from "./key-lane.ts";
 import type { Newest, Primary } from "./primary.ts";
 
@@ -179,6 +180,7 @@ export class KeyRuns {
       flags: {},
       body: newest?.body ?? Buffer.alloc(0),
       causes: told(causes),
+      seen: causes.flatMap(({ seen = [] }) => seen),
       timeoutMs: this.manifest.delivery.timeoutMs,
     };
   }
@@ -190,5 +192,5 @@ const isFlagged = ({ doubt, attempts }: KeyLane): boolean =>
   isRedelivered({ doubt: doubt ? "noted" : "none", attempts });
 
 /** The handler is told no namespace of a cluster-scoped object. */
-const told = (causes: readonly Cause[]): Cause[] =>
-  causes.map(({ namespace, ...cause }) => (namespace ? { ...cause, namespace } : cause));
+const told = (causes: readonly Waking[]): Cause[] =>
+  causes.map(causeAlone).map(({ namespace, ...cause }) => (namespace ? { ...cause, namespace } : cause));

@@ -1,10 +1,10 @@
-import type { Cause } from "../../checkpoint/batch.ts";
 import { type ObjectMeta, objectKey } from "../../watch/change.ts";
 import type { KeyOf, Wakes as WhomItWakes } from "../filter/key-rule.ts";
 import { wakesNobody } from "../filter/reason.ts";
 import type { View } from "../position/view.ts";
 import type { Conclusion, EventSink } from "../queue/attempts.ts";
 import type { LaneEvent } from "../queue/event.ts";
+import type { Waking } from "./causes.ts";
 import type { KeyQueue } from "./key-queue.ts";
 import type { Primary } from "./primary.ts";
 
@@ -75,8 +75,10 @@ export class Wakes implements EventSink {
   }
 }
 
-function causeOf({ replayed, type, view, meta: { namespace, name } }: LaneEvent): Cause {
+function causeOf({ replayed, type, view, meta, flags }: LaneEvent): Waking {
+  const { namespace, name, resourceVersion } = meta;
   const trigger = view.trigger.name;
   if (type === "Scheduled") return { type, trigger };
-  return replayed ? { type: "Replay" } : { type, trigger, namespace, name };
+  if (replayed) return { type: "Replay" };
+  return { type, trigger, namespace, name, seen: { trigger, type, object: meta, resourceVersion, flags } };
 }
