@@ -257,6 +257,7 @@ export class FunctionDispatch {
     return {
       position: subscription && { lowWaterMark: subscription.lowWaterMark, ready: subscription.isReady },
       known: standing && { resourceVersion: standing.resourceVersion, deleted: standing.deleted },
+      isStranger: view.isStranger(key),
       lane: queue.lane(view, key) ?? keyLanes[0],
       waits: !view.isIdle(key),
       filtered: [...history.filtered].filter(isOfIt).slice(0, mostTold),

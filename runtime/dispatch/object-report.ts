@@ -9,6 +9,8 @@ export interface ObjectReport {
   readonly position: { readonly lowWaterMark: ResourceVersion | undefined; readonly ready: boolean } | undefined;
   /** As the trigger knows it once all that waits is done; undefined of one that it has never seen, or forgot. */
   readonly known: { readonly resourceVersion: ResourceVersion; readonly deleted: boolean } | undefined;
+  /** Nothing is kept of it because it has not met the conditions, if it was brought at all. */
+  readonly isStranger: boolean;
   /** What of the object waits, in memory; undefined where nothing does. */
   readonly lane: LaneReport | undefined;
   /** An event of it waits, in memory or on disk. */

@@ -44,6 +44,7 @@ export function redeliver(view: View, given: Change, parts: RedeliveryParts, aga
   const key = objectKey(meta);
   if (!view.isIdle(key)) return "waits";
   const standing = view.standing(key);
+  if (view.isStranger(key) && !view.matches(key, body)) return "filtered";
   if (!standing || standing.deleted || standing.uid !== meta.uid) return "news";
   if (standing.resourceVersion !== meta.resourceVersion) return "news";
   const { events } = view.trigger;

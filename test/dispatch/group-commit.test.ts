@@ -51,10 +51,8 @@ test("when half of the attempts wait, their commit waits no longer, so that ther
   expect(it.runner.deliveries).toHaveLength(97);
 });
 
-test("the record of an attempt that is settled twice takes no other's with it", async () => {
-  const clock = new VirtualClock();
-  const store = new MemoryStore();
-  const commits = new Commits({
+const commitsTo = (store: MemoryStore, clock: VirtualClock) =>
+  new Commits({
     store,
     clock,
     observer: {},
@@ -63,6 +61,37 @@ test("the record of an attempt that is settled twice takes no other's with it", 
     permitted: () => true,
     onLost: () => {},
   });
+
+test("a position that may wait goes with the first commit after a quarter second, and with a flush at once", async () => {
+  const clock = new VirtualClock();
+  const written: number[] = [];
+  class Noting extends MemoryStore {
+    override commit(batch: Batch): Promise<readonly string[]> {
+      written.push(...batch.cursors.map(() => clock.monotonic()));
+      return super.commit(batch);
+    }
+  }
+  const commits = commitsTo(new Noting(), clock);
+  const at = { view: 1, namespace: "", selection: "", epoch: 0, lowWaterMark: resourceVersion("5"), initial: false };
+  const owner = { cursor: () => at };
+  const began = clock.monotonic();
+  for (let index = 0; index < 40; index++) {
+    commits.cursorMovedLater(owner);
+    commits.begin(
+      { view: 1, key: "a", id: `${index}`, resourceVersion: at.lowWaterMark, type: "Added", attempt: 1 },
+      () => commits.ended(),
+    );
+    await clock.advance(10);
+  }
+  expect(written.map((time) => time - began)).toEqual([250]);
+  commits.cursorMovedLater(owner);
+  await Promise.all([commits.flush(), clock.advance(0)]);
+  expect(written).toHaveLength(2);
+});
+
+test("the record of an attempt that is settled twice takes no other's with it", async () => {
+  const store = new MemoryStore();
+  const commits = commitsTo(store, new VirtualClock());
   const attempt = (id: string) =>
     ({ view: 1, key: `team-a/${id}`, id, resourceVersion: resourceVersion("5"), type: "Added", attempt: 1 }) as const;
   const [a, b] = [attempt("a"), attempt("b")];

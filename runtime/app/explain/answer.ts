@@ -59,7 +59,12 @@ const givenUp = (type: string, attempts: number): Answer => ({
   why: `it did fire: the handler failed with its ${type}, which was given up after attempt ${attempts}`,
 });
 
-function nothing({ report, trigger, live }: Facts): Answer {
+function nothing({ report, trigger, live, show }: Facts): Answer {
+  const refused = report.isStranger ? report.next?.heldBack : undefined;
+  if (live.type === "there" && refused) {
+    const why = because(refused, "Modified", trigger, show);
+    return { reason: refused.type, why: `it has not met the conditions yet: ${why}` };
+  }
   if (live.type === "there" && !report.known) {
     return { reason: "source", why: "the object is there, and its source has not brought it yet" };
   }

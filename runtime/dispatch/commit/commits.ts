@@ -37,6 +37,7 @@ const lazyMs = 250;
 /** Sources pause while this much waits for a commit: rows while the store fails, bytes of bodies always. */
 const congestedRows = 1000;
 const congestedBytes = 32 * 1024 * 1024;
+const never = Number.POSITIVE_INFINITY;
 /** A commit that failed is tried again after so many milliseconds. */
 const retryMs = 1_000;
 
@@ -63,6 +64,9 @@ export class Commits {
   /** The batch that is being written. */
   private writing: PendingBatch | undefined;
   private readonly dirty = new Set<CursorOwner>();
+  /** Owners whose cursors may wait a little, since when; they go with a later commit. */
+  private readonly late = new Set<CursorOwner>();
+  private lateSince = 0;
   private readonly bodies = new LastBodies();
   private readonly resting = new RestingRows();
   /** How many callers wait for all bodies. */
@@ -160,6 +164,16 @@ export class Commits {
     this.soon();
   }
 
+  /** As `cursorMoved`, where nothing else is to be written with it: a busy source's commits share one write of it. */
+  cursorMovedLater(owner: CursorOwner): void {
+    if (this.dirty.has(owner) || this.late.has(owner)) return;
+    if (this.late.size === 0) {
+      this.lateSince = this.options.clock.monotonic();
+      this.within(lazyMs);
+    }
+    this.late.add(owner);
+  }
+
   dropCursor(view: number, namespace: string): void {
     this.pending.dropCursor(view, namespace);
     this.soon();
@@ -227,8 +241,16 @@ export class Commits {
     this.soon();
   }
 
+  /** The cursors that wait since then or longer go with the next commit. */
+  private takeLate(until: number): void {
+    if (this.late.size === 0 || this.lateSince > until) return;
+    for (const owner of this.late) this.dirty.add(owner);
+    this.late.clear();
+  }
+
   /** Resolves when everything given so far is committed. */
   flush(): Promise<void> {
+    this.takeLate(never);
     return new Promise((resolve) => {
       this.pending.waiters.push(resolve);
       this.now();
@@ -246,7 +268,7 @@ export class Commits {
     const until = this.options.clock.monotonic() + longestWaitMs;
     this.hurrying++;
     do await this.flush();
-    while ((this.due ?? Number.POSITIVE_INFINITY) <= until);
+    while (this.due <= until);
     this.hurrying--;
   }
 
@@ -262,10 +284,8 @@ export class Commits {
   }
 
   /** When the next body or row that rests is to be written. */
-  private get due(): number | undefined {
-    const { bodies, resting } = this;
-    if (bodies.due === undefined || resting.due === undefined) return bodies.due ?? resting.due;
-    return Math.min(bodies.due, resting.due);
+  private get due(): number {
+    return Math.min(this.bodies.due ?? never, this.resting.due ?? never);
   }
 
   /** Why the last commit failed; undefined where it succeeded. */
@@ -338,9 +358,9 @@ export class Commits {
     this.congestion = undefined;
     for (const resolve of batch.waiters) resolve();
     // A turn of its own again: what those waited for brings more.
-    const { due } = this;
+    const due = Math.min(this.due, this.late.size > 0 ? this.lateSince + lazyMs : never);
     if (this.turn) setImmediate(() => void this.commitOne());
-    else if (due !== undefined) this.within(Math.max(0, due - this.options.clock.monotonic()));
+    else if (due !== never) this.within(Math.max(0, due - this.options.clock.monotonic()));
   }
 
   /** Said once it is on disk: whoever reads of it can look at it. */
@@ -358,6 +378,7 @@ export class Commits {
     const until = clock.monotonic() - (this.hurrying > 0 ? 0 : longestWaitMs);
     for (const { view, key, state } of this.resting.release(until)) batch.putKnown(view, key, state);
     batch.takeBodies(this.bodies.release(until));
+    this.takeLate(clock.monotonic() - lazyMs);
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
     this.dirty.clear();
     const sealed = batch.seal(cursors);

@@ -72,7 +72,7 @@ export class MatchConditions {
    * where all hold.
    */
   refusal(text: ObjectText, oldBody: Buffer | "none" | undefined, hearing: Hearing): HeldBack | undefined {
-    const object = this.fields.read(text);
+    const object = this.fields.readShared(text);
     const old = oldBody === "none" ? PreviousObject.none : oldBody && new PreviousObject(oldBody, this.oldFields);
     let left = triggerLimit;
     const failures: ConditionError[] = [];

@@ -38,6 +38,8 @@ export type FilterRules = Pick<Trigger, "events" | "changedFields" | "matchCondi
 export class Filter {
   /** Whether a verdict needs the object's previous body. */
   readonly needsOldBody: boolean;
+  /** Whether a change is judged by its object's state alone, and each one that comes to match is wanted. */
+  readonly judgesAlone: boolean;
   private readonly rules: FilterRules;
   /** Of the changed fields; undefined where none are named. */
   private readonly digest: FieldsDigest | undefined;
@@ -52,6 +54,8 @@ export class Filter {
     if (rules.changedFields.length > 0) this.digest = new FieldsDigest(rules.changedFields);
     this.conditions = new MatchConditions(rules.matchConditions, place);
     this.needsOldBody = this.conditions.usesOldObject;
+    const isWanted = rules.events.includes("Added") && rules.events.includes("Modified");
+    this.judgesAlone = this.conditions.count > 0 && !this.needsOldBody && !this.digest && isWanted;
     this.remembersMatch = rules.events.includes("Deleted");
     this.hearing = { onError };
   }

@@ -8,14 +8,39 @@ export type Path = readonly string[];
 /** Names of a path that are followed: each takes another pass over what it holds, and whoever writes objects makes that large. */
 const mostNames = 4;
 
+/**
+ * What was read last, by what was named of it: a change is judged by one function after the other, and many name the same.
+ * One object's, so that it keeps nothing else alive.
+ */
+const last: { body: Buffer | undefined; readonly parsed: Map<string, unknown> } = {
+  body: undefined,
+  parsed: new Map(),
+};
+
 /** What expressions may read of an object: parsed JSON of no more than that. */
 export class NamedFields {
   /** Undefined where they read all of it. */
   private readonly fields: RawFields | undefined;
+  private readonly names: string;
 
   constructor(paths: readonly Path[]) {
     const isWhole = paths.some((path) => path.length === 0);
-    if (!isWhole) this.fields = new RawFields(paths.map((path) => path.slice(0, mostNames)));
+    const read = isWhole ? [] : paths.map((path) => path.slice(0, mostNames));
+    if (!isWhole) this.fields = new RawFields(read);
+    this.names = isWhole ? "" : JSON.stringify(read.map((path) => JSON.stringify(path)).sort());
+  }
+
+  /** As `read`, once for all who name the same of one object after the other. What it gives is shared, and never changed. */
+  readShared(object: ObjectText): unknown {
+    if (last.body !== object.body) {
+      last.body = object.body;
+      last.parsed.clear();
+    }
+    const found = last.parsed.get(this.names);
+    if (found !== undefined) return found;
+    const parsed = this.read(object);
+    last.parsed.set(this.names, parsed);
+    return parsed;
   }
 
   read(object: ObjectText): unknown {

@@ -51,6 +51,8 @@ export interface Reader {
   /** The list shows an object at this resourceVersion that is told, or skipped. */
   shows(resourceVersion: ResourceVersion): void;
   emit(source: ListedSource, entry: MarkEntry): void;
+  /** Whether an object of a list is none of the function's business, as none of its states before was. */
+  spares(change: Change): boolean;
   /** Whether a list is to be believed that deletes so many of the objects known. */
   believes(deleted: number, known: number): boolean;
   /** The list is complete. `tell` tells of what was not told as it was read. */
@@ -89,7 +91,13 @@ export class Reading implements ListReceiver {
 
   item(change: Change): void {
     this.lacks ||= !this.reader.takes();
-    if (!this.lacks) this.diff.item(withUid(change, this.reader.view.resource));
+    if (this.lacks) return;
+    const { reader, plan } = this;
+    const { initialEvents } = reader.view.trigger;
+    const named = withUid(change, reader.view.resource);
+    const isSkipped = plan.begins && initialEvents === "Skip";
+    if (isSkipped || !reader.spares(named)) this.diff.item(named);
+    else reader.shows(named.meta.resourceVersion);
   }
 
   end(to: ResourceVersion): "counted" | "held" {

@@ -10,6 +10,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { Observer } from "../delivery/observer.ts";
 import { Aftermath } from "../doubt/aftermath.ts";
 import { type Doubt, graver } from "../doubt/doubt.ts";
+import type { HeldBack } from "../filter/reason.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import { LowWaterMark, type MarkEntry } from "../position/low-water-mark.ts";
 import { endsAsItWas, isStale, type Standing } from "../position/standing.ts";
@@ -182,11 +183,20 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
       this.moved();
       return;
     }
+    const isStranger = standing === undefined && view.isStranger(key);
+    const { body, members, receivedAt } = change;
+    const verdict = isStranger ? view.judgeWith({ type: change.type, key, doubt: "none", members }, body) : undefined;
+    if (verdict?.heldBack) {
+      this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
+      this.spare(key, change, verdict.heldBack);
+      return;
+    }
     const replaces = standing && !standing.deleted && standing.uid !== meta.uid ? standing : undefined;
     const entry: MarkEntry = { resourceVersion: meta.resourceVersion, outstanding: replaces ? 2 : 1, firm: false };
     this.mark.push(entry);
     const mark = { owner: this, entry };
-    const live = standing !== undefined && !standing.deleted && !replaces;
+    // Of a stranger the server alone knows whether it was there.
+    const live = isStranger ? change.type === "Modified" : standing !== undefined && !standing.deleted && !replaces;
     const type = change.type === "Deleted" ? "Deleted" : live ? "Modified" : "Added";
     if (replaces) {
       // The deletion of the object that had the name before was missed: the handler is told of it first.
@@ -196,8 +206,23 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
       const gone = { ...nameOf(key), uid, resourceVersion };
       this.accept({ type: "Deleted", key, meta: gone, receivedAt: this.clock.monotonic(), mark, flags, deletedBy });
     }
-    const { body, members, receivedAt } = change;
-    this.accept({ type, key, meta, body, members, receivedAt, mark });
+    this.accept({ type, key, meta, body, members, receivedAt, mark, verdict });
+  }
+
+  spares(change: Change): boolean {
+    const { view } = this;
+    const key = objectKey(change.meta);
+    const heldBack = view.isStranger(key) ? view.refuses(change) : undefined;
+    if (heldBack) this.spare(key, change, heldBack);
+    return heldBack !== undefined;
+  }
+
+  /** The function is not concerned by a change of an object that has not met its conditions yet: nothing is kept of it. */
+  private spare(key: string, { type, meta }: Change, heldBack: HeldBack): void {
+    const { view, clock } = this;
+    view.history.held({ view, key, type, meta }, heldBack, clock.now());
+    this.parts.observer.event?.(view.functionName, view.trigger.name, type, "filtered");
+    this.moved(true);
   }
 
   isNews(deletion: Change): boolean {
@@ -396,9 +421,14 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     queue.accept(maker.make({ ...source, view, epoch, doubt, selective }));
   }
 
-  /** The mark has moved: the cursor is to be saved, and no replay reaches behind it any more. */
-  private moved(): void {
-    this.parts.commits.cursorMoved(this);
+  /**
+   * The mark has moved: the cursor is to be saved, and no replay reaches behind it any more. `later`: what came before it left
+   * no row, so that an older cursor will do for a moment.
+   */
+  private moved(later = false): void {
+    const { commits } = this.parts;
+    if (later) commits.cursorMovedLater(this);
+    else commits.cursorMoved(this);
     if (this.mark.value !== undefined) this.view.exhume(this.namespace, this.mark.value, this.mark.length === 0);
   }
 }

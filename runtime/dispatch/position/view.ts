@@ -8,7 +8,7 @@ import type { Hold } from "../commit/resting-rows.ts";
 import type { Doubt } from "../doubt/doubt.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
-import type { ConditionAnswer } from "../filter/conditions.ts";
+import type { ConditionAnswer, Hearing } from "../filter/conditions.ts";
 import type { Before, Filter, Verdict } from "../filter/filter.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
 import { RawFields } from "../filter/raw-fields.ts";
@@ -93,6 +93,8 @@ export class View {
   private readonly filter: Filter;
   private readonly kept: KeptBody;
   private readonly compares: boolean;
+  /** Whether an object that has never met the conditions leaves nothing here. */
+  private readonly leavesStrangers: boolean;
   private readonly commits: Commits;
 
   constructor({ id, functionName, trigger, resource, filter, kept, compares, commits, history, keyOf }: ViewParts) {
@@ -103,6 +105,7 @@ export class View {
     this.filter = filter;
     this.kept = kept;
     this.compares = compares;
+    this.leavesStrangers = filter.judgesAlone && !compares;
     this.commits = commits;
     this.history = history;
     this.keyOf = keyOf;
@@ -174,6 +177,11 @@ export class View {
     return known?.deleted ? undefined : known;
   }
 
+  /** Whether all that the trigger knows of an object is that it never met the conditions, if it was ever there. */
+  isStranger(key: string): boolean {
+    return this.leavesStrangers && !this.known.has(key) && !this.waiting.has(key) && !this.doubted.has(key);
+  }
+
   isIdle(key: string): boolean {
     return !this.waiting.has(key);
   }
@@ -226,6 +234,12 @@ export class View {
     return this.judgeWith({ type: "Added", key, doubt: "none" }, body).matched;
   }
 
+  /** The condition that does not hold for a state of an object, where one is false. Nobody hears of errors. */
+  refuses({ body, members }: Pick<Change, "body" | "members">): HeldBack | undefined {
+    const { heldBack } = this.verdict(() => this.filter.judge("Added", body, nothing, undefined, members, silent));
+    return heldBack?.type === "condition" ? heldBack : undefined;
+  }
+
   private before(key: string, doubt: Doubt = "none"): Before {
     const known = this.known.get(key);
     // What may have been told last is not what is known.
@@ -254,7 +268,10 @@ export class View {
       epoch: event.epoch,
       resourceVersion: event.meta.resourceVersion,
     });
-    if (event.type !== "Deleted") {
+    const isDeletion = event.type === "Deleted";
+    const isSpared = this.leavesStrangers && !deliver && !wasDoubted && (isDeletion || !matched);
+    if (isSpared && !this.known.has(event.key)) return false;
+    if (!isDeletion) {
       const { uid, resourceVersion } = event.meta;
       const before = this.known.get(event.key);
       const isChange = event.type === "Modified" && before?.uid === uid && !before.deleted;
@@ -297,7 +314,8 @@ export class View {
   /** What the next event would come to if it brought this body: changes nothing, and counts nothing. */
   async preview(key: string, { meta, body }: Pick<Change, "meta" | "body">): Promise<Preview> {
     const known = this.standing(key);
-    const type = known && !known.deleted && known.uid === meta.uid ? "Modified" : "Added";
+    const stands = known ? !known.deleted && known.uid === meta.uid : this.isStranger(key);
+    const type = stands ? "Modified" : "Added";
     const old = type === "Modified" && this.needsBody(key) ? await this.body(key) : undefined;
     const answers: ConditionAnswer[] = [];
     const hearing = { onError: () => {}, onAnswer: (answer: ConditionAnswer) => answers.push(answer) };
@@ -424,6 +442,9 @@ const standsBut = (before: KnownIdentity, { hash, matched, resourceVersion }: Kn
 
 /** What a filter is told of an object that was not known. */
 const unknown = { hash: undefined, matched: undefined };
+const nothing: Before = { ...unknown, doubted: false };
+
+const silent: Hearing = { onError: () => {} };
 
 const metadataFields = new RawFields([["apiVersion"], ["kind"], ["metadata"]]);
 

@@ -7,6 +7,7 @@ import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import { epochOf, eventId } from "../delivery/event-id.ts";
 import type { Doubt, Doubts } from "../doubt/doubt.ts";
+import type { Verdict } from "../filter/filter.ts";
 import type { View } from "../position/view.ts";
 import type { LaneEvent } from "./event.ts";
 
@@ -28,6 +29,8 @@ export interface EventSource {
   readonly deletedBy?: ResourceVersion;
   /** What its source says of it. */
   readonly doubt?: Doubt;
+  /** Where it was judged before it was made. */
+  readonly verdict?: Verdict | undefined;
 }
 
 const noFlags: EventFlags = {};
@@ -37,7 +40,7 @@ type NewEvent = Omit<
   LaneEvent,
   "size" | "interruptions" | "verdict" | "journalRow" | "oldBody" | "replayed" | "mark" | "members" | "notBefore"
 > &
-  Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark" | "members" | "notBefore">>;
+  Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark" | "members" | "notBefore" | "verdict">>;
 
 /** The one place that events are built in, so that all of them have one shape. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
@@ -64,7 +67,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   interruptions: 0,
   notBefore: made.notBefore,
   doubt: made.doubt,
-  verdict: undefined,
+  verdict: made.verdict,
   journalRow: undefined,
 });
 
@@ -115,6 +118,7 @@ export class EventMaker {
       place: "memory",
       attempts,
       doubt,
+      verdict: source.verdict,
     });
   }
 

@@ -102,7 +102,7 @@ export class FunctionQueue {
     const { view, key, body } = event;
     if (!event.replayed) {
       if (body && view.judgesAtOnce(key) && view.isIdle(key)) {
-        event.verdict = view.judgeWith(event, body);
+        event.verdict ??= view.judgeWith(event, body);
         if (!event.verdict.deliver) {
           this.settle(event, "filtered", view.apply(event, body, event.verdict, holdOf(event)));
           return;
