@@ -202,11 +202,20 @@ export type BatchHandler<T = UnknownObject> = (
 
 /** Gives the handler back as it is, for its types. The manifest then has `delivery.batch`. */
 export function defineBatchHandler<T = UnknownObject>(handler: BatchHandler<T>): BatchHandler<T> {
-  return handler;
+  return toldEvents(handler);
 }
 
-/** Gives the handler back as it is: it is there for its types. Export the result as the module's default. */
+/**
+ * Gives the handler back as it is: it is there for its types. Export the result as the module's default. With
+ * `delivery.mode: Reconcile` in the manifest the function is refused.
+ */
 export function defineHandler<T = UnknownObject>(handler: Handler<T>): Handler<T> {
+  return toldEvents(handler);
+}
+
+function toldEvents<T extends object>(handler: T): T {
+  // By this text in a function's code the runtime refuses it where the manifest's mode is Reconcile.
+  Object.defineProperty(handler, Symbol.for("@watchfire/sdk/handler"), { value: true });
   return handler;
 }
 

@@ -3,8 +3,8 @@ import { type Entry, system, user } from "./entry.ts";
 /** Failures of handlers and executors. */
 export const sandboxCodes = {
   WF_SANDBOX_MODE: user(
-    "the handler is a reconciler, and its manifest is of another mode",
-    "set `delivery.mode: Reconcile`, or make the handler with `defineHandler`",
+    "the handler is made for another `delivery.mode` than its manifest has",
+    "make it with `defineReconciler` for `delivery.mode: Reconcile`, and with `defineHandler` for any other",
   ),
   WF_SANDBOX_LOAD: user("the handler's module failed while it was loaded", "mend the code at this place"),
   WF_SANDBOX_LOAD_TIME: user(

@@ -238,6 +238,26 @@ it("a reconciler is refused where the manifest's mode would tell it events, and 
   expect((await fixture.run("f")).type).toBe("ok");
 });
 
+it.each(["defineHandler", "defineBatchHandler"])(
+  "what %s made is refused where the manifest's mode is Reconcile, and taken elsewhere",
+  async (define) => {
+    const fixture = fixtureForTest();
+    const code = `import { ${define} } from "@watchfire/sdk";
+    export default ${define}(() => {});`;
+    const refused = fixture.load("f", code, { mode: "Reconcile" });
+    await expect(refused).rejects.toMatchObject({ code: "WF_SANDBOX_MODE" });
+    await expect(refused).rejects.toThrow(/handler of f is made by defineHandler, and delivery.mode is Reconcile/);
+    await fixture.load("f", code);
+    expect((await fixture.run("f")).type).toBe("ok");
+  },
+);
+
+it("a handler that nothing says to be of a mode is taken in each", async () => {
+  const fixture = fixtureForTest();
+  await fixture.load("f", "export default () => {};", { mode: "Reconcile" });
+  await fixture.load("f", "export default () => {};");
+});
+
 describe("a module that cannot be loaded says where", () => {
   it.each([
     ["throws", "const a = 1;\nthrow new Error('at once');\nexport default () => {};", "WF_SANDBOX_LOAD", /f\.ts:2:7/],

@@ -21,7 +21,7 @@ import type { StackMapper } from "./stack.ts";
 /** One version of a function: what it needs to run anywhere. */
 export interface Version {
   readonly manifest: Pick<FunctionManifest, "name" | "resources"> &
-    Partial<Pick<FunctionManifest, "isolation" | "trustGroup">> & {
+    Partial<Pick<FunctionManifest, "isolation" | "trustGroup" | "file">> & {
       /** Default: as many as an isolate holds. */
       readonly delivery?: Pick<FunctionManifest["delivery"], "concurrency"> &
         Partial<Pick<FunctionManifest["delivery"], "mode">>;
