@@ -1,51 +1,60 @@
-import { type Context, defineHandler, listAll, type Triggers } from "@watchfire/sdk";
-import type { V1ConfigMap, V1Namespace } from "@watchfire/sdk/kubernetes";
-import { copiesOf, removeCopy, writeCopy } from "./copy.ts";
-import { selectedNamespaces } from "./selection.ts";
+import type { Context, KubeObject, Stored, Triggers } from "@watchfire/sdk";
+import { AlreadyExistsError, defineHandler, InvalidError, listAll } from "@watchfire/sdk";
+import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
 
-export default defineHandler<Triggers<{ sources: V1ConfigMap; namespaces: V1Namespace }>>(async (event, ctx) => {
-  if (event.trigger === "namespaces") return settleNamespace(ctx, event.object);
-  return settleSource(ctx, event.object, event.type === "Deleted");
+type Sync = Triggers<{ sources: V1ConfigMap; copies: V1ConfigMap; namespaces: KubeObject }>;
+const config = { apiVersion: "v1", kind: "ConfigMap" } as const;
+const [label, annotation] = ["sync.watchfire.dev/source-uid", "sync.watchfire.dev/namespaces"];
+
+export default defineHandler<Sync>(async (event, ctx) => {
+  const { name, namespace, labels } = event.object.metadata;
+  const copy = event.trigger === "copies" ? event.object : undefined;
+  const known = ctx.cache.list(config).items.filter(({ metadata: { uid } }) => !copy || uid === labels?.[label]);
+  if (copy && event.type === "Modified" && known.every((source) => textOf(source) === textOf(copy))) return; // intact
+  const failures: unknown[] = []; // a namespace that refuses its copy keeps no other from its own
+  if (event.trigger === "sources") failures.push(...(await sync(event.object, ctx, event.type === "Deleted")));
+  else for (const source of known) failures.push(...(await sync(source, ctx, false, copy ? namespace : name)));
+  if (failures.length > 0) throw failures[0];
 });
 
-/** A source changed: it is copied where it should be, and taken away everywhere else. */
-async function settleSource(ctx: Context, source: V1ConfigMap, gone: boolean): Promise<void> {
-  const wanted = gone ? [] : await selectedNamespaces(ctx, source);
-  if (!wanted) return; // the selector cannot be read: what is there stays until it is mended
-
-  const failures = new Failures();
-  for (const copy of await copiesOf(ctx.kube, source)) {
-    if (!wanted.includes(copy.metadata?.namespace ?? "")) await failures.collect(removeCopy(ctx.kube, copy));
+/** Brings the copies of a source, in all namespaces or in one, to what it says. Gives what went wrong. */
+async function sync(source: Stored<V1ConfigMap>, { kube, cache, events }: Context, isGone: boolean, place?: string) {
+  const { data, binaryData, metadata: from } = source;
+  const labelSelector = isGone ? "" : from.annotations?.[annotation]?.trim();
+  const warn = (reason: string, message: string) => events.emit(source, { type: "Warning", reason, message });
+  if (!labelSelector && !isGone) await warn("NoNamespaces", `give it ${annotation}: a label selector, such as team=a`);
+  const wanted = new Set<string>();
+  try {
+    const query = { apiVersion: "v1", kind: "Namespace", labelSelector, ...(place && { index: { place } }) };
+    for (const { metadata } of labelSelector ? cache.list(query).items : [])
+      if (!metadata.deletionTimestamp && metadata.name !== from.namespace) wanted.add(metadata.name);
+  } catch (error) {
+    if (!(error instanceof InvalidError)) throw error;
+    await warn("BadSelector", `annotation ${annotation} is not a label selector: ${error.message}`);
+    return []; // what is there stays until it can be read
   }
-  for (const namespace of wanted) await failures.collect(writeCopy(ctx, source, namespace));
-  failures.throwFirst();
-}
-
-/** A namespace is new or its labels changed: it gets the copies that want to be in it, and loses the others. */
-async function settleNamespace(ctx: Context, namespace: V1Namespace): Promise<void> {
-  const name = namespace.metadata?.name ?? "";
-  const failures = new Failures();
-  const query = { apiVersion: "v1", kind: "ConfigMap", labelSelector: "sync.watchfire.dev/enabled=true" };
-  for (const source of await listAll<V1ConfigMap>(ctx.kube, query)) {
-    const wanted = await selectedNamespaces(ctx, source, name);
-    if (!wanted) continue;
-    if (wanted.includes(name)) await failures.collect(writeCopy(ctx, source, name));
-    else {
-      for (const copy of await copiesOf(ctx.kube, source, name)) await failures.collect(removeCopy(ctx.kube, copy));
+  const { name, uid } = from;
+  const selectors = { labelSelector: `${label}=${uid}`, fieldSelector: `metadata.name=${name}` };
+  const copies = await listAll(kube, { ...config, ...selectors, namespace: place });
+  const failures: unknown[] = [];
+  for (const namespace of new Set([...wanted, ...copies.map(({ metadata }) => metadata.namespace ?? "")])) {
+    const copy = copies.find(({ metadata }) => metadata.namespace === namespace);
+    const { resourceVersion, uid: own } = copy?.metadata ?? {}; // one that was changed since is not written
+    const labels = { [label]: uid, "app.kubernetes.io/managed-by": "configmap-sync" };
+    const annotations = { "sync.watchfire.dev/source": `${from.namespace}/${name}` };
+    const target = { ...config, metadata: { name, namespace, resourceVersion, labels, annotations } };
+    try {
+      if (!wanted.has(namespace)) await kube.delete({ ...config, name, namespace }, { preconditions: { uid: own } });
+      else if (!copy) await kube.create({ ...target, data, binaryData });
+      else if (textOf(copy) !== textOf(source)) await kube.update({ ...target, data, binaryData });
+    } catch (error) {
+      const message = `namespace ${namespace} has a ConfigMap ${name} that is not a copy of this one; it is left as it is`;
+      if (error instanceof AlreadyExistsError) await warn("NotOwned", message);
+      else failures.push(error);
     }
   }
-  failures.throwFirst();
+  return failures;
 }
 
-/** One namespace that refuses its copy must not keep the others from theirs. */
-class Failures {
-  private readonly errors: unknown[] = [];
-
-  async collect(work: Promise<void>): Promise<void> {
-    await work.catch((error) => this.errors.push(error));
-  }
-
-  throwFirst(): void {
-    if (this.errors.length > 0) throw this.errors[0];
-  }
-}
+const textOf = ({ data = {}, binaryData = {} }: V1ConfigMap) =>
+  JSON.stringify([data, binaryData].map((each) => Object.entries(each).sort()));

@@ -1,43 +1,59 @@
-import { defineHandler, getOrUndefined, KubeError, type KubeObject } from "@watchfire/sdk";
-import { keepConfigMap } from "./config-map.ts";
-import { type MyApp, refOf } from "./myapp.ts";
-import { type Finding, writeStatus } from "./status.ts";
+import type { Condition, KubeObject } from "@watchfire/sdk";
+import {
+  AlreadyExistsError,
+  createOrUpdate,
+  defineReconciler,
+  ensureFinalizer,
+  getOrUndefined,
+  NotFoundError,
+  ownerReference,
+  removeFinalizer,
+  requeueAfter,
+  setCondition,
+} from "@watchfire/sdk";
 
-/** How to give the custom resource a status, by what it lacks. */
-const remedies = {
-  unserved:
-    "the status cannot be written: the CRD myapps.my.domain has no status subresource; add `subresources: { status: {} }` and a schema for `status` to its version",
-  dropped: "the status was dropped: the CRD myapps.my.domain has no schema for `status`; add one to its version",
+/** As crd.yaml has it. */
+interface MyApp extends KubeObject {
+  spec: { appName: string; version: string; replicas?: number };
+  status?: { observedGeneration?: number; replicas?: number; conditions?: readonly Condition[] };
+}
+const finalizer = "my.domain/config-map";
+/** Takes one kind of error for "none". */
+const noneOn = (type: typeof NotFoundError) => (error: unknown) => {
+  if (!(error instanceof type)) throw error;
 };
 
-// Whatever fired, the MyApp is read anew and everything is brought to what it says now: running twice does no harm.
-export default defineHandler<KubeObject>(async (event, ctx) => {
-  const ref = refOf(event.object);
-  if (!ref) return;
-  const app = await getOrUndefined<MyApp>(ctx.kube, ref).catch((error) => {
-    // With the kind gone, its objects are gone. Of a MyApp that has just been seen that is not believed, but tried again.
-    if (event.trigger === "configs" && error instanceof KubeError && error.reason === "NotServed") return undefined;
-    throw error;
-  });
-  if (!app || app.metadata?.deletionTimestamp) return;
-
-  const kept = (await keepConfigMap(ctx.kube, app)) === "kept";
-  const finding: Finding = kept
-    ? { type: "Ready", status: "True", reason: "ConfigMapKept", message: `ConfigMap ${ref.name} is as it should be` }
-    : {
-        type: "Ready",
-        status: "False",
-        reason: "NameTaken",
-        message: `ConfigMap ${ref.name} belongs to someone else; delete it, or rename this MyApp`,
-      };
-
-  const written = await writeStatus(ctx.kube, ref, app.metadata?.generation, finding);
-  if (written === "unserved" || written === "dropped") {
-    await ctx.events.emit(app, { type: "Warning", reason: "StatusMissing", message: remedies[written] });
+export default defineReconciler<MyApp>(async ({ key, object, causes }, { kube, events, log }) => {
+  if (!object) return;
+  const config = { apiVersion: "v1", kind: "ConfigMap", ...key } as const;
+  if (object.metadata.deletionTimestamp) {
+    const { uid, ownerReferences = [] } = (await getOrUndefined(kube, config))?.metadata ?? {};
+    const isOurs = ownerReferences.some((owner) => owner.controller && owner.uid === object.metadata.uid);
+    if (isOurs) await kube.delete(config, { preconditions: { uid } });
+    await removeFinalizer(kube, object, finalizer);
+    return;
   }
-  if (!kept) {
-    await ctx.events.emit(app, { type: "Warning", reason: finding.reason, message: finding.message });
-    throw new Error(finding.message); // tried again, with backoff: the name may become free
+  const app = await ensureFinalizer(kube, object, finalizer).catch(noneOn(NotFoundError));
+  if (!app) return requeueAfter("1s"); // it was there a moment ago: whether it is gone is known by then
+  const { appName, version, replicas = 1 } = app.spec;
+  const labels = { "app.kubernetes.io/managed-by": "myapp-controller" };
+  const metadata = { ...key, labels, ownerReferences: [ownerReference(app)] };
+  const data = { appName, version, replicas: String(replicas) };
+  const wanted = { apiVersion: "v1", kind: "ConfigMap", metadata, data } as const;
+  const kept = await createOrUpdate(kube, wanted).catch(noneOn(AlreadyExistsError));
+  const [status, reason] = kept ? (["True", "ConfigMapKept"] as const) : (["False", "NameTaken"] as const);
+  const how = kept ? "is as it should be" : "belongs to someone else; delete it, or rename this MyApp";
+  const finding = { status, reason, message: `ConfigMap ${key.name} ${how}` };
+  const observedGeneration = app.metadata.generation;
+  const conditions = setCondition(app.status?.conditions, { type: "Ready", ...finding, observedGeneration });
+  if (conditions !== app.status?.conditions || replicas !== app.status.replicas) {
+    const ref = { apiVersion: "my.domain/v1", kind: "MyApp", ...key };
+    const patch = { status: { observedGeneration, replicas, conditions } };
+    const stored = await kube.patchStatus<MyApp>(ref, patch).catch(noneOn(NotFoundError));
+    const message = `CRD myapps.my.domain has no ${stored ? "schema for `status`" : "status subresource"}; add one to its version`;
+    if (!stored?.status?.conditions) await events.emit(app, { type: "Warning", reason: "StatusMissing", message });
+    if (!kept) await events.emit(app, { type: "Warning", ...finding });
   }
-  ctx.log.info("reconciled", { generation: app.metadata?.generation, status: written });
+  log.info("reconciled", { reason, generation: observedGeneration, causes });
+  return kept ? undefined : requeueAfter("10s"); // the name may become free
 });

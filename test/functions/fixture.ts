@@ -1,9 +1,12 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
 import type { Body, Client } from "../target/client.ts";
+import { kubectlPath } from "../tools/kubectl.ts";
 import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
 import { functionsFolder } from "./shipped.ts";
@@ -77,6 +80,16 @@ export class FunctionsFixture {
   async configMap(namespace: string, name: string, data: object, metadata: object = {}): Promise<Body> {
     const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...metadata }, data };
     return this.client.post(`/api/v1/namespaces/${namespace}/configmaps`, object);
+  }
+
+  /** What the real kubectl says to these arguments. */
+  async kubectl(...args: string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)(await kubectlPath(), [
+      "--kubeconfig",
+      this.cluster.kubeconfig,
+      ...args,
+    ]);
+    return stdout;
   }
 
   /** What the runtime has written, line by line. */

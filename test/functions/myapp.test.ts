@@ -39,7 +39,7 @@ describe("with the CRD that ships beside it, installed after the runtime has sta
     const [sample] = manifest("myapp/myapp.yaml");
     const app = await create(fixture, sample ?? {});
     const { data, metadata } = await fixture.object(configMapPath("default", "my-sample"));
-    expect(data).toEqual({ appName: sample?.spec.appName, version: sample?.spec.version });
+    expect(data).toEqual({ appName: sample?.spec.appName, version: sample?.spec.version, replicas: "1" });
     expect(metadata.ownerReferences).toEqual([
       { apiVersion: "my.domain/v1", kind: "MyApp", name: "my-sample", uid: app.metadata.uid, controller: true },
     ]);
@@ -63,7 +63,10 @@ describe("with the CRD that ships beside it, installed after the runtime has sta
     await create(fixture, myapp("quiet"));
     const { metadata } = await settled(fixture, "quiet", 1);
     const reconciled = async () =>
-      (await fixture.log()).filter((line) => line.trigger === "myapps" && line.object === "default/quiet");
+      (await fixture.log()).filter(
+        ({ object, msg, fields }) =>
+          object === "default/quiet" && msg === "reconciled" && JSON.stringify(fields).includes(`"trigger":"myapps"`),
+      );
     // Whatever the write of the status had fired would be handled before a later change of the same object.
     await fixture.client.patch(`${myapps}/quiet`, { spec: { version: "2.0" } });
     await settled(fixture, "quiet", 2);
@@ -90,14 +93,42 @@ describe("with the CRD that ships beside it, installed after the runtime has sta
 
     await fixture.client.delete(configMapPath("default", "taken"));
     await fixture.object(`${myapps}/taken`, (app) => ready(app)?.status === "True");
-    expect((await fixture.object(configMapPath("default", "taken"))).data).toEqual({ appName: "shop", version: "1.0" });
+    expect((await fixture.object(configMapPath("default", "taken"))).data).toEqual({
+      appName: "shop",
+      version: "1.0",
+      replicas: "1",
+    });
+  });
+
+  test("kubectl scale sets the replicas, and the ConfigMap and the status follow", async () => {
+    await create(fixture, myapp("scaled"));
+    await settled(fixture, "scaled", 1);
+    const scale = await fixture.client.get(`${myapps}/scaled/scale`);
+    expect(scale).toMatchObject({ spec: { replicas: 1 }, status: { replicas: 1 } });
+    await fixture.kubectl("scale", "myapps/scaled", "--namespace=default", "--replicas=3");
+    await fixture.object(configMapPath("default", "scaled"), ({ data }) => data.replicas === "3");
+    const { status } = await settled(fixture, "scaled", 2);
+    expect(status.replicas).toBe(3);
+  });
+
+  test("a MyApp that is deleted stays until its ConfigMap is gone, and takes no other's with it", async () => {
+    await create(fixture, myapp("brief"));
+    const { metadata } = await settled(fixture, "brief", 1);
+    expect(metadata.finalizers).toEqual(["my.domain/config-map"]);
+    await fixture.configMap("default", "others", { mine: "yes" });
+    await create(fixture, myapp("others"));
+    await settled(fixture, "others", 1);
+    for (const name of ["brief", "others"]) await fixture.client.delete(`${myapps}/${name}`);
+    for (const name of ["brief", "others"]) await fixture.gone(`${myapps}/${name}`);
+    expect((await fixture.client.reply("GET", configMapPath("default", "brief"))).status).toBe(404);
+    expect((await fixture.object(configMapPath("default", "others"))).data).toEqual({ mine: "yes" });
   });
 
   test("the ConfigMap goes with its MyApp", async () => {
-    await create(fixture, myapp("brief"));
-    await fixture.object(configMapPath("default", "brief"));
-    await fixture.client.delete(`${myapps}/brief`);
-    await fixture.gone(configMapPath("default", "brief"));
+    await create(fixture, myapp("owned"));
+    await fixture.object(configMapPath("default", "owned"));
+    await fixture.client.delete(`${myapps}/owned`);
+    await fixture.gone(configMapPath("default", "owned"));
   });
 });
 

@@ -1,9 +1,11 @@
+import { basename } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Access } from "../../runtime/access/access.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { batchDelivery } from "../../runtime/dispatch/batch/batch-delivery.ts";
-import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
+import { fixtureDelivery } from "../../runtime/dev/fixtures/fixture-delivery.ts";
+import { readFixtures } from "../../runtime/dev/fixtures/fixture-file.ts";
+import { FixtureReads } from "../../runtime/dev/fixtures/fixture-reads.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
@@ -13,7 +15,7 @@ import { type OwnTarget, startTarget } from "../target/target.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { until } from "../tools/until.ts";
 import { manifest } from "./fixture.ts";
-import { type RecordedEvent, recordedEvents, shipped } from "./shipped.ts";
+import { shipped } from "./shipped.ts";
 
 // A cluster that serves the kinds but has none of the objects and namespaces that the recorded events speak of.
 let cluster: OwnTarget;
@@ -35,49 +37,30 @@ beforeAll(async () => {
   const transport = connectDirect({ ...cluster.access, server: cluster.access.url });
   const parts = { clock: systemClock, random: Math.random, log: pino({ level: "silent" }) };
   const functions = new Map(shipped.functions.map((manifest) => [manifest.name, manifest]));
-  const access = new Access({
-    ...parts,
-    transport,
-    own: ownObjects,
-    discovery: new Discovery(transport, systemClock),
-    functions,
-  });
+  const discovery = new Discovery(transport, systemClock);
+  const reading = shipped.functions.find(({ reads }) => reads.length > 0);
+  if (!reading) throw new Error("no shipped function has reads");
+  const kept = await FixtureReads.open(reading, { transport, discovery, file: reading.file });
+  const access = new Access({ ...parts, transport, own: ownObjects, discovery, functions, reads: kept.reads });
   sandbox = new Sandbox({ ...parts, executors: 1, hostCalls: access, output: { log() {}, metric() {} } });
   for (const shippedOne of shipped.functions) await sandbox.load(shippedOne, await bundleFunction(shippedOne), {});
-  close = () => Promise.all([sandbox.close(0), access.close(), transport.close()]);
+  close = async () => {
+    await Promise.all([sandbox.close(0), access.close(), kept.close()]);
+    await transport.close();
+  };
 });
 afterAll(async () => {
   await close?.();
   await cluster?.close();
 });
 
-for (const { name, delivery } of shipped.functions) {
-  test.each(recordedEvents(name))(
-    `${name} is done with $file in the sandbox, though nothing of it exists`,
-    async ({ event }) => {
-      const one = deliveryOf(name, event, delivery.timeoutMs);
-      const outcome = await sandbox.run(delivery.batch ? batchDelivery([one]) : one);
+for (const manifest of shipped.functions) {
+  test.each(readFixtures(manifest).map((fixture) => ({ ...fixture, name: basename(fixture.file) })))(
+    `${manifest.name} is done with $name in the sandbox, though nothing of it exists`,
+    async (fixture) => {
+      const { told, of } = fixtureDelivery(manifest, fixture);
+      const outcome = await sandbox.run(of(told.map(({ object }) => object)));
       expect(outcome).toMatchObject({ type: "ok" });
     },
   );
-}
-
-function deliveryOf(name: string, event: RecordedEvent, timeoutMs: number): Delivery {
-  const { id, trigger, type, attempt, redelivered } = event;
-  const common = { function: name, trigger, id, type, attempt, redelivered, timeoutMs };
-  if (event.type === "Scheduled") {
-    const object = { apiVersion: "watchfire.dev/v1alpha1", kind: "Schedule", namespace: "", name: trigger, uid: "" };
-    const flags = { scheduledFor: event.scheduledFor };
-    return { ...common, object, resourceVersion: "1", flags, body: Buffer.from("null") };
-  }
-  const { apiVersion = "", kind = "", metadata } = event.object;
-  const { namespace = "", name: named = "", uid = "" } = metadata ?? {};
-  return {
-    ...common,
-    object: { apiVersion, kind, namespace, name: named, uid },
-    resourceVersion: event.resourceVersion,
-    flags: event.reason === undefined ? {} : { reason: event.reason },
-    body: Buffer.from(JSON.stringify(event.object)),
-    ...(event.oldObject ? { oldBody: Buffer.from(JSON.stringify(event.oldObject)) } : {}),
-  };
 }

@@ -279,7 +279,7 @@ describe.each<[string, string[], string[]]>([
         "create serviceaccounts/token",
       ]);
       expect(by(functionAccount(account, "configmap-sync"))).toContain("create configmaps");
-      expect(by(functionAccount(account, "myapp"))).toContain("update myapps/status");
+      expect(by(functionAccount(account, "myapp"))).toContain("patch myapps/status");
       expect(by(functionAccount(account, "scale-guard"))).toContain("patch deployments/scale");
       const tokens = entries
         .filter(({ objectRef }) => objectRef?.subresource === "token")
