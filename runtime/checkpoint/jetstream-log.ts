@@ -16,6 +16,11 @@ const plainBytes = 32 * 1024;
 const headerBytes = 4 * 1024;
 /** Between two attempts to write, in milliseconds. */
 const againMs = 500;
+/**
+ * Messages that are asked for are asked for again when two heartbeats are missing. With the client's defaults, 30 s and
+ * 15 s, a request that a busy cluster drops holds a slot's opening up for half a minute. Milliseconds.
+ */
+const pulling = { expires: 5_000, idle_heartbeat: 1_000 };
 
 const noteSchema = z.object({
   version: z.number(),
@@ -117,7 +122,7 @@ export class JetstreamLog {
       opt_start_seq: after + 1,
     });
     let before = after;
-    const messages = await consumer.consume();
+    const messages = await consumer.consume(pulling);
     for await (const message of messages) {
       if (message.seq <= this.last) {
         const note = readNote(message.headers?.get(headerName) ?? "", this.subject);
