@@ -193,12 +193,7 @@ type Client = Awaited<ReturnType<typeof loadClient>>;
 /** Who has no NATS need not have its client. */
 async function loadClient() {
   try {
-    const [transport, jetstream, objects] = await Promise.all([
-      import("@nats-io/transport-node"),
-      import("@nats-io/jetstream"),
-      import("@nats-io/obj"),
-    ]);
-    return { transport, jetstream, objects };
+    return (await import("./jetstream-client.ts")).client;
   } catch (cause) {
     throw new WatchfireError("WF_CHECKPOINT_NATS_CLIENT", { what: "its packages cannot be loaded", cause });
   }

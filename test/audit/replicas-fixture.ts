@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
@@ -17,6 +17,7 @@ import {
   revision,
   written,
 } from "./ledger.ts";
+import { writeRecorders } from "./recorders.ts";
 import type { Verdict } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
@@ -24,8 +25,6 @@ import { Writer } from "./writer-process.ts";
 const pollMs = 50;
 /** How often the cluster's history is read, in milliseconds: an API server may keep little more than a minute of it at hand. */
 const readOnMs = 20_000;
-
-const recorder = join(import.meta.dirname, "functions/recorder");
 
 /** Replicas of one runtime, a process that writes while they are killed and stopped, and the auditor who counts. */
 export class ReplicasFixture {
@@ -80,22 +79,7 @@ export class ReplicasFixture {
     for (const name of checkpointSecrets("watchfire")) {
       await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
     }
-    const manifest = await readFile(join(recorder, "function.yaml"), "utf8");
-    for (let share = 0; share < shares; share++) {
-      const name = shares === 1 ? "recorder" : `recorder-${share}`;
-      const own = join(folder, "functions", name);
-      await cp(recorder, own, { recursive: true });
-      const expression = `int(object.metadata.name.substring(5)) % ${shares} == ${share}`;
-      const conditions = `matchConditions: [{ name: share, expression: '${expression}' }]`;
-      await writeFile(
-        join(own, "function.yaml"),
-        manifest
-          .replace("{ name: recorder }", `{ name: ${name} }`)
-          .replace("[audit]", `[${objects}]`)
-          .replace("[audit-records]", `[${records}]`)
-          .replace(/kube-root-ca.crt$/m, (found) => (shares === 1 ? found : `${found}\n        ${conditions}`)),
-      );
-    }
+    await writeRecorders(join(folder, "functions"), shares, { objects, records });
     // A server that has just started may not have at hand what it listed a moment ago.
     const began = await until("history begins", 60_000, async () => {
       const now = await revision(admin);

@@ -1,7 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { namespaces } from "../audit/ledger.ts";
+import { writeRecorders } from "../audit/recorders.ts";
+import { natsProgram } from "../tools/assets.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -12,6 +15,10 @@ export const images = {
   functions: { repository: "localhost/functions", tag: "e2e" },
   /** The same with the auditor's function alone. */
   recorder: { repository: "localhost/recorder", tag: "e2e" },
+  /** The same ten times, each for a tenth of the objects. */
+  recorders: { repository: "localhost/recorders", tag: "e2e" },
+  /** The nats-server that NATS_SERVER names. */
+  nats: { repository: "localhost/nats", tag: "e2e" },
   /** Functions alone, for an image volume. */
   volume: { repository: "localhost/functions-volume", tag: "e2e" },
 } as const;
@@ -24,8 +31,15 @@ export const recorderFolder = join(root, "test/audit/functions");
 /** All functions: those that ship, the auditor's, and some that misbehave. */
 export const functionFolders = [join(root, "functions"), recorderFolder, join(root, "test/e2e/functions")];
 
+/** Writes the functions of the image `recorders` into a folder, and gives the folder. */
+export async function recordersFolder(): Promise<string> {
+  const folder = join(mkdtempSync(join(tmpdir(), "watchfire-recorders-")), "functions");
+  await writeRecorders(folder, 10, namespaces);
+  return folder;
+}
+
 /** Makes the images by the project's own Dockerfiles and hands them to the cluster's node. */
-export function buildImages(tool: string, folder: string): void {
+export async function buildImages(tool: string, folder: string): Promise<void> {
   const run = (command: string, ...args: string[]) =>
     execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim();
   const build = (image: keyof typeof images, context: string, ...args: string[]) => {
@@ -48,7 +62,15 @@ export function buildImages(tool: string, folder: string): void {
   build("volume", all, "-f", join(import.meta.dirname, "volume.Dockerfile"));
   const recorder = gather([recorderFolder]);
   build("recorder", recorder, ...baked);
-  for (const context of [all, recorder]) rmSync(context, { recursive: true });
+  const ten = await recordersFolder();
+  const recorders = gather([ten]);
+  build("recorders", recorders, ...baked);
+  const server = mkdtempSync(join(tmpdir(), "watchfire-nats-"));
+  if (natsProgram !== undefined) {
+    cpSync(natsProgram, join(server, "nats-server"));
+    build("nats", server, "-f", join(import.meta.dirname, "nats.Dockerfile"), "--build-arg", `BASE_IMAGE=${base}`);
+  }
+  for (const context of [all, recorder, recorders, dirname(ten), server]) rmSync(context, { recursive: true });
 
   const sizeOf = (image: string) => run("buildah", "images", "--format", "{{.Size}}", image);
   process.stdout.write(

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Status } from "../../runtime/app/status.ts";
 import { helm } from "../chart/helm.ts";
-import { Client } from "../target/client.ts";
+import { type Body, Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
 import { until } from "../tools/until.ts";
 import { images } from "./images.ts";
@@ -106,6 +106,12 @@ export class Release {
     return watchfire("deploy", "--functions", functions, "--namespace", this.namespace, "--kubeconfig", kubeconfig);
   }
 
+  /** Pods that run and are not on their way out. */
+  async pods(): Promise<Body[]> {
+    const { items } = await admin.get(`${this.path}/pods`, { labelSelector: "app.kubernetes.io/name=watchfire" });
+    return items.filter(({ metadata, status }) => !metadata.deletionTimestamp && status.phase === "Running");
+  }
+
   pod(ordinal = 0) {
     return admin.get(`${this.path}/pods/watchfire-${ordinal}`);
   }
@@ -117,9 +123,7 @@ export class Release {
   }
 
   async status(ordinal = 0): Promise<Status> {
-    const { status } = await this.pod(ordinal);
-    const answer = await fetch(`http://${status.podIP}:${port}/status`, { signal: AbortSignal.timeout(5_000) });
-    return (await answer.json()) as Status;
+    return statusOf(await this.pod(ordinal));
   }
 
   /** The ordinal of the pod that says it is active. */
@@ -157,9 +161,20 @@ export class Release {
 
   /** SIGKILL to a container's first process, from the node. */
   async kill(container: "watchfire" | "executor", ordinal = 0): Promise<void> {
-    const { containerID } = await this.container(container, ordinal);
-    process.kill(firstProcess(containerID.replace("containerd://", "")), "SIGKILL");
+    killContainer(await this.pod(ordinal), container);
   }
+}
+
+/** SIGKILL to the first process of a pod's container, from the node. */
+export function killContainer({ status }: Body, container: string): void {
+  const { containerID } = status.containerStatuses.find(({ name }: { name: string }) => name === container);
+  process.kill(firstProcess(containerID.replace("containerd://", "")), "SIGKILL");
+}
+
+/** What a pod says of itself. */
+export async function statusOf({ status }: Body): Promise<Status> {
+  const answer = await fetch(`http://${status.podIP}:${port}/status`, { signal: AbortSignal.timeout(5_000) });
+  return (await answer.json()) as Status;
 }
 
 /** The process of the machine that is number 1 in a container. */

@@ -23,7 +23,7 @@ let status = 2;
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
 try {
   call(tool, "up", folder);
-  buildImages(tool, folder);
+  await buildImages(tool, folder);
   const vitest = join(root, "node_modules/.bin/vitest");
   const config = join(import.meta.dirname, "vitest.config.ts");
   const args = ["exec", folder, vitest, "run", "--config", config, ...process.argv.slice(2)];

@@ -1,0 +1,31 @@
+// The runtime as an image has it.
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { bundleImage } from "../../deploy/image/bundle.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "watchfire-image-"));
+const notes = readFileSync(join(import.meta.dirname, "../../deploy/chart/templates/NOTES.txt"), "utf8");
+
+beforeAll(() => bundleImage(folder));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("it can speak to NATS without a package beside it", async () => {
+  const found = readdirSync(join(folder, "sandbox")).find((file) => file.startsWith("jetstream-client-"));
+  const { client } = await import(join(folder, "sandbox", found ?? ""));
+  const { transport, jetstream, objects } = client;
+  const used = [transport.connect, transport.headers, transport.credsAuthenticator, jetstream.jetstream, objects.Objm];
+  expect(used.map((each) => typeof each)).toEqual(used.map(() => "function"));
+});
+
+test("it has each command that the chart's notes run in a pod", async () => {
+  const commands = [...notes.matchAll(/-c watchfire -- watchfire ([\w-]+)/g)].map(([, command = ""]) => command);
+  expect(commands).toContain("slots");
+  for (const command of new Set(commands)) {
+    const help = promisify(execFile)(process.execPath, [join(folder, "bin/watchfire.js"), command, "--help"]);
+    expect((await help).stdout).toContain(command);
+  }
+});

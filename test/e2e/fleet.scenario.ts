@@ -1,0 +1,148 @@
+// Replicas that share the functions, as the chart runs them, on NATS in three pods. They come and go while a writer writes. The
+// auditor counts after each turn.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Status } from "../../runtime/app/status.ts";
+import { namespaces } from "../audit/ledger.ts";
+import { natsProgram } from "../tools/assets.ts";
+import { until } from "../tools/until.ts";
+import { describeVerdict, faultsOf, Ledger, say } from "./ledger.ts";
+import { NatsCluster } from "./nats-cluster.ts";
+import { admin, killContainer, kubectl, Release, statusOf } from "./release.ts";
+
+const slots = 12;
+const turn = 800;
+/** What a crash may take until every slot runs again, in milliseconds. */
+const takeoverMs = 15_000;
+
+const running = ({ fleet }: Status) => (fleet?.slots ?? []).filter(({ state }) => state === "running").length;
+
+describe.skipIf(natsProgram === undefined)("a fleet", () => {
+  let release: Release;
+  let ledger: Ledger;
+  let nats: NatsCluster;
+
+  const upgrade = (verb: "install" | "upgrade", ...sets: readonly string[]) =>
+    release.helm(
+      verb,
+      "recorders",
+      `slots=${slots}`,
+      "identity=runtime",
+      "store.type=nats",
+      `nats.url=${nats.url}`,
+      "resources.requests.cpu=50m",
+      "executor.resources.requests.cpu=50m",
+      ...sets,
+    );
+
+  beforeAll(async () => {
+    [nats, release, ledger] = await Promise.all([NatsCluster.start(), Release.into("fleet"), Ledger.open()]);
+    await grantAll(release.namespace);
+    await upgrade("install", "replicas=1");
+    await balanced(1);
+  });
+  afterAll(async () => {
+    ledger?.close();
+    await release?.uninstall();
+    await nats?.remove();
+  });
+
+  /** Milliseconds until so many replicas run all slots, evenly, and are ready. */
+  async function balanced(replicas: number): Promise<number> {
+    const from = performance.now();
+    await until(`${replicas} replicas run all slots`, 90_000, async () => {
+      const pods = await release.pods();
+      const counts = await Promise.all(pods.map(async (pod) => running(await statusOf(pod)))).catch(() => []);
+      const isEven = Math.max(...counts) - Math.min(...counts) <= 1;
+      return counts.length === replicas && isEven && counts.reduce((a, b) => a + b) === slots;
+    });
+    return performance.now() - from;
+  }
+
+  const scale = (replicas: number) =>
+    kubectl(["-n", release.namespace, "scale", "deployment/watchfire", `--replicas=${replicas}`]);
+
+  /** Lets the writer write a turn's load, `disturb` in its middle, and judges all that has happened so far. Gives the flagged. */
+  async function amidWriting(what: string, disturb: () => Promise<unknown>): Promise<number> {
+    ledger.write(turn);
+    await ledger.left(turn / 2);
+    await disturb();
+    const verdict = await ledger.verdict();
+    say(`${what}: ${describeVerdict(verdict)}`);
+    expect(faultsOf(verdict)).toEqual([]);
+    return verdict.flagged;
+  }
+
+  test("goes from one replica to two, to three and back to two, and repeats nothing", async () => {
+    const flagged = await amidWriting("scaled 1, 2, 3, 2", async () => {
+      for (const replicas of [2, 3, 2]) {
+        ledger.write(turn / 2);
+        await scale(replicas);
+        say(`${replicas} replicas: balanced in ${((await balanced(replicas)) / 1000).toFixed(1)} s`);
+      }
+    });
+    expect(flagged).toBe(0);
+    const name = (await release.pods())[0]?.metadata.name ?? "";
+    const shown = await kubectl(["-n", release.namespace, "exec", name, "-c", "watchfire", "--", "watchfire", "slots"]);
+    expect(shown).toContain("sees 2 replicas");
+    expect(shown.match(/recorder-\d/g)?.toSorted()).toEqual(Array.from({ length: 10 }, (_, n) => `recorder-${n}`));
+  });
+
+  test("a rollout repeats nothing", async () => {
+    const before = new Set((await release.pods()).map(({ metadata }) => metadata.name));
+    const flagged = await amidWriting("rolled out", async () => {
+      await upgrade("upgrade", "replicas=2", "podAnnotations.turn=second");
+      await balanced(2);
+    });
+    expect((await release.pods()).filter(({ metadata }) => before.has(metadata.name))).toEqual([]);
+    expect(flagged).toBe(0);
+  });
+
+  test("a runtime that is killed takes its slots again in the same pod, and nothing is lost", async () => {
+    const [pod] = await release.pods();
+    await amidWriting("runtime killed", async () => {
+      if (pod) killContainer(pod, "watchfire");
+      say(`balanced in ${((await balanced(2)) / 1000).toFixed(1)} s`);
+    });
+  });
+
+  test("a pod that is gone at once has its slots taken within 15 s, and nothing is lost", async () => {
+    await amidWriting("pod gone", async () => {
+      const [gone, left] = await release.pods();
+      if (!gone || !left) throw new Error("there were to be two pods");
+      const { name } = gone.metadata;
+      await kubectl(["-n", release.namespace, "delete", "pod", name, "--grace-period=0", "--force", "--wait=false"]);
+      // As on a node that is lost, nothing of it has time to say that it ends.
+      killContainer(gone, "watchfire");
+      const began = performance.now();
+      const names = async () => (await statusOf(left)).fleet?.slots ?? [];
+      await until("its slots have owners that live", takeoverMs, async () =>
+        (await names()).every(({ owner }) => owner !== "" && !owner.startsWith(`${name}_`)),
+      );
+      say(`its slots taken: ${((performance.now() - began) / 1000).toFixed(1)} s`);
+      await balanced(2);
+    });
+  });
+
+  test("a nats-server that is killed holds events up, and nothing is lost", async () => {
+    await amidWriting("nats-server killed", async () => {
+      await nats.kill(0);
+      await nats.isWhole();
+    });
+    await balanced(2);
+  });
+});
+
+/** What the functions may do, for the one account that all of them act as. */
+async function grantAll(namespace: string): Promise<void> {
+  const { objects, records } = namespaces;
+  const allow = async (where: string, verbs: readonly string[]) => {
+    const base = `/apis/rbac.authorization.k8s.io/v1/namespaces/${where}`;
+    const metadata = { name: "recorders" };
+    await admin.post(`${base}/roles`, { metadata, rules: [{ apiGroups: [""], resources: ["configmaps"], verbs }] });
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "recorders" };
+    const subjects = [{ kind: "ServiceAccount", name: "watchfire", namespace }];
+    await admin.post(`${base}/rolebindings`, { metadata, roleRef, subjects });
+  };
+  await allow(objects, ["list", "watch", "get"]);
+  await allow(records, ["create", "get"]);
+}
