@@ -27,6 +27,11 @@ export const errorCodes = {
     "a project cannot be written to its folder",
     "name a folder that you may write with --name, or run it in one",
   ),
+  WF_CLI_NOT_RECORDED: user(
+    "nothing comes to be recorded",
+    "change an object that it watches, have one told again with --object, or wait longer with --timeout",
+  ),
+  WF_CLI_FIXTURE: user("a fixture cannot be written", "name a folder that you may write with --to"),
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
 
   // manifest
@@ -406,6 +411,10 @@ export const errorCodes = {
   WF_RUNTIME_NO_RUN: user(
     "the function has no run of this ID",
     "see `watchfire runs FUNCTION`: it has the last 200 since the runtime began; older ones are in the log, as `run`",
+  ),
+  WF_RUNTIME_NOT_RECORDED: user(
+    "what a function is given cannot be recorded",
+    "run `watchfire record` again: a recording that nobody asks about ends after 30 s",
   ),
   WF_RUNTIME_NOT_REDELIVERED: user(
     "what was asked for cannot be told again",

@@ -46,6 +46,7 @@ import { newestState } from "./newest-state.ts";
 import type { NatsPlace } from "./open-nats.ts";
 import { eligibleFor } from "./open-store.ts";
 import { Pauses } from "./pauses.ts";
+import { Recorder } from "./record/recorder.ts";
 import { sourceOf } from "./selection-source.ts";
 import { type Hold, runnerWhileHeld, withheldBy } from "./while-held.ts";
 
@@ -128,6 +129,8 @@ export interface Candidate {
 export interface Components {
   readonly metrics: Metrics;
   readonly redactor: Redactor;
+  /** What hears what handlers are given, for whoever records it. */
+  readonly recorder: Recorder;
   /** What the API server serves. */
   readonly discovery: Discovery;
   /** The manifests that calls are checked against; kept in step with the code that runs. */
@@ -171,6 +174,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   const metrics = new Metrics();
   if (options.logWriter) options.logWriter.heardBy = metrics.lineDropped;
   const redactor = new Redactor();
+  const recorder = new Recorder(clock, (name, data) => redactor.redactData(name, data));
   const manifests = new Map<string, FunctionManifest>();
   const discovery = new Discovery(transport, clock);
   const refusals: Components["refusals"] = {};
@@ -228,6 +232,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   return {
     metrics,
     redactor,
+    recorder,
     discovery,
     manifests,
     access,
@@ -256,10 +261,15 @@ export async function activate(
   hold: Hold | undefined = components.elector,
 ): Promise<ActiveComponents> {
   const { clock, random, log } = options;
-  const { metrics, redactor, sandbox, reads } = components;
+  const { metrics, redactor, recorder, sandbox, reads } = components;
   // An attempt that waited for its reads may find the Lease gone.
   const handlers = hold ? runnerWhileHeld(sandbox, hold) : sandbox;
-  const runner = loggedRunner(new FreshRunner(handlers, reads, clock), log, redactor, options.successLevel ?? "debug");
+  const runner = loggedRunner(
+    new FreshRunner(recorder.listening(handlers), reads, clock),
+    log,
+    redactor,
+    options.successLevel ?? "debug",
+  );
   const dispatcher = await Dispatcher.open({
     store,
     runner: hold ? runnerWhileHeld(runner, hold) : runner,

@@ -10,6 +10,7 @@ import type { Logger } from "../observe/log.ts";
 import { suggest } from "../suggest.ts";
 import type { ActiveComponents } from "./components.ts";
 import type { LiveFunction } from "./live-function.ts";
+import type { Recorder } from "./record/recorder.ts";
 import { Errands, redeliveriesOf } from "./redeliver/errands.ts";
 import { Redeliverer } from "./redeliver/redeliverer.ts";
 
@@ -20,6 +21,7 @@ export interface FunctionDeskParts {
   readonly acting: (name: string) => Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters">;
   /** Of a function that was brought. */
   readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
+  readonly recorder: Pick<Recorder, "ask">;
   readonly redactor: Pick<Redactor, "redact">;
   readonly transport: KubeTransport;
   /** Undefined: no lines are kept. */
@@ -30,7 +32,7 @@ export interface FunctionDeskParts {
 
 /** What the commands on one function do, over the endpoints. */
 export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
-  const { known, acting, live, redactor, functionLog, transport, clock, log } = parts;
+  const { known, recorder, acting, live, redactor, functionLog, transport, clock, log } = parts;
   const errands = new Errands(clock);
   const of = (name: string) => {
     const active = acting(name);
@@ -66,6 +68,11 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
       await functionLog.another(name, late.signal);
       timer.cancel();
       return { lines: [...functionLog.after(name, after)] };
+    },
+    record: async (name, question) => {
+      of(name);
+      if (!("recording" in question)) log.info({ function: name, ...question }, "recording asked for");
+      return recorder.ask(name, question);
     },
     redeliver: async (name, question) => {
       const { dispatcher, discovery, deadLetters } = of(name);

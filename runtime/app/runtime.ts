@@ -77,6 +77,7 @@ export class Runtime {
       known: () => this.status().functions.map(({ name }) => name),
       acting: () => this.acting("the function is"),
       live: (name) => this.live.get(name),
+      recorder: components.recorder,
       redactor: components.redactor,
       functionLog,
       transport,

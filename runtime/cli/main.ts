@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   kubectl: async () => (await import("./kubectl.ts")).kubectl,
   cluster: async () => (await import("./cluster.ts")).cluster,
   validate: async () => (await import("./validate.ts")).validate,
+  record: async () => (await import("./record.ts")).record,
   test: async () => (await import("./test.ts")).test,
   types: async () => (await import("./types.ts")).types,
   rbac: async () => (await import("./rbac.ts")).rbac,

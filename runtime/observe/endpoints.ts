@@ -96,6 +96,7 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
   WF_RUNTIME_PAUSED_BY_MANIFEST: 409,
   WF_RUNTIME_NO_RUN: 404,
   WF_RUNTIME_NOT_REDELIVERED: 409,
+  WF_RUNTIME_NOT_RECORDED: 409,
 };
 
 /** What may hold secrets, or lists of a cluster's objects, or makes handlers run or stand still. */

@@ -66,6 +66,32 @@ export const redeliveriesSchema = z.object({
 });
 export type Redeliveries = z.infer<typeof redeliveriesSchema>;
 
+/** A recording that begins, of so many or without end; or one that goes on, and how many seconds to wait for the next. */
+const recordQuestionSchema = z.union([
+  z.strictObject({ recording: z.string().min(1).max(20), wait: z.number().min(0).max(10) }),
+  z.strictObject({ count: z.int().min(1).max(1000).optional() }),
+]);
+export type RecordQuestion = z.infer<typeof recordQuestionSchema>;
+
+/** What a function was given since the last answer. */
+export const recordAnswerSchema = z.object({
+  taken: z.array(
+    z.object({
+      /** `added`, `modified`, `deleted`, `scheduled`, `run` or `batch`. */
+      what: z.string(),
+      /** The object's name, or the trigger's. */
+      object: z.string(),
+      /** Without secrets. */
+      fixture: z.record(z.string(), z.unknown()),
+    }),
+  ),
+  /** How many were too large. */
+  left: z.number(),
+  /** It goes on: what to ask for next. */
+  recording: z.string().optional(),
+});
+export type RecordAnswer = z.infer<typeof recordAnswerSchema>;
+
 /** Which log lines are wanted: those after a number, for which it waits so many seconds where there is none. */
 const logQuestionSchema = z.object({
   after: z.coerce.number().int().min(0).default(0),
@@ -86,6 +112,8 @@ export interface FunctionDesk {
   logs(name: string, after: number, waitMs: number): Promise<LogAnswer>;
   /** Tells its handler again. Rejects with WF_RUNTIME_NOT_REDELIVERED, or WF_RUNTIME_NO_RUN, where it cannot. */
   redeliver(name: string, question: RedeliverQuestion): Promise<Redeliveries>;
+  /** What its handler is given from now on, as fixtures without secrets. Rejects with WF_RUNTIME_NOT_RECORDED. */
+  record(name: string, question: RecordQuestion): Promise<RecordAnswer>;
 }
 
 /** What is below `/functions`. */
@@ -104,6 +132,11 @@ export function functionRoutes(desk: FunctionDesk): Hono {
     const asked = redeliverQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
     if (!asked.success) return c.json({ error: "the body names an object, all, a run or an errand" }, 400);
     return c.json(await desk.redeliver(nameOf(c), asked.data));
+  });
+  app.post("/:name/record", async (c) => {
+    const asked = recordQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
+    if (!asked.success) return c.json({ error: "the body has a count, or a recording and seconds to wait" }, 400);
+    return c.json(await desk.record(nameOf(c), asked.data));
   });
   return app;
 }

@@ -14,6 +14,7 @@ import { kubectl } from "../../runtime/cli/kubectl.ts";
 import { logs } from "../../runtime/cli/logs.ts";
 import { pause, resume } from "../../runtime/cli/pause.ts";
 import { rbac } from "../../runtime/cli/rbac.ts";
+import { record } from "../../runtime/cli/record.ts";
 import { redeliver } from "../../runtime/cli/redeliver.ts";
 import { runs } from "../../runtime/cli/runs.ts";
 import { start } from "../../runtime/cli/start.ts";
@@ -52,6 +53,7 @@ export const commands: readonly Command[] = [
   explain,
   runs,
   logs,
+  record,
   redeliver,
   pause,
   resume,

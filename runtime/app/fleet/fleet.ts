@@ -100,6 +100,7 @@ export class FleetReplica {
       known: () => this.catalogue.names,
       acting: (name) => this.acting(name),
       live: (name) => this.runOf(name)?.live.get(name),
+      recorder: components.recorder,
       redactor: components.redactor,
       functionLog: options.functionLog,
       transport,

@@ -1,0 +1,123 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { parseDuration } from "@watchfire/sdk";
+import { systemClock } from "../clock.ts";
+import { readEnvironment } from "../config.ts";
+import { checkExpression } from "../dispatch/filter/check-expression.ts";
+import { WatchfireError } from "../errors.ts";
+import { loadFunctions } from "../manifest/load.ts";
+import { type RecordAnswer, recordAnswerSchema, redeliveriesSchema } from "../observe/function-desk.ts";
+import { systemReason } from "../wording.ts";
+import { command, type Invocation } from "./command.ts";
+import { readFolder, readObject } from "./operand.ts";
+import { functions as functionsFolder } from "./options.ts";
+import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { stopSignal, untilAborted } from "./signals.ts";
+
+/** How long one question waits, in seconds: the endpoints let go of a connection that is silent for 15. */
+const waitSeconds = 10;
+/** The most that one recording takes. */
+const mostCount = 1000;
+
+const options = {
+  ...runtimeOptions,
+  functions: functionsFolder,
+  to: { value: "DIR", summary: "the folder of the fixtures; without it, `events` beside the function's manifest" },
+  count: { value: "N", summary: `ends after so many, ${mostCount} at most`, default: "1" },
+  follow: { summary: "goes on until it is stopped" },
+  object: {
+    value: "NAME",
+    summary: "has this object told again, as `watchfire redeliver` does: NAMESPACE/NAME, or NAME without a namespace",
+  },
+  timeout: { value: "DURATION", summary: "how long it waits for the next one", default: "1m" },
+  force: { summary: "writes over a fixture of the same name, in place of a number behind it" },
+} as const;
+
+export const record = command({
+  name: "record",
+  summary: "saves what a function is given from now on as fixtures for `watchfire test`, without secrets",
+  operands: "FUNCTION",
+  options,
+  async run(invocation) {
+    const { given, operands } = invocation;
+    const name = functionOperand("record", operands);
+    const { count, timeoutMs } = limitsOf(invocation);
+    const folder = await folderOf(name, invocation);
+    const { object } = invocation.options;
+    const told = object === undefined ? undefined : readObject("--object", object);
+    const runtime = runningRuntime(invocation);
+    const ask = (body: object) => runtime.ask(recordAnswerSchema, functionPath(name, "record"), body);
+    const stop = stopSignal(readEnvironment());
+    const stopped = untilAborted(stop);
+    let { recording } = await ask(given.has("follow") ? {} : { count });
+    process.stderr.write(`recording what ${name} is given\n`);
+    if (told) await runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), { object: told });
+    let lastAt = systemClock.monotonic();
+    while (recording !== undefined && !stop.aborted) {
+      const left = Math.max(0, timeoutMs - (systemClock.monotonic() - lastAt)) / 1000;
+      const wait = given.has("follow") ? waitSeconds : Math.min(waitSeconds, left);
+      const answer: RecordAnswer | undefined = await Promise.race([
+        ask({ recording, wait }),
+        stopped.then(() => undefined),
+      ]);
+      if (!answer) break;
+      recording = answer.recording;
+      for (const each of answer.taken) {
+        process.stdout.write(`${relative(process.cwd(), save(folder, each, given.has("force")))}\n`);
+      }
+      if (answer.left > 0) process.stderr.write(`left ${answer.left}, too large for a recording\n`);
+      if (answer.taken.length > 0) lastAt = systemClock.monotonic();
+      else if (left === 0 && !given.has("follow")) throw nothing(name, invocation.options.timeout);
+    }
+    return 0;
+  },
+});
+
+/** Writes one; gives its path. @throws WatchfireError WF_CLI_FIXTURE */
+function save(folder: string, { what, object, fixture }: RecordAnswer["taken"][number], force: boolean): string {
+  const base = `${what}-${object}`
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]+/g, "-")
+    .slice(0, 100);
+  let file = join(folder, `${base}.json`);
+  for (let number = 2; !force && existsSync(file); number++) file = join(folder, `${base}-${number}.json`);
+  try {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(file, `${JSON.stringify(fixture, null, 2)}\n`, { flag: force ? "w" : "wx" });
+  } catch (cause) {
+    throw new WatchfireError("WF_CLI_FIXTURE", { what: systemReason(cause), place: { file }, cause });
+  }
+  return file;
+}
+
+/** @throws WatchfireError WF_CLI_USAGE */
+function limitsOf({ options: { count, timeout }, given }: Invocation<typeof options>) {
+  const most = Number(count);
+  if (!/^\d{1,4}$/.test(count) || most < 1 || most > mostCount) {
+    throw new WatchfireError("WF_CLI_USAGE", { what: `--count takes 1 to ${mostCount}`, actual: count });
+  }
+  if (given.has("count") && given.has("follow")) {
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--count ends a recording, and --follow does not" });
+  }
+  const timeoutMs = parseDuration(timeout);
+  if (timeoutMs === undefined) {
+    throw new WatchfireError("WF_CLI_USAGE", { what: "--timeout takes a duration, such as 30s", actual: timeout });
+  }
+  return { count: most, timeoutMs };
+}
+
+/** @throws WatchfireError WF_CLI_USAGE where no folder is named, and the function's own is not there */
+async function folderOf(name: string, { options: { to, functions } }: Invocation<typeof options>): Promise<string> {
+  if (to !== undefined) return to;
+  const loaded = await loadFunctions(readFolder(functions), { checkExpression });
+  const found = loaded.functions.find((each) => each.name === name);
+  if (found) return join(dirname(found.file), "events");
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: "the functions folder has no function of this name",
+    actual: name,
+    hint: "name a folder for the fixtures with --to",
+  });
+}
+
+const nothing = (name: string, timeout: string): WatchfireError =>
+  new WatchfireError("WF_CLI_NOT_RECORDED", { what: `${name} is given nothing for ${timeout}` });

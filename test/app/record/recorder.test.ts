@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { Recorder } from "../../../runtime/app/record/recorder.ts";
+import { batchDelivery } from "../../../runtime/dispatch/batch/batch-delivery.ts";
+import type { Delivery, Runner } from "../../../runtime/dispatch/delivery/delivery.ts";
+import { VirtualClock } from "../../virtual-clock.ts";
+
+const delivery = (name: string, more: Partial<Delivery> = {}): Delivery => ({
+  function: "greet",
+  trigger: "settings",
+  id: `${name}/1/Added`,
+  type: "Added",
+  object: { apiVersion: "v1", kind: "ConfigMap", namespace: "demo", name, uid: "u" },
+  resourceVersion: "1",
+  attempt: 1,
+  redelivered: false,
+  flags: {},
+  body: Buffer.from(JSON.stringify({ metadata: { name } })),
+  timeoutMs: 1000,
+  ...more,
+});
+
+function world() {
+  const clock = new VirtualClock();
+  const recorder = new Recorder(clock, (_, data) => JSON.parse(JSON.stringify(data).replaceAll("own-value", "[own]")));
+  const begun: string[] = [];
+  const inner: Runner = {
+    recall() {},
+    async run({ id }, begins) {
+      begins?.();
+      begun.push(id);
+      return { type: "ok", durationMs: 1 };
+    },
+  };
+  return { clock, recorder, begun, runner: recorder.listening(inner) };
+}
+
+describe("a recording", () => {
+  it("has what the function alone is given from then on, as many as it asks for, and ends", async () => {
+    const { recorder, runner, begun } = world();
+    await runner.run(delivery("before"));
+    const { recording = "" } = await recorder.ask("greet", { count: 2 });
+    await runner.run(delivery("a", { function: "other" }));
+    for (const name of ["a", "own-value", "c"]) await runner.run(delivery(name));
+    const answer = await recorder.ask("greet", { recording, wait: 0 });
+    expect(answer).toEqual({
+      left: 0,
+      taken: [
+        {
+          what: "added",
+          object: "a",
+          fixture: {
+            event: {
+              id: "a/1/Added",
+              trigger: "settings",
+              type: "Added",
+              attempt: 1,
+              redelivered: false,
+              resourceVersion: "1",
+              object: { metadata: { name: "a" } },
+            },
+          },
+        },
+        { what: "added", object: "own-value", fixture: { event: expect.objectContaining({ id: "[own]/1/Added" }) } },
+      ],
+    });
+    expect(begun).toHaveLength(5);
+    await expect(recorder.ask("greet", { recording, wait: 0 })).rejects.toThrow("WF_RUNTIME_NOT_RECORDED");
+  });
+
+  it("has of a reconciler its key, object and causes, of a batch its events, of a schedule its time", async () => {
+    const { recorder, runner } = world();
+    const { recording = "" } = await recorder.ask("greet", {});
+    const causes = [{ type: "Resync" as const }];
+    await runner.run(delivery("a", { causes }));
+    await runner.run(delivery("gone", { causes, body: Buffer.alloc(0) }));
+    await runner.run(batchDelivery([delivery("a"), delivery("b")]));
+    const scheduledFor = "2026-03-29T01:00:00.000Z";
+    await runner.run(delivery("nightly", { type: "Scheduled", flags: { scheduledFor }, body: Buffer.from("null") }));
+    const { taken } = await recorder.ask("greet", { recording, wait: 0 });
+    const key = { namespace: "demo", name: "a" };
+    expect(taken.map(({ what }) => what)).toEqual(["run", "run", "batch", "scheduled"]);
+    expect(taken.map(({ fixture }) => fixture)).toEqual([
+      { run: { key, object: { metadata: { name: "a" } }, causes, attempt: 1, redelivered: false } },
+      { run: { key: { ...key, name: "gone" }, causes, attempt: 1, redelivered: false } },
+      { events: [expect.objectContaining({ id: "a/1/Added" }), expect.objectContaining({ id: "b/1/Added" })] },
+      { event: expect.not.objectContaining({ object: expect.anything() }) },
+    ]);
+    expect(taken[3]?.fixture).toMatchObject({ event: { type: "Scheduled", scheduledFor } });
+  });
+
+  it("waits for the next, and no longer than it was asked to", async () => {
+    const { clock, recorder, runner } = world();
+    const { recording = "" } = await recorder.ask("greet", {});
+    const next = recorder.ask("greet", { recording, wait: 10 });
+    await runner.run(delivery("a"));
+    expect((await next).taken).toHaveLength(1);
+    const none = recorder.ask("greet", { recording, wait: 10 });
+    await clock.advance(10_000);
+    expect(await none).toEqual({ taken: [], left: 0, recording });
+  });
+
+  it("leaves out what is too large, holds a few megabytes at most, and is forgotten once nobody asks", async () => {
+    const { clock, recorder, runner } = world();
+    const { recording = "" } = await recorder.ask("greet", {});
+    const large = (bytes: number) => Buffer.from(JSON.stringify({ text: "x".repeat(bytes) }));
+    await runner.run(delivery("huge", { body: large(2 ** 20) }));
+    for (let n = 0; n < 6; n++) await runner.run(delivery(`large-${n}`, { body: large(2 ** 20 - 100) }));
+    const { taken, left } = await recorder.ask("greet", { recording, wait: 0 });
+    expect([taken.length, left]).toEqual([4, 3]);
+    for (let more = 1; more < 4; more++) await recorder.ask("greet", {});
+    await expect(recorder.ask("greet", {})).rejects.toThrow("4 recordings go on already");
+    await expect(recorder.ask("other", { recording, wait: 0 })).rejects.toThrow("no such recording");
+    await clock.advance(30_001);
+    await expect(recorder.ask("greet", { recording, wait: 0 })).rejects.toThrow("WF_RUNTIME_NOT_RECORDED");
+    await recorder.ask("greet", {});
+  });
+});
