@@ -263,6 +263,7 @@ export class FunctionDispatch {
       filtered: [...history.filtered].filter(isOfIt).slice(0, mostTold),
       runs: [...history.runs].filter(isRunOfIt).slice(0, mostTold),
       next: seen && (await view.preview(key, withUid(seen, view.resource))),
+      wakes: seen && reconciling?.wakes.next(view, meta, seen.body),
     };
   }
 

@@ -1,5 +1,6 @@
 // Door: what dispatch knows of one object under one trigger, for a person who asks why a handler was not told.
 import type { ResourceVersion } from "../resource-version.ts";
+import type { WakesNext } from "./filter/key-rule.ts";
 import type { FilteredEvent, PastRun } from "./history/history.ts";
 import type { Preview } from "./position/view.ts";
 import type { LaneReport } from "./queue/lane.ts";
@@ -20,6 +21,8 @@ export interface ObjectReport {
   readonly runs: readonly PastRun[];
   /** What an event with the object as it is now would come to; undefined where it was not seen. */
   readonly next: Preview | undefined;
+  /** In mode Reconcile, whom that event would wake; undefined where it was not seen. */
+  readonly wakes?: WakesNext | undefined;
 }
 
 /** How many of the object's filtered events and runs are told of, each. */

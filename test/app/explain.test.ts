@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { nextOf } from "../../runtime/app/explain/answer.ts";
 import { explain, type Subject } from "../../runtime/app/explain/explainer.ts";
 import type { DeadLetterSummary } from "../../runtime/checkpoint/batch.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
@@ -7,6 +8,7 @@ import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
 import type { Trigger } from "../../runtime/manifest/function.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
+import { change } from "../dispatch/fixture.ts";
 import { trigger } from "../rbac/trigger.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
@@ -120,6 +122,41 @@ it.each<readonly [string, Given, object]>([
   ],
 ])("%s", async (_, given, expected) => {
   expect(await answerTo(given)).toMatchObject(expected);
+});
+
+const byOwner: Partial<Trigger> = { key: { type: "owner", apiVersion: "shop.example/v1", kind: "Shop" } };
+it.each<readonly [string, ObjectReport["wakes"], readonly [string, string | RegExp]]>([
+  ["names each", { now: { keys: ["team-a/x", "/y"] }, left: [] }, ["yes", "it wakes team-a/x, y"]],
+  [
+    "names the one that the object leaves",
+    { now: { keys: ["team-a/x"] }, left: ["team-a/z"] },
+    ["yes", "it wakes team-a/x, and team-a/z, for which it counts no more"],
+  ],
+  ["says why there is none", { now: { heldBack: { type: "key" } }, left: [] }, ["no", /it has no owner of kind Shop/]],
+  [
+    "shows what is wrong with it without secrets",
+    { now: { heldBack: { type: "keyError", message: "s3cr3t" } }, left: [] },
+    ["no", /\[redacted\]$/],
+  ],
+  ["says where it was not asked", undefined, ["unknown", "not asked"]],
+])("of the keys that a change would wake it %s", async (_, wakes, [passes, says]) => {
+  const checks = (await answerTo({ known: { wakes }, trigger: byOwner }))?.checks ?? [];
+  const found = checks.find(({ name }) => name === "key");
+  expect(found?.passes).toBe(passes);
+  expect(found?.says).toMatch(typeof says === "string" ? new RegExp(`^${says}$`) : says);
+});
+
+it("what comes next tells the keys that run, or why none does", () => {
+  const live = { type: "there", change: change("Modified", "a", 8), labels: true, fields: true } as const;
+  const next = (wakes: ObjectReport["wakes"]) =>
+    nextOf({
+      report: { ...quiet, next: { type: "Modified", heldBack: undefined, answers: [] }, wakes },
+      ...{ trigger: trigger({ name: "t", ...byOwner }), namespace: "team-a", live, source: undefined },
+      ...{ letters: [], trouble: undefined, show: (text: string) => text },
+    });
+  expect(next({ now: { keys: ["team-a/x"] }, left: [] })).toMatch(/as it is now wakes team-a\/x$/);
+  expect(next({ now: { heldBack: { type: "key" } }, left: [] })).toMatch(/is filtered: it has no owner of kind Shop/);
+  expect(next(undefined)).toMatch(/reaches the handler$/);
 });
 
 it("an API server that does not answer leaves the rest of the answer, and a dead letter's error is shown without secrets", async () => {

@@ -130,6 +130,22 @@ describe("a key", () => {
     expect(filtered.map(({ why }) => why.type)).toEqual(["key"]);
   });
 
+  it("is shown to a person who asks whom a change would wake: where the object is, where it leaves, or why nowhere", async () => {
+    const fixture = await open({ manifest: reconciler({}, byLabel) });
+    fixture.pods.change(change("Added", "pod", 12, { spec: { of: "a" } }));
+    await fixture.clock.advance(1_000);
+    const wakes = async (of: unknown, trigger = "pods") => {
+      const seen = change("Modified", "pod", 13, { spec: { of } });
+      return (await fixture.function.object(trigger, { namespace: "team-a", name: "pod" }, seen)).wakes;
+    };
+    expect(await wakes("a")).toEqual({ now: { keys: ["team-a/a"] }, left: [] });
+    expect(await wakes(["b", "team-b/c"])).toEqual({ now: { keys: ["team-a/b", "team-b/c"] }, left: ["team-a/a"] });
+    expect(await wakes([])).toMatchObject({ now: { heldBack: { type: "key" } }, left: ["team-a/a"] });
+    expect(await wakes(7)).toMatchObject({ now: { heldBack: { type: "keyError" } } });
+    expect(await wakes("a", "settings")).toEqual({ now: { keys: ["team-a/pod"] }, left: [] });
+    expect((await fixture.function.object("pods", { namespace: "team-a", name: "pod" })).wakes).toBeUndefined();
+  });
+
   it("runs only once its object is known, or known to be gone", async () => {
     const fixture = await withPods(await DispatchFixture.open({ manifest: reconciler() }), false);
     fixture.pods.list("initial", undefined).end(resourceVersion("1"));

@@ -1,6 +1,7 @@
 import type { Check, TriggerExplanation, Why } from "../../observe/explanation.ts";
 import { because } from "./because.ts";
 import type { Facts } from "./facts.ts";
+import { isNobody, wokenBy } from "./woken.ts";
 
 /** Checks that keep any event of the object away, whatever it brings. */
 const barriers = ["namespace", "source", "labelSelector", "fieldSelector", "lane"] as const;
@@ -74,10 +75,10 @@ function nothing({ report, trigger, live, show }: Facts): Answer {
 
 /** What an event with the object as it is now would come to; undefined where none can come. */
 export function nextOf({ report, live, trigger, show }: Facts): string | undefined {
-  const { next, position } = report;
+  const { next, position, wakes } = report;
   if (!next || !position || live.type !== "there" || !live.labels || !live.fields) return undefined;
   const event = `${next.type === "Added" ? "an" : "a"} ${next.type} with the object as it is now`;
-  return next.heldBack
-    ? `${event} is filtered: ${because(next.heldBack, next.type, trigger, show)}`
-    : `${event} reaches the handler`;
+  const heldBack = next.heldBack ?? (wakes && isNobody(wakes) ? wakes.now.heldBack : undefined);
+  if (heldBack) return `${event} is filtered: ${because(heldBack, next.type, trigger, show)}`;
+  return wakes ? show(`${event} wakes ${wokenBy(wakes)}`) : `${event} reaches the handler`;
 }

@@ -2,8 +2,9 @@ import type { ConditionAnswer } from "../../dispatch/filter/conditions.ts";
 import type { LaneReport } from "../../dispatch/queue/lane.ts";
 import type { Check } from "../../observe/explanation.ts";
 import { cut } from "../../wording.ts";
-import { fieldsOf } from "./because.ts";
+import { because, fieldsOf } from "./because.ts";
 import type { Facts } from "./facts.ts";
+import { isNobody, wokenBy } from "./woken.ts";
 
 /** Every rule that an event of the object has to pass, in the order in which they are asked. */
 export function checksOf(facts: Facts): Check[] {
@@ -16,6 +17,7 @@ export function checksOf(facts: Facts): Check[] {
     check("events", ...events(facts)),
     check("changedFields", ...changedFields(facts)),
     ...conditions(facts),
+    ...key(facts),
     check("lane", ...lane(facts)),
     check("deadLetters", ...deadLetters(facts)),
   ];
@@ -129,6 +131,14 @@ function answer({ answer: given }: ConditionAnswer, { report, show }: Facts): Sa
     case "error":
       return [report.next?.heldBack ? "no" : "yes", `no value: ${show(given.message)}`];
   }
+}
+
+function key({ trigger, report: { wakes, next }, show }: Facts): Check[] {
+  if (!trigger.key) return [];
+  if (!wakes) return [check("key", "unknown", "not asked")];
+  if (isNobody(wakes))
+    return [check("key", "no", because(wakes.now.heldBack, next?.type ?? "Modified", trigger, show))];
+  return [check("key", "yes", show(`it wakes ${wokenBy(wakes)}`))];
 }
 
 function lane({ report: { lane: found, waits }, trigger }: Facts): Said {

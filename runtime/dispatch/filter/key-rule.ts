@@ -16,6 +16,14 @@ const longestName = 253;
 /** Whom a change wakes: keys as `namespace/name`, or why it wakes nobody. */
 export type Wakes = { readonly keys: readonly string[] } | { readonly heldBack: HeldBack };
 
+/** Whom an event with the object as it is now would wake. */
+export interface WakesNext {
+  /** `namespace/name` each, or why it wakes nobody. */
+  readonly now: Wakes;
+  /** Keys that the object counted for when the trigger saw it last, and counts for no more. */
+  readonly left: readonly string[];
+}
+
 /** What keys are made of: an object's JSON, and the namespace that it is in ("" for none). */
 export interface KeyedObject {
   readonly namespace: string;

@@ -1,5 +1,5 @@
 import { type ObjectMeta, objectKey } from "../../watch/change.ts";
-import type { KeyOf, Wakes as WhomItWakes } from "../filter/key-rule.ts";
+import type { KeyOf, WakesNext, Wakes as WhomItWakes } from "../filter/key-rule.ts";
 import { wakesNobody } from "../filter/reason.ts";
 import type { View } from "../position/view.ts";
 import type { Conclusion, EventSink } from "../queue/attempts.ts";
@@ -52,6 +52,18 @@ export class Wakes implements EventSink {
     if (!rule) return new Set([objectKey(object)]);
     const found = body && rule.of({ namespace: object.namespace, body });
     return new Set(found && "keys" in found ? found.keys.map((key) => this.primary.home(key)) : []);
+  }
+
+  /** Whom a change of an object would wake that leaves it with this body; for a person who asks. */
+  next(view: View, object: Pick<ObjectMeta, "namespace" | "name">, body: Buffer): WakesNext {
+    const rule = this.rules.get(view.id);
+    const key = objectKey(object);
+    if (!rule) return { now: { keys: [key] }, left: [] };
+    const home = (keys: readonly string[] = []) => [...new Set(keys.map((each) => this.primary.home(each)))];
+    const found = rule.of({ namespace: object.namespace, body });
+    const now = "keys" in found ? { keys: home(found.keys) } : found;
+    const known = home(view.stands(key)?.keys);
+    return { now, left: known.filter((each) => !("keys" in now && now.keys.includes(each))) };
   }
 
   /** Undefined where it wakes nobody; the event then says why. */
