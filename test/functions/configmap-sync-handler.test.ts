@@ -63,10 +63,10 @@ test("a namespace settles what each source has in it, and in no other", async ()
 });
 
 test.each([
-  ["was edited", "Modified", [copy("s", "a", { region: "mine" })], ["update a/s"]],
-  ["was deleted", "Deleted", [], ["create a/s"]],
-  ["is as its source", "Modified", [copy("s", "a")], []],
-])("a copy that %s by hand is put right, with no word about the others", async (_, type, there, expected) => {
+  ["was edited is put right", "Modified", [copy("s", "a", { region: "mine" })], ["update a/s"]],
+  ["was deleted is put right", "Deleted", [], ["create a/s"]],
+  ["is as its source is left alone", "Modified", [copy("s", "a")], []],
+])("a copy that %s, and no other of its namespace is looked at", async (_, type, there, expected) => {
   const objects = [...teams, source("s", "team=one"), source("t", "team=one"), ...there];
   const ran = await run({ trigger: "copies", type, object: there[0] ?? copy("s", "a") }, { objects });
   expect(writes(ran)).toEqual(expected);

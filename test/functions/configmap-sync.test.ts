@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Body } from "../target/client.ts";
 import { until } from "../tools/until.ts";
 import { configMapPath, FunctionsFixture } from "./fixture.ts";
 
@@ -37,6 +38,18 @@ test("copies follow their source", async () => {
   await copy("follow-a", "follower");
   await fixture.client.patch(configMapPath("platform", "follower"), { data: { region: "south" } });
   await fixture.object(configMapPath("follow-a", "follower"), ({ data }) => data.region === "south");
+});
+
+test("a copy that someone edits or deletes is put right", async () => {
+  await fixture.namespace("tended", { for: "tended" });
+  await source("tended", "for=tended");
+  const { metadata } = await copy("tended", "tended");
+  await fixture.client.patch(configMapPath("tended", "tended"), { data: { region: "mine", more: "yes" } });
+  const right = ({ data }: Body) => data.region === "north" && Object.keys(data).length === 1;
+  await fixture.object(configMapPath("tended", "tended"), right);
+  await fixture.client.delete(configMapPath("tended", "tended"));
+  const again = await fixture.object(configMapPath("tended", "tended"), right);
+  expect(again.metadata.uid).not.toBe(metadata.uid);
 });
 
 test.each([

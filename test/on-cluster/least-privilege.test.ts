@@ -199,10 +199,25 @@ describe.each<[string, string[], string[]]>([
       () => admin.reply("GET", `/api/v1/namespaces/${target}/configmaps/settings`),
       ({ status }) => status === 200,
     );
+    const myapp = `/apis/my.domain/v1/namespaces/${home}/myapps/web`;
     await eventually(
-      () => admin.get(`/apis/my.domain/v1/namespaces/${home}/myapps/web`),
+      () => admin.get(myapp),
       ({ status }) => status?.conditions?.length > 0,
     );
+    await promisify(execFile)(inject("kubectl"), ["--kubeconfig", adminConfig, "scale", "myapps/web", "--replicas=3"]);
+    await eventually(
+      () => admin.get(`/api/v1/namespaces/${home}/configmaps/web`),
+      ({ data }) => data.replicas === "3",
+    );
+    await admin.delete(myapp);
+    await admin.delete(`/api/v1/namespaces/${home}/configmaps/settings`);
+    const copies = `/api/v1/namespaces/${target}/configmaps`;
+    for (const path of [myapp, `/api/v1/namespaces/${home}/configmaps/web`, `${copies}/settings`]) {
+      await eventually(
+        () => admin.reply("GET", path),
+        ({ status }) => status === 404,
+      );
+    }
     await eventually(
       () => admin.get(`${deployments}/web`),
       ({ spec }) => spec.replicas === 2,
