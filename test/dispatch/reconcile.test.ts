@@ -326,6 +326,32 @@ describe("a key", () => {
     expect([fixture.disk.spill.size, fixture.disk.letters.size]).toEqual([0, 0]);
   });
 
+  it("runs at once, flagged by its cause, where a person has its object or one that counts for it told again", async () => {
+    const first = await open();
+    const child = owned("Added", "web", 12, "shop");
+    const shop = change("Added", "shop", 11);
+    first.subscription.change(shop);
+    first.pods.change(child);
+    await first.clock.advance(1_000);
+    first.runner.deliveries.length = 0;
+    expect(first.function.redeliver("pods", child)).toBe("told");
+    await first.clock.advance(1_000);
+    expect(first.function.redeliver("settings", shop)).toBe("told");
+    await first.clock.advance(1_000);
+    expect(runs(first)).toEqual(["shop@11 <- Replay", "shop@11 <- Replay"]);
+    expect(first.function.redeliver("settings", change("Modified", "shop", 99))).toBe("news");
+    // Once it is saved a kill does not undo it.
+    first.dispatcher.hold("copy", "command");
+    first.function.redeliver("settings", shop);
+    await first.function.saved();
+    first.runner.deliveries.length = 0;
+    const second = await withPods(await first.restart({ manifest: reconciler() }), false);
+    await second.clock.advance(1_000);
+    expect(runs(second)).toEqual(["shop@11 <- Replay"]);
+    await second.clock.advance(1_000);
+    expect(second.disk.spill.size).toBe(0);
+  });
+
   it("runs once in each round of a resync, at a moment of its own that a restart does not change", async () => {
     const every = reconciler({ resyncMs: 3_600_000 });
     const first = await open({ manifest: every });
