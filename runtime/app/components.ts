@@ -290,7 +290,7 @@ export async function activate(
 
 /** Shows at each scrape how everything stands. `active`: whatever has functions at that moment. */
 export function showStates(
-  { metrics, sandbox, watches }: Components,
+  { metrics, sandbox, watches, reads }: Components,
   active: () => readonly Pick<ActiveComponents, "dispatcher" | "pauses">[],
 ): void {
   metrics.watch({
@@ -301,6 +301,8 @@ export function showStates(
         }),
       ),
     parked: () => sandbox.parked(),
+    reads: () => reads.reports(),
+    readBytes: () => reads.totals().bytes,
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
   });
 }

@@ -30,6 +30,17 @@ export interface Gauges {
     readonly letterStock: LetterStock;
   }[];
   parked(): readonly { readonly name: string; readonly seconds: number }[];
+  reads(): readonly {
+    readonly function: string;
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly ready: boolean;
+    readonly objects: number;
+    readonly bytes: number;
+    readonly ageMs?: number | undefined;
+  }[];
+  /** What the reads take in memory: those that functions share count once. */
+  readBytes(): number;
   sources(): readonly { readonly spec: SourceSpec; readonly state: string }[];
 }
 
@@ -201,7 +212,7 @@ function gauge(
   };
 }
 
-function statesOf({ functions: read, parked, sources }: Gauges): Family[] {
+function statesOf({ functions: read, parked, sources, reads, readBytes }: Gauges): Family[] {
   const functions = read();
   type Of = ReturnType<Gauges["functions"]>[number];
   const each = (name: string, help: string, value: (of: Of) => number, type?: Family["type"]) =>
@@ -246,11 +257,33 @@ function statesOf({ functions: read, parked, sources }: Gauges): Family[] {
       "counter",
     ),
     each("dead_letters_dropped_total", `Dead letters ${dropped}`, (of) => of.letterStock.lettersDropped, "counter"),
+    ...readsOf(reads()),
+    gauge("reads_bytes", "Memory of all reads; what functions share counts once.", [], [[readBytes()]]),
     gauge(
       "source_state",
       "1 for the state a source is in.",
       [...perSource, "state"],
       sources().map(({ spec, state }): Sample => [...sourceValues(spec), state, 1]),
+    ),
+  ];
+}
+
+/** Labels are those that manifests name: a function's read of one kind. */
+function readsOf(reads: ReturnType<Gauges["reads"]>): Family[] {
+  type Of = (typeof reads)[number];
+  const each = (name: string, help: string, value: (of: Of) => number | undefined) => {
+    const samples = reads.flatMap((of): Sample[] => {
+      const found = value(of);
+      return found === undefined ? [] : [[of.function, of.apiVersion, of.kind, found]];
+    });
+    return gauge(`read_${name}`, help, ["function", "api_version", "kind"], samples);
+  };
+  return [
+    each("objects", "Objects that a function's read keeps.", (of) => of.objects),
+    each("bytes", "Memory that they take; what functions share counts for each.", (of) => of.bytes),
+    each("synced", "1 once its first list is complete.", (of) => Number(of.ready)),
+    each("age_seconds", "Since the API server last said anything of it.", ({ ageMs }) =>
+      ageMs === undefined ? undefined : ageMs / 1000,
     ),
   ];
 }

@@ -3,7 +3,7 @@ import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { byAge, noResourceVersion } from "../resource-version.ts";
 import type { Watches } from "../watch/watches.ts";
-import { FunctionReads, type FunctionReadsParts } from "./function-reads.ts";
+import { FunctionReads, type FunctionReadsParts, type ReadReport } from "./function-reads.ts";
 import { labelQuery } from "./label-query.ts";
 import type { ReadView } from "./read-view.ts";
 import { Replicas } from "./replicas.ts";
@@ -85,7 +85,14 @@ export class Reads {
     this.listener = listener;
   }
 
-  /** What all of them take, for metrics. */
+  /** Each read of each function, for metrics. What functions share is told of each. */
+  reports(): readonly (ReadReport & { readonly function: string })[] {
+    return [...this.functions].flatMap(([name, reads]) =>
+      reads.report().map((report) => ({ function: name, ...report })),
+    );
+  }
+
+  /** What all of them take: what functions share counts once. */
   totals(): { readonly objects: number; readonly bytes: number } {
     let objects = 0;
     for (const replica of this.replicas.list()) objects += replica.objects?.size ?? 0;

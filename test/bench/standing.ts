@@ -195,6 +195,8 @@ async function scrape(): Promise<Figure> {
         letterStock: noLetters,
       })),
     parked: () => [],
+    reads: () => [],
+    readBytes: () => 0,
     sources: () => [],
   });
   for (const name of functions) {

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { batchDelivery } from "../../runtime/dispatch/batch/batch-delivery.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
+import { Metrics } from "../../runtime/observe/metrics.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
@@ -98,6 +99,39 @@ it("all functions together take no more than the runtime may, be it in the middl
   list(100, 1000);
   expect([refused, sources.size, reads.totals()]).toEqual([["f WF_READS_TOO_LARGE"], 0, { objects: 0, bytes: 0 }]);
   expect(reads.of("f")?.fault?.message).toMatch(/5000 bytes of .*--cache-limit/);
+});
+
+it("each read of each function is measured: whether it has listed, what it keeps, and how old that is", async () => {
+  const { reads, sources, list, clock } = fixture();
+  const metrics = new Metrics();
+  metrics.watch({
+    ...{ functions: () => [], parked: () => [], sources: () => [] },
+    ...{ reads: () => reads.reports(), readBytes: () => reads.totals().bytes },
+  });
+  const shown = async () => (await metrics.text()).split("\n").filter((line) => /^watchfire_reads?_/.test(line));
+  reads.set(manifestOf("f"));
+  reads.set(manifestOf("g"));
+  const of = (name: string) => `{function="${name}",api_version="v1",kind="ConfigMap"}`;
+  expect(await shown()).toContain(`watchfire_read_synced${of("f")} 0`);
+  expect((await shown()).join()).not.toContain("age_seconds");
+  list(3, 1000);
+  await clock.advance(5_000);
+  const { bytes } = reads.totals();
+  expect(bytes).toBeGreaterThan(3000);
+  for (const name of ["f", "g"]) {
+    expect(await shown()).toEqual(
+      expect.arrayContaining([
+        `watchfire_read_synced${of(name)} 1`,
+        `watchfire_read_objects${of(name)} 3`,
+        `watchfire_read_bytes${of(name)} ${bytes}`,
+        `watchfire_read_age_seconds${of(name)} 5`,
+      ]),
+    );
+  }
+  expect(await shown()).toContain(`watchfire_reads_bytes ${bytes}`);
+  reads.delete("g");
+  expect((await shown()).join()).not.toContain('"g"');
+  expect(sources.size).toBe(1);
 });
 
 it("no attempt begins before every read has listed, and one that is recalled meanwhile has not begun", async () => {
