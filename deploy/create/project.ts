@@ -103,7 +103,7 @@ function packageJson({ name, tarballs, nodeMajor, hasTypes }: PackageOptions): o
       validate: "watchfire validate",
       check: "tsc --noEmit",
       ...(hasTypes && { types: "watchfire types --crd functions" }),
-      test: "vitest run",
+      test: "vitest run && watchfire test",
       build: "watchfire build",
     },
     devDependencies: {
