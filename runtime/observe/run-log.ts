@@ -36,7 +36,8 @@ function fieldsOf(delivery: Delivery, outcome: Exclude<Outcome, { type: "unbegun
     function: delivery.function,
     trigger: delivery.trigger,
     run: delivery.id,
-    type: delivery.type,
+    // What woke a key may be many changes, of other objects as well.
+    type: delivery.causes ? "Reconcile" : delivery.type,
     object: `${apiVersion}/${kind} ${namespace ? `${namespace}/` : ""}${name}`,
     attempt: delivery.attempt,
     outcome: outcome.type,

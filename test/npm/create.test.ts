@@ -12,7 +12,7 @@ const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8"
 /** What `npm run dev` says once the sample of a template has been handled. */
 const firstEvents = {
   hello: /hello {2}Added v1\/ConfigMap demo\/app-settings {2}ok/,
-  controller: /greeting {2}Modified example\.com\/v1\/Greeting demo\/morning {2}ok/,
+  controller: /greeting {2}Reconcile example\.com\/v1\/Greeting demo\/morning {2}ok/,
   sync: /sync {2}Added v1\/ConfigMap team-a\/settings {2}ok/,
   notifier: /notifier {2}Added v1\/Event default\/web\.1 {2}ok/,
 };

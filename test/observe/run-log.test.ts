@@ -1,0 +1,30 @@
+import { pino } from "pino";
+import { expect, test } from "vitest";
+import { Redactor } from "../../runtime/access/redactor.ts";
+import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
+import { loggedRunner } from "../../runtime/observe/run-log.ts";
+
+const delivery: Delivery = {
+  function: "f",
+  trigger: "apps",
+  id: "a/1",
+  type: "Modified",
+  object: { apiVersion: "v1", kind: "ConfigMap", namespace: "demo", name: "a", uid: "u" },
+  resourceVersion: "1",
+  attempt: 1,
+  redelivered: false,
+  flags: {},
+  body: Buffer.from("{}"),
+  timeoutMs: 1000,
+};
+
+test.each([
+  ["an event by its type", delivery, "Modified"],
+  ["a reconciler's run as that, whatever woke it", { ...delivery, causes: [] }, "Reconcile"],
+])("the log names %s", async (_, given, type) => {
+  const lines: { type: string }[] = [];
+  const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) });
+  const runner = { recall: () => {}, run: async () => ({ type: "ok" as const, durationMs: 1 }) };
+  await loggedRunner(runner, log, new Redactor(), "info").run(given);
+  expect(lines).toMatchObject([{ type, object: "v1/ConfigMap demo/a" }]);
+});
