@@ -215,7 +215,7 @@ export class JetstreamStore extends MemoryStore {
 
   override async close(clean: boolean): Promise<void> {
     const { clock, onClosed } = this.options;
-    const ended = new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "the store was closed before it answered" });
+    const ended = closedError();
     const end = async () => {
       await this.writer.idle();
       await this.snapshotting;
@@ -231,6 +231,7 @@ export class JetstreamStore extends MemoryStore {
     } finally {
       late.abort();
       this.closed = true;
+      this.writer.letGo(ended);
       this.options.nats.users.delete(this.user);
       this.log.end(ended);
       this.bodies.end(ended);
@@ -287,7 +288,8 @@ export class JetstreamStore extends MemoryStore {
   }
 
   private async write(): Promise<void> {
-    if (!this.dirty || this.closed) return;
+    if (!this.dirty) return;
+    if (this.closed) throw closedError();
     this.dirty = false;
     // The note as well: a snapshot that is named meanwhile has rows that are not in this entry.
     const { changes, newBodies, oldBodies, oldViews, note } = this;
@@ -388,3 +390,6 @@ export class JetstreamStore extends MemoryStore {
     await this.options.witness?.write(markOf(this.log.sequence, this.note.streams)).catch(() => undefined);
   }
 }
+
+const closedError = (): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "the store was closed before it answered" });

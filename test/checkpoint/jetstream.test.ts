@@ -372,6 +372,22 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     ]);
   }, 180_000);
 
+  test("a commit that is not written when the store is closed is refused, and none is taken after that", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const underWay = commit(store, { cursors: [cursor(id, 1)] }).catch(() => "refused");
+    await Promise.resolve();
+    await Promise.resolve();
+    const waiting = commit(store, { cursors: [cursor(id, 2)] });
+    await Promise.all([store.close(false), expect(waiting).rejects.toMatchObject({ code: "WF_CHECKPOINT_NATS_AWAY" })]);
+    await underWay;
+    await expect(commit(store, { cursors: [cursor(id, 3)] })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_NATS_AWAY",
+    });
+    expect(await markOf(await place.open())).toBeLessThan(2);
+  });
+
   test("a server that is not there, an account that may not, and credentials that are gone are told apart", async () => {
     const server = await startNats();
     const log = { warn: () => {}, info: () => {} };
