@@ -15,7 +15,16 @@ export interface ObjectMeta {
 }
 
 /** `namespace/name`, the key of an object within a source. */
-export const objectKey = (meta: Pick<ObjectMeta, "namespace" | "name">): string => `${meta.namespace}/${meta.name}`;
+export function objectKey(meta: Pick<ObjectMeta, "namespace" | "name">): string {
+  if (last.meta !== meta) {
+    last.key = `${meta.namespace}/${meta.name}`;
+    last.meta = meta;
+  }
+  return last.key;
+}
+
+/** All who hear of a change ask one after the other: one text is hashed once. */
+const last: { meta: object | undefined; key: string } = { meta: undefined, key: "" };
 
 /** One object as it was listed, or one live change of it. */
 export interface Change {

@@ -18,7 +18,7 @@ describe("the low-water mark", () => {
   it("is below every unfinished entry, never goes back, and reaches the last bookmark when all is done", () => {
     const step = fc.record({
       step: fc.integer({ min: 1, max: 50 }),
-      kind: fc.constantFrom("event", "bookmark", "again"),
+      kind: fc.constantFrom("event", "bookmark", "again", "done", "done again"),
     });
     const plan = fc.array(step, { maxLength: 40 });
     fc.assert(
@@ -44,7 +44,17 @@ describe("the low-water mark", () => {
             check();
             continue;
           }
+          if (kind === "done again") {
+            mark.note(resourceVersion(String(1 + (step % rv))));
+            check();
+            continue;
+          }
           rv += step;
+          if (kind === "done") {
+            mark.note(resourceVersion(String(rv)));
+            check();
+            continue;
+          }
           const entry = kind === "bookmark" ? bookmark(rv) : event(rv);
           if (kind === "event") open.push(entry);
           mark.push(entry);

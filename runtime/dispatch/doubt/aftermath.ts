@@ -35,7 +35,7 @@ export class Aftermath {
 
   /** A change comes. */
   sees(resourceVersion: ResourceVersion): void {
-    if (this.upTo !== undefined && isNewer(resourceVersion, this.upTo)) this.current = false;
+    if (this.current && this.upTo !== undefined && isNewer(resourceVersion, this.upTo)) this.current = false;
   }
 
   /**

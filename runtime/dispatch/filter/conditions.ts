@@ -66,6 +66,12 @@ export class MatchConditions {
     return this.conditions.length;
   }
 
+  /** The first condition, where it asks an object's field for a text and there is another. Else nothing is said. */
+  plainRefusal(text: ObjectText): HeldBack | undefined {
+    const [first] = this.conditions;
+    return first?.expression.isPlainlyFalse(() => this.fields.readShared(text)) ? first.isFalse : undefined;
+  }
+
   /**
    * Takes an object's JSON, and that of the object before. `none` says that there was none. Undefined says that it is
    * not known, and then conditions that read it count as holding. Gives which condition holds the event back; undefined

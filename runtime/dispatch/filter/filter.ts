@@ -65,6 +65,11 @@ export class Filter {
     return this.digest !== undefined && this.rules.lastBody === "Full" && !this.digest.made(hash);
   }
 
+  /** The condition that a quick look shows to be false, of one that judges alone; undefined where more is to be asked. */
+  plainRefusal(type: EventType, text: ObjectText): HeldBack | undefined {
+    return type !== "Deleted" || this.remembersMatch ? this.conditions.plainRefusal(text) : undefined;
+  }
+
   /**
    * The verdict on a change that was received with its body. `oldBody`: the previous one, where it is needed and kept.
    * `members`: where those of the object are in `body`, where that is known. `hearing`: who hears of the conditions, in

@@ -55,7 +55,7 @@ export function pathsOf(node: ASTNode, variable: string): readonly Path[] {
 }
 
 /** The path of a chain of names that begins at the variable; undefined for anything else. */
-function pathTo(node: ASTNode, variable: string): Path | undefined {
+export function pathTo(node: ASTNode, variable: string): Path | undefined {
   switch (node.op) {
     case "id":
       return node.args === variable ? [] : undefined;

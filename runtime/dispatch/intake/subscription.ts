@@ -176,19 +176,22 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     const change = withUid(given, view.resource);
     const { meta } = change;
     const key = objectKey(meta);
-    const standing = view.standing(key);
+    const isStranger = view.isStranger(key);
+    const standing = isStranger ? undefined : view.standing(key);
     if (this.isReplay(change, standing)) {
       this.parts.observer.stale?.(view.functionName, view.trigger.name);
       this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
       this.moved();
       return;
     }
-    const isStranger = standing === undefined && view.isStranger(key);
     const { body, members, receivedAt } = change;
-    const verdict = isStranger ? view.judgeWith({ type: change.type, key, doubt: "none", members }, body) : undefined;
-    if (verdict?.heldBack) {
-      this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
-      this.spare(key, change, verdict.heldBack);
+    const plain = isStranger ? view.plainRefusal(change) : undefined;
+    const judged = isStranger && !plain;
+    const verdict = judged ? view.judgeWith({ type: change.type, key, doubt: "none", members }, body) : undefined;
+    const heldBack = plain ?? verdict?.heldBack;
+    if (heldBack) {
+      this.mark.note(meta.resourceVersion);
+      this.spare(key, change, heldBack);
       return;
     }
     const replaces = standing && !standing.deleted && standing.uid !== meta.uid ? standing : undefined;

@@ -13,6 +13,7 @@ export class ByNamespace<T> implements Iterable<readonly [string, T]> {
   }
 
   has(key: string): boolean {
+    if (this.groups.size === 0) return false;
     return this.groups.get(this.groupOf(key))?.has(key) ?? false;
   }
 

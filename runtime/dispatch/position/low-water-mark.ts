@@ -51,6 +51,15 @@ export class LowWaterMark {
     if (this.length > this.room) this.condense();
   }
 
+  /** As `push` of a change that is done. Behind what is not done, the last of several says all. */
+  note(resourceVersion: ResourceVersion): void {
+    const tail = this.length > 0 ? this.entries[this.entries.length - 1] : undefined;
+    const says = tail?.outstanding === 0 && !tail.firm && !tail.reached && !tail.over;
+    if (says && tail.resourceVersion !== undefined) tail.resourceVersion = resourceVersion;
+    else if (tail) this.push({ resourceVersion, outstanding: 0, firm: false });
+    else this.pass({ resourceVersion, firm: false });
+  }
+
   /** What arrived (before `entry`) is no position any more, though it is still to be terminal before the mark moves. */
   restart(entry?: MarkEntry): void {
     this.mark = this.held = undefined;
@@ -94,7 +103,7 @@ export class LowWaterMark {
     this.room = Math.max(this.room, 2 * this.entries.length);
   }
 
-  private pass({ resourceVersion, firm, reached, over }: MarkEntry): void {
+  private pass({ resourceVersion, firm, reached, over }: Omit<MarkEntry, "outstanding">): void {
     if (resourceVersion === undefined || over) return;
     if (firm) {
       this.mark = newerOf(this.mark, resourceVersion);

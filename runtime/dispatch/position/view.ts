@@ -234,8 +234,16 @@ export class View {
     return this.judgeWith({ type: "Added", key, doubt: "none" }, body).matched;
   }
 
+  /** Why a change of a stranger is held back, where a quick look tells. */
+  plainRefusal(change: Change): HeldBack | undefined {
+    return this.filter.plainRefusal(change.type, change);
+  }
+
   /** The condition that does not hold for a state of an object, where one is false. Nobody hears of errors. */
-  refuses({ body, members }: Pick<Change, "body" | "members">): HeldBack | undefined {
+  refuses(change: Change): HeldBack | undefined {
+    const plain = this.filter.plainRefusal("Added", change);
+    if (plain) return plain;
+    const { body, members } = change;
     const { heldBack } = this.verdict(() => this.filter.judge("Added", body, nothing, undefined, members, silent));
     return heldBack?.type === "condition" ? heldBack : undefined;
   }

@@ -31,6 +31,7 @@ class ChildLink implements Link {
   private readonly memory: MemoryWatch;
   private overMemory: string | undefined;
   private over = false;
+  private corked = false;
 
   constructor(child: ChildProcess, listener: LinkListener) {
     this.listener = listener;
@@ -55,7 +56,16 @@ class ChildLink implements Link {
     return this.memory.peak;
   }
 
+  /** What is written in one go leaves in one system call. */
   write(bytes: Buffer, taken?: () => void): void {
+    if (!this.corked) {
+      this.corked = true;
+      this.stream.cork();
+      process.nextTick(() => {
+        this.corked = false;
+        this.stream.uncork();
+      });
+    }
     this.stream.write(bytes, taken);
   }
 

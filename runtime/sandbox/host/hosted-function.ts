@@ -16,6 +16,15 @@ const stillbirths = 5;
 const restlessTries = 5;
 const restMs = 1000;
 
+/** Those with deliveries of this turn of the event loop. All send in one go, so that their frames to one executor share a write. */
+const due = new Set<{ flush(): void }>();
+
+function flushAll(): void {
+  const all = [...due];
+  due.clear();
+  for (const each of all) each.flush();
+}
+
 /** How a function stands in the sandbox. */
 export interface FunctionState {
   readonly state: "loading" | "ready" | "quarantined" | "parked" | "failed";
@@ -41,7 +50,6 @@ export class HostedFunction {
   private placement: Placement | undefined;
   private readonly leaving = new Set<Placement>();
   private waiting: Attempt[] = [];
-  private flushing = false;
   private placing = false;
   /** Its executor had nothing to do and was let go of: the next event gets one. */
   private resting = false;
@@ -134,12 +142,8 @@ export class HostedFunction {
 
   /** After this turn of the event loop: what is delivered in it travels together. */
   private flushSoon(): void {
-    if (this.flushing) return;
-    this.flushing = true;
-    setImmediate(() => {
-      this.flushing = false;
-      this.flush();
-    });
+    if (due.size === 0) setImmediate(flushAll);
+    due.add(this);
   }
 
   private get placements(): readonly Placement[] {
@@ -218,7 +222,8 @@ export class HostedFunction {
     if (!this.closed) this.placeAgain();
   }
 
-  private flush(): void {
+  /** Sends what waits, as far as there is room. */
+  flush(): void {
     for (const placement of this.leaving) if (placement.size === 0) this.leaving.delete(placement);
     if (this.waiting.length === 0 || this.park()) return;
     const { placement } = this;

@@ -10,6 +10,8 @@ import { jsonTexts } from "./json-texts.ts";
 /** Each reads an object, and what was there before, in another way. */
 const expressions = [
   "object.a == 1",
+  "object.a == 'x'",
+  "'a' == object.b.a && object.a == 1",
   "has(object.a.b) && object.a.b != null",
   "!has(object.b) || type(object.b) == map && object.b.size() > 1",
   "object.b.a.a.b.a == 'x'",
@@ -38,6 +40,8 @@ function verdict(texts: readonly string[], object: string, old: string | undefin
   const judge = (text: ObjectText) => {
     const told: ConditionError[] = [];
     const refusal = conditions.refusal(text, oldBody, { onError: (error) => told.push(error) });
+    const plain = conditions.plainRefusal(text);
+    if (plain) expect(refusal).toBe(plain);
     return { holds: refusal === undefined, told };
   };
   const body = Buffer.from(object);
@@ -76,6 +80,20 @@ describe("the fields that conditions name", () => {
       }),
       { numRuns: 3_000 },
     );
+  });
+
+  it.each([
+    ["object.a.b == 'x' && object.c > 1", true],
+    ["'x' == object.a.b", true],
+    ["object.a.b == 'y'", false],
+    ["object.a.c == 'x'", false],
+    ["object.a == 'x'", false],
+    ["object.c > 1 && object.a.b == 'x'", false],
+    ["object.a.b == 'x' || object.c > 1", false],
+  ])("that are texts other than %s asks for are seen by a quick look: %s", (expression, isSeen) => {
+    const conditions = new MatchConditions([{ name: "c", expression }]);
+    const refusal = conditions.plainRefusal({ body: Buffer.from('{"a":{"b":"y"},"c":2}') });
+    expect(refusal).toEqual(isSeen ? { type: "condition", condition: "c" } : undefined);
   });
 
   it("are all that is parsed", () => {
