@@ -172,10 +172,13 @@ export function killContainer({ status }: Body, container: string): void {
 }
 
 /** What a pod says of itself. */
-export async function statusOf({ status }: Body): Promise<Status> {
-  const answer = await fetch(`http://${status.podIP}:${port}/status`, { signal: AbortSignal.timeout(5_000) });
-  return (await answer.json()) as Status;
-}
+export const statusOf = async (pod: Body): Promise<Status> => (await ask(pod, "status")).json() as Promise<Status>;
+
+/** The text of a pod's `/metrics`. */
+export const metricsOf = async (pod: Body): Promise<string> => (await ask(pod, "metrics")).text();
+
+const ask = ({ status }: Body, path: string): Promise<Response> =>
+  fetch(`http://${status.podIP}:${port}/${path}`, { signal: AbortSignal.timeout(5_000) });
 
 /** The process of the machine that is number 1 in a container. */
 function firstProcess(containerId: string): number {

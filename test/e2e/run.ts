@@ -1,5 +1,6 @@
 // npm run test:e2e: the image and the chart on a whole cluster with real pods. WATCHFIRE_CLUSTER names the tool that makes
-// one, see deploy/DESIGN.md. Where there is none, says so and ends with status 0.
+// one, see deploy/DESIGN.md. With `--scaling` (npm run bench:fleet) it measures a fleet in place of that. Where there is none, it says
+// so and ends with status 0.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,8 +26,10 @@ try {
   call(tool, "up", folder);
   await buildImages(tool, folder);
   const vitest = join(root, "node_modules/.bin/vitest");
-  const config = join(import.meta.dirname, "vitest.config.ts");
-  const args = ["exec", folder, vitest, "run", "--config", config, ...process.argv.slice(2)];
+  const given = process.argv.slice(2);
+  const scenarios = given.includes("--scaling") ? "scaling/vitest.config.ts" : "vitest.config.ts";
+  const config = join(import.meta.dirname, scenarios);
+  const args = ["exec", folder, vitest, "run", "--config", config, ...given.filter((arg) => arg !== "--scaling")];
   status = spawnSync(tool, args, { stdio: "inherit", cwd: root }).status ?? 2;
 } finally {
   spawnSync(tool, ["down", folder], { stdio: "inherit" });

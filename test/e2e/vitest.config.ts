@@ -10,7 +10,7 @@ class ByName extends BaseSequencer {
 // One cluster with a node of two cores: one scenario at a time, in the order of the files' names.
 export default defineConfig({
   test: {
-    include: ["test/e2e/**/*.scenario.ts"],
+    include: ["test/e2e/*.scenario.ts"],
     fileParallelism: false,
     sequence: { sequencer: ByName },
     testTimeout: 180_000,

@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+// Takes the whole machine for minutes: a command of its own.
+export default defineConfig({
+  test: {
+    include: ["test/e2e/scaling/*.scenario.ts"],
+    fileParallelism: false,
+    testTimeout: 240_000,
+    hookTimeout: 180_000,
+    reporters: ["verbose"],
+  },
+});
