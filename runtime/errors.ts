@@ -1,4 +1,5 @@
 import { type Blame, type Entry, system, user } from "./error-codes/entry.ts";
+import { leaseCodes } from "./error-codes/lease.ts";
 import { readsCodes } from "./error-codes/reads.ts";
 import { sandboxCodes } from "./error-codes/sandbox.ts";
 import { clean, shorten } from "./wording.ts";
@@ -178,16 +179,7 @@ export const errorCodes = {
   WF_TYPES_COMPILER: system("the project's TypeScript compiler did not come to its end", "run `npx tsc --noEmit`"),
   WF_TYPES_FOLDER: user("the types cannot be written", "name a folder that can be written with --out"),
 
-  // lease
-  WF_LEASE_LOST: system(
-    "the Lease could not be renewed in time, or another replica has taken it",
-    "start it again, as a pod's restart does: it then waits as a standby; if it happens often, look at the API server's latency",
-  ),
-  WF_LEASE_SLOTS: user(
-    "the fleet has another number of slots",
-    "start it with the number that the fleet began with: each function's positions lie in a slot that follows from it",
-  ),
-  WF_LEASE_STANDBY: user("this replica is a standby", "ask the active one, which the Lease names"),
+  ...leaseCodes,
 
   // watch
 

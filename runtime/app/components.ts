@@ -48,6 +48,7 @@ import { eligibleFor } from "./open-store.ts";
 import { Pauses } from "./pauses.ts";
 import { Recorder } from "./record/recorder.ts";
 import { sourceOf } from "./selection-source.ts";
+import { Tenants } from "./tenants.ts";
 import { type Hold, runnerWhileHeld, withheldBy } from "./while-held.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
@@ -135,6 +136,8 @@ export interface Components {
   readonly discovery: Discovery;
   /** The manifests that calls are checked against; kept in step with the code that runs. */
   readonly manifests: Map<string, FunctionManifest>;
+  /** Who runs which function. */
+  readonly tenants: Tenants;
   readonly access: Access;
   /** What is the runtime's own, and no function's. */
   readonly own: OwnObjects;
@@ -235,6 +238,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     recorder,
     discovery,
     manifests,
+    tenants: new Tenants(),
     access,
     own,
     refusals,
@@ -251,7 +255,8 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
 
 /**
  * Makes what only one replica may have, on the store that it has opened. `onLost`: another runtime has taken the store
- * over. `hold`: what says whether it may go on; default: the Lease, where there is one.
+ * over. `hold`: what says whether it may go on; default: the Lease, where there is one. `instanceOf`: what the sandbox
+ * calls a function; default: by its name.
  */
 export async function activate(
   components: Components,
@@ -259,11 +264,13 @@ export async function activate(
   options: RuntimeOptions,
   onLost: (error: WatchfireError) => void,
   hold: Hold | undefined = components.elector,
+  instanceOf: (name: string) => string = (name) => name,
 ): Promise<ActiveComponents> {
   const { clock, random, log } = options;
   const { metrics, redactor, recorder, sandbox, reads } = components;
   // An attempt that waited for its reads may find the Lease gone.
-  const handlers = hold ? runnerWhileHeld(sandbox, hold) : sandbox;
+  const instances = sandbox.instances(instanceOf);
+  const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
   const runner = loggedRunner(
     new FreshRunner(recorder.listening(handlers), reads, clock),
     log,
@@ -291,7 +298,10 @@ export async function activate(
 /** Shows at each scrape how everything stands. `active`: whatever has functions at that moment. */
 export function showStates(
   { metrics, sandbox, watches, reads }: Components,
-  active: () => readonly Pick<ActiveComponents, "dispatcher" | "pauses">[],
+  active: () => readonly {
+    readonly dispatcher: Pick<Dispatcher, "status">;
+    readonly pauses: Pick<Pauses, "of">;
+  }[],
 ): void {
   metrics.watch({
     functions: () =>

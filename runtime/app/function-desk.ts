@@ -4,7 +4,7 @@ import type { PastRun } from "../dispatch/history/history.ts";
 import { WatchfireError } from "../errors.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Trigger } from "../manifest/function.ts";
-import type { FunctionDesk, RunsAnswer } from "../observe/function-desk.ts";
+import type { FunctionDesk, Redeliveries, RunsAnswer } from "../observe/function-desk.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
 import { suggest } from "../suggest.ts";
@@ -12,15 +12,18 @@ import type { ActiveComponents } from "./components.ts";
 import type { LiveFunction } from "./live-function.ts";
 import type { Recorder } from "./record/recorder.ts";
 import { Errands, redeliveriesOf } from "./redeliver/errands.ts";
-import { Redeliverer } from "./redeliver/redeliverer.ts";
+import { Redeliverer, type Tally } from "./redeliver/redeliverer.ts";
+
+/** Runs that are shown, of all shards together. */
+const mostRuns = 200;
 
 export interface FunctionDeskParts {
   /** The names of all functions that `/status` tells of. */
   readonly known: () => readonly string[];
-  /** @throws WatchfireError WF_LEASE_STANDBY */
-  readonly acting: (name: string) => Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters">;
-  /** Of a function that was brought. */
-  readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
+  /** Whoever runs the function here: one for each of its shards. At least one. @throws WatchfireError WF_LEASE_STANDBY */
+  readonly acting: (name: string) => readonly Acting[];
+  /** Where its other shards are, in words; undefined where it has none. */
+  readonly elsewhere?: (name: string) => string | undefined;
   readonly recorder: Pick<Recorder, "ask">;
   readonly redactor: Pick<Redactor, "redact">;
   readonly transport: KubeTransport;
@@ -30,9 +33,15 @@ export interface FunctionDeskParts {
   readonly log: Pick<Logger, "info">;
 }
 
+/** What runs a function, or a shard of it. */
+export interface Acting extends Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters"> {
+  /** Of a function that was brought. */
+  readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
+}
+
 /** What the commands on one function do, over the endpoints. */
 export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
-  const { known, recorder, acting, live, redactor, functionLog, transport, clock, log } = parts;
+  const { known, recorder, acting, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
   const errands = new Errands(clock);
   const of = (name: string) => {
     const active = acting(name);
@@ -40,24 +49,32 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
     if (!names.includes(name)) throw noSuchFunction(name, names);
     return active;
   };
+  const orElsewhere = (name: string, says: string): string => {
+    const others = elsewhere(name);
+    return others === undefined ? `${name} ${says}` : `${name} ${says}; this is so here alone: ${others}`;
+  };
   return {
     pause: async (name) => {
-      const { pauses } = of(name);
-      const changed = await pauses.pause(name);
+      const changes = await Promise.all(of(name).map(({ pauses }) => pauses.pause(name)));
+      const changed = changes.includes(true);
       if (changed) log.info({ function: name }, "function paused");
       const says = changed ? "is paused: what happens waits, in order" : "was paused by a command before";
-      return { changed, says: `${name} ${says}` };
+      return { changed, says: orElsewhere(name, says) };
     },
     resume: async (name) => {
-      const { pauses } = of(name);
-      const changed = await pauses.resume(name);
+      const changes = await Promise.all(of(name).map(({ pauses }) => pauses.resume(name)));
+      const changed = changes.includes(true);
       if (changed) log.info({ function: name }, "function resumed");
-      return { changed, says: `${name} ${changed ? "goes on" : "was not paused"}` };
+      return { changed, says: orElsewhere(name, changed ? "goes on" : "was not paused") };
     },
     runs: async (name) => {
-      const runs = of(name).dispatcher.loaded(name)?.runs ?? [];
-      const kinds = new Map((live(name)?.manifest.triggers ?? []).map((trigger) => [trigger.name, trigger.kind]));
-      return { runs: [...runs].map((run) => describeRun(run, kinds, (text) => redactor.redact(name, text))) };
+      const here = of(name);
+      const runs = here.flatMap(({ dispatcher }) => [...(dispatcher.loaded(name)?.runs ?? [])]);
+      if (here.length > 1) runs.sort((a, b) => b.at - a.at);
+      const triggers = here.flatMap(({ live }) => live(name)?.manifest.triggers ?? []);
+      const kinds = new Map(triggers.map((trigger) => [trigger.name, trigger.kind]));
+      const last = runs.slice(0, mostRuns);
+      return { runs: last.map((run) => describeRun(run, kinds, (text) => redactor.redact(name, text))) };
     },
     logs: async (name, after, waitMs) => {
       of(name);
@@ -75,27 +92,57 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
       return recorder.ask(name, question);
     },
     redeliver: async (name, question) => {
-      const { dispatcher, discovery, deadLetters } = of(name);
+      const here = of(name);
       if ("errand" in question) return errands.ask(name, question.errand);
-      const dispatch = dispatcher.loaded(name);
-      const found = live(name);
-      if (!dispatch || !found) {
-        throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", { what: "the function is not loaded", actual: name });
-      }
       const trigger = "trigger" in question ? question.trigger : undefined;
-      const retold = {
-        name,
-        dispatch,
-        triggers: chosen(name, found.manifest.triggers, trigger),
-        sourceOf: (of: Trigger, namespace: string) => found.specOf(of, namespace),
-      };
-      const redeliverer = new Redeliverer({ transport, clock, discovery, deadLetters });
+      const shards = here.map(({ dispatcher, discovery, deadLetters, live }) => {
+        const dispatch = dispatcher.loaded(name);
+        const found = live(name);
+        if (!dispatch || !found) {
+          throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", { what: "the function is not loaded", actual: name });
+        }
+        const triggers = chosen(name, found.manifest.triggers, trigger);
+        const sourceOf = (of: Trigger, namespace: string) => found.specOf(of, namespace);
+        const redeliverer = new Redeliverer({ transport, clock, discovery, deadLetters });
+        return { redeliverer, retold: { name, dispatch, triggers, sourceOf } };
+      });
       log.info({ function: name, ...question }, "redelivery asked for");
-      if ("run" in question) return redeliveriesOf(await redeliverer.run(retold, question.run));
-      if ("object" in question) return redeliveriesOf(await redeliverer.object(retold, question.object));
-      return errands.begin(name, (tally) => redeliverer.all(retold, tally));
+      if ("run" in question) {
+        return one(
+          shards.map(
+            ({ redeliverer, retold }) =>
+              () =>
+                redeliverer.run(retold, question.run),
+          ),
+        );
+      }
+      if ("object" in question) {
+        return one(
+          shards.map(
+            ({ redeliverer, retold }) =>
+              () =>
+                redeliverer.object(retold, question.object),
+          ),
+        );
+      }
+      return errands.begin(name, async (tally) => {
+        for (const { redeliverer, retold } of shards) await redeliverer.all(retold, tally);
+      });
     },
   };
+}
+
+/** What the first shard that can do it came to. Rejects with what the first one said where none can. */
+async function one(shards: readonly (() => Promise<Tally>)[]): Promise<Redeliveries> {
+  const refusals: unknown[] = [];
+  for (const shard of shards) {
+    try {
+      return redeliveriesOf(await shard());
+    } catch (error) {
+      refusals.push(error);
+    }
+  }
+  throw refusals[0];
 }
 
 /** @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED for a trigger that the function does not have */

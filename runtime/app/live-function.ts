@@ -16,7 +16,7 @@ import { sourceOf } from "./selection-source.ts";
 
 export interface LiveFunctionParts
   extends FunctionEnvParts,
-    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses"> {
+    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "tenants"> {
   readonly reads: Pick<ActiveComponents["reads"], "set" | "delete" | "of">;
   readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
@@ -51,6 +51,8 @@ interface Place {
 /** One function, from its manifest to its sources. */
 export class LiveFunction {
   readonly name: string;
+  /** What the sandbox calls it: each shard of a function has isolates of its own. */
+  readonly instance: string;
   private readonly parts: LiveFunctionParts;
   private readonly environment: FunctionEnv;
   private offered: FunctionOffer;
@@ -74,6 +76,7 @@ export class LiveFunction {
 
   constructor(offer: FunctionOffer, parts: LiveFunctionParts) {
     this.name = offer.manifest.name;
+    this.instance = offer.shard ? `${this.name}@${offer.shard.number}` : this.name;
     this.offered = offer;
     this.current = offer.manifest;
     this.parts = parts;
@@ -149,9 +152,11 @@ export class LiveFunction {
     this.latest.abort();
     return this.next(async () => {
       await this.leaveAll({ retire });
-      await this.parts.sandbox.unload(this.name);
-      this.parts.manifests.delete(this.name);
+      await this.parts.sandbox.unload(this.instance);
       this.parts.pauses.heed(this.name, false);
+      // Of another slot's shard of it that is the same.
+      if (!this.parts.tenants.leave(this.name, this)) return;
+      this.parts.manifests.delete(this.name);
       this.parts.reads.delete(this.name);
       this.parts.redactor.forget(this.name);
       this.parts.metrics.user.forget(this.name);
@@ -213,7 +218,7 @@ export class LiveFunction {
 
   /** It runs as its files say. One line: at the runtime's start of interest to few. */
   private tell(occasion: Occasion | "changed", bundle: Bundle): void {
-    this.refused = undefined;
+    this.refused = this.offered.refused;
     const level = occasion === "start" ? "debug" : "info";
     this.parts.log[level]({ function: this.name, bundle: bundle.hash.slice(0, 12) }, occasions[occasion]);
   }
@@ -271,7 +276,8 @@ export class LiveFunction {
   }
 
   private async begin(manifest: FunctionManifest, bundle: Bundle): Promise<void> {
-    this.dispatch = await this.parts.dispatcher.function(manifest, bundle);
+    const { shard } = this.offered;
+    this.dispatch = await this.parts.dispatcher.function(manifest, { usesOldObject: bundle.usesOldObject, shard });
     for (const trigger of manifest.triggers) this.subscribe(this.dispatch, trigger);
   }
 
@@ -282,10 +288,11 @@ export class LiveFunction {
   }
 
   private async load(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
-    const { redactor, sandbox, manifests, pauses, reads } = this.parts;
+    const { redactor, sandbox, manifests, pauses, reads, tenants } = this.parts;
+    tenants.enter(this.name, this);
     redactor.learn(this.name, env.sensitive);
     try {
-      await sandbox.load(manifest, bundle, env.values);
+      await sandbox.load(manifest, bundle, env.values, this.instance);
     } catch (error) {
       if (this.env) redactor.learn(this.name, this.env.sensitive);
       throw error;
@@ -327,7 +334,8 @@ export class LiveFunction {
   private enter(dispatch: FunctionDispatch, trigger: Trigger, namespace: string): void {
     const { labelSelector, fieldSelector } = trigger;
     const spec = this.specOf(trigger, namespace);
-    const selection = JSON.stringify([labelSelector, fieldSelector]);
+    const { shard } = this.offered;
+    const selection = JSON.stringify([labelSelector, fieldSelector, ...(shard ? [shard.spread] : [])]);
     const subscription = dispatch.subscription(trigger.name, { selection, namespace });
     const watch = this.parts.watches.subscribe(spec, subscription);
     const caughtUp = () => subscription.isReady;

@@ -72,7 +72,7 @@ export class LiveFunctions {
   /** Starts what came, takes up what changed, stops what went. */
   async read(signal: AbortSignal): Promise<void> {
     if (this.frozen) return;
-    const { functions, rejected, faults, complete } = await this.options.source.read(signal);
+    const { functions, rejected, withheld = [], faults, complete } = await this.options.source.read(signal);
     if (this.frozen) return;
     this.offers = functions;
     const active = this.options.active();
@@ -81,7 +81,7 @@ export class LiveFunctions {
     if (!active) return;
     // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
     const refused = rejected.map(({ name }) => name);
-    const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused, ...kept]);
+    const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused, ...withheld, ...kept]);
     if (complete) {
       const gone = this.all.filter(({ name }) => !present.has(name));
       await Promise.all(gone.map((each) => this.remove(each, this.successor(each, functions))));

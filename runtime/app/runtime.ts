@@ -75,8 +75,7 @@ export class Runtime {
     const { functionLog, transport, clock, log } = options;
     this.desk = functionDesk({
       known: () => this.status().functions.map(({ name }) => name),
-      acting: () => this.acting("the function is"),
-      live: (name) => this.live.get(name),
+      acting: () => [{ ...this.acting("the function is"), live: (name: string) => this.live.get(name) }],
       recorder: components.recorder,
       redactor: components.redactor,
       functionLog,

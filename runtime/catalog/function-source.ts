@@ -1,5 +1,6 @@
 // Door: where functions come from. The runtime asks a source for all of them each time it reads.
 import type { Bundle } from "../bundle/bundle.ts";
+import type { Shard } from "../dispatch/position/shard.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
@@ -13,6 +14,10 @@ export type Origin =
 export interface FunctionOffer {
   readonly manifest: FunctionManifest;
   readonly origin: Origin;
+  /** The part of it that is meant; left out: all of it. It stays the same as long as the function is loaded. */
+  readonly shard?: Shard;
+  /** What of its manifest is not taken up, while the rest of it is. */
+  readonly refused?: WatchfireError;
   /**
    * Its code: built from the folder, or as it was deployed. `signal`: it is not wanted any more.
    * @throws WatchfireError of the bundle section
@@ -33,6 +38,8 @@ export interface FunctionSet {
   readonly functions: readonly FunctionOffer[];
   /** Those that cannot; what runs of them goes on. */
   readonly rejected: readonly RejectedOffer[];
+  /** Names of others that are there, whose positions stay; what runs of them goes on. */
+  readonly withheld?: readonly string[];
   /** Why the source itself could not be read, where that is so. */
   readonly faults: readonly WatchfireError[];
   /** Whether what is not among them is gone for certain; only then is anything stopped and its positions retired. */

@@ -10,6 +10,7 @@ import type { Log, Observer } from "./delivery/observer.ts";
 import { StartedBefore } from "./doubt/started-before.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
+import type { Shard } from "./position/shard.ts";
 import { Budget, heapQuarter } from "./queue/budget.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./queue/spill.ts";
 import type { Look } from "./reconcile/primary.ts";
@@ -86,8 +87,11 @@ export class Dispatcher implements Replayer {
     return new Dispatcher(options, commits, started);
   }
 
-  /** Loads a function. `usesOldObject`: its handler reads the previous object. */
-  async function(manifest: FunctionManifest, { usesOldObject }: { usesOldObject: boolean }): Promise<FunctionDispatch> {
+  /** Loads a function, or one shard of it. `usesOldObject`: its handler reads the previous object. */
+  async function(
+    manifest: FunctionManifest,
+    { usesOldObject, shard }: { readonly usesOldObject: boolean; readonly shard?: Shard | undefined },
+  ): Promise<FunctionDispatch> {
     if (this.functions.has(manifest.name)) throw new TypeError(`function ${manifest.name} is loaded already`);
     await purge(this.options);
     const unsaved = this.unsaved.get(manifest.name);
@@ -105,6 +109,7 @@ export class Dispatcher implements Replayer {
       budgets: this.budgets,
       manifest,
       usesOldObject,
+      shard,
       commits,
       startedBefore,
     });

@@ -9,9 +9,11 @@ import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { Observer } from "./delivery/observer.ts";
 import type { HeldBackCount, History, PastRun } from "./history/history.ts";
+import { type Concern, concernOf } from "./intake/concern.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
 import { mostTold, type ObjectReport, type ScheduleReport } from "./object-report.ts";
+import type { Shard } from "./position/shard.ts";
 import type { View } from "./position/view.ts";
 import { withUid } from "./queue/event.ts";
 import type { EventMaker } from "./queue/event-maker.ts";
@@ -65,6 +67,8 @@ export interface FunctionParts {
   readonly reconciling: Reconciling | undefined;
   readonly maker: EventMaker;
   readonly schedules: readonly ScheduledTrigger[];
+  /** The part of the function that this is; undefined: all of it. */
+  readonly shard: Shard | undefined;
   readonly conditionErrors: ConditionErrors;
   readonly history: History;
   readonly commits: Commits;
@@ -84,7 +88,8 @@ export interface FunctionParts {
 export class FunctionDispatch {
   readonly name: string;
   private readonly parts: FunctionParts;
-  /** By trigger. */
+  /** Both by trigger. */
+  private readonly concern: ReadonlyMap<string, Concern>;
   private readonly scopes: ReadonlyMap<string, TriggerScope>;
 
   constructor(parts: FunctionParts) {
@@ -92,8 +97,11 @@ export class FunctionDispatch {
     this.parts = parts;
     parts.queue.start();
     for (const schedule of parts.schedules) schedule.begin();
-    const scopeOf = (view: View) =>
-      new TriggerScope({ ...parts, view, cursors: parts.cursors.filter((cursor) => cursor.view === view.id) });
+    this.concern = new Map([...parts.views].map(([trigger, view]) => [trigger, concernOf(view, parts.shard)]));
+    const scopeOf = (view: View) => {
+      const cursors = parts.cursors.filter((cursor) => cursor.view === view.id);
+      return new TriggerScope({ ...parts, view, cursors, concerns: this.concernOf(view.trigger.name) });
+    };
     this.scopes = new Map([...parts.views].map(([trigger, view]) => [trigger, scopeOf(view)]));
     if (parts.reconciling) this.reconcile(parts.reconciling);
   }
@@ -109,6 +117,11 @@ export class FunctionDispatch {
   /** The subscriber for one of a trigger's sources; the same one for the same source. */
   subscription(trigger: string, source: SourceRef): Subscription {
     return this.scope(trigger).subscription(source);
+  }
+
+  /** Whether an object is this one's to tell of, and not another shard's alone. */
+  concerns(trigger: string, change: Change): boolean {
+    return this.concernOf(trigger)(withUid(change, this.view(trigger).resource));
   }
 
   /** Whether a complete list of a trigger's namespaces is to be believed, and `retain` called with it. */
@@ -267,9 +280,10 @@ export class FunctionDispatch {
     };
   }
 
-  /** What is known of a schedule's runs, the last ones of them, newest first. */
+  /** What is known of a schedule's runs, the last ones of them, newest first. Another shard's has none here. */
   schedule(trigger: string): ScheduleReport {
-    const { next, isBusy } = this.scheduled(trigger);
+    const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
+    const { next, isBusy } = found ?? { next: undefined, isBusy: false };
     const runs = [...this.parts.history.runs].filter((run) => run.trigger === trigger).slice(0, mostTold);
     return { next, isBusy, runs };
   }
@@ -287,6 +301,12 @@ export class FunctionDispatch {
 
   private get subscriptions(): readonly Subscription[] {
     return [...this.scopes.values()].flatMap((scope) => [...scope.subscriptions]);
+  }
+
+  private concernOf(trigger: string): Concern {
+    const concern = this.concern.get(trigger);
+    if (!concern) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
+    return concern;
   }
 
   private view(trigger: string): View {

@@ -16,6 +16,7 @@ import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
+import type { Shard } from "./position/shard.ts";
 import { type KeptBody, View } from "./position/view.ts";
 import { Attempts } from "./queue/attempts.ts";
 import { Backpressure } from "./queue/backpressure.ts";
@@ -31,6 +32,8 @@ import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 export interface LoadParts {
   readonly manifest: FunctionManifest;
   readonly usesOldObject: boolean;
+  /** The part of the function that this is; undefined: all of it. */
+  readonly shard: Shard | undefined;
   readonly startedBefore: StartedBefore;
   readonly commits: Commits;
   readonly store: CheckpointStore;
@@ -113,6 +116,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     queue,
     reconciling,
     maker,
+    shard: parts.shard,
     schedules: schedules.map(
       (each) =>
         new ScheduledTrigger({
@@ -141,9 +145,11 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
 const scheduleResource = resourceOf(scheduleKind);
 
 /** A view stands for the schedule's runs as it does for an object's changes: those that wait, and those that had begun. */
-async function openSchedules({ manifest, store, commits }: LoadParts, history: History) {
+async function openSchedules({ manifest, store, commits, shard }: LoadParts, history: History) {
   const opened = [];
-  for (const schedule of manifest.schedules) {
+  // In mode Reconcile each shard wakes its own keys at that time.
+  const isHere = !shard || shard.isFirst || manifest.delivery.mode === "Reconcile";
+  for (const schedule of isHere ? manifest.schedules : []) {
     const trigger: Trigger = { ...everything, ...scheduleKind, name: schedule.name };
     const found = await store.openView(manifest.name, schedule.name, scheduleResource);
     const of = { id: found.id, functionName: manifest.name, trigger, resource: scheduleResource };

@@ -2,9 +2,14 @@
  * How much `name` is drawn to `place`, 32 bits: the same everywhere, and for each pair as good as random. FNV-1a over
  * both, and murmur3's finalizer, since FNV alone tells names that end alike hardly apart.
  */
-export function drawn(name: string, place: string | number): number {
+export const drawn = (name: string, place: string | number): number => scattered(`${place}\0${name}`);
+
+/** Which of a function's shards has a key (`namespace/name`), from 0. */
+export const shardOf = (key: string, shards: number): number => scattered(key) % shards;
+
+/** 32 bits that are as good as random, and the same everywhere. */
+function scattered(text: string): number {
   let hash = 0x811c9dc5;
-  const text = `${place}\0${name}`;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
@@ -19,4 +24,17 @@ export function slotOf(name: string, slots: number): number {
     if (pull > most) [best, most] = [slot, pull];
   }
   return best;
+}
+
+/**
+ * The slots that a function's shards are in, by the shards' numbers: those that draw it most. Each is another one, and
+ * the first is the slot of a function that is not spread. At most all there are.
+ */
+export function slotsOf(name: string, shards: number, slots: number): readonly number[] {
+  if (shards === 1) return [slotOf(name, slots)];
+  const pulls = Array.from({ length: slots }, (_, slot) => ({ slot, pull: drawn(name, slot) }));
+  return pulls
+    .sort((a, b) => b.pull - a.pull || a.slot - b.slot)
+    .slice(0, shards)
+    .map(({ slot }) => slot);
 }

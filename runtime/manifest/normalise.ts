@@ -38,6 +38,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
     delivery: {
       concurrency: delivery.concurrency,
       mode: delivery.mode,
+      ...(delivery.shards > 1 && { shards: delivery.shards }),
       ...(delivery.resync !== undefined && { resyncMs: milliseconds(delivery.resync) }),
       timeoutMs: milliseconds(delivery.timeout),
       ...(delivery.debounce !== undefined && { debounceMs: milliseconds(delivery.debounce) }),

@@ -259,6 +259,14 @@ const delivery = z.strictObject({
     .describe(
       "Latest: a Modified that waits is dropped when a newer one of its object arrives. Reconcile: one run a key at a time, for all that woke it.",
     ),
+  shards: z
+    .int()
+    .min(1)
+    .max(64)
+    .default(1)
+    .describe(
+      "In a fleet (`--slots`): over how many slots the objects, or the keys, are spread. It stays as it was first. A runtime alone has all of them.",
+    ),
   resync: duration(longestResyncMs)
     .optional()
     .describe("Mode Reconcile: every key runs once in this time, also where nothing changed. Left out: it does not."),

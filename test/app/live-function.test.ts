@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { LiveFunction, type LiveFunctionParts } from "../../runtime/app/live-function.ts";
+import { Tenants } from "../../runtime/app/tenants.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
@@ -53,6 +54,7 @@ function fixture({
     redactor: { learn: () => {}, forget: () => {} },
     metrics: { user: { forget: () => {} } },
     manifests: new Map(),
+    tenants: new Tenants(),
     pauses: { heed: () => {} },
     reads: { set() {}, delete() {}, of: () => undefined },
     grants: undefined,

@@ -61,8 +61,8 @@ export class ReplicasFixture {
   }
 
   /**
-   * `shares`: how many functions divide the objects among them, by the numbers in their names. `namespace`: one that nobody
-   * else uses; others with its name at the beginning are made beside it.
+   * `shares`: how many functions divide the objects among them, by the numbers in their names. `shards`: over how many slots
+   * each is spread. `namespace`: one that nobody else uses; others with its name at the beginning are made beside it.
    */
   static async set(
     admin: Client,
@@ -70,6 +70,7 @@ export class ReplicasFixture {
     namespace: string,
     shares = 1,
     objectCount = 60,
+    shards = 1,
   ): Promise<ReplicasFixture> {
     const folder = await mkdtemp(join(tmpdir(), "watchfire-replicas-"));
     const kubeconfig = join(folder, "kubeconfig");
@@ -79,7 +80,7 @@ export class ReplicasFixture {
     for (const name of checkpointSecrets("watchfire")) {
       await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
     }
-    await writeRecorders(join(folder, "functions"), shares, { objects, records });
+    await writeRecorders(join(folder, "functions"), shares, { objects, records }, shards);
     // A server that has just started may not have at hand what it listed a moment ago.
     const began = await until("history begins", 60_000, async () => {
       const now = await revision(admin);

@@ -5,6 +5,7 @@ import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/deliver
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
+import type { Shard } from "../../runtime/dispatch/position/shard.ts";
 import type { Look } from "../../runtime/dispatch/reconcile/primary.ts";
 import type { WatchfireError } from "../../runtime/errors.ts";
 import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
@@ -160,6 +161,7 @@ export interface DispatchOptions {
   readonly store?: CheckpointStore;
   readonly manifest?: FunctionManifest;
   readonly usesOldObject?: boolean;
+  readonly shard?: Shard;
   readonly clock?: VirtualClock;
   readonly runner?: ScriptedRunner;
   readonly selection?: string;
@@ -215,6 +217,7 @@ export class DispatchFixture {
     await options.opened?.({ store, dispatcher, clock });
     const loaded = await dispatcher.function(options.manifest ?? manifest(), {
       usesOldObject: options.usesOldObject ?? false,
+      shard: options.shard,
     });
     const { selection = "all", namespace = "" } = options;
     const subscription = loaded.subscription("settings", { selection, namespace });

@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
 import { LiveFunction } from "../../runtime/app/live-function.ts";
 import { Pauses } from "../../runtime/app/pauses.ts";
+import { Tenants } from "../../runtime/app/tenants.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
@@ -68,6 +69,7 @@ class Follower {
       redactor: new Redactor(),
       metrics: new Metrics(),
       manifests: new Map(),
+      tenants: new Tenants(),
       pauses: await Pauses.open({ store, dispatcher, clock }),
       grants: undefined,
       own: ownObjects,

@@ -18,7 +18,7 @@ export const namespace = "team-a";
 
 /** What the cluster really did: the oracle. */
 export class History {
-  readonly log: Revision[] = [];
+  private readonly all: Revision[] = [];
   /** Changes up to here can no longer be watched. */
   compacted = 0;
   private rv = 10;
@@ -27,6 +27,15 @@ export class History {
 
   get now(): number {
     return this.rv;
+  }
+
+  get log(): readonly Revision[] {
+    return this.all;
+  }
+
+  /** What of it is about objects of some names alone. */
+  part(has: (name: string) => boolean): History {
+    return new Part(this, has);
   }
 
   /** Changes something at random. */
@@ -65,9 +74,28 @@ export class History {
   private write(dice: Dice, revision: Omit<Revision, "rv">): void {
     this.rv += 1 + dice.below(3);
     const written = { ...revision, rv: this.rv };
-    this.log.push(written);
+    this.all.push(written);
     if (written.type === "Deleted") this.alive.delete(written.name);
     else this.alive.set(written.name, written);
+  }
+}
+
+class Part extends History {
+  private readonly whole: History;
+  private readonly has: (name: string) => boolean;
+
+  constructor(whole: History, has: (name: string) => boolean) {
+    super();
+    this.whole = whole;
+    this.has = has;
+  }
+
+  override get log(): readonly Revision[] {
+    return this.whole.log.filter(({ name }) => this.has(name));
+  }
+
+  override get now(): number {
+    return this.whole.now;
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { runScopedWorld } from "./scoped-world.ts";
-import { runWorld } from "./world.ts";
+import { runShardWorld, runWorld } from "./world.ts";
 
 // SEED=7 runs one world of each kind again; SEEDS=10000 runs that many.
 const { SEED, SEEDS = "200" } = process.env;
@@ -9,12 +9,13 @@ const count = SEED === undefined ? Number(SEEDS) : 1;
 
 describe("the laws of delivery", () => {
   it.each([
-    ["faults, kills and reloads", runWorld],
-    ["namespaces that come and go, restored backups and conditions", runScopedWorld],
-  ])(
-    `in worlds with %s hold for seeds ${first} to ${first + count - 1}`,
+    ["faults, kills and reloads", runWorld, count],
+    ["one shard of three, faults, kills and reloads", runShardWorld, Math.ceil(count / 5)],
+    ["namespaces that come and go, restored backups and conditions", runScopedWorld, count],
+  ] as const)(
+    `in worlds with %s hold for seeds from ${first} on`,
     { timeout: 60_000 + count * 500 },
-    async (_, run) => {
+    async (_, run, count) => {
       const failures: string[] = [];
       let deliveries = 0;
       for (let seed = first; seed < first + count; seed++) {

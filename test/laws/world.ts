@@ -2,11 +2,12 @@ import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
 import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
+import type { Shard } from "../../runtime/dispatch/position/shard.ts";
 import { manifest, trigger } from "../dispatch/fixture.ts";
 import { ModelExecutor } from "../dispatch/model-executor.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { CrashingStore } from "./crashing-store.ts";
-import { History } from "./history.ts";
+import { History, namespace } from "./history.ts";
 import { Laws } from "./laws.ts";
 import { Dice } from "./random.ts";
 import { SimulatedSource } from "./simulated-source.ts";
@@ -73,14 +74,22 @@ const inMemory = (): WorldPlace => {
   };
 };
 
+/** A shard of a function is told all there is of its own objects, by the same laws, and nothing of others. */
+export function runShardWorld(seed: number): ReturnType<typeof runWorld> {
+  const number = seed % 3;
+  const owns = (key: string) => key.charCodeAt(key.length - 1) % 3 === number;
+  return runWorld(seed, inMemory(), { number, spread: "3 by key", isFirst: number === 0, owns });
+}
+
 /** Runs a seed's world from its first change to the last quiet moment. Gives the laws that were broken. */
 export async function runWorld(
   seed: number,
   place: WorldPlace = inMemory(),
+  shard?: Shard,
 ): Promise<{ broken: readonly string[]; deliveries: number }> {
   const dice = new Dice(seed);
   const setting = place.setting(settingOf(dice));
-  const world = new World(setting, dice, place);
+  const world = new World(setting, dice, place, shard);
   await world.live(40 + dice.below(80));
   return { broken: world.laws.broken, deliveries: world.laws.deliveries.length };
 }
@@ -98,12 +107,16 @@ class World {
   private incarnation = 0;
   private calm = false;
 
-  constructor(setting: Setting, dice: Dice, place: WorldPlace) {
+  private readonly shard: Shard | undefined;
+
+  constructor(setting: Setting, dice: Dice, place: WorldPlace, shard: Shard | undefined) {
+    this.shard = shard;
     this.setting = setting;
     this.dice = dice;
     this.place = place;
     this.clock = place.clock;
-    this.laws = new Laws(this.history, new MemoryDisk(), setting);
+    const own = shard ? this.history.part((name) => shard.owns(`${namespace}/${name}`)) : this.history;
+    this.laws = new Laws(own, new MemoryDisk(), setting);
   }
 
   async live(steps: number): Promise<void> {
@@ -185,7 +198,7 @@ class World {
     const labelSelector = selective ? "sync=true" : "";
     const loaded = await dispatcher.function(
       manifest({ mode, onFailure, concurrency }, [trigger({ initialEvents, changedFields, labelSelector })]),
-      { usesOldObject: dice.chance(0.3) },
+      { usesOldObject: dice.chance(0.3), shard: this.shard },
     );
     begins();
     const subscription = loaded.subscription("settings", { selection: "all", namespace: "" });

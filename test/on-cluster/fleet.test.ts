@@ -23,10 +23,10 @@ const takeoverMs = 15_000;
 
 const running = ({ fleet }: Status) => (fleet?.slots ?? []).filter(({ state }) => state === "running").length;
 
-async function fixture() {
+async function fixture(shares: number, shards: number) {
   const nats = await NatsServer.make();
   await nats.start();
-  const on = await ReplicasFixture.set(admin, access, unique("fleet"), 10);
+  const on = await ReplicasFixture.set(admin, access, unique("fleet"), shares, 60, shards);
   const start = () => on.start("nats", { fleet: { nats: nats.url, slots } });
   const dispose = async () => {
     await on[Symbol.asyncDispose]();
@@ -50,7 +50,7 @@ async function balanced(...replicas: readonly Replica[]): Promise<number> {
 // What a slot's first owner has not listed yet comes and goes untold: the writer begins once all are ready.
 describe.skipIf(natsProgram === undefined)("a fleet", () => {
   test("repeats nothing as replicas come and go, and flags what a kill and a stopped replica make it repeat", async () => {
-    await using world = await fixture();
+    await using world = await fixture(10, 1);
     const { on, start } = world;
     const first = await start();
     await balanced(first);
@@ -90,5 +90,35 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const verdict = await on.verdict();
     expect(verdict, inWords(verdict)).toMatchObject(noFault);
     process.stdout.write(`kill -9 in ${killed} ms, SIGSTOP in ${stopped} ms: ${inWords(verdict)}\n`);
+  }, 300_000);
+
+  test("spreads one function over replicas: each object is told in one shard, also as shards move and a replica is killed", async () => {
+    await using world = await fixture(1, 8);
+    const { on, start } = world;
+    const first = await start();
+    await balanced(first);
+    const { fleet } = await first.status();
+    expect(fleet?.slots.filter(({ functions }) => functions.includes("recorder"))).toHaveLength(8);
+    const second = await start();
+    await balanced(first, second);
+    await on.load(100);
+    const lastEvents = await Promise.all([first, second].map(async (each) => (await each.status()).functions));
+    for (const functions of lastEvents) expect(functions).toMatchObject([{ name: "recorder", ready: true }]);
+    expect(lastEvents.flatMap(([recorder]) => recorder?.lastEvent ?? [])).toHaveLength(2);
+    on.write(200);
+    const third = await start();
+    await balanced(first, second, third);
+    await on.load(50);
+    const planned = await on.verdict();
+    expect(planned, inWords(planned)).toMatchObject({ ...noFault, flagged: 0 });
+
+    on.write(200);
+    await on.load(50);
+    await third.kill();
+    await balanced(first, second);
+    await on.load(50);
+    const verdict = await on.verdict();
+    expect(verdict, inWords(verdict)).toMatchObject(noFault);
+    process.stdout.write(`8 shards of one function: ${inWords(verdict)}\n`);
   }, 300_000);
 });

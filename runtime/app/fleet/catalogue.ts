@@ -1,22 +1,41 @@
-import type { FunctionSet, FunctionSource } from "../../catalog/function-source.ts";
-import { slotOf } from "../../fleet/rendezvous.ts";
+import type { FunctionOffer, FunctionSet, FunctionSource } from "../../catalog/function-source.ts";
+import { WatchfireError } from "../../errors.ts";
+import { slotOf, slotsOf } from "../../fleet/rendezvous.ts";
+import { type Spread, shardIn, spreadOf } from "./spread.ts";
+import type { Spreads } from "./spreads.ts";
+
+/** How a function is spread by the positions that a slot has of it; undefined where it has none. */
+export type Recorded = (name: string) => Promise<Spread | undefined>;
 
 /** All functions of a fleet, read once for all the slots that a replica has. */
 export class Catalogue {
   private readonly source: FunctionSource;
   private readonly slots: number;
+  private readonly spreads: Spreads;
   private readonly first = Promise.withResolvers<FunctionSet>();
   private latest: Promise<FunctionSet> = this.first.promise;
   private known: readonly string[] = [];
+  private spreadFunctions: readonly string[] = [];
 
-  constructor(source: FunctionSource, slots: number) {
+  constructor(source: FunctionSource, slots: number, spreads: Spreads) {
     this.source = source;
     this.slots = slots;
+    this.spreads = spreads;
   }
 
   /** The names that were read last. */
   get names(): readonly string[] {
     return this.known;
+  }
+
+  /** Those that are to be spread, and nobody has agreed how. */
+  get unsettled(): readonly string[] {
+    return this.spreadFunctions.filter((name) => !this.spreads.of(name));
+  }
+
+  /** The slots that a function is in, that of its first shard first. */
+  slotsOf(name: string): readonly number[] {
+    return slotsOf(name, this.spreads.of(name)?.shards ?? 1, this.slots);
   }
 
   /** Reads all anew. @throws the signal's reason */
@@ -25,6 +44,9 @@ export class Catalogue {
     this.latest = Promise.resolve(set);
     // Slots that were taken before wait for it.
     this.first.resolve(set);
+    this.spreadFunctions = set.functions
+      .filter(({ manifest }) => spreadOf(manifest).shards > 1)
+      .map(({ manifest }) => manifest.name);
     this.known = [
       ...set.functions.map(({ manifest }) => manifest.name),
       ...set.rejected.flatMap(({ name }) => name ?? []),
@@ -32,18 +54,57 @@ export class Catalogue {
   }
 
   /** Those of one slot. What has no name is told of in the slot that its file falls into. */
-  of(slot: number): FunctionSource {
-    const isHere = (name: string) => slotOf(name, this.slots) === slot;
+  of(slot: number, recorded: Recorded): FunctionSource {
+    const isFirst = (name: string) => slotOf(name, this.slots) === slot;
     return {
       read: async () => {
         const { functions, rejected, faults, complete } = await this.latest;
+        for (const { manifest } of functions) if (isFirst(manifest.name)) await this.settle(manifest, recorded);
+        const unsettled = new Set(this.unsettled);
         return {
-          functions: functions.filter(({ manifest }) => isHere(manifest.name)),
-          rejected: rejected.filter(({ name, file }) => isHere(name ?? file)),
-          faults: isHere("") ? faults : [],
+          functions: functions.flatMap((offer) => {
+            return unsettled.has(offer.manifest.name) ? [] : this.offerIn(slot, offer);
+          }),
+          rejected: rejected.filter(({ name, file }) => isFirst(name ?? file)),
+          withheld: [...unsettled, ...rejected.flatMap(({ name }) => name ?? [])],
+          faults: isFirst("") ? faults : [],
           complete,
         };
       },
     };
   }
+
+  /** The slot of its first shard has something of each function: it says how it is spread. */
+  private async settle(manifest: FunctionOffer["manifest"], recorded: Recorded): Promise<void> {
+    if (!this.unsettled.includes(manifest.name)) return;
+    const spread = (await recorded(manifest.name)) ?? spreadOf(manifest);
+    // An API server that is away is asked again.
+    await this.spreads.propose(manifest.name, spread).catch(() => undefined);
+  }
+
+  private offerIn(slot: number, offer: FunctionOffer): FunctionOffer[] {
+    const { manifest } = offer;
+    const asked = spreadOf(manifest);
+    const spread = this.spreads.of(manifest.name) ?? asked;
+    const shard = shardIn(slot, manifest.name, spread, this.slots);
+    if (!shard) return [];
+    const isAsAsked = asked.shards === spread.shards;
+    return [
+      {
+        ...offer,
+        ...(offer.isGone && { isGone: () => offer.isGone?.() ?? false }),
+        bundle: (signal) => offer.bundle(signal),
+        ...(shard !== "whole" && { shard }),
+        ...(!isAsAsked && { refused: otherShards(manifest, asked.shards, spread.shards) }),
+      },
+    ];
+  }
 }
+
+const otherShards = ({ file }: FunctionOffer["manifest"], asked: number, runs: number): WatchfireError =>
+  new WatchfireError("WF_LEASE_SHARDS", {
+    what: `its positions are in ${runs === 1 ? "one shard" : `${runs} shards`}, and it runs so`,
+    place: { file },
+    path: "spec.delivery.shards",
+    actual: String(asked),
+  });

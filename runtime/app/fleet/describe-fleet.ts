@@ -1,18 +1,19 @@
-import { slotOf } from "../../fleet/rendezvous.ts";
 import type { FleetView } from "../../fleet/sightings.ts";
 import type { FleetReport } from "../status.ts";
+import type { Catalogue } from "./catalogue.ts";
 import type { SlotRun } from "./slot-run.ts";
 
-/** How the fleet stands, as one of its replicas sees it. `names`: of all functions. */
+/** How the fleet stands, as one of its replicas sees it. */
 export function describeFleet(
   replica: string,
   slots: number,
   view: FleetView | undefined,
   runs: ReadonlyMap<number, SlotRun>,
-  names: readonly string[],
+  catalogue: Pick<Catalogue, "names" | "slotsOf">,
   obstacle: string | undefined,
 ): FleetReport {
-  const functions = Map.groupBy(names, (name) => slotOf(name, slots));
+  const placed = catalogue.names.flatMap((name) => catalogue.slotsOf(name).map((slot) => ({ name, slot })));
+  const functions = Map.groupBy(placed, ({ slot }) => slot);
   return {
     replica,
     replicas: view?.members.length ?? 0,
@@ -24,7 +25,7 @@ export function describeFleet(
         slot,
         owner: run ? replica : owner,
         ...(run ? describeRun(run) : elsewhere(owner)),
-        functions: (functions.get(slot) ?? []).toSorted(),
+        functions: (functions.get(slot) ?? []).map(({ name }) => name).toSorted(),
       };
     }),
   };

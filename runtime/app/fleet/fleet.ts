@@ -7,14 +7,14 @@ import { asWatchfireError, WatchfireError } from "../../errors.ts";
 import { fleetLeases } from "../../fleet/fleet-leases.ts";
 import type { HeldSlot } from "../../fleet/held-slot.ts";
 import { Membership } from "../../fleet/membership.ts";
-import { slotOf } from "../../fleet/rendezvous.ts";
 import { Slots } from "../../fleet/slots.ts";
 import { leaseApi } from "../../lease/lease-api.ts";
 import { leaveAddress } from "../../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../../observe/endpoints.ts";
-import type { Question } from "../../observe/explanation.ts";
+import type { Explanation, Question } from "../../observe/explanation.ts";
 import type { FunctionDesk } from "../../observe/function-desk.ts";
 import { keepToken } from "../../observe/token-file.ts";
+import type { FunctionState } from "../../sandbox/host/hosted-function.ts";
 import {
   type ActiveComponents,
   type Candidate,
@@ -26,20 +26,28 @@ import {
 } from "../components.ts";
 import { explainFunction } from "../explain-function.ts";
 import { functionDesk, noSuchFunction } from "../function-desk.ts";
+import type { FunctionReport } from "../function-status/function-report.ts";
 import { type OfferedFunctions, offeredFunctions } from "../offered-functions.ts";
 import { connectNats } from "../open-nats.ts";
 import { untilReached } from "../open-store.ts";
+import type { Pause } from "../pauses.ts";
 import { isSettled } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
 import { describeStatus, type Status } from "../status.ts";
 import { Catalogue } from "./catalogue.ts";
 import { claimFleet } from "./claim-fleet.ts";
 import { describeFleet } from "./describe-fleet.ts";
+import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
+import { mergedStatus } from "./merged-status.ts";
 import { SlotRun } from "./slot-run.ts";
+import { Spreads } from "./spreads.ts";
 
 /** How often `untilReady` looks, in milliseconds: at first often, then ever less. */
 const readyPollMs = { from: 5, to: 1_000 };
+
+/** How often it is looked whether it is agreed by now how a function is spread, in milliseconds. */
+const agreePollMs = 500;
 
 /** What a replica of a fleet is started with. */
 export interface FleetOptions extends RuntimeOptions {
@@ -58,6 +66,7 @@ export class FleetReplica {
   private readonly slots: Slots;
   private readonly offered: OfferedFunctions;
   private readonly catalogue: Catalogue;
+  private readonly spreads: Spreads;
   private readonly desk: FunctionDesk;
   private readonly runs = new Map<number, SlotRun>();
   /** Aborts when nothing more is to be begun. */
@@ -70,6 +79,8 @@ export class FleetReplica {
   /** Why it takes no slots yet. */
   private delay: string | undefined = "it has not joined the fleet yet";
   private caughtUp = false;
+  /** Of how many functions it was agreed how they are spread when the slots that are here were read last. */
+  private taken = 0;
 
   private constructor(options: FleetOptions, components: Components) {
     // Slots share what one runtime alone has.
@@ -93,13 +104,21 @@ export class FleetReplica {
       onLost: this.losing.resolve,
     });
     this.offered = offeredFunctions(options, components, () => void this.reload());
-    this.catalogue = new Catalogue(this.offered.source, slots);
+    this.spreads = new Spreads(leaseApi(transport, namespace, account));
+    this.catalogue = new Catalogue(this.offered.source, slots, this.spreads);
     components.metrics.leader(() => this.isActive);
-    showStates(components, () => this.active);
+    showStates(components, () => [
+      {
+        dispatcher: { status: () => mergedStatus(this.active.flatMap(({ dispatcher }) => dispatcher.status())) },
+        pauses: { of: (name) => this.paused(name) },
+      },
+    ]);
     this.desk = functionDesk({
       known: () => this.catalogue.names,
-      acting: (name) => this.acting(name),
-      live: (name) => this.runOf(name)?.live.get(name),
+      acting: (name) => {
+        return this.acting(name).map(({ active, live }) => ({ ...active, live: (of: string) => live.get(of) }));
+      },
+      elsewhere: (name) => this.elsewhere(name),
       recorder: components.recorder,
       redactor: components.redactor,
       functionLog: options.functionLog,
@@ -131,7 +150,7 @@ export class FleetReplica {
 
   /** True once it has joined, and every function of its slots that can run has caught up with its first list. */
   get ready(): boolean {
-    if (!this.caughtUp && this.slots.complete) {
+    if (!this.caughtUp && this.slots.complete && this.isAgreed) {
       const runs = [...this.runs.values()];
       this.caughtUp = runs.every(({ live }) => live.loaded) && isSettled(this.statusParts);
     }
@@ -152,12 +171,13 @@ export class FleetReplica {
     const parts = {
       ...this.statusParts,
       role: this.isActive ? ("active" as const) : ("standby" as const),
-      dispatch: active.flatMap(({ dispatcher }) => dispatcher.status()),
+      dispatch: mergedStatus(active.flatMap(({ dispatcher }) => dispatcher.status())),
       checkpoint: active.map(({ dispatcher }) => dispatcher.trouble).find((trouble) => trouble !== undefined),
     };
     const { identity } = options.election;
-    const fleet = describeFleet(identity, options.slots, slots.fleet, runs, catalogue.names, obstacle);
-    return { ...describeStatus(parts), fleet };
+    const fleet = describeFleet(identity, options.slots, slots.fleet, runs, catalogue, obstacle);
+    const { functions, ...rest } = describeStatus(parts);
+    return { ...rest, functions: worstShards(functions), fleet };
   }
 
   /** Takes no slot any more, lets handlers finish, saves, lets go of each slot, and leaves the fleet. */
@@ -207,35 +227,61 @@ export class FleetReplica {
   }
 
   private get statusParts() {
-    const { sandbox, watches, redactor, executors, reads } = this.components;
+    const { watches, redactor, executors, reads } = this.components;
     const runs = [...this.runs.values()];
     return {
       liveFunctions: runs.flatMap(({ live }) => live.all),
       rejected: runs.flatMap(({ live }) => live.rejected),
-      sandbox: (name: string) => sandbox.status(name),
+      sandbox: (name: string) => this.worstInstance(name),
       executors: { rights: executors.rights(), trouble: executors.trouble() },
       sources: watches.status(),
       reads: (name: string) => reads.of(name),
       deployment: this.offered.source.trouble,
       redact: (name: string, text: string) => redactor.redact(name, text),
-      paused: (name: string) => this.runOf(name)?.active?.pauses.of(name),
-      forbidden: (name: string) => this.runOf(name)?.active?.grants?.fault(name),
+      paused: (name: string) => this.paused(name),
+      forbidden: (name: string) => this.runsOf(name)[0]?.active?.grants?.fault(name),
     };
   }
 
-  private runOf(name: string): SlotRun | undefined {
-    return this.runs.get(slotOf(name, this.options.slots));
+  /** Of the slots that a function is in, those that are here, that of its first shard first. */
+  private runsOf(name: string): SlotRun[] {
+    return this.catalogue.slotsOf(name).flatMap((slot) => this.runs.get(slot) ?? []);
   }
 
-  /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY where another replica has the function */
-  private acting(name: string): ActiveComponents {
+  private paused(name: string): Pause | undefined {
+    for (const run of this.runsOf(name)) {
+      const pause = run.active?.pauses.of(name);
+      if (pause) return pause;
+    }
+    return undefined;
+  }
+
+  /** How the instances of a function are that are here: the first that is not ready stands for all. */
+  private worstInstance(name: string): FunctionState | undefined {
+    const { sandbox } = this.components;
+    const states = this.runsOf(name).flatMap(({ live }) => sandbox.status(live.get(name)?.instance ?? name) ?? []);
+    return states.find(({ state }) => state !== "ready") ?? states[0];
+  }
+
+  /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY where other replicas have all of the function */
+  private acting(name: string): { readonly active: ActiveComponents; readonly live: SlotRun["live"] }[] {
     const { names } = this.catalogue;
     if (!names.includes(name)) throw noSuchFunction(name, names);
-    const run = this.runOf(name);
-    if (run?.active && run.held.holds) return run.active;
-    const slot = slotOf(name, this.options.slots);
-    const owner = this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
-    throw new WatchfireError("WF_LEASE_STANDBY", { what: `the function's slot ${slot} is with ${owner}` });
+    const here = this.runsOf(name).flatMap(({ active, held, live }) =>
+      active && held.holds ? [{ active, live }] : [],
+    );
+    if (here.length > 0) return here;
+    throw new WatchfireError("WF_LEASE_STANDBY", { what: `the function's ${this.elsewhere(name)}` });
+  }
+
+  /** Where the shards of a function are that are not here; undefined where all are. */
+  private elsewhere(name: string): string | undefined {
+    const others = this.catalogue.slotsOf(name).filter((slot) => !this.runs.get(slot)?.active);
+    const words = others.map((slot) => {
+      const owner = this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
+      return `slot ${slot} is with ${owner}`;
+    });
+    return words.length === 0 ? undefined : words.join(", ");
   }
 
   private async serve(): Promise<void> {
@@ -251,16 +297,24 @@ export class FleetReplica {
       metrics: () => this.components.metrics.text(),
       token: keepToken(data),
       deadLetters: () => letters,
-      explain: async (question: Question) => {
-        const active = this.acting(question.function);
-        const live = this.runOf(question.function)?.live.get(question.function);
-        return explainFunction(active, live, this.status().functions, question, this.options);
-      },
+      explain: (question: Question) => this.explain(question),
       functions: this.desk,
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
     leaveAddress(data, this.endpoints.url);
+  }
+
+  private async explain(question: Question): Promise<Explanation> {
+    const { functions } = this.status();
+    const here = this.acting(question.function);
+    return explainShards(
+      await Promise.all(
+        here.map(({ active, live }) => {
+          return explainFunction(active, live.get(question.function), functions, question, this.options);
+        }),
+      ),
+    );
   }
 
   /** Makes sure that it is this fleet's and this cluster's, and takes slots from then on. Never rejects. */
@@ -276,12 +330,14 @@ export class FleetReplica {
       await untilReached(patient, signal, () => claimFleet(lease, options.slots, data));
       this.cluster = await recogniseCluster(options, signal);
       this.connection = await untilReached(patient, signal, () => connectNats(options));
-      this.reloading = this.catalogue.read(signal);
+      this.reloading = untilReached(patient, signal, () => this.spreads.read()).then(() => this.catalogue.read(signal));
       await this.reloading;
+      this.taken = this.spreads.size;
       await membership.join(signal);
       this.delay = undefined;
       log.info({ replica: membership.owner, slots: options.slots }, "joined the fleet");
       slots.start();
+      void this.agree();
     } catch (error) {
       if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
     }
@@ -303,13 +359,47 @@ export class FleetReplica {
   /** Reads the functions again, for all slots. Never rejects. */
   private reload(): Promise<void> {
     this.reloading = this.reloading
+      .then(() => untilReached(this.options, this.stopping.signal, () => this.spreads.read()))
       .then(() => this.catalogue.read(this.stopping.signal))
-      .then(async () => {
-        await Promise.all([...this.runs.values()].map((run) => run.reload()));
-      })
+      .then(() => this.reloadRuns())
       .catch((error: unknown) => {
         if (!this.stopping.signal.aborted) this.options.log.error({ error: String(error) }, "reload failed");
       });
     return this.reloading;
   }
+
+  private async reloadRuns(): Promise<void> {
+    this.taken = this.spreads.size;
+    await Promise.all([...this.runs.values()].map((run) => run.reload()));
+  }
+
+  /** Whether all slots that are here know how each function is spread. */
+  private get isAgreed(): boolean {
+    return this.catalogue.unsettled.length === 0 && this.spreads.size === this.taken;
+  }
+
+  /** Looks, while nobody has agreed how a function is spread, whether its first slot has said so meanwhile. */
+  private async agree(): Promise<void> {
+    const { clock } = this.options;
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      await pause(clock, agreePollMs, signal).catch(() => undefined);
+      if (signal.aborted || this.isAgreed) continue;
+      const { unsettled } = this.catalogue;
+      if (unsettled.length > 0) await this.spreads.read().catch(() => undefined);
+      // It could not be said when the slot was read: the API server was away.
+      const isOurs = unsettled.some((name) => this.runsOf(name).length > 0);
+      if (this.spreads.size !== this.taken || isOurs) {
+        this.reloading = this.reloading.then(() => this.reloadRuns()).catch(() => undefined);
+      }
+      await this.reloading;
+    }
+  }
+}
+
+/** One report for each function: of several shards here the first that is not ready. */
+function worstShards(reports: readonly FunctionReport[]): FunctionReport[] {
+  return [...Map.groupBy(reports, ({ name }) => name).values()].flatMap(
+    (shards) => shards.find(({ ready }) => !ready) ?? shards.find(({ reason }) => reason) ?? shards[0] ?? [],
+  );
 }

@@ -9,6 +9,7 @@ import { LiveFunctions } from "../live-functions.ts";
 import { openSlot } from "../open-nats.ts";
 import { untilReached } from "../open-store.ts";
 import type { Catalogue } from "./catalogue.ts";
+import { readSpread, type Spread } from "./spread.ts";
 
 /** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */
 const drainMs = 25_000;
@@ -45,7 +46,7 @@ export class SlotRun implements SlotWork {
   constructor(parts: SlotRunParts, held: HeldSlot) {
     this.parts = parts;
     this.held = held;
-    const source = parts.catalogue.of(held.slot);
+    const source = parts.catalogue.of(held.slot, (name) => this.recorded(name));
     this.live = new LiveFunctions({ ...parts.options, source, active: () => this.opened });
     this.opening = this.open().catch((error: unknown) => {
       if (!this.stopping.signal.aborted) parts.onLost(asWatchfireError(error));
@@ -85,7 +86,7 @@ export class SlotRun implements SlotWork {
     const within = (ms: number) => Promise.race([stopped.then(() => true), pause(clock, ms).then(() => false)]);
     const inTime = await within(drainMs);
     if (!inTime) {
-      await Promise.all(live.all.map(({ name }) => opened.sandbox.unload(name)));
+      await Promise.all(live.all.map(({ instance }) => opened.sandbox.unload(instance)));
       await within(interruptedMs);
     }
     const clean = (await opened.dispatcher.drain(0)) && inTime;
@@ -125,7 +126,8 @@ export class SlotRun implements SlotWork {
     try {
       signal.throwIfAborted();
       if (cluster !== undefined) await claimCluster(store, cluster);
-      this.opened = await activate(components, store, options, lost, held);
+      const instanceOf = (name: string) => this.live.get(name)?.instance ?? name;
+      this.opened = await activate(components, store, options, lost, held, instanceOf);
     } catch (error) {
       await store.close(false);
       throw error;
@@ -134,5 +136,25 @@ export class SlotRun implements SlotWork {
     if (signal.aborted) return;
     const tookMs = Math.round(options.clock.monotonic() - from);
     options.log.info({ slot: held.slot, functions: this.live.all.length, tookMs }, "slot runs");
+  }
+
+  /** How a function's positions here are spread; undefined where there are none. */
+  private async recorded(name: string): Promise<Spread | undefined> {
+    const store = this.opened?.store;
+    if (!store) return undefined;
+    const retired = (await store.retiredViews()).filter((view) => view.function === name);
+    const views = [...(await store.views(name)), ...retired];
+    if (views.length === 0) return undefined;
+    const spreads = views.flatMap(({ cursors }) => cursors.flatMap(({ selection }) => spreadIn(selection) ?? []));
+    return spreads[0] ?? { shards: 1, by: "key" };
+  }
+}
+
+/** What a position says of how its function is spread. */
+function spreadIn(selection: string): Spread | undefined {
+  try {
+    return readSpread(JSON.parse(selection)[2]);
+  } catch {
+    return undefined;
   }
 }

@@ -67,7 +67,9 @@ export class Redeliverer {
   async all({ triggers, dispatch, sourceOf }: Retold, tally: Tally): Promise<void> {
     for (const trigger of triggers) {
       for (const namespace of dispatch.namespaces(trigger.name)) {
-        const item = (change: Change) => add(tally, dispatch.redeliver(trigger.name, change));
+        const item = (change: Change) => {
+          if (dispatch.concerns(trigger.name, change)) add(tally, dispatch.redeliver(trigger.name, change));
+        };
         await this.list(sourceOf(trigger, namespace), item, () => dispatch.congested);
       }
     }
@@ -121,6 +123,7 @@ export class Redeliverer {
       if (found.type === "gone") return { why: "there is no such object" };
       if (found.type !== "there") return found;
       if (!found.labels || !found.fields) return { why: "its selectors do not choose the object" };
+      if (!dispatch.concerns(trigger.name, found.change)) return { why: "another shard has the object" };
       const became = dispatch.redeliver(trigger.name, found.change);
       if (became !== "news" || looks === look.most) return became;
       await pause(this.parts.clock, look.apartMs);

@@ -45,6 +45,8 @@ export interface Reader {
   readonly clock: Clock;
   /** Bodies of a list that may wait for its end, in bytes. */
   readonly listLimit: number;
+  /** Whether a change is its own to take, and not another shard's. */
+  concerns(change: Change): boolean;
   /** Whether it takes something now; what it does not take is lost to this list. */
   takes(): boolean;
   beginEpoch(entry: MarkEntry, because: Rebase): void;
@@ -90,6 +92,7 @@ export class Reading implements ListReceiver {
   }
 
   item(change: Change): void {
+    if (!this.reader.concerns(change)) return;
     this.lacks ||= !this.reader.takes();
     if (this.lacks) return;
     const { reader, plan } = this;

@@ -17,10 +17,12 @@ import { endsAsItWas, isStale, type Standing } from "../position/standing.ts";
 import type { View } from "../position/view.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "../queue/event.ts";
 import type { EventMaker, EventSource } from "../queue/event-maker.ts";
+import type { Concern } from "./concern.ts";
 import { type ListedSource, type Reader, Reading, type ReadingPlan, type Rebase } from "./reading.ts";
 
 export interface SubscriptionParts {
   readonly view: View;
+  readonly concerns: Concern;
   readonly cursor: Cursor;
   /** Stands for the source's selectors now. */
   readonly selection: string;
@@ -168,11 +170,17 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     else this.take(given);
   }
 
+  concerns(change: Change): boolean {
+    return this.parts.concerns(change);
+  }
+
   private take(given: Change): void {
     if (!this.takes()) return;
     this.aftermath.sees(given.meta.resourceVersion);
     this.received = newerOf(this.received, given.meta.resourceVersion);
     const { view } = this;
+    // The position passes it with the next bookmark, or with the next change that does: a commit for each would cost more.
+    if (!this.concerns(given)) return;
     const change = withUid(given, view.resource);
     const { meta } = change;
     const key = objectKey(meta);

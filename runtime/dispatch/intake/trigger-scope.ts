@@ -7,6 +7,7 @@ import { nameOf, namespaceOf } from "../position/by-namespace.ts";
 import type { View } from "../position/view.ts";
 import type { EventMaker } from "../queue/event-maker.ts";
 import type { FunctionQueue } from "../queue/function-queue.ts";
+import type { Concern } from "./concern.ts";
 import { Subscription } from "./subscription.ts";
 
 /** What a source is to a subscription. */
@@ -19,6 +20,7 @@ export interface SourceRef {
 
 export interface ScopeParts {
   readonly view: View;
+  readonly concerns: Concern;
   /** As the store has them. */
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;

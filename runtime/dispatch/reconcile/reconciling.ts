@@ -7,6 +7,7 @@ import type { Log, Observer } from "../delivery/observer.ts";
 import type { RecordedStart } from "../doubt/started-before.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
 import type { History } from "../history/history.ts";
+import type { Shard } from "../position/shard.ts";
 import type { View } from "../position/view.ts";
 import type { EventMaker } from "../queue/event-maker.ts";
 import { isRunOfKey, KeyLane, sequenceOf } from "./key-lane.ts";
@@ -26,6 +27,7 @@ export interface ReconcilingParts {
   readonly observer: Observer;
   readonly log: Log;
   readonly look: Look;
+  readonly shard: Shard | undefined;
 }
 
 /** What a function has on record. */
@@ -66,7 +68,7 @@ export function reconcilingOf(
   const queue = new KeyQueue({ primary, runs, commits, clock, random, log, nextSequence: () => maker.nextSequence() });
   const reconciling: Reconciling = {
     keys: queue,
-    wakes: new Wakes(rules, primary, queue),
+    wakes: new Wakes(rules, primary, queue, parts.shard),
     resync: new Resync({
       clock,
       random,

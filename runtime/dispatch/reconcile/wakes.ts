@@ -1,6 +1,7 @@
 import { type ObjectMeta, objectKey } from "../../watch/change.ts";
 import type { KeyOf, WakesNext, Wakes as WhomItWakes } from "../filter/key-rule.ts";
 import { wakesNobody } from "../filter/reason.ts";
+import type { Shard } from "../position/shard.ts";
 import type { View } from "../position/view.ts";
 import type { Conclusion, EventSink } from "../queue/attempts.ts";
 import type { LaneEvent } from "../queue/event.ts";
@@ -14,8 +15,11 @@ export class Wakes implements EventSink {
   private readonly rules: ReadonlyMap<number, KeyOf>;
   private readonly primary: Primary;
   private readonly keys: KeyQueue;
+  private readonly owns: (key: string) => boolean;
 
-  constructor(rules: ReadonlyMap<number, KeyOf>, primary: Primary, keys: KeyQueue) {
+  /** @param shard undefined: every key is this one's to wake */
+  constructor(rules: ReadonlyMap<number, KeyOf>, primary: Primary, keys: KeyQueue, shard: Shard | undefined) {
+    this.owns = (key) => shard?.owns(key) ?? true;
     this.rules = rules;
     this.primary = primary;
     this.keys = keys;
@@ -78,10 +82,11 @@ export class Wakes implements EventSink {
     const now: WhomItWakes = body.length > 0 ? rule.of({ namespace, body }) : { heldBack: wakesNobody };
     // The state before is lost now and then, and its keys are not; its own say more where the rule was edited since.
     const before = oldBody ? rule.of({ namespace, body: oldBody }) : { keys: noted };
-    const keys = [now, before].flatMap((each) => ("keys" in each ? each.keys : []));
+    const keys = [now, before].flatMap((each) => ("keys" in each ? each.keys.filter(this.owns) : []));
     if (keys.length > 0) return new Set(keys.map((key) => this.primary.home(key)));
-    if (event.verdict && "heldBack" in now) {
-      event.verdict = { ...event.verdict, deliver: false, heldBack: now.heldBack };
+    if (event.verdict) {
+      const heldBack = "heldBack" in now ? now.heldBack : wakesNobody;
+      event.verdict = { ...event.verdict, deliver: false, heldBack };
     }
     return undefined;
   }

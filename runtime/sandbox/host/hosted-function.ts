@@ -185,7 +185,7 @@ export class HostedFunction {
   }
 
   private get name(): string {
-    return this.version.manifest.name;
+    return this.version.instance;
   }
 
   private get now(): number {
@@ -313,8 +313,8 @@ export class HostedFunction {
   }
 
   /** Undefined while there are as many executors as there may be, and all are at work. */
-  private take({ manifest: { name, trustGroup = commonGroup } }: Version): Executor | undefined {
-    const executor = this.blame.isAlone ? this.pool.takeAlone(name) : this.pool.take(trustGroup);
+  private take({ instance, manifest: { trustGroup = commonGroup } }: Version): Executor | undefined {
+    const executor = this.blame.isAlone ? this.pool.takeAlone(instance) : this.pool.take(trustGroup);
     this.crowded = executor === undefined;
     return executor;
   }

@@ -26,6 +26,8 @@ export interface Version {
       readonly delivery?: Pick<FunctionManifest["delivery"], "concurrency"> &
         Partial<Pick<FunctionManifest["delivery"], "mode">>;
     };
+  /** What the sandbox knows it by; a function may be loaded several times. */
+  readonly instance: string;
   readonly bundle: Bundle;
   readonly env: Readonly<Record<string, string>>;
   readonly mapper: StackMapper;

@@ -75,25 +75,43 @@ export class Sandbox implements Runner, HostedListener {
    * Loads a function, or new code in its place once that has loaded; what runs finishes on the old code.
    * Throws a WatchfireError with the place in the author's file where the module cannot be loaded; a version that was
    * there before stays.
+   * @param instance what it is called from then on. Default: the function's name
    */
-  async load(manifest: Version["manifest"], bundle: Bundle, env: Readonly<Record<string, string>>): Promise<void> {
+  async load(
+    manifest: Version["manifest"],
+    bundle: Bundle,
+    env: Readonly<Record<string, string>>,
+    instance = manifest.name,
+  ): Promise<void> {
     assertMode(manifest, bundle);
-    const version: Version = { manifest, bundle, env, mapper: new StackMapper(bundle), told: new Set() };
-    const existing = this.functions.get(manifest.name);
+    const version: Version = { manifest, instance, bundle, env, mapper: new StackMapper(bundle), told: new Set() };
+    const existing = this.functions.get(instance);
     if (existing) return existing.replace(version);
     this.pool ??= this.open();
     const pool = await this.pool;
-    const blame = this.blameOf(manifest.name);
+    const blame = this.blameOf(instance);
     blame.renew(this.options.clock.monotonic());
     const added = new HostedFunction(pool, this.options, blame, version, this);
     await added.load();
     // Of two that loaded at once, the later stays.
-    this.functions.get(manifest.name)?.unload();
-    this.functions.set(manifest.name, added);
+    this.functions.get(instance)?.unload();
+    this.functions.set(instance, added);
+  }
+
+  /** A runner of some instances alone. `instanceOf`: which one a function's events go to. */
+  instances(instanceOf: (functionName: string) => string): Runner {
+    return {
+      run: (delivery, begins) => this.runIn(instanceOf(delivery.function), delivery, begins),
+      recall: (name) => this.recall(instanceOf(name)),
+    };
   }
 
   run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
-    const target = this.functions.get(delivery.function);
+    return this.runIn(delivery.function, delivery, begins);
+  }
+
+  private runIn(instance: string, delivery: Delivery, begins?: () => void): Promise<Outcome> {
+    const target = this.functions.get(instance);
     if (target && !this.closed) return target.run(delivery, begins);
     const code = "WF_SANDBOX_NOT_LOADED";
     const what = `function ${delivery.function} is not loaded`;
@@ -101,15 +119,15 @@ export class Sandbox implements Runner, HostedListener {
     return Promise.resolve({ type: "failed", error, durationMs: 0 });
   }
 
-  recall(functionName: string): void {
-    this.functions.get(functionName)?.recall();
+  recall(instance: string): void {
+    this.functions.get(instance)?.recall();
   }
 
-  /** Takes a function away; what runs may finish. */
-  unload(name: string): void {
-    const gone = this.functions.get(name);
+  /** Takes an instance away; what runs may finish. */
+  unload(instance: string): void {
+    const gone = this.functions.get(instance);
     if (!gone) return;
-    this.functions.delete(name);
+    this.functions.delete(instance);
     gone.unload();
     for (const one of this.unloaded) if (one.size === 0) this.unloaded.delete(one);
     if (gone.size > 0) this.unloaded.add(gone);
@@ -123,9 +141,9 @@ export class Sandbox implements Runner, HostedListener {
     for (const other of this.functions.values()) if (other !== killer) other.clear(killer.cases);
   }
 
-  /** How a function stands; undefined for one that is not loaded. */
-  status(name: string): FunctionState | undefined {
-    return this.functions.get(name)?.state;
+  /** How an instance stands; undefined for one that is not loaded. */
+  status(instance: string): FunctionState | undefined {
+    return this.functions.get(instance)?.state;
   }
 
   /** Functions that stand still because they brought executors down, with the seconds that are left. */

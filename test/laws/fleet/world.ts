@@ -2,6 +2,7 @@ import { OwnObjects } from "../../../runtime/access/own-objects.ts";
 import { Redactor } from "../../../runtime/access/redactor.ts";
 import { LiveFunction } from "../../../runtime/app/live-function.ts";
 import { Pauses } from "../../../runtime/app/pauses.ts";
+import { Tenants } from "../../../runtime/app/tenants.ts";
 import { DeadLetters } from "../../../runtime/checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
 import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
@@ -259,6 +260,7 @@ class Fleet {
       reads: { set() {}, delete() {}, of: () => undefined },
       redactor: new Redactor(),
       manifests: new Map(),
+      tenants: new Tenants(),
       pauses: process.pauses,
       grants: undefined,
       sandbox: { load: async () => {}, unload: async () => {} },

@@ -1,0 +1,48 @@
+import type { FunctionStatus } from "../../dispatch/function-dispatch.ts";
+
+/** How functions do whose shards are here, each as one: counts are added up, and the worst of the rest stands for all. */
+export function mergedStatus(all: readonly FunctionStatus[]): FunctionStatus[] {
+  return [...Map.groupBy(all, ({ function: name }) => name).values()].flatMap((shards) => {
+    const [first, ...more] = shards;
+    return first ? [more.reduce(merged, first)] : [];
+  });
+}
+
+const merged = (one: FunctionStatus, other: FunctionStatus): FunctionStatus => ({
+  function: one.function,
+  ready: one.ready && other.ready,
+  lagSeconds: Math.max(one.lagSeconds, other.lagSeconds),
+  dueSeconds: Math.max(one.dueSeconds, other.dueSeconds),
+  queued: one.queued + other.queued,
+  inFlight: one.inFlight + other.inFlight,
+  spilled: one.spilled + other.spilled,
+  requeued: one.requeued + other.requeued,
+  full: one.full || other.full,
+  blockedLanes: one.blockedLanes + other.blockedLanes,
+  lastEvent: newest(one.lastEvent, other.lastEvent),
+  deadLetters: one.deadLetters + other.deadLetters,
+  letterStock: {
+    count: one.letterStock.count + other.letterStock.count,
+    withoutBody: one.letterStock.withoutBody + other.letterStock.withoutBody,
+    bytes: one.letterStock.bytes + other.letterStock.bytes,
+    lettersDropped: one.letterStock.lettersDropped + other.letterStock.lettersDropped,
+    bodiesDropped: one.letterStock.bodiesDropped + other.letterStock.bodiesDropped,
+  },
+  failures: one.failures + other.failures,
+  conditionErrors: counted([...one.conditionErrors, ...other.conditionErrors], ["trigger", "condition"]),
+  filtered: counted([...one.filtered, ...other.filtered], ["trigger", "why", "condition"]),
+  schedules: [...one.schedules, ...other.schedules],
+  subscriptions: [...one.subscriptions, ...other.subscriptions],
+});
+
+const newest = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
+
+/** Those that agree in `alike` as one, the last of them with all their counts. */
+function counted<T extends { readonly count: number }>(all: readonly T[], alike: readonly (keyof T)[]): T[] {
+  const groups = Map.groupBy(all, (each) => JSON.stringify(alike.map((field) => each[field])));
+  return [...groups.values()].flatMap((group) => {
+    const last = group.at(-1);
+    return last ? [{ ...last, count: group.reduce((sum, { count }) => sum + count, 0) }] : [];
+  });
+}

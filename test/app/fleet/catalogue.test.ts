@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import { Catalogue, type Recorded } from "../../../runtime/app/fleet/catalogue.ts";
+import { Spreads } from "../../../runtime/app/fleet/spreads.ts";
+import type { FunctionSet } from "../../../runtime/catalog/function-source.ts";
+import { slotsOf } from "../../../runtime/fleet/rendezvous.ts";
+import type { LeaseApi } from "../../../runtime/lease/lease-api.ts";
+import { changedLease, readLease } from "../../../runtime/lease/lease-record.ts";
+import { manifest } from "../../dispatch/fixture.ts";
+
+const slots = 16;
+const places = slotsOf("copy", 4, slots);
+const nothing: Recorded = async () => undefined;
+const { signal } = new AbortController();
+
+/** The runtime's Lease; each write is refused where another came first. */
+function runtimeLease(): LeaseApi & { conflicts: number; isAway: boolean } {
+  let lease = readLease({ metadata: { name: "watchfire", uid: "1", resourceVersion: "1" } });
+  const api = {
+    conflicts: 0,
+    isAway: false,
+    get: async () => {
+      if (api.isAway) throw new Error("away");
+      return lease;
+    },
+    create: async () => "conflict" as const,
+    update: async (record: typeof lease, change: Parameters<LeaseApi["update"]>[1]) => {
+      if (api.conflicts-- > 0) return "conflict" as const;
+      if (record.resourceVersion !== lease.resourceVersion) return "conflict" as const;
+      const resourceVersion = String(Number(lease.resourceVersion) + 1);
+      const { metadata, ...rest } = changedLease(record.object, change) as { metadata: object };
+      lease = readLease({ ...rest, metadata: { ...metadata, resourceVersion } });
+      return lease;
+    },
+  };
+  return api;
+}
+
+async function replica(api: LeaseApi, shards: number, over: Partial<FunctionSet> = {}) {
+  const offer = {
+    manifest: manifest(shards > 1 ? { shards } : {}),
+    origin: { type: "folder", manifest: "functions/copy/function.yaml" },
+    bundle: () => Promise.reject(new Error("not asked for")),
+  } as const;
+  const set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true, ...over };
+  const spreads = new Spreads(api);
+  await spreads.read();
+  const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
+  await catalogue.read(signal);
+  const has = async (recorded = nothing) => {
+    // The first slot's word comes before the others read.
+    await catalogue.of(places[0] ?? -1, recorded).read(signal);
+    const found: number[] = [];
+    for (let slot = 0; slot < slots; slot++) {
+      const { functions } = await catalogue.of(slot, recorded).read(signal);
+      if (functions.length > 0) found.push(slot);
+    }
+    return found;
+  };
+  return { catalogue, spreads, has };
+}
+
+const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b);
+
+test("a function is in the slots of its shards, once its first slot has said so", async () => {
+  const { catalogue } = await replica(runtimeLease(), 4);
+  const read = (slot: number | undefined) => catalogue.of(slot ?? -1, nothing).read(signal);
+  expect(await read(places[1])).toMatchObject({ functions: [], withheld: ["copy"] });
+  const first = await read(places[0]);
+  expect(first.functions).toMatchObject([{ shard: { number: 0, isFirst: true, spread: "4 by key" } }]);
+  const second = await read(places[1]);
+  expect(second.functions).toMatchObject([{ shard: { number: 1, isFirst: false } }]);
+  expect(second.withheld).toEqual([]);
+});
+
+test("all replicas spread it alike, whoever comes first", async () => {
+  const api = runtimeLease();
+  const [one, other] = [await replica(api, 4), await replica(api, 8)];
+  api.conflicts = 1;
+  expect(await one.has()).toEqual(sorted(places));
+  expect(await other.has()).toEqual(sorted(places));
+});
+
+test("another number of shards is refused by its code, and it runs in those that have its positions", async () => {
+  const api = runtimeLease();
+  await (await replica(api, 4)).has();
+  for (const shards of [1, 2, 8]) {
+    const later = await replica(api, shards);
+    expect(await later.has()).toEqual(sorted(places));
+    const { functions } = await later.catalogue.of(places[0] ?? -1, nothing).read(signal);
+    expect(functions[0]?.refused).toMatchObject({ code: "WF_LEASE_SHARDS" });
+    expect(functions[0]?.refused?.message).toContain("4 shards");
+  }
+});
+
+test("a function that has positions in one slot stays there whole, whatever its manifest says later", async () => {
+  const { has, catalogue } = await replica(runtimeLease(), 4);
+  const recorded: Recorded = async () => ({ shards: 1, by: "key" });
+  expect(await has(recorded)).toEqual([places[0]]);
+  const { functions } = await catalogue.of(places[0] ?? -1, recorded).read(signal);
+  expect(functions[0]?.shard).toBeUndefined();
+  expect(functions[0]?.refused?.code).toBe("WF_LEASE_SHARDS");
+});
+
+test("it waits for an API server that is away, and its positions stay everywhere meanwhile", async () => {
+  const api = runtimeLease();
+  const { has, catalogue } = await replica(api, 4);
+  api.isAway = true;
+  expect(await has()).toEqual([]);
+  expect((await catalogue.of(places[2] ?? -1, nothing).read(signal)).withheld).toEqual(["copy"]);
+  api.isAway = false;
+  expect(await has()).toHaveLength(4);
+});
+
+test("a manifest that is refused takes no shard's positions away", async () => {
+  const rejected = [{ name: "copy", file: "f", faults: [], origin: { type: "folder", manifest: "f" } }] as const;
+  const { catalogue } = await replica(runtimeLease(), 4, { functions: [], rejected });
+  for (const slot of places) {
+    const { rejected: told, withheld = [] } = await catalogue.of(slot, nothing).read(signal);
+    expect([...told.map(({ name }) => name), ...withheld]).toContain("copy");
+  }
+});
