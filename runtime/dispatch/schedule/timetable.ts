@@ -25,10 +25,15 @@ export class Timetable {
 
   /** The times after `after` whose runs were to begin by `now`, oldest first; of more than `most` the last ones. */
   due(after: number, now: number, most: number): number[] {
-    const passed = this.times.before(now + 1, most).filter((time) => time > after);
+    const safe = now - this.jitterMs;
+    const due = this.times.before(safe + 1, most).filter((time) => time > after);
     // One that still waits for its moment holds those after it: runs come in the order of their times.
-    const waiting = passed.findIndex((time) => this.beginOf(time) > now);
-    return waiting < 0 ? passed : passed.slice(0, waiting);
+    let time = this.next(Math.max(after, safe));
+    while (time !== undefined && this.beginOf(time) <= now) {
+      due.push(time);
+      time = this.next(time);
+    }
+    return due.slice(-most);
   }
 
   /** When the run of a time begins: then, or up to the jitter later. */

@@ -78,3 +78,20 @@ test("jitter delays a run by less than itself, always by the same, and lets no r
   }
   expect(delays.size).toBeGreaterThan(50);
 });
+
+test("of times that lie closer than their jitter all whose moment came before the first that waits are due", () => {
+  const timetable = new Timetable({ times: { cron: "* * * * *", timeZone: "UTC" }, jitterMs: 6 * hour }, "it");
+  const moment = fc.integer({ min: Date.parse("2026-01-01Z"), max: Date.parse("2027-01-01Z") });
+  fc.assert(
+    fc.property(moment, fc.nat(12 * hour), (from, ms) => {
+      const forward: number[] = [];
+      let time = timetable.next(from);
+      while (time !== undefined && timetable.beginOf(time) <= from + ms) {
+        forward.push(time);
+        time = timetable.next(time);
+      }
+      expect(timetable.due(from, from + ms, 40)).toEqual(forward.slice(-40));
+    }),
+    { numRuns: 20 },
+  );
+});
