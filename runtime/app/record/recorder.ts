@@ -9,6 +9,8 @@ import { withoutSecrets } from "./redaction.ts";
 const mostRecordings = 4;
 /** Bytes of what one delivery has; a larger one is counted and left out. */
 const mostOfOne = 2 ** 20;
+/** What any delivery takes, in bytes, beside its objects and causes. */
+const leastOfOne = 2 ** 10;
 /** Bytes that wait for whoever records. */
 const mostWaiting = 4 * 2 ** 20;
 /** Whoever does not ask for so long has gone, in milliseconds. */
@@ -89,9 +91,10 @@ export class Recorder {
     for (const recording of this.recordings.values()) {
       if (recording.of !== delivery.function || recording.wanted === 0) continue;
       const bytes = bytesOf(delivery);
-      if (bytes > mostOfOne || recording.bytes + bytes > mostWaiting) recording.left++;
+      const taken = bytes > mostOfOne || recording.bytes + bytes > mostWaiting ? undefined : this.described(delivery);
+      if (!taken) recording.left++;
       else {
-        recording.taken.push(this.described(delivery));
+        recording.taken.push(taken);
         recording.bytes += bytes;
         if (recording.wanted !== undefined) recording.wanted--;
       }
@@ -99,11 +102,16 @@ export class Recorder {
     }
   }
 
-  private described(delivery: Delivery): RecordAnswer["taken"][number] {
+  /** Undefined where an object is too deep to be copied: its handler is told all the same. */
+  private described(delivery: Delivery): RecordAnswer["taken"][number] | undefined {
     const { type, object, batch, causes } = delivery;
     const what = causes ? "run" : batch ? "batch" : type.toLowerCase();
-    const fixture = this.redact(delivery.function, withoutSecrets(fixtureFrom(delivery)));
-    return { what, object: object.name, fixture: fixture as Record<string, unknown> };
+    try {
+      const fixture = this.redact(delivery.function, withoutSecrets(fixtureFrom(delivery)));
+      return { what, object: object.name, fixture: fixture as Record<string, unknown> };
+    } catch {
+      return undefined;
+    }
   }
 
   private forget(): void {
@@ -133,8 +141,10 @@ function eventFrom(delivery: Delivery): object {
 
 const parsed = (body: Buffer): unknown => JSON.parse(body.toString("utf8"));
 
-const bytesOf = ({ body, oldBody, members = [] }: Delivery): number =>
-  members.reduce((sum, each) => sum + (each.oldBody?.length ?? 0), body.length + (oldBody?.length ?? 0));
+function bytesOf({ body, oldBody, causes = [], members = [] }: Delivery): number {
+  const own = leastOfOne + body.length + (oldBody?.length ?? 0) + JSON.stringify(causes).length;
+  return members.reduce((sum, each) => sum + (each.oldBody?.length ?? 0), own);
+}
 
 const refused = (what: string, actual: string): WatchfireError =>
   new WatchfireError("WF_RUNTIME_NOT_RECORDED", { what, actual });

@@ -99,12 +99,33 @@ describe("a recording", () => {
     expect(await none).toEqual({ taken: [], left: 0, recording });
   });
 
+  it("takes no more runs than fit, though their objects are gone", async () => {
+    const { recorder, runner } = world();
+    const { recording = "" } = await recorder.ask("greet", {});
+    const causeOf = (name: string) => ({ type: "Deleted" as const, trigger: "settings", namespace: "demo", name });
+    const causes = Array.from({ length: 16 }, (_, index) => causeOf(`${index}-${"x".repeat(200)}`));
+    const gone = delivery("gone", { causes, body: Buffer.alloc(0) });
+    for (let n = 0; n < 2_000; n++) await runner.run(gone);
+    const { taken, left } = await recorder.ask("greet", { recording, wait: 0 });
+    expect(JSON.stringify(taken).length).toBeLessThan(4 * 2 ** 20);
+    expect([taken.length > 500, taken.length + left]).toEqual([true, 2_000]);
+  });
+
+  it("stands in no handler's way, where an object is too deep to be copied", async () => {
+    const { recorder, runner, begun } = world();
+    const { recording = "" } = await recorder.ask("greet", {});
+    const depth = 10_000;
+    await runner.run(delivery("deep", { body: Buffer.from(`${"[".repeat(depth)}${"]".repeat(depth)}`) }));
+    expect(begun).toEqual(["deep/1/Added"]);
+    expect(await recorder.ask("greet", { recording, wait: 0 })).toEqual({ taken: [], left: 1, recording });
+  });
+
   it("leaves out what is too large, holds a few megabytes at most, and is forgotten once nobody asks", async () => {
     const { clock, recorder, runner } = world();
     const { recording = "" } = await recorder.ask("greet", {});
     const large = (bytes: number) => Buffer.from(JSON.stringify({ text: "x".repeat(bytes) }));
     await runner.run(delivery("huge", { body: large(2 ** 20) }));
-    for (let n = 0; n < 6; n++) await runner.run(delivery(`large-${n}`, { body: large(2 ** 20 - 100) }));
+    for (let n = 0; n < 6; n++) await runner.run(delivery(`large-${n}`, { body: large(2 ** 20 - 2_000) }));
     const { taken, left } = await recorder.ask("greet", { recording, wait: 0 });
     expect([taken.length, left]).toEqual([4, 3]);
     for (let more = 1; more < 4; more++) await recorder.ask("greet", {});
