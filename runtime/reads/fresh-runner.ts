@@ -13,6 +13,7 @@ interface Waiter {
   readonly since: number;
   readonly go: () => void;
   readonly end: (outcome: Outcome) => void;
+  timers: readonly Timer[];
 }
 
 /**
@@ -42,18 +43,22 @@ export class FreshRunner implements Runner {
         since,
         go: () => void this.inner.run(delivery, begins).then(resolve),
         end: resolve,
+        timers: [],
       };
       const waiters = this.waiting.get(delivery.function) ?? new Set();
       this.waiting.set(delivery.function, waiters.add(waiter));
-      this.after(lagMs, waiter, () => this.reads.of(delivery.function)?.refresh(delivery, since));
-      this.after(patienceMs, waiter, () => this.giveUp(waiter));
+      const refresh = () => this.reads.of(delivery.function)?.refresh(delivery, since);
+      waiter.timers = [this.after(lagMs, refresh), this.giveUpLater(waiter)];
     });
   }
 
   recall(functionName: string): void {
     const waiters = this.waiting.get(functionName) ?? [];
     this.waiting.delete(functionName);
-    for (const { end } of waiters) end({ type: "unbegun" });
+    for (const waiter of waiters) {
+      cancel(waiter);
+      waiter.end({ type: "unbegun" });
+    }
     this.inner.recall(functionName);
   }
 
@@ -73,7 +78,7 @@ export class FreshRunner implements Runner {
     const { delivery, end } = waiter;
     const reads = this.reads.of(delivery.function);
     if (!reads?.isReady) {
-      this.after(patienceMs, waiter, () => this.giveUp(waiter));
+      waiter.timers = [this.giveUpLater(waiter)];
       return;
     }
     if (!this.leave(waiter)) return;
@@ -87,15 +92,24 @@ export class FreshRunner implements Runner {
     end({ type: "failed", error: { name: "ReadsError", message, stack: message, code }, durationMs });
   }
 
-  private after(delayMs: number, waiter: Waiter, then: () => void): Timer {
-    const waits = () => this.waiting.get(waiter.delivery.function)?.has(waiter);
-    return this.clock.after(delayMs, () => waits() && then(), { unref: true });
+  private giveUpLater(waiter: Waiter): Timer {
+    return this.after(patienceMs, () => this.giveUp(waiter));
+  }
+
+  private after(delayMs: number, then: () => void): Timer {
+    return this.clock.after(delayMs, then, { unref: true });
   }
 
   private leave(waiter: Waiter): boolean {
     const waiters = this.waiting.get(waiter.delivery.function);
     const left = waiters?.delete(waiter) ?? false;
     if (waiters?.size === 0) this.waiting.delete(waiter.delivery.function);
+    cancel(waiter);
     return left;
   }
+}
+
+/** It waits no longer: a timer would hold its event's body for half a minute more. */
+function cancel({ timers }: Waiter): void {
+  for (const timer of timers) timer.cancel();
 }

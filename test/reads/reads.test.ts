@@ -251,3 +251,16 @@ it("an answer has 16 MiB at most, and a smaller question has one", () => {
   expect(() => reads.list("f", read())).toThrow(/WF_READS_ANSWER .*16777216 bytes|WF_READS_ANSWER: .*16777216 bytes/);
   expect(JSON.parse(reads.get("f", { ...read(), namespace: "a", name: "o1" })).metadata.name).toBe("o1");
 });
+
+it("an event that waited for its reads leaves no timer behind, whether it begins or is given back", async () => {
+  const { clock, reads, runner, give, list, runs } = fixture();
+  reads.set(manifestOf("f"));
+  const begun = give("f");
+  list(1, 10);
+  await begun;
+  expect([runs, clock.timers]).toEqual([["f@1"], 0]);
+  const back = give("f", 20);
+  expect(clock.timers).toBeGreaterThan(0);
+  runner.recall("f");
+  expect([(await back).type, clock.timers]).toEqual(["unbegun", 0]);
+});

@@ -49,6 +49,7 @@ export class BatchingRunner implements Runner {
   }
 
   recall(functionName: string): void {
+    this.timer?.cancel();
     for (const queue of this.queues) for (const { end } of queue.splice(0)) end({ type: "unbegun" });
     this.parts.runner.recall(functionName);
   }

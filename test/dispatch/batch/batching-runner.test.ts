@@ -72,6 +72,14 @@ class BatchFixture {
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
 
 describe("a batch", () => {
+  test("that is given back before it begins leaves no timer behind", async () => {
+    const fixture = new BatchFixture(3);
+    fixture.give(deliveryOf("e0"));
+    fixture.recall();
+    await settle();
+    expect([fixture.ended.get("e0")?.type, fixture.clock.timers]).toEqual(["unbegun", 0]);
+  });
+
   test("goes at once when it is full, and else when its first event has waited its time", async () => {
     const fixture = new BatchFixture(3);
     fixture.give(...ids(4).map((id) => deliveryOf(id)));
