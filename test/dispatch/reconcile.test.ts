@@ -167,6 +167,22 @@ describe("a key", () => {
     expect(runs(fixture)).toEqual(["shop@11 <- Added settings shop", "shop@11 <- Added pods web"]);
   });
 
+  it("is the owner's own also after the end of that, and so never runs twice at once", async () => {
+    const fixture = await open();
+    fixture.subscription.change(change("Added", "shop", 11, { namespace: "" }));
+    fixture.pods.change(owned("Added", "web", 12, "shop"));
+    await quiet(fixture.runner);
+    fixture.runner.deliveries.length = 0;
+    fixture.runner.answer = () => undefined;
+    fixture.subscription.change(change("Deleted", "shop", 13, { namespace: "" }));
+    await quiet(fixture.runner);
+    fixture.pods.change(owned("Deleted", "web", 14, "shop"));
+    await quiet(fixture.runner);
+    expect(runs(fixture)).toEqual(["shop@gone <- Deleted settings shop"]);
+    await fixture.runner.end("shop");
+    expect(fixture.runner.deliveries.map(({ object }) => object.namespace)).toEqual(["", ""]);
+  });
+
   it("that fails is tried again with backoff, and given up until its next change", async () => {
     const fixture = await open();
     fixture.runner.answer = () => failure();

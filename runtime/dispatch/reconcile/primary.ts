@@ -20,6 +20,8 @@ export type Look = (
 export class Primary {
   readonly view: View;
   private readonly look: Look;
+  /** As far as is known: of such a kind no key has a namespace. */
+  private isClusterScoped = false;
   /** Whether what is known of a namespace is as new as the server was when this process began to read it. */
   private readonly isSettledIn: (namespace: string) => boolean;
 
@@ -45,10 +47,11 @@ export class Primary {
     return { uid, resourceVersion, body };
   }
 
-  /** The key as the kind has it: that of a cluster-scoped object has no namespace. */
+  /** The key as the kind has it: that of a cluster-scoped object has no namespace, also once no object of the kind is left. */
   home(key: string): string {
-    const { name } = nameOf(key);
-    return !this.view.stands(key) && this.view.stands(`/${name}`) ? `/${name}` : key;
+    const [any] = this.keys();
+    if (any !== undefined) this.isClusterScoped = nameOf(any).namespace === "";
+    return this.isClusterScoped ? `/${nameOf(key).name}` : key;
   }
 
   /** Of all objects that stand. */
