@@ -5,6 +5,9 @@ import { retryDelay } from "../queue/retry.ts";
 /** The longest that a failed run keeps its key from running for a newer change, in milliseconds: a person may have mended it. */
 const mostRestMs = 30_000;
 
+/** Keys whose failures count: objects that come, fail and go are without end. Of more, those that failed first begin anew. */
+const mostRests = 100_000;
+
 /** Failures of a key count together while each comes within so many of the longest delays of the one before. */
 const longestDelays = 2;
 
@@ -44,6 +47,8 @@ export class Rests {
     const delayMs = retryDelay(retry, failures, asked, this.random);
     this.rests.delete(key);
     this.rests.set(key, { failures, failedAt, until: failedAt + Math.min(delayMs, mostRestMs) });
+    const [first] = this.rests.keys();
+    if (this.rests.size > mostRests && first !== undefined) this.rests.delete(first);
     return delayMs;
   }
 
