@@ -34,6 +34,24 @@ describe("a function's history", () => {
     expect(history.count()).toEqual([{ trigger: "settings", why: "events", count: 200, last: 999 }]);
   });
 
+  it("counts what was held back by trigger and reason, whichever came between", () => {
+    const history = new History("f", silent);
+    const [shared, other] = [{ type: "events" }, { type: "condition", condition: "web" }] as const;
+    const held = [shared, other, shared, shared, { ...other }, shared];
+    for (const name of ["one", "two"]) {
+      for (const [index, why] of held.entries())
+        history.held({ ...event("team-a/a"), view: { trigger: { name } } }, why, index);
+    }
+    expect(new Set(history.count())).toEqual(
+      new Set(
+        ["one", "two"].flatMap((trigger) => [
+          { trigger, why: "events", count: 4, last: 5 },
+          { trigger, why: "condition", condition: "web", count: 2, last: 4 },
+        ]),
+      ),
+    );
+  });
+
   it("stays small where names and messages are large", () => {
     const history = new History("f", silent);
     const message = "x".repeat(100_000);

@@ -91,12 +91,18 @@ export class History {
 
   /** The last events that were held back, by their reasons. */
   count(): HeldBackCount[] {
-    const counts = new Map<string, HeldBackCount>();
+    const counts = new Map<string, HeldBackCount & { count: number }>();
+    // One condition's are one object, and often stand in a row: a scrape asks each function.
+    let before: { why: HeldBack; trigger: string; counted: { count: number } } | undefined;
     for (const { trigger, why, at } of this.heldBack) {
-      const condition = "condition" in why ? { condition: why.condition } : {};
-      const key = JSON.stringify([trigger, why.type, condition]);
-      const { count, last } = counts.get(key) ?? { count: 0, last: at };
-      counts.set(key, { trigger, why: why.type, ...condition, count: count + 1, last });
+      if (before?.why !== why || before.trigger !== trigger) {
+        const condition = "condition" in why ? { condition: why.condition } : {};
+        const key = JSON.stringify([trigger, why.type, condition]);
+        const counted = counts.get(key) ?? { trigger, why: why.type, ...condition, count: 0, last: at };
+        counts.set(key, counted);
+        before = { why, trigger, counted };
+      }
+      before.counted.count++;
     }
     return [...counts.values()];
   }
