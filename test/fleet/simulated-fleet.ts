@@ -56,6 +56,8 @@ export class SimulatedReplica {
   readonly slots: Slots;
   fate: () => Fate = () => ({ thereMs: 5, backMs: 5 });
   drainMs = 200;
+  /** Slots whose work is ending. */
+  draining = 0;
   isOver = false;
   private readonly membership: Membership;
   private readonly working = new Map<number, HeldSlot>();
@@ -75,12 +77,14 @@ export class SimulatedReplica {
     const begin = (held: HeldSlot) => {
       this.working.set(held.slot, held);
       const end = () =>
-        new Promise<void>((resolve) =>
+        new Promise<void>((resolve) => {
+          this.draining++;
           clock.after(this.drainMs, () => {
+            this.draining--;
             this.working.delete(held.slot);
             resolve();
-          }),
-        );
+          });
+        });
       return { end };
     };
     this.slots = new Slots({

@@ -97,6 +97,21 @@ test("a replica that wakes up after its term believes in no slot, and ends", asy
   }
 });
 
+test("a slot that was let go of stays so, whatever a list says that was made before and comes after", async () => {
+  const { clock, replica } = world();
+  const a = replica("a");
+  await clock.advance(3_000);
+  a.drainMs = 1_500;
+  // What is asked for while slots drain is answered once others have them.
+  a.fate = () => (a.draining > 0 ? { thereMs: 5, backMs: 2_500 } : prompt);
+  const b = replica("b");
+  for (let step = 0; step < 80; step++) {
+    await clock.advance(100);
+    expect(a.believes.filter((slot) => b.believes.includes(slot))).toEqual([]);
+  }
+  expect([counts(a, b), a.isOver, b.isOver]).toEqual([[4, 4], false, false]);
+});
+
 test("a replica whose slot was given to another by hand ends at once", async () => {
   const { clock, fleet, replica } = world();
   const a = replica("a");

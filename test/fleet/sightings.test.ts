@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { ownerOf, readyKey, Sightings } from "../../runtime/fleet/sightings.ts";
+import { leaseMs } from "../../runtime/lease/elector.ts";
+import { readLease } from "../../runtime/lease/lease-record.ts";
+
+const names = {
+  nameOfSlot: (slot: number) => `slot-${slot}`,
+  nameOfMember: (identity: string) => `replica-${identity}`,
+  isMember: (name: string) => name.startsWith("replica-"),
+};
+
+const lease = (name: string, holderIdentity: string, annotations: Record<string, string> = {}) =>
+  readLease({
+    metadata: { name, uid: name, resourceVersion: "1", annotations },
+    spec: { holderIdentity, leaseTransitions: 1 },
+  });
+
+/** One replica, which has the one slot. */
+const listed = new Map(
+  [lease("replica-a", "a", { [readyKey]: "1" }), lease("slot-0", ownerOf("a", 1))].map((each) => [each.name, each]),
+);
+
+test("a replica's silence counts from when its last sign was heard of, up to when the last list was asked for", () => {
+  const sightings = new Sightings(names);
+  const owner = ownerOf("a", 1);
+  const look = (sentAt: number, heardAt: number) => {
+    const { members, owners } = sightings.look(listed, 1, { sentAt, heardAt });
+    return { members, owners };
+  };
+  const alive = { members: [owner], owners: [owner] };
+  // It may have been renewed at any moment until the answer came, and from when the question was sent on.
+  expect(look(0, 2_000)).toEqual(alive);
+  expect(look(2_000 + leaseMs - 1, 2_000 + leaseMs + 2_500)).toEqual(alive);
+  expect(look(2_000 + leaseMs, 2_000 + leaseMs + 10)).toEqual({ members: [], owners: [undefined] });
+});
