@@ -1,6 +1,8 @@
+import { accessSync, constants } from "node:fs";
 import type { NatsOptions } from "../checkpoint/jetstream-connection.ts";
 import type { StoreKind } from "../checkpoint/store.ts";
 import { WatchfireError } from "../errors.ts";
+import { systemReason } from "../wording.ts";
 import type { Option, Values } from "./command.ts";
 
 /** The options that say which NATS keeps the positions. */
@@ -18,11 +20,13 @@ export const natsOptions = {
 
 /**
  * Which NATS is meant; undefined where none is named, and none needed.
+ * @param assertReadable throws for a file that cannot be read
  * @throws WatchfireError WF_CLI_USAGE
  */
 export function readNats(
   options: Values<typeof natsOptions>,
   store: StoreKind,
+  assertReadable: (file: string) => void = (file) => accessSync(file, constants.R_OK),
 ): Omit<NatsOptions, "name" | "log"> | undefined {
   const { nats, "nats-creds": credentials, "nats-ca": ca, "nats-cert": cert, "nats-key": key } = options;
   if (nats === undefined) {
@@ -45,6 +49,7 @@ export function readNats(
   }
   if ((cert === undefined) !== (key === undefined))
     throw new WatchfireError("WF_CLI_USAGE", { what: "--nats-cert and --nats-key belong together" });
+  assertFiles(options, assertReadable);
   const isTls = ca !== undefined || cert !== undefined || servers.some((server) => server.startsWith("tls://"));
   return {
     servers,
@@ -52,6 +57,25 @@ export function readNats(
     ...(isTls && { tls: { ca, cert, key } }),
     replicas: readReplicas(options["nats-replicas"]),
   };
+}
+
+/** Said at once: NATS is connected to only when its turn has come, on a standby perhaps days later. */
+function assertFiles(options: Values<typeof natsOptions>, assertReadable: (file: string) => void): void {
+  for (const option of ["nats-creds", "nats-ca", "nats-cert", "nats-key"] as const) {
+    const file = options[option];
+    if (file === undefined) continue;
+    try {
+      assertReadable(file);
+    } catch (cause) {
+      const what = `--${option} names a file that cannot be read: ${systemReason(cause)}`;
+      throw new WatchfireError("WF_CLI_USAGE", {
+        what,
+        actual: file,
+        hint: "name a file that this process may read; in a pod, look at the volume that brings it",
+        cause,
+      });
+    }
+  }
 }
 
 function readReplicas(text: string | undefined): number | undefined {

@@ -9,12 +9,14 @@ const none = {
 test("every option is read", () => {
   expect(Object.keys(none).sort()).toEqual(Object.keys(natsOptions).sort());
   const files = { "nats-creds": "c", "nats-ca": "ca", "nats-cert": "cert", "nats-key": "key" };
-  expect(readNats({ ...none, ...files, nats: "nats://a:4222,b:4223", "nats-replicas": "3" }, "nats")).toEqual({
-    servers: ["nats://a:4222", "b:4223"],
-    credentials: "c",
-    tls: { ca: "ca", cert: "cert", key: "key" },
-    replicas: 3,
-  });
+  expect(readNats({ ...none, ...files, nats: "nats://a:4222,b:4223", "nats-replicas": "3" }, "nats", () => {})).toEqual(
+    {
+      servers: ["nats://a:4222", "b:4223"],
+      credentials: "c",
+      tls: { ca: "ca", cert: "cert", key: "key" },
+      replicas: 3,
+    },
+  );
 });
 
 test("TLS is spoken where the address says so, and NATS may be named for positions on their way back", () => {
@@ -33,4 +35,11 @@ test.each([
   const refusal = () => readNats({ ...none, ...given }, "nats");
   expect(refusal).toThrow("WF_CLI_USAGE");
   expect(refusal).not.toThrow("secret");
+});
+
+test.each(["nats-creds", "nats-ca"])("a file of --%s that is not there is told of before anything starts", (option) => {
+  const refusal = () => readNats({ ...none, nats: "nats://a", [option]: "/nowhere/watchfire.creds" }, "nats");
+  expect(refusal).toThrow("WF_CLI_USAGE");
+  expect(refusal).toThrow(`--${option}`);
+  expect(refusal).toThrow("/nowhere/watchfire.creds");
 });
