@@ -3,7 +3,10 @@ import type { Plugin } from "esbuild";
 import { bundleRuntime, runtimeSources as runtime } from "../bundle/bundle.ts";
 
 /** What a pod and its operator need. The embedded cluster, and what works on a project's sources, stay out. */
-const commands = ["start", "executor", "validate", "explain", "dead-letters", "slots", "rbac", "doctor"];
+const commands = [
+  ...["start", "executor", "validate", "rbac", "doctor"],
+  ...["explain", "runs", "logs", "redeliver", "pause", "dead-letters", "slots"],
+];
 
 /** Bundles the runtime as an image has it. Gives the files that went in. */
 export const bundleImage = (folder: string): Promise<string[]> =>

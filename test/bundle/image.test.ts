@@ -21,10 +21,13 @@ test("it can speak to NATS without a package beside it", async () => {
   expect(used.map((each) => typeof each)).toEqual(used.map(() => "function"));
 });
 
-test("it has each command that the chart's notes run in a pod", async () => {
-  const commands = [...notes.matchAll(/-c watchfire -- watchfire ([\w-]+)/g)].map(([, command = ""]) => command);
-  expect(commands).toContain("slots");
-  for (const command of new Set(commands)) {
+/** The commands that ask a running runtime, but for `record`, which writes into a project. */
+const asking = ["explain", "runs", "logs", "redeliver", "pause", "resume", "dead-letters", "slots"];
+
+test("it has each command that the chart's notes run in a pod, and each that asks a running runtime", async () => {
+  const noted = [...notes.matchAll(/-c watchfire -- watchfire ([\w-]+)/g)].map(([, command = ""]) => command);
+  expect(noted).toContain("slots");
+  for (const command of new Set([...noted, ...asking])) {
     const help = promisify(execFile)(process.execPath, [join(folder, "bin/watchfire.js"), command, "--help"]);
     expect((await help).stdout).toContain(command);
   }
