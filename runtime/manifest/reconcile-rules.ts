@@ -50,7 +50,7 @@ function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
     yield {
       code: invalid,
       path: ["spec", "triggers"],
-      what: "every trigger has a `key`, and none says which kind is reconciled",
+      what: "no trigger watches a kind without a `key`, so that none says which kind is reconciled",
       hint: "add a trigger without `key` that watches the kind that the handler's `object` is of",
     };
     return;

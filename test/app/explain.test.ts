@@ -29,7 +29,7 @@ const quiet: ObjectReport = {
 };
 
 const head = { type: "Added", attempts: 2, trigger: "settings" } as const;
-const lane = { waiting: 1, head, running: false, retrying: false, blocked: false, held: false };
+const lane = { waiting: 1, head, running: false, retrying: false, requeued: false, blocked: false, held: false };
 const letter = {
   letter: "9",
   trigger: "settings",
@@ -94,6 +94,16 @@ it.each<readonly [string, Given, object]>([
     "an event on disk waits",
     { known: { waits: true } },
     { reason: "lane", why: "an event of it waits: its events wait on disk for their turn" },
+  ],
+  [
+    "an event whose handler asked for it again later has not failed",
+    { known: { lane: { ...lane, head: { ...head, attempts: 0 }, retrying: true, requeued: true } } },
+    { reason: "lane", why: expect.stringContaining("its handler asked by requeueAfter to be run again later") },
+  ],
+  [
+    "an event whose first attempt was cut off has no attempt that failed",
+    { known: { lane: { ...lane, head: { ...head, attempts: 0 }, retrying: true } } },
+    { reason: "lane", why: expect.stringContaining("since an attempt before it failed or was cut off") },
   ],
   [
     "an event with the handler keeps nothing away",

@@ -399,7 +399,7 @@ describe("a key", () => {
     ] as const) {
       const { runs: past, lane } = await fixture.function.object(trigger, { namespace: "team-a", name });
       expect(past[0]).toMatchObject({ key: "team-a/shop", outcome: "failed", error: "Error: not yet" });
-      expect(lane).toMatchObject({ retrying: true, running: false });
+      expect(lane).toMatchObject({ retrying: true, requeued: false, running: false });
     }
     const other = await fixture.function.object("pods", { namespace: "team-a", name: "other" });
     expect([other.runs, other.lane]).toEqual([[], undefined]);

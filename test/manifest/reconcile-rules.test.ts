@@ -28,7 +28,18 @@ describe("a manifest of mode Reconcile", () => {
   });
 
   it.each([
-    ["no trigger without a key", "{ mode: Reconcile }", [pods(owner)], "spec.triggers: every trigger has a `key`"],
+    [
+      "no trigger without a key",
+      "{ mode: Reconcile }",
+      [pods(owner)],
+      "spec.triggers: no trigger watches a kind without a",
+    ],
+    [
+      "schedules alone",
+      "{ mode: Reconcile }",
+      ["    - { schedule: { every: 1h } }"],
+      "spec.triggers: no trigger watches a kind without a `key`",
+    ],
     [
       "two triggers without a key",
       "{ mode: Reconcile }",

@@ -154,6 +154,9 @@ function waiting({ waiting: count, head, ...it }: LaneReport, trigger: string): 
   if (it.held) return ["no", `${first} waits: the function begins no attempt at present${more}`];
   if (it.blocked)
     return ["no", `${first} failed in attempt ${head.attempts} and blocks the lane, as onFailure asks${more}`];
+  if (it.requeued) return ["no", `${first} waits: its handler asked by requeueAfter to be run again later${more}`];
+  if (it.retrying && head.attempts === 0)
+    return ["no", `${first} waits a while, since an attempt before it failed or was cut off${more}`];
   if (it.retrying) return ["no", `${first} failed in attempt ${head.attempts} and waits for the next${more}`];
   return ["no", `${first} waits for its turn${more}`];
 }

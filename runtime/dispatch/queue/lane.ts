@@ -9,8 +9,10 @@ export interface LaneReport {
   readonly head: Pick<LaneEvent, "type" | "attempts"> & { readonly trigger: string };
   /** Its head is in a handler, or about to be. */
   readonly running: boolean;
-  /** Its head failed, and waits for its next attempt. */
+  /** Its head was attempted, and waits for the next time. */
   readonly retrying: boolean;
+  /** It waits since its handler asked to be run again later, and nothing failed. */
+  readonly requeued: boolean;
   /** Its head is out of attempts and holds the lane. */
   readonly blocked: boolean;
   /** No attempt of the function begins at present. */
@@ -83,7 +85,16 @@ export class Lane {
     if (!head) return undefined;
     const { type, attempts, view } = head;
     const retrying = this.backoff !== undefined;
-    return { waiting, head: { type, attempts, trigger: view.trigger.name }, running, retrying, blocked, held };
+    const requeued = retrying && attempts === 0 && head.interruptions === 0;
+    return {
+      waiting,
+      head: { type, attempts, trigger: view.trigger.name },
+      running,
+      retrying,
+      requeued,
+      blocked,
+      held,
+    };
   }
 
   push(event: LaneEvent): void {

@@ -96,6 +96,7 @@ export class KeyQueue {
       head,
       running,
       retrying: waits !== undefined && waits.why !== "quiet",
+      requeued: waits?.why === "requeue",
       blocked,
       held: this.gate.isShut(),
     };
