@@ -1,7 +1,11 @@
+import { parseDuration } from "@watchfire/sdk";
 import { field, text } from "./raw-value.ts";
 import type { ExpressionChecker, RuleFault } from "./rule-fault.ts";
 
 const invalid = "WF_MANIFEST_INVALID_VALUE";
+
+/** As of a schedule's interval. Below it keys would run without end. */
+const shortestResyncMs = 1_000;
 
 /** What holds of `mode: Reconcile`, and of the fields that make sense in it alone. It passes over what has the wrong shape. */
 export function* reconcileFaults(
@@ -13,6 +17,9 @@ export function* reconcileFaults(
     const path = ["spec", "triggers", index, "key"];
     yield* keyFaults(field(trigger, "key"), field(trigger, "watch"), path, checkExpression);
   }
+  const resyncMs = parseDuration(text(field(delivery, "resync")) ?? "");
+  if (resyncMs !== undefined && resyncMs < shortestResyncMs)
+    yield { code: invalid, path: ["spec", "delivery", "resync"], what: "expected at least 1s" };
   if (field(delivery, "mode") === "Reconcile") yield* primaryFaults(triggers);
   else yield* strayFaults(triggers, delivery);
 }

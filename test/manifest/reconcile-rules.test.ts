@@ -34,6 +34,7 @@ describe("a manifest of mode Reconcile", () => {
       [pods(owner)],
       "spec.triggers: no trigger watches a kind without a",
     ],
+    ["a resync without end", "{ mode: Reconcile, resync: 1ms }", [shops], "spec.delivery.resync: expected at least 1s"],
     [
       "schedules alone",
       "{ mode: Reconcile }",

@@ -48,6 +48,7 @@ export class Redeliverer {
 
   /** Of an object as it is now, under each trigger that chooses it. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED */
   async object(of: Retold, object: Pick<Change["meta"], "namespace" | "name">): Promise<Tally> {
+    assertWatches(of, shown(objectKey(object)));
     const tally: Tally = new Map();
     const whys: string[] = [];
     for (const trigger of of.triggers) {
@@ -63,8 +64,13 @@ export class Redeliverer {
     return tally;
   }
 
-  /** Of every object that the triggers choose now, as it is. What is told is counted in `tally` as it goes. */
-  async all({ triggers, dispatch, sourceOf }: Retold, tally: Tally): Promise<void> {
+  /**
+   * Of every object that the triggers choose now, as it is. What is told is counted in `tally` as it goes.
+   * @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED
+   */
+  async all(of: Retold, tally: Tally): Promise<void> {
+    const { triggers, dispatch, sourceOf } = of;
+    assertWatches(of, of.name);
     for (const trigger of triggers) {
       for (const namespace of dispatch.namespaces(trigger.name)) {
         const item = (change: Change) => {
@@ -177,3 +183,10 @@ const shown = (key: string): string => key.replace(/^\//, "");
 
 const refused = (what: string, actual?: string, hint?: string): WatchfireError =>
   new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", { what, actual, ...(hint !== undefined && { hint }) });
+
+/** A schedule is about no object: its time is told again by its run. */
+function assertWatches({ name, triggers }: Retold, actual: string): void {
+  if (triggers.length > 0) return;
+  const hint = `\`watchfire runs ${name}\` shows the runs, and \`watchfire redeliver ${name} --run ID\` has one told again`;
+  throw refused("the function has schedules alone, which are about no object", actual, hint);
+}
