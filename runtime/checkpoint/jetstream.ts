@@ -72,6 +72,8 @@ export class JetstreamStore extends MemoryStore {
   private failingSince: number | undefined;
   private failure: WatchfireError | undefined;
   private fault: WatchfireError | undefined;
+  /** Of a loss: the witnesses of all slots have been told. */
+  private witnessed: Promise<unknown> = Promise.resolve();
   private closed = false;
 
   private constructor(options: JetstreamStoreOptions, bodies: JetstreamBodies, taken: TakenSlot) {
@@ -199,7 +201,7 @@ export class JetstreamStore extends MemoryStore {
   }
 
   override async commit(batch: Batch): Promise<readonly string[]> {
-    if (this.fault) throw this.fault;
+    if (this.fault) await this.refuse(this.fault);
     const ids = this.taken.get(batch) ?? this.take(batch);
     this.taken.set(batch, ids);
     await this.changed();
@@ -210,7 +212,7 @@ export class JetstreamStore extends MemoryStore {
   override async sync(): Promise<void> {
     if (this.dirty) await this.changed();
     await this.writer.idle();
-    if (this.fault) throw this.fault;
+    if (this.fault) await this.refuse(this.fault);
   }
 
   override async close(clean: boolean): Promise<void> {
@@ -280,9 +282,15 @@ export class JetstreamStore extends MemoryStore {
     this.bodies.forget(subject);
   }
 
+  /** Whoever is told of a loss may end the process: not before all witnesses know. @throws `fault` */
+  private async refuse(fault: WatchfireError): Promise<never> {
+    await this.witnessed;
+    throw fault;
+  }
+
   /** Resolves when what has changed is acknowledged. */
   private async changed(): Promise<void> {
-    if (this.fault) throw this.fault;
+    if (this.fault) await this.refuse(this.fault);
     this.dirty = true;
     await this.writer.touch();
   }
@@ -334,7 +342,8 @@ export class JetstreamStore extends MemoryStore {
     this.fault = error;
     // What is left may reach further than the witness knows, and would pass for all there was: of each slot here.
     if (error.code === "WF_CHECKPOINT_REWOUND")
-      await Promise.all([...this.options.nats.users].map((user) => user.rewound()));
+      this.witnessed = Promise.all([...this.options.nats.users].map((user) => user.rewound()));
+    await this.witnessed;
     this.options.onLost(error);
   }
 

@@ -104,6 +104,34 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     expect(place.lost).toEqual([claimed]);
   });
 
+  test("no commit is refused for a loss before all witnesses know of it, for that may end the process", async () => {
+    const place = await Place.make();
+    const order: string[] = [];
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    let isClaimed = false;
+    const write = async () => {
+      if (!isClaimed) return;
+      asked.resolve();
+      await answer.promise;
+      order.push("the other slot's witness knows");
+    };
+    await place.open({ slot: "1", witness: { read: () => "", write } });
+    isClaimed = true;
+    const first = await place.open();
+    await first.openView("copy", "settings", "/ConfigMap");
+    await place.nats.jsm.streams.purge(place.nats.logStream, { filter: `${place.nats.logSubject}.0` });
+    const refused = () => void order.push("refused");
+    const notices = first.setCluster("cluster").catch(refused);
+    await asked.promise;
+    const later = [commit(first, {}), first.setCluster("cluster"), first.sync()].map((each) => each.catch(refused));
+    // Whoever does not wait is refused in this turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    answer.resolve();
+    await Promise.all([notices, ...later]);
+    expect(order).toEqual(["the other slot's witness knows", ...Array(4).fill("refused")]);
+  });
+
   test("a message that is missing amid the log ends the start with a code, and is not passed over", async () => {
     const place = await Place.make();
     const first = await place.open();
