@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Rests } from "../../runtime/dispatch/reconcile/rests.ts";
+import { Rests } from "../../../runtime/dispatch/reconcile/rests.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
 it("the failures of a hundred thousand keys count, and those of more begin anew, the oldest first", () => {
