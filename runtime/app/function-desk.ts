@@ -4,7 +4,7 @@ import type { PastRun } from "../dispatch/history/history.ts";
 import { WatchfireError } from "../errors.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Trigger } from "../manifest/function.ts";
-import type { FunctionDesk, Redeliveries, RunsAnswer } from "../observe/function-desk.ts";
+import type { FunctionDesk, PauseAnswer, Redeliveries, RunsAnswer } from "../observe/function-desk.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
 import { suggest } from "../suggest.ts";
@@ -49,24 +49,32 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
     if (!names.includes(name)) throw noSuchFunction(name, names);
     return active;
   };
-  const orElsewhere = (name: string, says: string): string => {
+  /** Changes all that acts for the function here, and says what came of it. */
+  const change = async (
+    name: string,
+    act: (pauses: Acting["pauses"]) => Promise<boolean>,
+    words: { readonly logged: string; readonly done: string; readonly idle: string },
+  ): Promise<PauseAnswer> => {
+    const changes = await Promise.all(of(name).map(({ pauses }) => act(pauses)));
+    const changed = changes.includes(true);
+    if (changed) log.info({ function: name }, words.logged);
+    const says = `${name} ${changed ? words.done : words.idle}`;
     const others = elsewhere(name);
-    return others === undefined ? `${name} ${says}` : `${name} ${says}; this is so here alone: ${others}`;
+    return { changed, says: others === undefined ? says : `${says}; this is so here alone: ${others}` };
   };
   return {
-    pause: async (name) => {
-      const changes = await Promise.all(of(name).map(({ pauses }) => pauses.pause(name)));
-      const changed = changes.includes(true);
-      if (changed) log.info({ function: name }, "function paused");
-      const says = changed ? "is paused: what happens waits, in order" : "was paused by a command before";
-      return { changed, says: orElsewhere(name, says) };
-    },
-    resume: async (name) => {
-      const changes = await Promise.all(of(name).map(({ pauses }) => pauses.resume(name)));
-      const changed = changes.includes(true);
-      if (changed) log.info({ function: name }, "function resumed");
-      return { changed, says: orElsewhere(name, changed ? "goes on" : "was not paused") };
-    },
+    pause: (name) =>
+      change(name, (pauses) => pauses.pause(name), {
+        logged: "function paused",
+        done: "is paused: what happens waits, in order",
+        idle: "was paused by a command before",
+      }),
+    resume: (name) =>
+      change(name, (pauses) => pauses.resume(name), {
+        logged: "function resumed",
+        done: "goes on",
+        idle: "was not paused",
+      }),
     runs: async (name) => {
       const here = of(name);
       const runs = here.flatMap(({ dispatcher }) => [...(dispatcher.loaded(name)?.runs ?? [])]);
@@ -108,22 +116,10 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
       });
       log.info({ function: name, ...question }, "redelivery asked for");
       if ("run" in question) {
-        return one(
-          shards.map(
-            ({ redeliverer, retold }) =>
-              () =>
-                redeliverer.run(retold, question.run),
-          ),
-        );
+        return one(shards, ({ redeliverer, retold }) => redeliverer.run(retold, question.run));
       }
       if ("object" in question) {
-        return one(
-          shards.map(
-            ({ redeliverer, retold }) =>
-              () =>
-                redeliverer.object(retold, question.object),
-          ),
-        );
+        return one(shards, ({ redeliverer, retold }) => redeliverer.object(retold, question.object));
       }
       return errands.begin(name, async (tally) => {
         for (const { redeliverer, retold } of shards) await redeliverer.all(retold, tally);
@@ -133,11 +129,11 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
 }
 
 /** What the first shard that can do it came to. Rejects with what the first one said where none can. */
-async function one(shards: readonly (() => Promise<Tally>)[]): Promise<Redeliveries> {
+async function one<T>(shards: readonly T[], redeliver: (shard: T) => Promise<Tally>): Promise<Redeliveries> {
   const refusals: unknown[] = [];
   for (const shard of shards) {
     try {
-      return redeliveriesOf(await shard());
+      return redeliveriesOf(await redeliver(shard));
     } catch (error) {
       refusals.push(error);
     }

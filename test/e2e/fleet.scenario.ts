@@ -5,7 +5,7 @@ import type { Status } from "../../runtime/app/status.ts";
 import { namespaces } from "../audit/ledger.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { until } from "../tools/until.ts";
-import { describeVerdict, faultsOf, Ledger, say } from "./ledger.ts";
+import { Ledger, say } from "./ledger.ts";
 import { NatsCluster } from "./nats-cluster.ts";
 import { admin, killContainer, kubectl, Release, statusOf } from "./release.ts";
 
@@ -61,19 +61,8 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
   const scale = (replicas: number) =>
     kubectl(["-n", release.namespace, "scale", "deployment/watchfire", `--replicas=${replicas}`]);
 
-  /** Lets the writer write a turn's load, `disturb` in its middle, and judges all that has happened so far. Gives the flagged. */
-  async function amidWriting(what: string, disturb: () => Promise<unknown>): Promise<number> {
-    ledger.write(turn);
-    await ledger.left(turn / 2);
-    await disturb();
-    const verdict = await ledger.verdict();
-    say(`${what}: ${describeVerdict(verdict)}`);
-    expect(faultsOf(verdict)).toEqual([]);
-    return verdict.flagged;
-  }
-
   test("goes from one replica to two, to three and back to two, and repeats nothing", async () => {
-    const flagged = await amidWriting("scaled 1, 2, 3, 2", async () => {
+    const { flagged } = await ledger.amidWriting(turn, "scaled 1, 2, 3, 2", async () => {
       for (const replicas of [2, 3, 2]) {
         ledger.write(turn / 2);
         await scale(replicas);
@@ -89,7 +78,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
 
   test("a rollout repeats nothing", async () => {
     const before = new Set((await release.pods()).map(({ metadata }) => metadata.name));
-    const flagged = await amidWriting("rolled out", async () => {
+    const { flagged } = await ledger.amidWriting(turn, "rolled out", async () => {
       await upgrade("upgrade", "replicas=2", "podAnnotations.turn=second");
       await balanced(2);
     });
@@ -99,14 +88,14 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
 
   test("a runtime that is killed takes its slots again in the same pod, and nothing is lost", async () => {
     const [pod] = await release.pods();
-    await amidWriting("runtime killed", async () => {
+    await ledger.amidWriting(turn, "runtime killed", async () => {
       if (pod) killContainer(pod, "watchfire");
       say(`balanced in ${((await balanced(2)) / 1000).toFixed(1)} s`);
     });
   });
 
   test("a pod that is gone at once has its slots taken by others, and nothing is lost", async () => {
-    await amidWriting("pod gone", async () => {
+    await ledger.amidWriting(turn, "pod gone", async () => {
       const [gone, left] = await release.pods();
       if (!gone || !left) throw new Error("there were to be two pods");
       const { name } = gone.metadata;
@@ -131,7 +120,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
   });
 
   test("a nats-server that is killed holds events up, and nothing is lost", async () => {
-    await amidWriting("nats-server killed", async () => {
+    await ledger.amidWriting(turn, "nats-server killed", async () => {
       await nats.kill(0);
       await nats.isWhole();
     });

@@ -60,6 +60,22 @@ export class Ledger {
     });
   }
 
+  /**
+   * Lets the writer do so many operations, `disturb` in their middle, and judges all that has happened so far.
+   *
+   * @throws Error where the verdict finds a fault
+   */
+  async amidWriting(operations: number, what: string, disturb: () => Promise<unknown>): Promise<Verdict> {
+    this.write(operations);
+    await this.left(operations / 2);
+    await disturb();
+    const verdict = await this.verdict();
+    say(`${what}: ${describeVerdict(verdict)}`);
+    const faults = faultsOf(verdict);
+    if (faults.length > 0) throw new Error(`${what}: ${faults.join("; ")}`);
+    return verdict;
+  }
+
   /** How many deliveries are written down. */
   async deliveries(): Promise<number> {
     const page = await admin.get(`/api/v1/namespaces/${namespaces.records}/configmaps`, { limit: 1 });

@@ -29,29 +29,19 @@ describe("a release under load", () => {
     await release?.uninstall();
   });
 
-  /** Lets the writer write a turn's load, `disturb` in its middle, and judges all that has happened so far. */
-  async function amidWriting(what: string, disturb: () => Promise<unknown>): Promise<void> {
-    ledger.write(turn);
-    await ledger.left(turn / 2);
-    await disturb();
-    const verdict = await ledger.verdict();
-    say(`${what}: ${describeVerdict(verdict)}`);
-    expect(faultsOf(verdict)).toEqual([]);
-  }
-
   test("a pod that is deleted without grace goes on from its volume, and nothing is lost", async () => {
     const { uid } = (await release.pod()).metadata;
-    await amidWriting("pod deleted without grace", () => release.deletePodAtOnce());
+    await ledger.amidWriting(turn, "pod deleted without grace", () => release.deletePodAtOnce());
     expect((await release.pod()).metadata.uid).not.toBe(uid);
   });
 
   test("a runtime that is killed goes on in the same pod, and nothing is lost", async () => {
-    await amidWriting("runtime killed", () => release.kill("watchfire"));
+    await ledger.amidWriting(turn, "runtime killed", () => release.kill("watchfire"));
     expect((await release.container("watchfire")).restartCount).toBe(1);
   });
 
   test("executors that are killed are replaced, and nothing is lost", async () => {
-    await amidWriting("executors killed", () => release.kill("executor"));
+    await ledger.amidWriting(turn, "executors killed", () => release.kill("executor"));
     expect((await release.container("watchfire")).restartCount).toBe(1);
   });
 
@@ -70,7 +60,7 @@ describe("a release under load", () => {
       const last = await admin.get("/api/v1/namespaces/audit-records/configmaps");
       return last.items.some(({ data }) => data?.code === "new");
     };
-    await amidWriting("changed function deployed", async () => {
+    await ledger.amidWriting(turn, "changed function deployed", async () => {
       await release.deploy(folder);
       const began = performance.now();
       await until("the new code runs", 60_000, isNew);
@@ -80,14 +70,14 @@ describe("a release under load", () => {
   });
 
   test("an upgrade to two replicas carries positions over, and nothing is lost", async () => {
-    await amidWriting("upgraded to two replicas", () => release.helm("upgrade", "recorder", "replicas=2"));
+    await ledger.amidWriting(turn, "upgraded to two replicas", () => release.helm("upgrade", "recorder", "replicas=2"));
     const roles = await Promise.all([0, 1].map(async (ordinal) => (await release.status(ordinal)).role));
     expect(roles.toSorted()).toEqual(["active", "standby"]);
   });
 
   test("a standby takes over within 15 s from an active pod that is gone, and nothing is lost", async () => {
     const active = await release.active([0, 1]);
-    await amidWriting("active pod gone", async () => {
+    await ledger.amidWriting(turn, "active pod gone", async () => {
       const began = performance.now();
       await Promise.all([release.kill("watchfire", active), release.deletePodAtOnce(active)]);
       await until("the standby is active", 15_000, async () => (await release.status(1 - active)).role === "active");
@@ -96,7 +86,7 @@ describe("a release under load", () => {
   });
 
   test("an upgrade back to one replica carries positions back, and nothing is lost", async () => {
-    await amidWriting("back to one replica", () => release.helm("upgrade", "recorder", "replicas=1"));
+    await ledger.amidWriting(turn, "back to one replica", () => release.helm("upgrade", "recorder", "replicas=1"));
     expect((await release.status()).role).toBe("active");
   });
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Rests } from "../../../runtime/dispatch/reconcile/rests.ts";
-import { VirtualClock } from "../virtual-clock.ts";
+import { VirtualClock } from "../../virtual-clock.ts";
 
 it("the failures of a hundred thousand keys count, and those of more begin anew, the oldest first", () => {
   const rests = new Rests(new VirtualClock(), () => 0);
