@@ -57,15 +57,16 @@ describe("a gate", () => {
     expect(asked.retried).toBe(0);
   });
 
-  it("lets nothing begin once it has stopped, whatever opens it", async () => {
-    const { gate, asked } = gateBefore(3);
-    gate.hold();
-    const stopped = gate.stop();
-    gate.leave();
-    await stopped;
-    gate.release();
-    gate.resume();
-    gate.renew();
-    expect(asked).toMatchObject({ retried: 0, begun: 1 });
-  });
+  for (const isHeld of [false, true])
+    it(`lets nothing begin once it has stopped ${isHeld ? "while held" : "in its work"}, whatever opens it`, async () => {
+      const { gate, asked } = gateBefore(3);
+      if (isHeld) gate.hold();
+      const stopped = gate.stop();
+      gate.leave();
+      await stopped;
+      gate.release();
+      gate.resume();
+      gate.renew();
+      expect(asked).toMatchObject({ retried: 0, begun: 1 });
+    });
 });
