@@ -26,6 +26,8 @@ async function bundleClient() {
     platform: "node",
     format: "esm",
     outfile: half,
+    // The runtime's transport loads it in any case.
+    external: ["undici"],
     // Some of what it depends on is CommonJS.
     banner: {
       js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
