@@ -25,7 +25,7 @@ import { FunctionObjects } from "./function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
 import { LiveFunctions } from "./live-functions.ts";
 import { type OfferedFunctions, offeredFunctions } from "./offered-functions.ts";
-import { openStore } from "./open-store.ts";
+import { openStore } from "./positions/open-store.ts";
 import { isSettled } from "./readiness.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";
 import { describeStandby, describeStatus, type Status } from "./status.ts";

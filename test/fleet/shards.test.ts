@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { shardIn } from "../../runtime/app/fleet/spread.ts";
+import { shardIn } from "../../runtime/app/positions/spread.ts";
 import { slotOf, slotsOf } from "../../runtime/fleet/rendezvous.ts";
 
 const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/);

@@ -1,6 +1,6 @@
 // Positions on their way between a data folder, Secrets and NATS, and processes that end on the way.
 import { describe, expect, onTestFinished, test } from "vitest";
-import { eligibleFor, openStore } from "../../runtime/app/open-store.ts";
+import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";

@@ -1,7 +1,7 @@
 // Positions on their way from a data folder into Secrets and back, and processes that end on the way.
 import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
-import { eligibleFor, openStore } from "../../runtime/app/open-store.ts";
+import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
 import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";

@@ -1,7 +1,7 @@
 import type { FunctionOffer, FunctionSet, FunctionSource } from "../../catalog/function-source.ts";
 import { WatchfireError } from "../../errors.ts";
 import { slotOf, slotsOf } from "../../fleet/rendezvous.ts";
-import { type Spread, shardIn, spreadOf } from "./spread.ts";
+import { type Spread, shardIn, spreadOf } from "../positions/spread.ts";
 import type { Spreads } from "./spreads.ts";
 
 /** How a function is spread by the positions that a slot has of it; undefined where it has none. */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { WatchfireError } from "../../errors.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
-import { positionsKey } from "../open-store.ts";
+import { positionsKey } from "../positions/open-store.ts";
 
 /** One request, in milliseconds. */
 const requestMs = 3_000;

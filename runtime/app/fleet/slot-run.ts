@@ -6,10 +6,10 @@ import type { HeldSlot } from "../../fleet/held-slot.ts";
 import type { SlotWork } from "../../fleet/slots.ts";
 import { type ActiveComponents, activate, type Components, type RuntimeOptions } from "../components.ts";
 import { LiveFunctions } from "../live-functions.ts";
-import { openSlot } from "../open-nats.ts";
-import { untilReached } from "../open-store.ts";
+import { openSlot } from "../positions/open-nats.ts";
+import { untilReached } from "../positions/open-store.ts";
+import { readSpread, type Spread } from "../positions/spread.ts";
 import type { Catalogue } from "./catalogue.ts";
-import { readSpread, type Spread } from "./spread.ts";
 
 /** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */
 const drainMs = 25_000;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { WatchfireError } from "../../errors.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
-import { readSpread, type Spread, wordsOf } from "./spread.ts";
+import { readSpread, type Spread, wordsOf } from "../positions/spread.ts";
 
 /** On the runtime's Lease: how each function is spread that has more than one shard, or was asked to have. */
 const spreadsKey = "watchfire.dev/shards";

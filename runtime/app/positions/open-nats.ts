@@ -1,11 +1,11 @@
-import { runtimeAccount } from "../access/account.ts";
-import { JetstreamStore } from "../checkpoint/jetstream.ts";
-import { Nats, type NatsOptions } from "../checkpoint/jetstream-connection.ts";
-import type { Witness } from "../checkpoint/jetstream-slot.ts";
-import type { Clock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import type { Elector } from "../lease/elector.ts";
-import type { Logger } from "../observe/log.ts";
+import { runtimeAccount } from "../../access/account.ts";
+import { JetstreamStore } from "../../checkpoint/jetstream.ts";
+import { Nats, type NatsOptions } from "../../checkpoint/jetstream-connection.ts";
+import type { Witness } from "../../checkpoint/jetstream-slot.ts";
+import type { Clock } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
+import type { Elector } from "../../lease/elector.ts";
+import type { Logger } from "../../observe/log.ts";
 
 /** Which NATS, and how it is reached. */
 export type NatsPlace = Omit<NatsOptions, "name" | "log">;

@@ -1,17 +1,17 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import { runtimeAccount } from "../access/account.ts";
-import { carryOver } from "../checkpoint/carry-over.ts";
-import { JetstreamStore } from "../checkpoint/jetstream.ts";
-import { KubernetesStore } from "../checkpoint/kubernetes.ts";
-import { SqliteStore } from "../checkpoint/sqlite.ts";
-import type { CheckpointStore, StoreKind } from "../checkpoint/store.ts";
-import { type Clock, pause } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import { ApiError } from "../kube/api-error.ts";
-import type { KubeTransport } from "../kube/transport.ts";
-import type { Elector, Eligible } from "../lease/elector.ts";
-import type { Logger } from "../observe/log.ts";
+import { runtimeAccount } from "../../access/account.ts";
+import { carryOver } from "../../checkpoint/carry-over.ts";
+import { JetstreamStore } from "../../checkpoint/jetstream.ts";
+import { KubernetesStore } from "../../checkpoint/kubernetes.ts";
+import { SqliteStore } from "../../checkpoint/sqlite.ts";
+import type { CheckpointStore, StoreKind } from "../../checkpoint/store.ts";
+import { type Clock, pause } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
+import { ApiError } from "../../kube/api-error.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import type { Elector, Eligible } from "../../lease/elector.ts";
+import type { Logger } from "../../observe/log.ts";
+import { DataFolder } from "./data-folder.ts";
+import { elsewhere } from "./elsewhere.ts";
 import { type NatsPlace, openNats } from "./open-nats.ts";
 
 /** On the Lease: where the positions are, `kubernetes`, `nats` or `sqlite/<pod>`. Whoever has them elsewhere must not take it. */
@@ -64,13 +64,13 @@ export async function openStore(
   elector: Elector | undefined,
   signal: AbortSignal,
 ): Promise<CheckpointStore> {
-  if (!elector) return new Folder(options).open();
+  if (!elector) return new DataFolder(options.data, options.clock).open();
   const { store = "sqlite" } = options;
   const open = { sqlite: openFolder, kubernetes: openSecrets, nats: openStream }[store];
   const opened = await untilReached(options, signal, () => open(options, elector));
   const here = hereOf(options);
   if (placeIn(elector) !== here) await elector.annotate({ [positionsKey]: here });
-  if (store !== "sqlite") new Folder(options).setAside();
+  if (store !== "sqlite") new DataFolder(options.data, options.clock).setAside();
   return opened;
 }
 
@@ -98,7 +98,7 @@ async function filled<T extends RemoteStore>(options: StoreOptions, elector: Ele
 
 /** Brings positions that are elsewhere into a store that every replica reaches. */
 async function fill(options: StoreOptions, elector: Elector, opened: RemoteStore): Promise<void> {
-  const folder = new Folder(options);
+  const folder = new DataFolder(options.data, options.clock);
   const place = placeIn(elector);
   const to = hereOf(options);
   const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
@@ -146,7 +146,7 @@ const nameOf = (store: CheckpointStore): StoreKind =>
   store instanceof KubernetesStore ? "kubernetes" : store instanceof JetstreamStore ? "nats" : "sqlite";
 
 async function openFolder(options: StoreOptions, elector: Elector): Promise<CheckpointStore> {
-  const folder = new Folder(options);
+  const folder = new DataFolder(options.data, options.clock);
   const here = volumeOf(options);
   const place = placeIn(elector);
   if (place === "kubernetes" || place === "nats") {
@@ -204,53 +204,6 @@ const hereOf = (options: StoreOptions): string => {
 
 const volumeOf = ({ pod = "" }: StoreOptions): string => `sqlite/${pod}`;
 
-/** The data folder, with its file in use or set aside. */
-class Folder {
-  private readonly data: string;
-  private readonly file: string;
-  private readonly aside: string;
-  private readonly clock: Clock;
-
-  constructor({ data, clock }: Pick<StoreOptions, "data" | "clock">) {
-    this.data = data;
-    this.clock = clock;
-    this.file = join(data, "checkpoint.db");
-    this.aside = join(data, "checkpoint.moved.db");
-  }
-
-  get holdsPositions(): boolean {
-    return existsSync(this.file);
-  }
-
-  /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE where its positions were carried away */
-  open(): SqliteStore {
-    if (!this.holdsPositions && existsSync(this.aside))
-      throw elsewhere("the folder's positions were moved into Secrets, or onto NATS");
-    return new SqliteStore({ folder: this.data, clock: this.clock });
-  }
-
-  /** Its positions are elsewhere now: nobody is to go on from here. */
-  setAside(): void {
-    if (this.holdsPositions) renameSync(this.file, this.aside);
-  }
-
-  /** Puts another store's positions in the place of whatever is there, in one step. */
-  async fill(from: CheckpointStore): Promise<void> {
-    const incoming = join(this.data, "incoming");
-    rmSync(incoming, { recursive: true, force: true });
-    mkdirSync(incoming, { recursive: true, mode: 0o700 });
-    // A boot of its own: unless the other ended clean, the next to open takes it for a power loss.
-    const to = new SqliteStore({ folder: incoming, bootId: "carried over" });
-    await carryOver(from, to);
-    await to.close(from.previousEnd === "clean");
-    // Of the file before, which counts for nothing any more.
-    for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
-    renameSync(join(incoming, "checkpoint.db"), this.file);
-    syncFolder(this.data);
-    for (const left of [incoming, this.aside]) rmSync(left, { recursive: true, force: true });
-  }
-}
-
 /** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
 export async function untilReached<T>(
   { clock, log, waiting }: Pick<StoreOptions, "clock" | "log" | "waiting">,
@@ -275,15 +228,3 @@ export async function untilReached<T>(
     await pause(clock, againMs, signal);
   }
 }
-
-/** What was renamed in it keeps its new name through a power loss: the other store is about to forget what is here. */
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
-
-const elsewhere = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what });

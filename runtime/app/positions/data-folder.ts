@@ -1,0 +1,64 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { carryOver } from "../../checkpoint/carry-over.ts";
+import { SqliteStore } from "../../checkpoint/sqlite.ts";
+import type { CheckpointStore } from "../../checkpoint/store.ts";
+import type { Clock } from "../../clock.ts";
+import { elsewhere } from "./elsewhere.ts";
+
+/** The data folder, with its file in use or set aside. */
+export class DataFolder {
+  private readonly data: string;
+  private readonly file: string;
+  private readonly aside: string;
+  private readonly clock: Clock;
+
+  constructor(data: string, clock: Clock) {
+    this.data = data;
+    this.clock = clock;
+    this.file = join(data, "checkpoint.db");
+    this.aside = join(data, "checkpoint.moved.db");
+  }
+
+  get holdsPositions(): boolean {
+    return existsSync(this.file);
+  }
+
+  /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE where its positions were carried away */
+  open(): SqliteStore {
+    if (!this.holdsPositions && existsSync(this.aside))
+      throw elsewhere("the folder's positions were moved into Secrets, or onto NATS");
+    return new SqliteStore({ folder: this.data, clock: this.clock });
+  }
+
+  /** Its positions are elsewhere now: nobody is to go on from here. */
+  setAside(): void {
+    if (this.holdsPositions) renameSync(this.file, this.aside);
+  }
+
+  /** Puts another store's positions in the place of whatever is there, in one step. */
+  async fill(from: CheckpointStore): Promise<void> {
+    const incoming = join(this.data, "incoming");
+    rmSync(incoming, { recursive: true, force: true });
+    mkdirSync(incoming, { recursive: true, mode: 0o700 });
+    // A boot of its own: unless the other ended clean, the next to open takes it for a power loss.
+    const to = new SqliteStore({ folder: incoming, bootId: "carried over" });
+    await carryOver(from, to);
+    await to.close(from.previousEnd === "clean");
+    // Of the file before, which counts for nothing any more.
+    for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
+    renameSync(join(incoming, "checkpoint.db"), this.file);
+    syncFolder(this.data);
+    for (const left of [incoming, this.aside]) rmSync(left, { recursive: true, force: true });
+  }
+}
+
+/** What was renamed in it keeps its new name through a power loss: the other store is about to forget what is here. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
