@@ -306,8 +306,13 @@ export class LiveFunction {
   private subscribe(dispatch: FunctionDispatch, trigger: Trigger): void {
     const { namespaces } = trigger;
     if (namespaces.type === "all") this.enter(dispatch, trigger, "");
-    else if (namespaces.type === "names") for (const name of namespaces.names) this.enter(dispatch, trigger, name);
-    else this.follow(dispatch, trigger, namespaces.labelSelector);
+    else if (namespaces.type === "labels") this.follow(dispatch, trigger, namespaces.labelSelector);
+    else for (const name of namespaces.names) if (this.mayOwnIn(name)) this.enter(dispatch, trigger, name);
+  }
+
+  /** Whether objects of a namespace may be its own, and not all another shard's. */
+  private mayOwnIn(namespace: string): boolean {
+    return this.offered.shard?.mayOwnIn(namespace) ?? true;
   }
 
   private follow(dispatch: FunctionDispatch, trigger: Trigger, labelSelector: string): void {
@@ -316,6 +321,7 @@ export class LiveFunction {
       clock: this.parts.clock,
       id: `${this.name}/${trigger.name}/namespaces`,
       labelSelector,
+      concerns: (namespace) => this.mayOwnIn(namespace),
       believes: (namespaces) => dispatch.believes(trigger.name, namespaces),
       // All at once on record, before any of them can have listed: those that come later bring news.
       begin: (namespaces) => dispatch.retain(trigger.name, namespaces),

@@ -170,11 +170,9 @@ export class FunctionDispatch {
   get isInDoubt(): boolean {
     const { lostWrites, queue, maker } = this.parts;
     if (!lostWrites) return false;
-    if (
-      (this.scopes.size > 0 && this.subscriptions.length === 0) ||
-      [...this.scopes.values()].some((scope) => scope.isInDoubt)
-    )
-      return true;
+    const scopes = [...this.scopes.values()].filter(({ readsNothing }) => !readsNothing);
+    if (scopes.length > 0 && this.subscriptions.length === 0) return true;
+    if (scopes.some(({ isInDoubt }) => isInDoubt)) return true;
     return queue.holdsUnnoted(maker.firstSequence);
   }
 
@@ -234,7 +232,7 @@ export class FunctionDispatch {
     const letterStock = this.parts.letterStock();
     return {
       function: this.name,
-      ready: (subscriptions.length > 0 || this.scopes.size === 0) && subscriptions.every(({ isReady }) => isReady),
+      ready: (subscriptions.length > 0 || this.readsNothing) && subscriptions.every(({ isReady }) => isReady),
       lagSeconds: ageOf(oldestAt),
       dueSeconds: ageOf(dueSince),
       ...counts,
@@ -247,6 +245,10 @@ export class FunctionDispatch {
       schedules: this.parts.schedules.map(({ trigger, next }) => ({ trigger, next })),
       subscriptions: subscriptions.map(({ id, lowWaterMark }) => ({ id, lowWaterMark })),
     };
+  }
+
+  private get readsNothing(): boolean {
+    return [...this.scopes.values()].every((scope) => scope.readsNothing);
   }
 
   /** Its last attempts that ended by themselves, 200 at most, newest first. */
@@ -270,6 +272,7 @@ export class FunctionDispatch {
     return {
       position: subscription && { lowWaterMark: subscription.lowWaterMark, ready: subscription.isReady },
       known: standing && { resourceVersion: standing.resourceVersion, deleted: standing.deleted },
+      isElsewhere: this.parts.shard?.mayOwnIn(meta.namespace) === false,
       isStranger: view.isStranger(key),
       lane: queue.lane(view, key) ?? keyLanes[0],
       waits: !view.isIdle(key),

@@ -123,6 +123,8 @@ export interface Delivery {
   readonly mode: "All" | "Latest" | "Reconcile";
   /** In a fleet: over how many slots keys are spread; left out: all are in one. */
   readonly shards?: number;
+  /** What of a key says which shard has it; left out: all of it, in mode Reconcile its name. */
+  readonly shardBy?: "Namespace";
   /** In mode Reconcile: each key runs once in so many milliseconds at least. Left out: only when something wakes it. */
   readonly resyncMs?: number;
   /** An object, or a key, runs once nothing of it changed for so long; left out: at once. */

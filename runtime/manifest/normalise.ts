@@ -39,6 +39,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
       concurrency: delivery.concurrency,
       mode: delivery.mode,
       ...(delivery.shards > 1 && { shards: delivery.shards }),
+      ...(delivery.shards > 1 && delivery.shardBy === "Namespace" && { shardBy: delivery.shardBy }),
       ...(delivery.resync !== undefined && { resyncMs: milliseconds(delivery.resync) }),
       timeoutMs: milliseconds(delivery.timeout),
       ...(delivery.debounce !== undefined && { debounceMs: milliseconds(delivery.debounce) }),

@@ -20,6 +20,14 @@ export function* reconcileFaults(
   const resyncMs = parseDuration(text(field(delivery, "resync")) ?? "");
   if (resyncMs !== undefined && resyncMs < shortestResyncMs)
     yield { code: invalid, path: ["spec", "delivery", "resync"], what: "expected at least 1s" };
+  if (field(delivery, "shardBy") === "Namespace" && triggers.some((each) => field(each, "key") !== undefined)) {
+    yield {
+      code: invalid,
+      path: ["spec", "delivery", "shardBy"],
+      what: "a trigger's `key` may wake an object of another namespace than it watches, or of none",
+      hint: "leave shardBy out: the keys are then spread by their names",
+    };
+  }
   if (field(delivery, "mode") === "Reconcile") yield* primaryFaults(triggers);
   else yield* strayFaults(triggers, delivery);
 }

@@ -267,6 +267,12 @@ const delivery = z.strictObject({
     .describe(
       "In a fleet (`--slots`): over how many slots the objects, or the keys, are spread. It stays as it was first. A runtime alone has all of them.",
     ),
+  shardBy: z
+    .enum(["Key", "Namespace"])
+    .default("Key")
+    .describe(
+      "What says which shard has an object. Key: its namespace and name, in mode Reconcile the key's name. Namespace: its namespace alone, so that no replica watches the chosen namespaces of another's shard. It stays as it was first.",
+    ),
   resync: duration(longestResyncMs)
     .optional()
     .describe("Mode Reconcile: every key runs once in this time, also where nothing changed. Left out: it does not."),

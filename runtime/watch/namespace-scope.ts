@@ -15,6 +15,8 @@ export interface NamespaceScopeOptions {
   /** The selector that namespaces must match. */
   readonly labelSelector: string;
   readonly clock: Clock;
+  /** Whether a namespace is to be followed at all. Default: each is. */
+  concerns?(namespace: string): boolean;
   /** Whether a complete list of the namespaces may count; where it may not, a second one is asked for after 30 s. */
   believes(namespaces: readonly string[]): boolean;
   /** The first complete list: all of these will enter. */
@@ -58,6 +60,7 @@ export class NamespaceScope implements Subscriber {
 
   change(change: Change): void {
     const { name } = change.meta;
+    if (!this.concerns(name)) return;
     if (change.type === "Deleted") this.turns.queue(() => this.remove(name, leaveReason(change)));
     else this.turns.queue(() => this.add(name));
   }
@@ -68,7 +71,7 @@ export class NamespaceScope implements Subscriber {
     const found = new Set<string>();
     return {
       item: (change) => {
-        found.add(change.meta.name);
+        if (this.concerns(change.meta.name)) found.add(change.meta.name);
       },
       end: () => {
         if (!this.options.believes([...found])) return "held";
@@ -99,6 +102,10 @@ export class NamespaceScope implements Subscriber {
       this.add(name);
     }
     if (!listed) this.options.ready?.();
+  }
+
+  private concerns(name: string): boolean {
+    return this.options.concerns?.(name) ?? true;
   }
 
   private add(name: string): void {

@@ -1,12 +1,14 @@
 import { expect, it } from "vitest";
 import { nextOf } from "../../runtime/app/explain/answer.ts";
 import { explain, type Subject } from "../../runtime/app/explain/explainer.ts";
+import { explainShards } from "../../runtime/app/fleet/explain-shards.ts";
 import type { DeadLetterSummary } from "../../runtime/checkpoint/batch.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import type { ObjectReport } from "../../runtime/dispatch/object-report.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
 import type { Trigger } from "../../runtime/manifest/function.ts";
+import type { Explanation } from "../../runtime/observe/explanation.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change } from "../dispatch/fixture.ts";
 import { trigger } from "../rbac/trigger.ts";
@@ -154,6 +156,15 @@ it.each<readonly [string, ObjectReport["wakes"], readonly [string, string | RegE
   const found = checks.find(({ name }) => name === "key");
   expect(found?.passes).toBe(passes);
   expect(found?.says).toMatch(typeof says === "string" ? new RegExp(`^${says}$`) : says);
+});
+
+it("an object of a namespace that is another shard's is said to be so, and the shard that has it is heard", async () => {
+  const known = { position: undefined, known: undefined, isElsewhere: true };
+  const elsewhere = await answerTo({ known, trigger: { namespaces: { type: "names", names: ["team-a"] } } });
+  expect(elsewhere).toMatchObject({ reason: "namespace", why: expect.stringContaining("another shard's") });
+  const here = await answerTo({});
+  const answer = (trigger: typeof here) => ({ triggers: [trigger] }) as unknown as Explanation;
+  expect(explainShards([answer(elsewhere), answer(here)]).triggers).toEqual([here]);
 });
 
 it("what comes next tells the keys that run, or why none does", () => {

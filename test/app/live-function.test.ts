@@ -2,11 +2,13 @@ import { expect, test } from "vitest";
 import { LiveFunction, type LiveFunctionParts } from "../../runtime/app/live-function.ts";
 import { Tenants } from "../../runtime/app/tenants.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
+import type { FunctionOffer } from "../../runtime/catalog/function-source.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
 import { ApiError } from "../../runtime/kube/api-error.ts";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import { manifestOf, ownObjects } from "../access/api-server.ts";
+import { trigger } from "../rbac/trigger.ts";
 import { until } from "../tools/until.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
@@ -25,9 +27,11 @@ const token = [{ name: "TOKEN", secretKeyRef: { name: "bank", key: "token", opti
 function fixture({
   clock = systemClock,
   first = offer("a"),
+  watches,
 }: {
   clock?: Clock;
-  first?: ReturnType<typeof offer>;
+  first?: ReturnType<typeof offer> & Pick<FunctionOffer, "shard">;
+  watches?: object;
 } = {}) {
   const loaded: string[] = [];
   const said: string[] = [];
@@ -49,7 +53,8 @@ function fixture({
   };
   const say = (_: unknown, message: string) => void said.push(message);
   const parts = {
-    dispatcher: { function: async () => ({ replace }), remove: async () => {} },
+    dispatcher: { function: async () => ({ replace, subscription: () => ({}) }), remove: async () => {} },
+    watches,
     sandbox: { load, unload: async () => {} },
     redactor: { learn: () => {}, forget: () => {} },
     metrics: { user: { forget: () => {} } },
@@ -177,4 +182,23 @@ test("a function whose environment refers to nothing asks the API server for not
   await live.start("start");
   await clock.advance(120_000);
   expect([secret.reads, clock.timers]).toEqual([0, 0]);
+});
+
+test("a shard by namespace opens no source for another shard's namespaces", async () => {
+  const triggers = [
+    { ...trigger({ name: "settings" }), namespaces: { type: "names", names: ["a", "b", "c"] } },
+  ] as const;
+  const shard = {
+    number: 1,
+    spread: "2 by namespace",
+    isFirst: false,
+    owns: () => false,
+    mayOwnIn: (name: string) => name !== "b",
+  };
+  const opened: (string | undefined)[] = [];
+  const watches = { subscribe: ({ namespace }: { namespace?: string }) => opened.push(namespace) };
+  const first = { ...offer("a"), manifest: manifestOf({ triggers: [...triggers] }), shard };
+  const { live } = fixture({ first, watches });
+  await live.start("start");
+  expect(opened).toEqual(["a", "c"]);
 });

@@ -11,6 +11,7 @@ const shardOf = (letters: string, isFirst = false): Shard => ({
   spread: "2 by name",
   isFirst,
   owns: (key) => letters.includes(key.at(-1) ?? ""),
+  mayOwnIn: () => true,
 });
 
 const open = (shard: Shard, over: DispatchOptions = {}) => DispatchFixture.open({ shard, ...over });
@@ -69,6 +70,32 @@ describe("a shard", () => {
     expect(await told("All", false)).toEqual([]);
     expect(await told("Reconcile", true)).toEqual(["a"]);
     expect(await told("Reconcile", false)).toEqual(["a"]);
+  });
+});
+
+describe("a shard by namespace", () => {
+  const reading = (...names: string[]) => manifest({}, [trigger({ namespaces: { type: "names", names } })]);
+  const inTeamB = {
+    ...shardOf("a"),
+    mayOwnIn: (namespace: string) => namespace === "team-b",
+    spread: "2 by namespace",
+  };
+
+  test("takes what is in a namespace that is named later for news, though it had none before", async () => {
+    const first = await open(inTeamB, { manifest: reading("team-a"), namespace: "elsewhere" });
+    await first.clock.advance(1_000);
+    const it = await first.restart({ shard: inTeamB, manifest: reading("team-a", "team-b"), namespace: "team-b" });
+    await it.list(500, [change("Added", "a", 400, { namespace: "team-b" })], "initial");
+    await quiet(it.runner);
+    expect(it.runner.deliveries.map(({ flags }) => flags.initial ?? false)).toEqual([false]);
+  });
+
+  test("says of an object of another shard's namespace that it is elsewhere", async () => {
+    const it = await open(inTeamB);
+    const isElsewhere = async (namespace: string) =>
+      (await it.function.object("settings", { namespace, name: "a" })).isElsewhere;
+    expect(await isElsewhere("team-a")).toBe(true);
+    expect(await isElsewhere("team-b")).toBe(false);
   });
 });
 

@@ -36,6 +36,12 @@ describe("a manifest of mode Reconcile", () => {
     ],
     ["a resync without end", "{ mode: Reconcile, resync: 1ms }", [shops], "spec.delivery.resync: expected at least 1s"],
     [
+      "objects of other namespaces than their keys', spread by namespace",
+      "{ mode: Reconcile, shards: 8, shardBy: Namespace }",
+      [shops, pods(owner)],
+      "spec.delivery.shardBy: a trigger's `key` may wake an object of another namespace",
+    ],
+    [
       "schedules alone",
       "{ mode: Reconcile }",
       ["    - { schedule: { every: 1h } }"],

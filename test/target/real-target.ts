@@ -33,9 +33,12 @@ const gcPercent = "300";
 /** Start-up takes about 6 s on two idle cores; this is for busy ones. */
 const startLimitMs = 90_000;
 
-/** Starts etcd, kube-apiserver and, where the folder has one, kube-controller-manager from `KUBEBUILDER_ASSETS`. */
-export async function start(): Promise<OwnTarget> {
-  const target = new RealTarget(await mkdtemp(join(tmpdir(), "watchfire-cluster-")));
+/**
+ * Starts etcd, kube-apiserver and, where the folder has one, kube-controller-manager from `KUBEBUILDER_ASSETS`.
+ * @param gates features of the API server that are off by default
+ */
+export async function start(gates: readonly string[] = []): Promise<OwnTarget> {
+  const target = new RealTarget(await mkdtemp(join(tmpdir(), "watchfire-cluster-")), gates);
   try {
     await target.start();
     return target;
@@ -48,6 +51,7 @@ export async function start(): Promise<OwnTarget> {
 class RealTarget implements OwnTarget {
   readonly controllers = asset("kube-controller-manager") !== undefined;
   private readonly folder: string;
+  private readonly gates: readonly string[];
   private readonly token = randomBytes(16).toString("hex");
   private ca = "";
   private port = 0;
@@ -57,8 +61,9 @@ class RealTarget implements OwnTarget {
   private apiserver: LeashedProcess | undefined;
   private manager: LeashedProcess | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, gates: readonly string[]) {
     this.folder = folder;
+    this.gates = gates;
   }
 
   get access() {
@@ -162,6 +167,7 @@ class RealTarget implements OwnTarget {
       "--authorization-mode=RBAC",
       `--audit-policy-file=${this.file("audit.json")}`,
       `--audit-log-path=${this.auditLog}`,
+      ...this.gates.map((gate) => `--feature-gates=${gate}=true`),
     ]);
     await this.ready(this.apiserver);
   }

@@ -15,7 +15,7 @@ function change(type: Change["type"], name: string): Change {
 }
 
 /** Its source is the test; each namespace that enters or leaves costs 1 ms. */
-function scope() {
+function scope(concerns?: (namespace: string) => boolean) {
   let spentMs = 0;
   const log: string[] = [];
   const note = (line: string) => {
@@ -29,6 +29,7 @@ function scope() {
     clock,
     id: "scope",
     labelSelector: "team",
+    ...(concerns && { concerns }),
     believes: () => true,
     begin: (all) => note(`begin ${all.length}`),
     enter: (name) => note(`enter ${name}`),
@@ -82,4 +83,15 @@ test("a scope that is closed while namespaces enter lets none in any more", asyn
   await nextTurn();
   expect([log.length, made.congested]).toEqual([before, undefined]);
   expect(before).toBeLessThan(20);
+});
+
+test("namespaces that are another's to follow neither enter nor leave", async () => {
+  const { made, log, list, mostPerTurn } = scope((name) => name.endsWith("7"));
+  expect(list(["team-6", "team-7"])).toBe("counted");
+  await mostPerTurn();
+  for (const name of ["team-16", "team-17"]) made.change(change("Added", name));
+  for (const name of ["team-6", "team-7"]) made.change(change("Deleted", name));
+  await mostPerTurn();
+  expect(log).toEqual(["begin 1", "enter team-7", "ready", "enter team-17", "leave team-7, 1 stay"]);
+  expect(made.namespaces).toEqual(["team-17"]);
 });

@@ -29,6 +29,8 @@ const check = (name: string, passes: Check["passes"], says: string): Check => ({
 
 function namespace({ trigger: { namespaces }, namespace, report, live }: Facts): Said {
   if (live.type === "misnamed") return ["no", live.why];
+  if (report.isElsewhere)
+    return ["no", "objects of this namespace are another shard's, which another replica may have"];
   if (namespace === "" && namespaces.type === "all") return ["yes", "the object has none"];
   switch (namespaces.type) {
     case "all":

@@ -1,7 +1,7 @@
 import type { FunctionOffer, FunctionSet, FunctionSource } from "../../catalog/function-source.ts";
 import { WatchfireError } from "../../errors.ts";
 import { slotOf, slotsOf } from "../../fleet/rendezvous.ts";
-import { type Spread, shardIn, spreadOf } from "../positions/spread.ts";
+import { isAsAsked, type Spread, shardIn, spreadOf } from "../positions/spread.ts";
 import type { Spreads } from "./spreads.ts";
 
 /** How a function is spread by the positions that a slot has of it; undefined where it has none. */
@@ -88,23 +88,24 @@ export class Catalogue {
     const spread = this.spreads.of(manifest.name) ?? asked;
     const shard = shardIn(slot, manifest.name, spread, this.slots);
     if (!shard) return [];
-    const isAsAsked = asked.shards === spread.shards;
     return [
       {
         ...offer,
         ...(offer.isGone && { isGone: () => offer.isGone?.() ?? false }),
         bundle: (signal) => offer.bundle(signal),
         ...(shard !== "whole" && { shard }),
-        ...(!isAsAsked && { refused: otherShards(manifest, asked.shards, spread.shards) }),
+        ...(!isAsAsked(asked, spread) && { refused: otherShards(manifest, asked, spread) }),
       },
     ];
   }
 }
 
-const otherShards = ({ file }: FunctionOffer["manifest"], asked: number, runs: number): WatchfireError =>
-  new WatchfireError("WF_LEASE_SHARDS", {
-    what: `its positions are in ${runs === 1 ? "one shard" : `${runs} shards`}, and it runs so`,
-    place: { file },
-    path: "spec.delivery.shards",
-    actual: String(asked),
-  });
+function otherShards({ file }: FunctionOffer["manifest"], asked: Spread, runs: Spread): WatchfireError {
+  const by = asked.by !== runs.by && runs.by === "namespace" ? ", by namespace" : "";
+  const [path, actual] =
+    asked.shards === runs.shards
+      ? ["spec.delivery.shardBy", asked.by === "namespace" ? "Namespace" : "Key"]
+      : ["spec.delivery.shards", String(asked.shards)];
+  const what = `its positions are in ${runs.shards === 1 ? "one shard" : `${runs.shards} shards${by}`}, and it runs so`;
+  return new WatchfireError("WF_LEASE_SHARDS", { what, place: { file }, path, actual });
+}

@@ -1,7 +1,7 @@
 import type { Explanation, TriggerExplanation } from "../../observe/explanation.ts";
 
-/** What a shard says of an object that it knows nothing of. */
-const ignorant: ReadonlySet<TriggerExplanation["reason"]> = new Set(["nothing", "key"]);
+/** What a shard says of an object that it knows nothing of, and of one in a namespace that another shard has. */
+const ignorant: readonly TriggerExplanation["reason"][] = ["nothing", "key", "namespace"];
 
 /** What the shards that are here say of one object, as one: of each trigger the first that knows of it. At least one. */
 export function explainShards(shards: readonly Explanation[]): Explanation {
@@ -11,7 +11,8 @@ export function explainShards(shards: readonly Explanation[]): Explanation {
     ...first,
     triggers: first.triggers.map((trigger, index) => {
       const all = shards.flatMap(({ triggers }) => triggers[index] ?? []);
-      return all.find(({ reason }) => !ignorant.has(reason)) ?? trigger;
+      const knowing = all.find(({ reason }) => !ignorant.includes(reason));
+      return knowing ?? all.find(({ reason }) => reason !== "namespace") ?? trigger;
     }),
   };
 }

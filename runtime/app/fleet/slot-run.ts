@@ -144,9 +144,10 @@ export class SlotRun implements SlotWork {
     if (!store) return undefined;
     const retired = (await store.retiredViews()).filter((view) => view.function === name);
     const views = [...(await store.views(name)), ...retired];
-    if (views.length === 0) return undefined;
-    const spreads = views.flatMap(({ cursors }) => cursors.flatMap(({ selection }) => spreadIn(selection) ?? []));
-    return spreads[0] ?? { shards: 1, by: "key" };
+    const selections = views.flatMap(({ cursors }) => cursors.flatMap(({ selection }) => selection || []));
+    const spreads = selections.flatMap((selection) => spreadIn(selection) ?? []);
+    // A shard without a namespace of its own has no position that says it.
+    return spreads[0] ?? (selections.length > 0 ? { shards: 1, by: "key" } : undefined);
   }
 }
 

@@ -4,6 +4,7 @@ import { MassDeletionGuard } from "../../watch/diff.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Observer } from "../delivery/observer.ts";
 import { nameOf, namespaceOf } from "../position/by-namespace.ts";
+import type { Shard } from "../position/shard.ts";
 import type { View } from "../position/view.ts";
 import type { EventMaker } from "../queue/event-maker.ts";
 import type { FunctionQueue } from "../queue/function-queue.ts";
@@ -21,6 +22,8 @@ export interface SourceRef {
 export interface ScopeParts {
   readonly view: View;
   readonly concerns: Concern;
+  /** The part of the function that this is; undefined: all of it. */
+  readonly shard: Shard | undefined;
   /** As the store has them. */
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;
@@ -54,8 +57,10 @@ export class TriggerScope {
     this.cursors = new Map(parts.cursors.map((cursor) => [cursor.namespace, cursor]));
     this.begun = parts.cursors.some(({ initial }) => !initial);
     const { namespaces } = parts.view.trigger;
-    if (namespaces.type === "names") this.retain(namespaces.names);
-    else if (namespaces.type === "all") this.leaveOthers(new Set([wholeScope]), new Set());
+    if (namespaces.type === "names") {
+      this.retain(namespaces.names);
+      if (this.readsNothing) this.begin([]);
+    } else if (namespaces.type === "all") this.leaveOthers(new Set([wholeScope]), new Set());
   }
 
   get subscriptions(): Iterable<Subscription> {
@@ -75,6 +80,13 @@ export class TriggerScope {
     return this.reads(namespace)?.isReady ?? namespaces.type === "labels";
   }
 
+  /** All the namespaces that are named are other shards'. */
+  get readsNothing(): boolean {
+    const { view, shard } = this.parts;
+    const { namespaces } = view.trigger;
+    return shard !== undefined && namespaces.type === "names" && !namespaces.names.some((each) => shard.mayOwnIn(each));
+  }
+
   /** Whether something that may have been handled without a record of it is still to come. */
   get isInDoubt(): boolean {
     // Of a choice of namespaces that is not known yet, nothing has come.
@@ -87,7 +99,7 @@ export class TriggerScope {
   subscription({ selection, namespace }: SourceRef): Subscription {
     const existing = this.open.get(namespace);
     if (existing) return existing;
-    const { cursors: _, ...parts } = this.parts;
+    const { cursors: _, shard: __, ...parts } = this.parts;
     const cursor = this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun);
     parts.view.enter(namespace, cursor.epoch);
     const made = new Subscription({ ...parts, cursor, selection });

@@ -8,4 +8,6 @@ export interface Shard {
   readonly isFirst: boolean;
   /** Whether a key (`namespace/name`) is this shard's. One shard of each function has it. */
   owns(key: string): boolean;
+  /** Whether it may have a key of this namespace ("" of none). Where not, it never will. */
+  mayOwnIn(namespace: string): boolean;
 }

@@ -35,9 +35,9 @@ function runtimeLease(): LeaseApi & { conflicts: number; isAway: boolean } {
   return api;
 }
 
-async function replica(api: LeaseApi, shards: number, over: Partial<FunctionSet> = {}) {
+async function replica(api: LeaseApi, shards: number, over: Partial<FunctionSet> = {}, shardBy?: "Namespace") {
   const offer = {
-    manifest: manifest(shards > 1 ? { shards } : {}),
+    manifest: manifest(shards > 1 ? { shards, ...(shardBy && { shardBy }) } : {}),
     origin: { type: "folder", manifest: "functions/copy/function.yaml" },
     bundle: () => Promise.reject(new Error("not asked for")),
   } as const;
@@ -89,6 +89,27 @@ test("another number of shards is refused by its code, and it runs in those that
     const { functions } = await later.catalogue.of(places[0] ?? -1, nothing).read(signal);
     expect(functions[0]?.refused).toMatchObject({ code: "WF_LEASE_SHARDS" });
     expect(functions[0]?.refused?.message).toContain("4 shards");
+  }
+});
+
+test("another way to say which shard has a key is refused by its code, and it runs in those that have its positions", async () => {
+  for (const [first, then, actual] of [
+    [undefined, "Namespace", "Namespace"],
+    ["Namespace", undefined, "Key"],
+  ] as const) {
+    const api = runtimeLease();
+    const { has } = await replica(api, 4, {}, first);
+    expect(await has()).toEqual(sorted(places));
+    const { catalogue } = await replica(api, 4, {}, then);
+    const { functions } = await catalogue.of(places[0] ?? -1, nothing).read(signal);
+    expect(functions[0]?.refused).toMatchObject({ code: "WF_LEASE_SHARDS" });
+    expect(functions[0]?.refused?.message).toContain(`spec.delivery.shardBy: `);
+    expect(functions[0]?.refused?.message).toContain(actual);
+    const { functions: same } = await (await replica(api, 4, {}, first)).catalogue
+      .of(places[0] ?? -1, nothing)
+      .read(signal);
+    expect(same[0]?.refused).toBeUndefined();
+    expect(same[0]?.shard?.spread).toBe(first ? "4 by namespace" : "4 by key");
   }
 });
 
