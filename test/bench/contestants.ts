@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import { goProgram, pythonPrograms } from "../tools/toolchains.ts";
 import type { Delays } from "./delays.ts";
 import { usersFlags } from "./measured-runtime.ts";
 
@@ -78,6 +79,29 @@ export const clientNode = (mode = ""): Contestant => ({
 
 const fluentClientVersion = "3.11.6"; // 3.11.11 asks for a quicktype-core that the registry does not have
 
+/** client-go's typed informer; undefined without Go. */
+export function clientGo(work: string, mode = ""): Contestant | undefined {
+  const program = goProgram(join(here, "client-go"), join(work, "client-go"));
+  if (program === undefined) return undefined;
+  const name = "client-go 0.34 informer";
+  return {
+    name,
+    start: async (kubeconfig, events) => spoken(program, [String(events), mode], { KUBECONFIG: kubeconfig }),
+  };
+}
+
+/** kopf; undefined without Python. */
+export function kopf(work: string, mode = ""): Contestant | undefined {
+  const programs = pythonPrograms(join(here, "../compare/kopf/requirements.txt"), join(work, "python"));
+  if (programs === undefined) return undefined;
+  const args = ["run", "--quiet", "--standalone", "--all-namespaces", join(here, "kopf-watch.py")];
+  return {
+    name: "kopf 1.45",
+    start: async (kubeconfig, events) =>
+      spoken(join(programs, "kopf"), args, { KUBECONFIG: kubeconfig, BENCH_EVENTS: String(events), BENCH_MODE: mode }),
+  };
+}
+
 export const fluentClient: Contestant = {
   name: `kubernetes-fluent-client ${fluentClientVersion}`,
   async start(kubeconfig, events) {
@@ -105,6 +129,17 @@ function forked(script: string, kubeconfig: string, args: readonly string[]): Ru
   const told = new Promise<Delays>((resolve) => {
     child.once("message", ({ delays = {} }: { delays?: Delays }) => resolve(delays));
   });
+  return running(
+    child,
+    told.then(() => {}),
+    told,
+  );
+}
+
+/** A program that prints how late it was told once it has had all events. */
+function spoken(program: string, args: readonly string[], env: Readonly<Record<string, string>>): Running {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } });
+  const told = loggedDelays(child);
   return running(
     child,
     told.then(() => {}),

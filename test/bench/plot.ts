@@ -17,7 +17,7 @@ export function plot(rows: ReadonlyMap<string, Throughput>, { date, machine, eve
   const lines = [...rows].map(([name, { eventsPerSecond, cpuMicrosPerEvent }], index) => {
     const y = top + index * step;
     const width = Math.max(1, Math.round((eventsPerSecond / most) * bars));
-    const colour = /client/.test(name) ? colours.peer : colours.ours;
+    const colour = /client|kopf/.test(name) ? colours.peer : colours.ours;
     const figures = `${Math.round(eventsPerSecond).toLocaleString("en")} (${cpuMicrosPerEvent.toFixed(0)} us)`;
     return [
       `  <text x="${labels - 8}" y="${y + 13}" text-anchor="end">${escaped(name)}</text>`,

@@ -1,11 +1,12 @@
 // npm run bench: a stream of Pod events through ours and through clients that run their handler unsandboxed in the process
-// that watches. First what a manifest's defaults give, then what a user may tune. BENCH_EVENTS and BENCH_ROUNDS make it shorter
-// or longer; words after the command choose among its rows by their names. BENCH_PROFILE names a folder for CPU profiles of ours,
-// BENCH_JSON a file for the figures, BENCH_PLOT one for the picture. `npm run bench:standing` measures starts and memory.
+// that watches. They are client-node and kubernetes-fluent-client, client-go where Go is, and kopf where Python is. First what
+// a manifest's defaults give, then what a user may tune. BENCH_EVENTS and BENCH_ROUNDS make it shorter or longer; words after
+// the command choose among its rows by their names. BENCH_PROFILE names a folder for CPU profiles of ours, BENCH_JSON a file
+// for the figures, BENCH_PLOT one for the picture. `npm run bench:standing` measures starts and memory.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Contestant, clientNode, fluentClient, watchfire } from "./contestants.ts";
+import { type Contestant, clientGo, clientNode, fluentClient, kopf, watchfire } from "./contestants.ts";
 import { writeHundred } from "./hundred.ts";
 import { type Latency, Measure, type Throughput } from "./measure.ts";
 import { plot } from "./plot.ts";
@@ -21,7 +22,7 @@ const paces: readonly Pace[] = [
   { perSecond: 1000, seconds: 5 },
   { perSecond: 5000, seconds: 5 },
 ];
-/** A hundred functions judge each event. */
+/** Of the stream, for those that are slow: where a hundred functions judge each event, say. */
 const shared = Math.ceil(events / 10);
 const chosen = process.argv.slice(2);
 
@@ -55,6 +56,7 @@ try {
     { contestant: watchfire("tuned: concurrency 256", "functions-tuned") },
     { contestant: peer },
     { contestant: fluentClient },
+    ...others("").map((contestant) => ({ contestant, handled: shared, count: shared })),
   ];
   const streams = rows.filter(({ contestant }) => isChosen(contestant));
   const results = new Map<string, Throughput[]>(streams.map(({ contestant }) => [contestant.name, []]));
@@ -65,9 +67,8 @@ try {
   const throughputs = new Map([...results].map(([name, all]) => [name, medians(all)]));
   if (throughputs.size > 0) print(`\n${events} events at once`);
   printThroughputs(throughputs, throughputs.get(peer.name), print);
-  const paced = [watchfire("default manifest", "functions-paced", "loop-pauses.ts"), clientNode("paced")].filter(
-    isChosen,
-  );
+  const ours = watchfire("default manifest", "functions-paced", "loop-pauses.ts");
+  const paced = [ours, clientNode("paced"), ...others("paced")].filter(isChosen);
   const latencies = new Map<number, Map<string, Latency>>();
   for (const pace of paced.length > 0 ? paces : []) {
     const ofPace = new Map<string, Latency>();
@@ -87,6 +88,11 @@ try {
 } finally {
   measure.close();
   await rm(work, { recursive: true, force: true });
+}
+
+/** Clients in other languages, of those whose tools are here. They are slow, and get a part of the stream. */
+function others(mode: string): readonly Contestant[] {
+  return [clientGo(work, mode), kopf(work, mode)].filter((each) => each !== undefined);
 }
 
 function medians(results: readonly Throughput[]): Throughput {

@@ -45,19 +45,33 @@ const list = (kind: string, items: object[], extra: object = {}) => ({
   items,
   ...extra,
 });
-const podResource = {
-  name: "pods",
-  singularName: "pod",
-  namespaced: true,
-  kind: "Pod",
+const resource = (kind: string, name: string, namespaced: boolean) => ({
+  name,
+  singularName: kind.toLowerCase(),
+  namespaced,
+  kind,
   verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
-  shortNames: ["po"],
-};
+  shortNames: [],
+});
+const v1 = [resource("Pod", "pods", true), resource("Namespace", "namespaces", false)];
+const extensions = { groupVersion: "apiextensions.k8s.io/v1", version: "v1" };
+const crds = resource("CustomResourceDefinition", "customresourcedefinitions", false);
 const documents: Readonly<Record<string, object>> = {
   "/version": { major: "1", minor: "36", gitVersion: "v1.36.3" },
   "/api": { kind: "APIVersions", versions: ["v1"] },
-  "/apis": { kind: "APIGroupList", apiVersion: "v1", groups: [] },
-  "/api/v1": { kind: "APIResourceList", groupVersion: "v1", resources: [podResource] },
+  "/apis": {
+    kind: "APIGroupList",
+    apiVersion: "v1",
+    groups: [{ name: "apiextensions.k8s.io", versions: [extensions], preferredVersion: extensions }],
+  },
+  "/api/v1": { kind: "APIResourceList", groupVersion: "v1", resources: v1 },
+  // kopf does not begin where the server has no such kind.
+  "/apis/apiextensions.k8s.io/v1": {
+    kind: "APIResourceList",
+    groupVersion: extensions.groupVersion,
+    resources: [crds],
+  },
+  "/apis/apiextensions.k8s.io/v1/customresourcedefinitions": list("CustomResourceDefinitionList", []),
   "/api/v1/pods": list("PodList", []),
   "/api/v1/namespaces": list("NamespaceList", []),
   "/api/v1/namespaces/kube-system": {
@@ -74,6 +88,11 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     return;
   }
   const document = documents[url.pathname];
+  if (document && url.searchParams.get("watch")) {
+    // Nothing ever happens to the others.
+    response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
+    return;
+  }
   const status = document ? 200 : 404;
   const body = document ?? { apiVersion: "v1", kind: "Status", status: "Failure", reason: "NotFound", code: 404 };
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));

@@ -1,7 +1,7 @@
 // npm run compare: the same small controller on Watchfire, controller-runtime and kopf, side by side on a real API
 // server (KUBEBUILDER_ASSETS). A Site owns a Deployment and a ConfigMap, with a finalizer and a condition. Prints each one's
 // lines of code, requests per change, CPU, and the time until 1,000 changes are level. Go and Python are needed for the others.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,6 +11,7 @@ import { usageOf } from "../bench/process-tree.ts";
 import { Client } from "../target/client.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { startTarget } from "../target/target.ts";
+import { goProgram, pythonPrograms } from "../tools/toolchains.ts";
 import { Hopeless, until } from "../tools/until.ts";
 
 const count = Number(process.env.SITES ?? 1000);
@@ -42,20 +43,17 @@ const contestants: readonly Contestant[] = [
     name: "controller-runtime",
     files: ["controller-runtime/main.go"],
     command: (work) => {
-      const program = join(work, "controller");
-      if (!succeeds("go", ["build", "-o", program, "."], join(here, "controller-runtime"))) return undefined;
-      return [program];
+      const program = goProgram(join(here, "controller-runtime"), join(work, "controller"));
+      return program === undefined ? undefined : [program];
     },
   },
   {
     name: "kopf",
     files: ["kopf/controller.py"],
     command: (work) => {
-      const environment = join(work, "python");
-      if (!succeeds("python3", ["-m", "venv", environment], here)) return undefined;
-      const pip = join(environment, "bin/pip");
-      if (!succeeds(pip, ["install", "--quiet", "-r", join(here, "kopf/requirements.txt")], here)) return undefined;
-      return [join(environment, "bin/kopf"), "run", "--all-namespaces", join(here, "kopf/controller.py")];
+      const programs = pythonPrograms(join(here, "kopf/requirements.txt"), join(work, "python"));
+      if (programs === undefined) return undefined;
+      return [join(programs, "kopf"), "run", "--all-namespaces", join(here, "kopf/controller.py")];
     },
   },
 ];
@@ -229,15 +227,6 @@ async function linesOf(files: readonly string[]): Promise<number> {
     .join("\n")
     .split("\n")
     .filter((line) => line.trim() !== "" && !/^\s*(?:\/\/|#)/.test(line)).length;
-}
-
-function succeeds(program: string, args: readonly string[], cwd: string): boolean {
-  try {
-    execFileSync(program, args, { cwd, stdio: ["ignore", "ignore", "inherit"] });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function seconds(ms: number): string {

@@ -1,0 +1,26 @@
+// Programs in other languages that ours is measured beside. Whoever lacks Go or Python goes without them.
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+
+/** Builds the Go program of a folder into this file; undefined where Go is missing or refuses it. */
+export function goProgram(folder: string, file: string): string | undefined {
+  return succeeds("go", ["build", "-o", file, "."], folder) ? file : undefined;
+}
+
+/** Makes a Python environment with these requirements, and gives its `bin`; undefined where Python or pip is missing. */
+export function pythonPrograms(requirements: string, folder: string): string | undefined {
+  const bin = join(folder, "bin");
+  const isMade =
+    succeeds("python3", ["-m", "venv", folder]) &&
+    succeeds(join(bin, "pip"), ["install", "--quiet", "-r", requirements]);
+  return isMade ? bin : undefined;
+}
+
+function succeeds(program: string, args: readonly string[], cwd?: string): boolean {
+  try {
+    execFileSync(program, args, { cwd, stdio: ["ignore", "ignore", "inherit"] });
+    return true;
+  } catch {
+    return false;
+  }
+}
