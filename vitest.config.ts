@@ -23,6 +23,7 @@ const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.tes
 const long = [
   "on-cluster/replicas",
   "on-cluster/fleet",
+  "on-cluster/carry-fleet",
   "hostile/executors",
   "catalog/deploy",
   "audit/audit",

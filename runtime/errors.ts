@@ -259,6 +259,10 @@ export const errorCodes = {
     "the positions are not where this runtime looks for them",
     "bring back the volume or the Secrets that hold them. To begin anew, empty the Secrets and the data folder, and delete the Lease: every existing object is new to the functions then",
   ),
+  WF_CHECKPOINT_AWAITED: user(
+    "positions are still in another place, and are waited for",
+    "nothing is lost. End the runtime that has them; keep the folder, the Secrets or NATS within reach of one replica until its log says `positions carried over`. It goes on by itself then",
+  ),
   WF_CHECKPOINT_MISSING: user("there is no checkpoint in this folder", "name the runtime's data folder with --data"),
   WF_CHECKPOINT_NO_DEAD_LETTER: user("there is no such dead letter", "see `watchfire dead-letters list`"),
   WF_CHECKPOINT_LETTER_HOMELESS: user(

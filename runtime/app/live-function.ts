@@ -12,6 +12,7 @@ import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import type { Watch } from "../watch/watches.ts";
 import type { ActiveComponents } from "./components.ts";
 import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
+import { selectionOf } from "./positions/spread.ts";
 import { sourceOf } from "./selection-source.ts";
 
 export interface LiveFunctionParts
@@ -341,7 +342,7 @@ export class LiveFunction {
     const { labelSelector, fieldSelector } = trigger;
     const spec = this.specOf(trigger, namespace);
     const { shard } = this.offered;
-    const selection = JSON.stringify([labelSelector, fieldSelector, ...(shard ? [shard.spread] : [])]);
+    const selection = selectionOf(labelSelector, fieldSelector, shard?.spread);
     const subscription = dispatch.subscription(trigger.name, { selection, namespace });
     const watch = this.parts.watches.subscribe(spec, subscription);
     const caughtUp = () => subscription.isReady;

@@ -74,6 +74,13 @@ export interface StartedEvent {
   readonly attempt: number;
 }
 
+/** What the journal, and its row, call a run of a key; no event's id begins so. `sequence`: of the row that stands for the key. */
+export const runId = (sequence: number): string => `key/${sequence}`;
+
+/** The sequence in the id of a run of a key; undefined of an event's id. */
+export const runSequence = (id: string): number | undefined =>
+  id.startsWith("key/") ? Number(id.slice(4)) : undefined;
+
 /** An event as it is kept on disk. */
 export interface StoredEvent {
   readonly view: number;

@@ -1,4 +1,4 @@
-import type { SpilledEvent, SpillHeader } from "../checkpoint/batch.ts";
+import { runSequence, type SpilledEvent, type SpillHeader } from "../checkpoint/batch.ts";
 import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
 import { type CheckpointStore, resourceOf, type StoredView } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
@@ -24,7 +24,6 @@ import type { Budget } from "./queue/budget.ts";
 import { EventMaker } from "./queue/event-maker.ts";
 import { FunctionQueue } from "./queue/function-queue.ts";
 import { type MemoryLimit, Spill } from "./queue/spill.ts";
-import { isRunOfKey } from "./reconcile/key-lane.ts";
 import type { Look } from "./reconcile/primary.ts";
 import { reconcilingOf } from "./reconcile/reconciling.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
@@ -86,7 +85,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   const doubts = new Doubts(parts.startedBefore, lostWrites ? last + 1 : undefined);
   const maker = new EventMaker(clock, doubts, last);
   for (const event of parts.startedBefore) {
-    if (parts.startedBefore.isReplay(event) || isRunOfKey(event.id)) continue;
+    if (parts.startedBefore.isReplay(event) || runSequence(event.id) !== undefined) continue;
     byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
   const spill = new Spill({

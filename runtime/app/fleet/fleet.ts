@@ -8,7 +8,7 @@ import { fleetLeases } from "../../fleet/fleet-leases.ts";
 import type { HeldSlot } from "../../fleet/held-slot.ts";
 import { Membership } from "../../fleet/membership.ts";
 import { Slots } from "../../fleet/slots.ts";
-import { leaseApi } from "../../lease/lease-api.ts";
+import { type LeaseApi, leaseApi } from "../../lease/lease-api.ts";
 import { leaveAddress } from "../../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../../observe/endpoints.ts";
 import type { Explanation, Question } from "../../observe/explanation.ts";
@@ -26,20 +26,20 @@ import {
 } from "../components.ts";
 import { explainFunction } from "../explain-function.ts";
 import { functionDesk, noSuchFunction } from "../function-desk.ts";
-import type { FunctionReport } from "../function-status/function-report.ts";
 import { type OfferedFunctions, offeredFunctions } from "../offered-functions.ts";
 import type { Pause } from "../pauses.ts";
+import { FleetEntry } from "../positions/into-fleet.ts";
 import { connectNats } from "../positions/open-nats.ts";
 import { untilReached } from "../positions/open-store.ts";
+import { readPlace } from "../positions/place.ts";
 import { isSettled } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
 import { describeStatus, type Status } from "../status.ts";
 import { Catalogue } from "./catalogue.ts";
-import { claimFleet } from "./claim-fleet.ts";
 import { describeFleet } from "./describe-fleet.ts";
 import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
-import { mergedStatus } from "./merged-status.ts";
+import { mergedStatus, worstShards } from "./merged-status.ts";
 import { SlotRun } from "./slot-run.ts";
 import { Spreads } from "./spreads.ts";
 
@@ -62,6 +62,8 @@ export class FleetReplica {
   private readonly options: FleetOptions;
   private readonly components: Components;
   private readonly losing = Promise.withResolvers<WatchfireError>();
+  /** The runtime's, which says where its positions are. */
+  private readonly lease: LeaseApi;
   private readonly membership: Membership;
   private readonly slots: Slots;
   private readonly offered: OfferedFunctions;
@@ -75,6 +77,7 @@ export class FleetReplica {
   private reloading: Promise<void> = Promise.resolve();
   private connection: Nats | undefined;
   private cluster: string | undefined;
+  private entry: FleetEntry | undefined;
   private endpoints: Endpoints | undefined;
   /** Why it takes no slots yet. */
   private delay: string | undefined = "it has not joined the fleet yet";
@@ -104,7 +107,8 @@ export class FleetReplica {
       onLost: this.losing.resolve,
     });
     this.offered = offeredFunctions(options, components, () => void this.reload());
-    this.spreads = new Spreads(leaseApi(transport, namespace, account));
+    this.lease = leaseApi(transport, namespace, account);
+    this.spreads = new Spreads(this.lease);
     this.catalogue = new Catalogue(this.offered.source, slots, this.spreads);
     components.metrics.leader(() => this.isActive);
     showStates(components, () => [
@@ -167,7 +171,7 @@ export class FleetReplica {
   /** Its own functions, and who has which slot. */
   status(): Status {
     const { active, slots, options, catalogue, runs } = this;
-    const obstacle = this.delay ?? slots.trouble;
+    const obstacle = this.waitsFor ?? slots.trouble;
     const parts = {
       ...this.statusParts,
       role: this.isActive ? ("active" as const) : ("standby" as const),
@@ -224,6 +228,11 @@ export class FleetReplica {
   private get obstacle(): WatchfireError | undefined {
     const stores = this.active.map(({ store }) => store.trouble);
     return this.components.executors.trouble() ?? stores.find((trouble) => trouble !== undefined);
+  }
+
+  /** Why it takes no slots. */
+  private get waitsFor(): string | undefined {
+    return this.entry?.why?.message ?? this.delay;
   }
 
   private get statusParts() {
@@ -292,7 +301,7 @@ export class FleetReplica {
     const inspection = {
       live: () => true,
       ready: () => this.ready && !this.stopping.signal.aborted,
-      obstacle: () => this.obstacle?.message ?? this.delay,
+      obstacle: () => this.obstacle?.message ?? this.waitsFor,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
       token: keepToken(data),
@@ -320,15 +329,14 @@ export class FleetReplica {
   /** Makes sure that it is this fleet's and this cluster's, and takes slots from then on. Never rejects. */
   private async join(signal: AbortSignal): Promise<void> {
     const { options, slots, membership } = this;
-    const { transport, namespace, account = runtimeAccount, clock, log, data } = options;
+    const { clock, log } = options;
     const waiting = (why: string | undefined) => {
       this.delay = why ?? this.delay;
     };
     const patient = { clock, log, waiting };
     try {
-      const lease = leaseApi(transport, namespace, account);
-      await untilReached(patient, signal, () => claimFleet(lease, options.slots, data));
       this.cluster = await recogniseCluster(options, signal);
+      await this.enter(signal);
       this.connection = await untilReached(patient, signal, () => connectNats(options));
       this.reloading = untilReached(patient, signal, () => this.spreads.read()).then(() => this.catalogue.read(signal));
       await this.reloading;
@@ -343,6 +351,16 @@ export class FleetReplica {
     }
   }
 
+  /** Waits until the positions are this fleet's, and carries them over where this replica reaches them. */
+  private async enter(signal: AbortSignal): Promise<void> {
+    const { cluster, options } = this;
+    const manifests = async () => (await this.offered.source.read(signal)).functions.map(({ manifest }) => manifest);
+    const entry = new FleetEntry({ ...options, ...options.election, cluster, manifests });
+    this.entry = entry;
+    await entry.enter(signal);
+    this.entry = undefined;
+  }
+
   private begin(held: HeldSlot): SlotRun {
     const { options, components, catalogue, connection, cluster } = this;
     if (!connection) throw new TypeError("a slot was taken before the fleet was joined");
@@ -351,7 +369,9 @@ export class FleetReplica {
     const over = (ended: SlotRun) => {
       if (this.runs.get(held.slot) === ended) this.runs.delete(held.slot);
     };
-    const run = new SlotRun({ options, components, catalogue, connection, slots, cluster, onLost, over }, held);
+    const place = () => readPlace(this.lease);
+    const parts = { options, components, catalogue, connection, slots, place, cluster, onLost, over };
+    const run = new SlotRun(parts, held);
     this.runs.set(held.slot, run);
     return run;
   }
@@ -395,11 +415,4 @@ export class FleetReplica {
       await this.reloading;
     }
   }
-}
-
-/** One report for each function: of several shards here the first that is not ready. */
-function worstShards(reports: readonly FunctionReport[]): FunctionReport[] {
-  return [...Map.groupBy(reports, ({ name }) => name).values()].flatMap(
-    (shards) => shards.find(({ ready }) => !ready) ?? shards.find(({ reason }) => reason) ?? shards[0] ?? [],
-  );
 }

@@ -1,4 +1,5 @@
 import type { FunctionStatus } from "../../dispatch/function-dispatch.ts";
+import type { FunctionReport } from "../function-status/function-report.ts";
 
 /** How functions do whose shards are here, each as one: counts are added up, and the worst of the rest stands for all. */
 export function mergedStatus(all: readonly FunctionStatus[]): FunctionStatus[] {
@@ -45,4 +46,11 @@ function counted<T extends { readonly count: number }>(all: readonly T[], alike:
     const last = group.at(-1);
     return last ? [{ ...last, count: group.reduce((sum, { count }) => sum + count, 0) }] : [];
   });
+}
+
+/** One report for each function: of several shards here the first that is not ready. */
+export function worstShards(reports: readonly FunctionReport[]): FunctionReport[] {
+  return [...Map.groupBy(reports, ({ name }) => name).values()].flatMap(
+    (shards) => shards.find(({ ready }) => !ready) ?? shards.find(({ reason }) => reason) ?? shards[0] ?? [],
+  );
 }

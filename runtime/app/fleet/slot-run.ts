@@ -6,25 +6,25 @@ import type { HeldSlot } from "../../fleet/held-slot.ts";
 import type { SlotWork } from "../../fleet/slots.ts";
 import { type ActiveComponents, activate, type Components, type RuntimeOptions } from "../components.ts";
 import { LiveFunctions } from "../live-functions.ts";
-import { openSlot } from "../positions/open-nats.ts";
+import { elsewhere } from "../positions/elsewhere.ts";
+import { openSlot, roomOfSlot } from "../positions/open-nats.ts";
 import { untilReached } from "../positions/open-store.ts";
-import { readSpread, type Spread } from "../positions/spread.ts";
+import { fleetPlace, type Place, slotName } from "../positions/place.ts";
+import { type Spread, spreadIn, whole } from "../positions/spread.ts";
 import type { Catalogue } from "./catalogue.ts";
 
 /** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */
 const drainMs = 25_000;
 /** How long handlers that were interrupted may take to be gone, in milliseconds. */
 const interruptedMs = 1_000;
-/** For what waits and dead letters, and for bodies in memory, of all slots together, in bytes; each has at least the least. */
-const roomOfAll = 512 * 1024 * 1024;
-const leastRoom = 8 * 1024 * 1024;
-
 export interface SlotRunParts {
   readonly options: RuntimeOptions;
   readonly components: Components;
   readonly catalogue: Catalogue;
   readonly connection: Nats;
   readonly slots: number;
+  /** Reads where the runtime's positions are. */
+  readonly place: () => Promise<Place>;
   /** The cluster's uid, where it is known. */
   readonly cluster: string | undefined;
   /** What was taken cannot be worked on: the replica's end. */
@@ -112,17 +112,22 @@ export class SlotRun implements SlotWork {
     const { held } = this;
     const { signal } = this.stopping;
     const from = options.clock.monotonic();
-    const room = Math.max(leastRoom, roomOfAll / slots);
+    const room = roomOfSlot(slots);
     const waiting = (why: string | undefined) => {
       this.why = why;
     };
     const lost = (error: WatchfireError) => {
       if (!signal.aborted) onLost(error);
     };
-    const slot = String(held.slot);
-    const store = await untilReached({ ...options, waiting }, signal, () =>
-      openSlot({ ...options, connection, slot, room, cacheBytes: room, onLost: lost }, held),
-    );
+    const store = await untilReached({ ...options, waiting }, signal, async () => {
+      // Once the slot is this replica's: whoever carries positions away has all slots until the place says so.
+      const { where, set, carried } = await this.parts.place();
+      if (where !== fleetPlace(slots))
+        throw elsewhere(`the positions of slot ${held.slot} went to ${where || "nowhere"}`);
+      const slot = slotName(set, held.slot);
+      const of = { connection, slot, carried: carried[held.slot], room, cacheBytes: room };
+      return openSlot({ ...options, ...of, onLost: lost }, held);
+    });
     try {
       signal.throwIfAborted();
       if (cluster !== undefined) await claimCluster(store, cluster);
@@ -147,15 +152,6 @@ export class SlotRun implements SlotWork {
     const selections = views.flatMap(({ cursors }) => cursors.flatMap(({ selection }) => selection || []));
     const spreads = selections.flatMap((selection) => spreadIn(selection) ?? []);
     // A shard without a namespace of its own has no position that says it.
-    return spreads[0] ?? (selections.length > 0 ? { shards: 1, by: "key" } : undefined);
-  }
-}
-
-/** What a position says of how its function is spread. */
-function spreadIn(selection: string): Spread | undefined {
-  try {
-    return readSpread(JSON.parse(selection)[2]);
-  } catch {
-    return undefined;
+    return spreads[0] ?? (selections.length > 0 ? whole : undefined);
   }
 }

@@ -1,15 +1,9 @@
-import { z } from "zod";
 import { WatchfireError } from "../../errors.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
-import { readSpread, type Spread, wordsOf } from "../positions/spread.ts";
-
-/** On the runtime's Lease: how each function is spread that has more than one shard, or was asked to have. */
-const spreadsKey = "watchfire.dev/shards";
+import { type Spread, spreadsIn, spreadsNote } from "../positions/spread.ts";
 
 /** One request, in milliseconds. */
 const requestMs = 3_000;
-
-const recordSchema = z.record(z.string(), z.string());
 
 /**
  * How functions are spread, as all replicas have agreed. It is on the runtime's Lease, and whoever says it first is
@@ -35,7 +29,7 @@ export class Spreads {
 
   /** Reads what was agreed meanwhile. */
   async read(): Promise<void> {
-    this.take((await this.api.get(requestMs))?.annotations[spreadsKey]);
+    this.take((await this.api.get(requestMs))?.annotations ?? {});
   }
 
   /** Agrees on it, unless something else was agreed before. */
@@ -43,22 +37,15 @@ export class Spreads {
     for (;;) {
       const lease = await this.api.get(requestMs);
       if (!lease) throw new WatchfireError("WF_LEASE_LOST", { what: "the runtime's Lease was deleted" });
-      this.take(lease.annotations[spreadsKey]);
+      this.take(lease.annotations);
       if (this.known.has(name)) return;
-      const all = [...this.known, [name, spread] as const].map(([each, its]) => [each, wordsOf(its)] as const);
-      const annotations = { [spreadsKey]: JSON.stringify(Object.fromEntries(all)) };
+      const annotations = spreadsNote(new Map([...this.known, [name, spread]]));
       const written = await this.api.update(lease, { annotations }, requestMs);
-      if (written !== "conflict") this.take(annotations[spreadsKey]);
+      if (written !== "conflict") this.take(annotations);
     }
   }
 
-  private take(text = "{}"): void {
-    const entries = Object.entries(recordSchema.parse(JSON.parse(text)));
-    this.known = new Map(
-      entries.flatMap(([name, words]) => {
-        const spread = readSpread(words);
-        return spread ? [[name, spread] as const] : [];
-      }),
-    );
+  private take(annotations: Readonly<Record<string, string>>): void {
+    this.known = spreadsIn(annotations);
   }
 }

@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSy
 import { join } from "node:path";
 import { carryOver } from "../../checkpoint/carry-over.ts";
 import { SqliteStore } from "../../checkpoint/sqlite.ts";
+import { SqliteLock } from "../../checkpoint/sqlite-lock.ts";
 import type { CheckpointStore } from "../../checkpoint/store.ts";
 import type { Clock } from "../../clock.ts";
 import { elsewhere } from "./elsewhere.ts";
@@ -34,6 +35,23 @@ export class DataFolder {
   /** Its positions are elsewhere now: nobody is to go on from here. */
   setAside(): void {
     if (this.holdsPositions) renameSync(this.file, this.aside);
+  }
+
+  /** The same, unless a runtime uses the folder. Gives whether there was something. */
+  retire(): boolean {
+    if (!this.holdsPositions) return false;
+    const lock = this.lock();
+    if (lock) this.setAside();
+    lock?.release();
+    return lock !== undefined;
+  }
+
+  private lock(): SqliteLock | undefined {
+    try {
+      return new SqliteLock(this.data);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Puts another store's positions in the place of whatever is there, in one step. */

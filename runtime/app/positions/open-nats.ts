@@ -6,12 +6,10 @@ import type { Clock } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Elector } from "../../lease/elector.ts";
 import type { Logger } from "../../observe/log.ts";
+import { placeIn, slotName } from "./place.ts";
 
 /** Which NATS, and how it is reached. */
 export type NatsPlace = Omit<NatsOptions, "name" | "log">;
-
-/** All of a runtime's positions are in one slot. */
-const onlySlot = "0";
 
 /** On the Lease: how far the slot's log was when it was looked at last, and which streams it was in. */
 const markKey = "watchfire.dev/nats-";
@@ -25,19 +23,35 @@ export interface NatsStoreOptions {
   readonly onLost: (error: WatchfireError) => void;
 }
 
+/** For what waits and dead letters, and for bodies in memory, of all slots together, in bytes; each has at least the least. */
+const roomOfAll = 512 * 1024 * 1024;
+const leastRoom = 8 * 1024 * 1024;
+
+/** The same of one slot. */
+export const roomOfSlot = (slots: number): number => Math.max(leastRoom, roomOfAll / slots);
+
 /** A Lease that is held, and that says whose turn it is. */
 export type HeldLease = Pick<Elector, "fence" | "annotations" | "annotate">;
 
+/** All of a runtime's positions are in one slot. */
+const onlySlot = 0;
+
 /**
- * Opens the store on NATS, under the fence that is held. Its connection closes with it.
+ * Opens the store on NATS of a runtime alone, under the fence that is held. Its connection closes with it. `set`: the set
+ * of slots; default the one that the Lease names.
  * @throws WatchfireError of the checkpoint section
  */
-export async function openNats(options: NatsStoreOptions, elector: Elector): Promise<JetstreamStore> {
+export async function openNats(
+  options: NatsStoreOptions,
+  elector: Elector,
+  { set } = placeIn(elector.annotations),
+): Promise<JetstreamStore> {
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
   const nats = await connectNats(options);
   try {
-    return await openSlot({ ...options, connection: nats, slot: onlySlot, onClosed: () => nats.close() }, elector);
+    const onClosed = () => nats.close();
+    return await openSlot({ ...options, connection: nats, slot: slotName(set, onlySlot), onClosed }, elector);
   } catch (error) {
     await nats.close();
     throw error;
@@ -56,6 +70,8 @@ export interface SlotStoreOptions extends NatsStoreOptions {
   readonly slot: string;
   /** Default: the connection stays open. */
   readonly onClosed?: () => Promise<void>;
+  /** Its mark when positions were carried into it. Default: nobody carried any. */
+  readonly carried?: string | undefined;
   /** In bytes, as the store has them. */
   readonly room?: number;
   readonly cacheBytes?: number;
@@ -63,14 +79,14 @@ export interface SlotStoreOptions extends NatsStoreOptions {
 
 /** Opens the store of one slot. @throws WatchfireError of the checkpoint section */
 export async function openSlot(
-  { connection: nats, slot, clock, log, onLost, onClosed, room, cacheBytes }: SlotStoreOptions,
+  { connection: nats, slot, carried, clock, log, onLost, onClosed, room, cacheBytes }: SlotStoreOptions,
   held: HeldLease,
 ): Promise<JetstreamStore> {
   return JetstreamStore.open({
     nats,
     slot,
     fence: held.fence,
-    witness: onLease(held, slot),
+    witness: onLease(held, slot, carried),
     clock,
     log,
     onLost,
@@ -84,10 +100,10 @@ export async function openSlot(
 const streamName = (namespace: string, account: string): string => `${namespace}_${account.replaceAll(".", "_")}`;
 
 /** The Lease outlives NATS, and whoever holds it may write it. */
-function onLease(elector: HeldLease, slot: string): Witness {
+function onLease(elector: HeldLease, slot: string, carried = ""): Witness {
   const key = `${markKey}${slot}`;
   return {
-    read: () => elector.annotations[key] ?? "",
+    read: () => elector.annotations[key] ?? carried,
     write: (mark) => elector.annotate({ [key]: mark }),
   };
 }

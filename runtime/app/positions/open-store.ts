@@ -13,9 +13,7 @@ import type { Logger } from "../../observe/log.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 import { type NatsPlace, openNats } from "./open-nats.ts";
-
-/** On the Lease: where the positions are, `kubernetes`, `nats` or `sqlite/<pod>`. Whoever has them elsewhere must not take it. */
-export const positionsKey = "watchfire.dev/positions";
+import { placeIn, positionsKey } from "./place.ts";
 
 export interface StoreOptions {
   /** The data folder. */
@@ -69,14 +67,14 @@ export async function openStore(
   const open = { sqlite: openFolder, kubernetes: openSecrets, nats: openStream }[store];
   const opened = await untilReached(options, signal, () => open(options, elector));
   const here = hereOf(options);
-  if (placeIn(elector) !== here) await elector.annotate({ [positionsKey]: here });
+  if (placeOn(elector) !== here) await elector.annotate({ [positionsKey]: here });
   if (store !== "sqlite") new DataFolder(options.data, options.clock).setAside();
   return opened;
 }
 
 async function openSecrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
   const opened = await secrets(options, elector);
-  if (placeIn(elector) === "kubernetes" && opened.previousEnd === "new")
+  if (placeOn(elector) === "kubernetes" && opened.previousEnd === "new")
     throw elsewhere("the Secrets hold no positions; the Lease says kubernetes");
   return filled(options, elector, opened);
 }
@@ -99,7 +97,7 @@ async function filled<T extends RemoteStore>(options: StoreOptions, elector: Ele
 /** Brings positions that are elsewhere into a store that every replica reaches. */
 async function fill(options: StoreOptions, elector: Elector, opened: RemoteStore): Promise<void> {
   const folder = new DataFolder(options.data, options.clock);
-  const place = placeIn(elector);
+  const place = placeOn(elector);
   const to = hereOf(options);
   const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
   if (place === to) return;
@@ -107,7 +105,7 @@ async function fill(options: StoreOptions, elector: Elector, opened: RemoteStore
     const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
     try {
       // It may say of itself that they were moved, and the Lease does now.
-      if (placeIn(elector) !== place) return await fill(options, elector, opened);
+      if (placeOn(elector) !== place) return await fill(options, elector, opened);
       await copy(from, opened, options);
       await from.moveTo(to);
     } finally {
@@ -148,11 +146,11 @@ const nameOf = (store: CheckpointStore): StoreKind =>
 async function openFolder(options: StoreOptions, elector: Elector): Promise<CheckpointStore> {
   const folder = new DataFolder(options.data, options.clock);
   const here = volumeOf(options);
-  const place = placeIn(elector);
+  const place = placeOn(elector);
   if (place === "kubernetes" || place === "nats") {
     const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
     try {
-      if (placeIn(elector) === place) {
+      if (placeOn(elector) === place) {
         if (from.previousEnd === "new") throw elsewhere(`${place} holds no positions, though the Lease says so`);
         await folder.fill(from);
         await from.moveTo(here);
@@ -161,7 +159,7 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
     } finally {
       await from.close(false);
     }
-  } else if (placeIn(elector) === here && !folder.holdsPositions) {
+  } else if (placeOn(elector) === here && !folder.holdsPositions) {
     options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
   }
   return folder.open();
@@ -187,14 +185,14 @@ async function stream(options: StoreOptions, elector: Elector): Promise<Jetstrea
 }
 
 async function correctLease(options: StoreOptions, elector: Elector, { movedTo }: RemoteStore, place: string) {
-  if (movedTo === undefined || placeIn(elector) !== place) return;
+  if (movedTo === undefined || placeOn(elector) !== place) return;
   await elector.annotate({ [positionsKey]: movedTo });
   // The replica that has them takes the Lease.
   if (movedTo !== hereOf(options) && movedTo !== volumeOf(options))
     throw elsewhere(`the positions were moved to ${movedTo}`);
 }
 
-const placeIn = (elector: Elector): string => elector.annotations[positionsKey] ?? "";
+const placeOn = (elector: Elector): string => placeIn(elector.annotations).where;
 
 /** What the Lease is to say. */
 const hereOf = (options: StoreOptions): string => {

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Shard } from "../../dispatch/position/shard.ts";
 import { shardOf, shardOfNamespace, slotsOf } from "../../fleet/rendezvous.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
@@ -12,6 +13,9 @@ export interface Spread {
   readonly by: "key" | "name" | "namespace";
 }
 
+/** Not spread at all. */
+export const whole: Spread = { shards: 1, by: "key" };
+
 /** As a manifest asks for it. */
 export const spreadOf = ({ delivery: { shards = 1, shardBy, mode } }: Pick<FunctionManifest, "delivery">): Spread => ({
   shards,
@@ -23,10 +27,10 @@ export const isAsAsked = (asked: Spread, runs: Spread): boolean =>
   asked.shards === runs.shards && (asked.shards === 1 || (asked.by === "namespace") === (runs.by === "namespace"));
 
 /** On record, such as `8 by key`. */
-export const wordsOf = ({ shards, by }: Spread): string => `${shards} by ${by}`;
+const wordsOf = ({ shards, by }: Spread): string => `${shards} by ${by}`;
 
 /** Undefined for what is none. */
-export function readSpread(words: unknown): Spread | undefined {
+function readSpread(words: unknown): Spread | undefined {
   const [, shards, by] = /^(\d{1,4}) by (key|name|namespace)$/.exec(String(words)) ?? [];
   return shards === undefined ? undefined : { shards: Number(shards), by: by as Spread["by"] };
 }
@@ -53,3 +57,45 @@ const ways: Readonly<Record<Spread["by"], (key: string, shards: number) => numbe
   name: (key, shards) => shardOf(key.slice(key.indexOf("/") + 1), shards),
   namespace: (key, shards) => shardOfNamespace(key.slice(0, key.indexOf("/")), shards),
 };
+
+/** On the runtime's Lease: how each function is spread that has more than one shard, or was asked to have. */
+const spreadsKey = "watchfire.dev/shards";
+
+const recordSchema = z.record(z.string(), z.string());
+
+/** By function. @throws SyntaxError or ZodError where somebody else wrote into it */
+export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Spread> {
+  return new Map(
+    Object.entries(recordSchema.parse(JSON.parse(text))).flatMap(([name, words]) => {
+      const spread = readSpread(words);
+      return spread ? [[name, spread] as const] : [];
+    }),
+  );
+}
+
+/** The annotation that says it. */
+export const spreadsNote = (spreads: ReadonlyMap<string, Spread>): Record<string, string> => ({
+  [spreadsKey]: JSON.stringify(Object.fromEntries([...spreads].map(([name, spread]) => [name, wordsOf(spread)]))),
+});
+
+/** What a position says of its selection where the function is spread so; what is no selection of a watch stays. */
+export function respread(selection: string, spread: Spread): string {
+  const parts = partsOf(selection);
+  if (!parts) return selection;
+  const [labels, fields] = parts;
+  return selectionOf(labels, fields, spread.shards === 1 ? undefined : wordsOf(spread));
+}
+
+/** How a position says that its function is spread; undefined where it does not. */
+export const spreadIn = (selection: string): Spread | undefined => readSpread(partsOf(selection)?.[2]);
+
+/** Stands for what a source selects, and for the part of it that a shard takes. */
+export const selectionOf = (labels: string, fields: string, spread: string | undefined): string =>
+  JSON.stringify([labels, fields, ...(spread === undefined ? [] : [spread])]);
+
+const selectionSchema = z.tuple([z.string(), z.string()]).rest(z.unknown());
+
+function partsOf(selection: string): z.infer<typeof selectionSchema> | undefined {
+  if (!selection.startsWith("[")) return undefined;
+  return selectionSchema.safeParse(JSON.parse(selection)).data;
+}

@@ -1,17 +1,8 @@
-import type { PendingKey, SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
+import { type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../checkpoint/batch.ts";
 import type { Timer } from "../../clock.ts";
 import { resourceVersion } from "../../resource-version.ts";
 import type { View } from "../position/view.ts";
 import { causeAlone, hasCause, type Waking, withCause } from "./causes.ts";
-
-/** What the journal calls a run; no event's id begins so. */
-const runPrefix = "key/";
-
-/** Whether a begun attempt is a run of a key. */
-export const isRunOfKey = (id: string): boolean => id.startsWith(runPrefix);
-
-/** Of a run of a key: the sequence of its row. */
-export const sequenceOf = (id: string): number => Number(id.slice(runPrefix.length));
 
 /** Of an object that is not there, or not known yet. */
 export const unknownVersion = resourceVersion("0");
@@ -60,7 +51,7 @@ export class KeyLane implements PendingKey {
 
   /** What the journal calls its runs. */
   get id(): string {
-    return `${runPrefix}${this.sequence}`;
+    return runId(this.sequence);
   }
 
   /** What logs and people call the run that began last. */

@@ -1,4 +1,4 @@
-import type { SpillHeader } from "../../checkpoint/batch.ts";
+import { runSequence, type SpillHeader } from "../../checkpoint/batch.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
@@ -10,7 +10,7 @@ import type { History } from "../history/history.ts";
 import type { Shard } from "../position/shard.ts";
 import type { View } from "../position/view.ts";
 import type { EventMaker } from "../queue/event-maker.ts";
-import { isRunOfKey, KeyLane, sequenceOf } from "./key-lane.ts";
+import { KeyLane } from "./key-lane.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { KeyRuns } from "./key-runs.ts";
 import { type Look, Primary } from "./primary.ts";
@@ -93,7 +93,8 @@ function restore(
 ): void {
   const begun = new Map<number, RecordedStart>();
   for (const event of startedBefore) {
-    if (event.view === view.id && isRunOfKey(event.id)) begun.set(sequenceOf(event.id), event);
+    const sequence = event.view === view.id ? runSequence(event.id) : undefined;
+    if (sequence !== undefined) begun.set(sequence, event);
   }
   const monotonic = clock.monotonic();
   for (const { sequence, namespace, name, notBefore = 0, pending } of keys) {

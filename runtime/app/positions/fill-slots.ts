@@ -1,0 +1,124 @@
+import { carryOver } from "../../checkpoint/carry-over.ts";
+import type { Nats } from "../../checkpoint/jetstream-connection.ts";
+import { sweepSlots } from "../../checkpoint/jetstream-sweep.ts";
+import type { CheckpointStore } from "../../checkpoint/store.ts";
+import type { Clock } from "../../clock.ts";
+import type { Fence } from "../../lease/elector.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { Logger } from "../../observe/log.ts";
+import { endOf, type Former } from "./former.ts";
+import { type Layout, type Nature, natureOf, partOf, placesOf } from "./layout.ts";
+import { type HeldLease, openSlot, roomOfSlot } from "./open-nats.ts";
+import { isOver, setOf, slotName } from "./place.ts";
+import { type Spread, spreadOf } from "./spread.ts";
+
+/** Bodies that are read from memory while a slot is filled, in bytes: each is written once. */
+const cacheBytes = 1024 * 1024;
+
+export interface FillOptions {
+  readonly namespace: string;
+  readonly connection: Nats;
+  readonly slots: number;
+  /** Of the functions as they are to run. */
+  readonly manifests: readonly FunctionManifest[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Slots with positions in them, which nobody uses yet. */
+export interface Filled {
+  readonly set: string;
+  /** By slot, its mark. */
+  readonly carried: Readonly<Record<string, string>>;
+  /** Of the functions that are in several slots. */
+  readonly spreads: ReadonlyMap<string, Spread>;
+  /** How many functions were carried. */
+  readonly functions: number;
+}
+
+/**
+ * Copies positions into slots of a set that is alone this term's, which the fence names. Should this process end on
+ * the way, what they were copied from stands as it was. The next to carry them sweeps this set away.
+ * @throws WatchfireError; the signal's reason
+ */
+export async function fillSlots(
+  options: FillOptions,
+  former: Former,
+  fence: Fence,
+  signal: AbortSignal,
+): Promise<Filled> {
+  const { connection, slots, manifests } = options;
+  const set = setOf(fence);
+  await sweepSlots(connection, (name) => isOver(name, set, former.set));
+  const names = await namesIn(former.sources.map(({ store }) => store));
+  const asked = new Map(manifests.map((manifest) => [manifest.name, spreadOf(manifest)]));
+  const layout: Layout = { slots, spreadOf: (name) => asked.get(name) ?? former.layout.spreadOf(name) };
+  const targets = new Set([...names].flatMap((name) => placesOf(layout, name)));
+  const carried: Record<string, string> = {};
+  const nature = natureOf(manifests);
+  for (const target of targets) {
+    signal.throwIfAborted();
+    carried[target] = await fillSlot({ ...options, set, target, layout, nature }, former, fence, signal);
+  }
+  const spreads = new Map(
+    [...names].map((name) => [name, layout.spreadOf(name)] as const).filter(([, { shards }]) => shards > 1),
+  );
+  return { set, carried, spreads, functions: names.size };
+}
+
+interface SlotParts extends FillOptions {
+  readonly set: string;
+  readonly target: number;
+  readonly layout: Layout;
+  readonly nature: Nature;
+}
+
+/** Gives its mark. */
+async function fillSlot(
+  { set, target, layout, nature, slots, ...options }: SlotParts,
+  former: Former,
+  fence: Fence,
+  signal: AbortSignal,
+): Promise<string> {
+  let mark = "";
+  const held: HeldLease = {
+    fence,
+    annotations: {},
+    annotate: async (annotations) => {
+      mark = Object.values(annotations)[0] ?? mark;
+    },
+  };
+  const of = { slot: slotName(set, target), room: roomOfSlot(slots), cacheBytes, onLost: () => {} };
+  const store = await openSlot({ ...options, ...of }, held);
+  const end = endOf(former.sources);
+  let isDone = false;
+  try {
+    await store.clear(end);
+    for (const { slot, store: from } of former.sources) {
+      const part = partOf({ from: former.layout, source: slot, to: layout, target }, nature);
+      await carryOver(from, store, { part, signal });
+    }
+    await store.sync();
+    isDone = true;
+  } finally {
+    // Whoever opens it next learns how the last run had ended.
+    await store.close(isDone && end === "clean");
+  }
+  return mark;
+}
+
+/** The functions that something is kept of. */
+async function namesIn(stores: readonly CheckpointStore[]): Promise<Set<string>> {
+  const names = new Set<string>();
+  for (const store of stores) {
+    for (const view of await store.views()) names.add(view.function);
+    for (const name of (await store.paused()).keys()) names.add(name);
+    for (let after: string | undefined; ; ) {
+      const page = await store.deadLetters({ after });
+      if (page.length === 0) break;
+      after = page.at(-1)?.letter;
+      for (const letter of page) names.add(letter.function);
+    }
+  }
+  return names;
+}

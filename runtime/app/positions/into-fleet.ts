@@ -1,0 +1,187 @@
+import { runtimeAccount } from "../../access/account.ts";
+import { claimCluster } from "../../checkpoint/cluster.ts";
+import { type Clock, pause, type Random } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import { Elector, lostError } from "../../lease/elector.ts";
+import { type LeaseApi, leaseApi } from "../../lease/lease-api.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { Logger } from "../../observe/log.ts";
+import { DataFolder } from "./data-folder.ts";
+import { fillSlots } from "./fill-slots.ts";
+import { openFormer } from "./former.ts";
+import { connectNats, type NatsPlace } from "./open-nats.ts";
+import { untilReached } from "./open-store.ts";
+import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey } from "./place.ts";
+import { spreadsNote } from "./spread.ts";
+
+/** One request, in milliseconds. */
+const requestMs = 3_000;
+/** After positions that could not be reached, in milliseconds: another replica may reach them. */
+const againMs = 2_000;
+
+export interface EntryOptions {
+  readonly transport: KubeTransport;
+  readonly namespace: string;
+  readonly account?: string | undefined;
+  /** The data folder: positions of a runtime alone may be in it. */
+  readonly data: string;
+  /** How many slots the fleet has. */
+  readonly slots: number;
+  readonly nats?: NatsPlace | undefined;
+  /** Of this replica. */
+  readonly identity: string;
+  /** The cluster's uid, where it is known. */
+  readonly cluster: string | undefined;
+  /** Reads the functions, whose manifests say how they are to be spread. */
+  readonly manifests: () => Promise<readonly FunctionManifest[]>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/**
+ * A replica's way into its fleet. Positions that are elsewhere are carried into the fleet's slots first. The one replica
+ * that holds the runtime's Lease does it.
+ */
+export class FleetEntry {
+  private readonly options: EntryOptions;
+  private readonly lease: LeaseApi;
+  private readonly here: string;
+  private elector: Elector | undefined;
+  private trouble: string | undefined;
+
+  constructor(options: EntryOptions) {
+    const { transport, namespace, account = runtimeAccount, slots } = options;
+    this.options = options;
+    this.lease = leaseApi(transport, namespace, account);
+    this.here = fleetPlace(slots);
+  }
+
+  /** Why it is not in yet. */
+  get why(): WatchfireError | undefined {
+    const { elector, trouble } = this;
+    if (elector?.fence) return awaited(trouble ?? "they are being carried into the fleet's slots by this replica");
+    const { holder = "", obstacle } = elector?.standing ?? {};
+    if (obstacle !== undefined) return awaited(obstacle);
+    if (holder !== "") return awaited(`${holder} still works with them, or carries them over`);
+    return trouble === undefined ? undefined : awaited(trouble);
+  }
+
+  /** Resolves once the positions are the fleet's. @throws WatchfireError; the signal's reason */
+  async enter(signal: AbortSignal): Promise<void> {
+    const patient = { ...this.options, waiting: (why: string | undefined) => this.waits(why) };
+    for (;;) {
+      const isIn = await untilReached(patient, signal, () => this.isIn());
+      if (isIn) return;
+      await this.carry(signal);
+    }
+  }
+
+  /** Whether the Lease says so. It does from now on where there are no positions anywhere. */
+  private async isIn(): Promise<boolean> {
+    const { log } = this.options;
+    const folder = this.folder;
+    const lease = await this.lease.get(requestMs);
+    const { where, slots } = placeIn(lease?.annotations ?? {});
+    if (slots !== undefined && where !== this.here) {
+      const actual = `--slots ${this.options.slots}`;
+      throw new WatchfireError("WF_LEASE_SLOTS", { what: `it has ${slots} slots`, actual });
+    }
+    if (where === this.here) {
+      // Whoever carried them away was ended before it could say so here.
+      if (folder.retire()) log.warn({ data: this.options.data }, "older positions set aside");
+      return true;
+    }
+    if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return false;
+    const change = { holder: "", annotations: { [positionsKey]: this.here } };
+    const written = await (lease ? this.lease.update(lease, change, requestMs) : this.lease.create(change, requestMs));
+    return written !== "conflict";
+  }
+
+  /** Waits until the former runtime works no more, and carries its positions over, unless another replica does. */
+  private async carry(signal: AbortSignal): Promise<void> {
+    const { identity, clock, random, log } = this.options;
+    const placed = new AbortController();
+    const eligible = (annotations: Readonly<Record<string, string>>) => {
+      const place = placeIn(annotations);
+      if (place.where === this.here) placed.abort();
+      return place.where === this.here ? "they are the fleet's by now" : this.obstacle(place);
+    };
+    const elector = new Elector({ api: this.lease, identity, clock, random, log, eligible });
+    this.elector = elector;
+    const lost = new AbortController();
+    void elector.lost.then((error) => lost.abort(error));
+    try {
+      await elector.campaign(AbortSignal.any([signal, placed.signal]));
+      const held = AbortSignal.any([signal, lost.signal]);
+      const patient = { ...this.options, waiting: (why: string | undefined) => this.waits(why) };
+      await untilReached(patient, held, () => this.carryOver(elector, held));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!placed.signal.aborted && !this.isPassing(error)) throw error;
+    } finally {
+      await elector.release();
+      this.elector = undefined;
+    }
+    if (this.trouble !== undefined) await pause(clock, againMs, signal);
+  }
+
+  /** Whether another replica may do better, or this one a little later. */
+  private isPassing(error: unknown): boolean {
+    if (!(error instanceof WatchfireError)) return false;
+    if (error.code !== "WF_LEASE_LOST" && error.code !== "WF_CHECKPOINT_SECRETS") return false;
+    this.options.log.warn({ error: error.message }, "positions not carried over");
+    this.trouble = error.message;
+    return true;
+  }
+
+  private async carryOver(elector: Elector, signal: AbortSignal): Promise<void> {
+    const { options, here } = this;
+    const { log, slots, cluster, account = runtimeAccount } = options;
+    const place = placeIn(elector.annotations);
+    const { fence } = elector;
+    if (!fence) throw lostError("it was lost before positions were carried over");
+    if (place.where === here) return;
+    const connection = await connectNats(options);
+    try {
+      const former = await openFormer({ ...options, account }, elector, connection);
+      if (!former) return;
+      try {
+        for (const { store } of former.sources) if (cluster !== undefined) await claimCluster(store, cluster);
+        const manifests = await options.manifests();
+        const filled = await fillSlots({ ...options, connection, slots, manifests }, former, fence, signal);
+        await elector.annotate({ ...annotationsOf({ where: here, ...filled }), ...spreadsNote(filled.spreads) });
+        log.info(
+          { from: place.where || "the data folder", to: here, functions: filled.functions },
+          "positions carried over",
+        );
+        await former.over(here).catch((error: unknown) => {
+          log.warn({ error: String(error) }, "what positions were carried from was not cleared");
+        });
+      } finally {
+        await former.close();
+      }
+      this.folder.retire();
+    } finally {
+      await connection.close();
+    }
+  }
+
+  /** Why this replica cannot carry positions over from there. */
+  private obstacle({ where, slots }: Place): string | undefined {
+    if (slots !== undefined) return `a fleet of ${slots} slots has them`;
+    if (!where.startsWith("sqlite/") || this.folder.holdsPositions) return undefined;
+    return `they are on the volume of ${where.slice("sqlite/".length)}, which is not in ${this.options.data}`;
+  }
+
+  private waits(why: string | undefined): void {
+    this.trouble = why;
+  }
+
+  private get folder(): DataFolder {
+    return new DataFolder(this.options.data, this.options.clock);
+  }
+}
+
+const awaited = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_AWAITED", { what });

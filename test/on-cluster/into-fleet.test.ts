@@ -1,0 +1,113 @@
+// Positions on their way into slots on a real nats-server, and processes that end on the way.
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type FillOptions, fillSlots } from "../../runtime/app/positions/fill-slots.ts";
+import type { Former } from "../../runtime/app/positions/former.ts";
+import { alone } from "../../runtime/app/positions/layout.ts";
+import { slotName } from "../../runtime/app/positions/place.ts";
+import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
+import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { slotOf } from "../../runtime/fleet/rendezvous.ts";
+import { createLog } from "../../runtime/observe/log.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { natsProgram } from "../tools/assets.ts";
+import { startNats } from "../tools/nats.ts";
+import { until } from "../tools/until.ts";
+
+const slots = 4;
+const names = ["copy", "audit", "label", "sync"];
+const log = createLog("error", { write: () => {} });
+const { signal } = new AbortController();
+
+/** What is read stands still before the body of one object, until it is let go. */
+class Stuck extends MemoryStore {
+  readonly reached = Promise.withResolvers<void>();
+  readonly letGo = Promise.withResolvers<void>();
+  isOpen = false;
+
+  override async body(view: number, key: string) {
+    if (key === "team-a/sync" && !this.isOpen) {
+      this.reached.resolve();
+      await this.letGo.promise;
+    }
+    return super.body(view, key);
+  }
+}
+
+async function place() {
+  const server = await startNats();
+  const nats = await Nats.connect({ servers: [server.url], name: "ns_watchfire", log });
+  onTestFinished(() => nats.close());
+  const store = new Stuck();
+  for (const name of names) {
+    const { id: view } = await store.openView(name, "settings", "/ConfigMap");
+    const known = { uid: "u", resourceVersion: resourceVersion("7"), hash: "", deleted: false, matched: true };
+    const row = { view, key: `team-a/${name}`, state: { ...known, body: Buffer.from(name) } };
+    await store.commit({ ...emptyBatch, known: [row] });
+  }
+  const former: Former = {
+    layout: alone,
+    sources: [{ slot: 0, store }],
+    set: undefined,
+    over: async () => {},
+    close: async () => {},
+  };
+  const options: FillOptions = { namespace: "ns", connection: nats, slots, manifests: [], clock: systemClock, log };
+  const fill = (number: number) => fillSlots(options, former, { lease: "lease-uid", number }, signal);
+  return { nats, store, fill };
+}
+
+const setsOn = async ({ jsm, logStream, logSubject }: Nats) => {
+  const { state } = await jsm.streams.info(logStream, { subjects_filter: `${logSubject}.*` });
+  return [...new Set(Object.keys(state.subjects ?? {}).map((subject) => /\.([^.]*)_\d+$/.exec(subject)?.[1]))];
+};
+
+describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVER names the server's program)", () => {
+  test("are whole though one process was stopped amid the copy, also where it wakes up and goes on", async () => {
+    const { nats, store, fill } = await place();
+    const stopped = fill(3);
+    await store.reached.promise;
+    expect(await setsOn(nats)).toEqual(["leaseuid-3"]);
+    store.isOpen = true;
+    const { set, carried } = await fill(4);
+    // What the first had copied is gone, and all it writes from now on is in a set that nobody reads.
+    expect(await setsOn(nats)).toEqual([set]);
+    store.letGo.resolve();
+    await stopped.catch(() => undefined);
+    for (const name of names) {
+      const slot = slotOf(name, slots);
+      const opened = await JetstreamStore.open({
+        nats,
+        slot: slotName(set, slot),
+        clock: systemClock,
+        log,
+        onLost: () => {},
+        witness: { read: () => carried[slot] ?? "", write: async () => {} },
+      });
+      const [view] = await opened.views(name);
+      expect((await opened.body(view?.id ?? 0, `team-a/${name}`))?.bytes.toString()).toBe(name);
+      await opened.close(true);
+    }
+  });
+
+  test("that are gone from NATS before their slot is first opened are known to be gone", async () => {
+    const { nats, store, fill } = await place();
+    store.isOpen = true;
+    const { set, carried } = await fill(1);
+    await nats.jsm.streams.purge(nats.logStream);
+    const slot = slotOf("copy", slots);
+    const opened = await JetstreamStore.open({
+      nats,
+      slot: slotName(set, slot),
+      clock: systemClock,
+      log,
+      onLost: () => {},
+      witness: { read: () => carried[slot] ?? "", write: async () => {} },
+    });
+    expect(opened.previousEnd).toBe("power-loss");
+    await opened.close(true);
+    await until("nothing is left open", 5_000, async () => nats.users.size === 0);
+  });
+});
