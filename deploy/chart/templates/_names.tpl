@@ -73,6 +73,27 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 {{- end }}
 
+{{/*
+Where positions are, to be carried over from there: `sqlite`, `kubernetes`, `nats`, or `fleet/SLOTS`. Empty where there are none, and
+where Helm sees no cluster. A Lease that says nothing is that of a pod which has not opened its volume yet.
+*/}}
+{{- define "watchfire.from" -}}
+{{- if ne .Values.store.from "auto" }}
+{{- .Values.store.from }}
+{{- else if or .Values.rbac.create .Values.slots .Values.nats.url }}
+{{- $lease := lookup "coordination.k8s.io/v1" "Lease" (include "watchfire.namespace" .) (include "watchfire.account" .) }}
+{{- if $lease }}
+{{- $place := dig "metadata" "annotations" "watchfire.dev/positions" "" $lease }}
+{{- hasPrefix "fleet/" $place | ternary $place (splitList "/" $place | first | default "sqlite") }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Whether replicas that share the functions come, or come back, to a volume: its pod is one of them until positions are carried over. */}}
+{{- define "watchfire.keepsVolume" -}}
+{{- if and .Values.slots (eq (include "watchfire.from" .) "sqlite") }}true{{ end }}
+{{- end }}
+
 {{/* Which NATS keeps positions, or kept them before. */}}
 {{- define "watchfire.natsArgs" -}}
 - --nats={{ .Values.nats.url }}

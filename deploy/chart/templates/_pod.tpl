@@ -1,5 +1,7 @@
-{{/* The pod of a StatefulSet, and of a Deployment where replicas share the functions. */}}
+{{/* The pod of a StatefulSet, and of a Deployment where replicas share the functions: of (list $ KIND). */}}
 {{- define "watchfire.pod" -}}
+{{- $isClaimed := eq (last .) "StatefulSet" }}
+{{- with first . }}
 metadata:
   labels:
     {{- include "watchfire.labelsAnd" (list . .Values.podLabels) | nindent 4 }}
@@ -140,7 +142,7 @@ spec:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   volumes:
-    {{- if or .Values.slots (not .Values.persistence.enabled) }}
+    {{- if not (and $isClaimed .Values.persistence.enabled) }}
     - name: data
       emptyDir: { sizeLimit: {{ include "watchfire.text" .Values.persistence.emptyDirSizeLimit | quote }} }
     {{- end }}
@@ -208,4 +210,5 @@ spec:
         matchLabels:
           {{- include "watchfire.selector" . | nindent 10 }}
     {{- end }}
+{{- end }}
 {{- end }}

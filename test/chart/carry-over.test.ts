@@ -1,0 +1,139 @@
+// `helm upgrade` between one replica with a volume and replicas that share the functions. Helm sees on the runtime's Lease where
+// positions are, and renders what carries them over.
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Body, Client } from "../target/client.ts";
+import { kubeconfigOf } from "../target/kubeconfig.ts";
+import { type OwnTarget, startTarget } from "../target/target.ts";
+import { assetsFolder } from "../tools/assets.ts";
+import { chart, helm, namespace, only, release, render } from "./helm.ts";
+
+const nats = "store.type=nats,nats.url=nats://nats:4222";
+const fleet = `${nats},slots=64,identity=runtime,replicas=3`;
+const alone = "store.type=auto,slots=0,replicas=1";
+
+const kinds = ["embedded", ...(assetsFolder() === undefined ? [] : ["real" as const])] as const;
+
+describe.each(kinds)("a release through its life, on the %s API server", (kind) => {
+  let target: OwnTarget;
+  let admin: Client;
+  let where: readonly string[];
+
+  beforeAll(async () => {
+    target = await startTarget(kind);
+    admin = new Client(target.access);
+    const kubeconfig = join(await mkdtemp(join(tmpdir(), "watchfire-helm-")), "kubeconfig");
+    await writeFile(kubeconfig, kubeconfigOf(target.access));
+    where = ["--kubeconfig", kubeconfig];
+  });
+  afterAll(async () => {
+    await admin?.close();
+    await target?.close();
+  });
+  const upgrade = (...sets: readonly string[]) =>
+    helm(
+      "upgrade",
+      "--install",
+      release,
+      chart,
+      ...where,
+      ...["--namespace", namespace, "--create-namespace", "--reuse-values"],
+      ...sets.flatMap((set) => ["--set", set]),
+    );
+
+  /** What the runtime writes once positions are there. */
+  async function positionsAre(place: string): Promise<void> {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
+    const metadata = { name: release, annotations: { "watchfire.dev/positions": place } };
+    await admin.reply("POST", path, { body: { metadata, spec: {} } });
+    await admin.reply("PATCH", `${path}/${release}`, { type: "application/merge-patch+json", body: { metadata } });
+  }
+
+  const find = (plural: string): Promise<Body | undefined> =>
+    admin
+      .reply("GET", `/apis/apps/v1/namespaces/${namespace}/${plural}/${release}`)
+      .then(({ status, text }) => (status === 200 ? (JSON.parse(text) as Body) : undefined));
+  const strategy = async () => (await find("deployments"))?.spec.strategy;
+  const mayList = async () => {
+    const role = await admin.get(`/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles/${release}`);
+    return role.rules.some(({ resources, verbs }: { resources: string[]; verbs: string[] }) => {
+      return resources.includes("leases") && verbs.includes("list");
+    });
+  };
+  const argsOf = (workload: Body | undefined): string[] => workload?.spec.template.spec.containers[0].args ?? [];
+
+  test("the pod with the volume stays as a replica while positions are there, in the StatefulSet that there was", async () => {
+    await upgrade();
+    const before = await find("statefulsets");
+    await positionsAre("sqlite/watchfire-0");
+    const without = upgrade(fleet, "persistence.enabled=false");
+    await expect(without).rejects.toThrow("persistence.enabled is false, and positions are on a volume");
+
+    expect(await upgrade(fleet)).toContain("volume of watchfire-0");
+    const stays = await find("statefulsets");
+    expect(stays?.metadata.uid).toBe(before?.metadata.uid);
+    expect(stays?.spec.replicas).toBe(1);
+    expect(stays?.spec.volumeClaimTemplates).toEqual(before?.spec.volumeClaimTemplates);
+    const volumes = stays?.spec.template.spec.volumes.map(({ name }: { name: string }) => name);
+    expect(volumes).not.toContain("data");
+    const deployment = await find("deployments");
+    expect(deployment?.spec.replicas).toBe(3);
+    expect(argsOf(stays)).toEqual(argsOf(deployment));
+    expect(argsOf(stays)).toEqual(expect.arrayContaining(["--slots=64", "--store=nats", "--data=/data"]));
+  });
+
+  test("with another number of slots all pods end first; the volume's pod is gone since positions are carried over", async () => {
+    await positionsAre("fleet/64");
+    await upgrade("slots=128");
+    expect(await find("statefulsets")).toBeUndefined();
+    expect(await strategy()).toEqual({ type: "Recreate" });
+  });
+
+  test("once that is done, pods are replaced one by one again", async () => {
+    await positionsAre("fleet/128");
+    await upgrade();
+    expect(await strategy()).toEqual({ type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
+  });
+
+  test("the way back is a StatefulSet that reaches NATS, with the rights to the Leases of those that end", async () => {
+    const without = upgrade(alone, "nats.url=");
+    await expect(without).rejects.toThrow("nats.url is empty, and positions are on NATS (fleet/128)");
+    expect(await upgrade(alone)).toContain("Leave nats.url");
+    expect(await find("deployments")).toBeUndefined();
+    expect(argsOf(await find("statefulsets"))).toEqual(
+      expect.arrayContaining(["--store=sqlite", "--nats=nats://nats:4222", "--leader-elect"]),
+    );
+    expect(await mayList()).toBe(true);
+    await positionsAre("sqlite/watchfire-0");
+    await upgrade("nats.url=");
+    expect(await mayList()).toBe(false);
+  });
+});
+
+describe("where Helm sees no cluster, `store.from` says where positions are", () => {
+  const set = (...values: readonly string[]) => render("--set", values.join(","));
+  const rightsTo = (objects: readonly Body[], resource: string) =>
+    only(objects, "Role").rules.filter(({ resources }: { resources: string[] }) => resources.includes(resource));
+
+  test("on a volume, whose pod is one more replica", async () => {
+    expect((await set(fleet)).map(({ kind }) => kind)).not.toContain("StatefulSet");
+    expect(only(await set(fleet, "store.from=sqlite"), "StatefulSet").spec.replicas).toBe(1);
+  });
+
+  test("in Secrets, which the runtime may read", async () => {
+    expect(rightsTo(await set(fleet), "secrets")).toEqual([]);
+    expect(rightsTo(await set(fleet, "store.from=kubernetes"), "secrets")).toMatchObject([
+      { verbs: ["get", "update"] },
+    ]);
+  });
+
+  test("in slots, whose Leases the runtime may read, and which are left before others are taken", async () => {
+    const list = (objects: readonly Body[]) =>
+      rightsTo(objects, "leases").flatMap(({ verbs }: { verbs: string[] }) => verbs);
+    expect(list(await set(nats))).not.toContain("list");
+    expect(list(await set(nats, "store.from=fleet"))).toContain("list");
+    expect(only(await set(fleet, "store.from=fleet"), "Deployment").spec.strategy.type).toBe("Recreate");
+  });
+});
