@@ -231,10 +231,13 @@ export class JetstreamBodies {
 }
 
 /** Does the work of all, some at once. */
-async function eachTogether<T>(all: Iterable<T>, work: (each: T) => Promise<void>): Promise<void> {
+async function eachTogether<T>(
+  all: Iterable<T> & { readonly size: number },
+  work: (each: T) => Promise<void>,
+): Promise<void> {
   const rest = all[Symbol.iterator]();
   const next = async (): Promise<void> => {
     for (let each = rest.next(); !each.done; each = rest.next()) await work(each.value);
   };
-  await Promise.all(Array.from({ length: together }, next));
+  await Promise.all(Array.from({ length: Math.min(together, all.size) }, next));
 }
