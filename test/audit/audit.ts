@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Client } from "../target/client.ts";
 import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
-import { type Fact, namespaces, readDeliveries, readFacts, revision, written } from "./ledger.ts";
+import { type Fact, namespaces, type Records, readFacts, recordsIn, revision, written } from "./ledger.ts";
 import { type Gap, judge, type Verdict } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
@@ -42,7 +42,7 @@ export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacte
     plan.say("part 1: killed again and again, the history whole");
     await killWhileWriting(plan, runtime, writer, client);
     const facts = await readFacts(client, began);
-    const whole = await settled(client, facts, []);
+    const whole = await settled(recordsIn(client), facts, []);
     plan.say(`  ${describe(whole)}`);
 
     plan.say("part 2: killed, and the history compacted while it is down");
@@ -126,13 +126,13 @@ async function killAndCompact(
   facts.push(...(await readFacts(client, compactedTo)));
   const to = await revision(client);
   gaps.push({ from, to });
-  await settled(client, facts, gaps);
+  await settled(recordsIn(client), facts, gaps);
 
   const bridged = await revision(client);
   writer.allow(stretch);
   await writer.left(0);
   facts.push(...(await readFacts(client, bridged)));
-  return settled(client, facts, gaps);
+  return settled(recordsIn(client), facts, gaps);
 }
 
 /** Nothing new for so long, and what comes late has come: a duplicate, say. Milliseconds. */
@@ -144,26 +144,22 @@ const patienceMs = 15_000;
 const settlePollMs = 200;
 
 /** The verdict once nothing is missing any more, or once the runtime delivers nothing any more. */
-export async function settled(
-  client: Client,
-  facts: readonly Fact[],
-  gaps: readonly Gap[],
-  where = namespaces,
-): Promise<Verdict> {
+export async function settled(records: Records, facts: readonly Fact[], gaps: readonly Gap[]): Promise<Verdict> {
   let count = -1;
   let changedAt = performance.now();
   return until(
     "the runtime catches up",
     300_000,
     async () => {
-      const deliveries = await readDeliveries(client, where);
-      if (deliveries.length !== count) {
-        count = deliveries.length;
+      const now = await records.written();
+      if (now !== count) {
+        count = now;
         changedAt = performance.now();
         return undefined;
       }
       const quietFor = performance.now() - changedAt;
       if (quietFor < quietMs) return undefined;
+      const deliveries = await records.deliveries();
       const current = judge(facts, deliveries, gaps);
       return (current.missed.length === 0 || quietFor > patienceMs) && current;
     },

@@ -1,7 +1,8 @@
 // npm run audit:fleet: replicas that share 64 slots, on three nats-servers that are a cluster. First they come and go under
 // load; then replicas and servers are killed, stopped and set back. NATS_SERVER names the server's program. It runs on the
 // embedded cluster, or on a real kube-apiserver where KUBEBUILDER_ASSETS names one. AUDIT_FUNCTIONS, AUDIT_RATE (changes a
-// second) and AUDIT_REPLICAS (a list of counts) make other loads; words after the command choose a part, and a fault.
+// second) and AUDIT_REPLICAS (a list of counts) make other loads, AUDIT_SERVERS=1 takes one nats-server for planned moves.
+// Words after the command choose a part, and a fault.
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { Client } from "../target/client.ts";
@@ -14,11 +15,17 @@ import { describe, isFaultless } from "./audit.ts";
 import { movesIn } from "./moves.ts";
 import { ReplicasFixture } from "./replicas-fixture.ts";
 
-const { AUDIT_FUNCTIONS = "50", AUDIT_RATE = "50", AUDIT_REPLICAS = "1,2,4,8,3" } = process.env;
+const { AUDIT_FUNCTIONS = "50", AUDIT_RATE = "50", AUDIT_REPLICAS = "1,2,4,8,3", AUDIT_SERVERS } = process.env;
 const functions = Number(AUDIT_FUNCTIONS);
 const perSecond = Number(AUDIT_RATE);
 const counts = AUDIT_REPLICAS.split(",").map(Number);
 const slots = 64;
+/** How often replicas are asked how they stand, in milliseconds: an answer is a millisecond or two of a replica's work. */
+const pollMs = 100;
+/** A writer that is too slow is owed no more changes than this, in seconds of the load. */
+const owedS = 1;
+/** How long the load goes on with each number of replicas, in milliseconds. */
+const steadyMs = 10_000;
 /** How long a stopped process is stopped, in milliseconds: three times as long as a dead replica's slots stay its own. */
 const stopMs = 30_000;
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -61,21 +68,32 @@ class Fleet {
   async goesOn(): Promise<void> {
     const before = await this.on.written();
     this.on.write(perSecond);
-    await until("handlers record", 120_000, async () => {
-      await this.restart();
-      return (await this.on.written()) > before + perSecond / 2;
-    });
+    await until(
+      "handlers record",
+      120_000,
+      async () => {
+        await this.restart();
+        return (await this.on.written()) > before + perSecond / 2;
+      },
+      pollMs,
+    );
   }
 
   /** Milliseconds until all slots run, evenly, and all replicas are ready. */
   async balanced(): Promise<number> {
     const from = performance.now();
-    await until("the slots are balanced", 180_000, async () => {
-      await this.restart();
-      const found = await Promise.all(this.replicas.map(running));
-      return found.reduce((a, b) => a + b) === slots && Math.max(...found) - Math.min(...found) <= 1;
-    });
-    for (const each of this.replicas) await until("it is ready", 60_000, async () => (await each.read("/readyz")).ok);
+    await until(
+      "the slots are balanced",
+      180_000,
+      async () => {
+        await this.restart();
+        const found = await Promise.all(this.replicas.map(running));
+        return found.reduce((a, b) => a + b) === slots && Math.max(...found) - Math.min(...found) <= 1;
+      },
+      pollMs,
+    );
+    for (const each of this.replicas)
+      await until("it is ready", 60_000, async () => (await each.read("/readyz")).ok, pollMs);
     return Math.round(performance.now() - from);
   }
 
@@ -100,8 +118,10 @@ class Fleet {
   }
 
   begin(): void {
-    const stepMs = 100;
-    this.writing = setInterval(() => this.on.write(Math.round((perSecond * stepMs) / 1000)), stepMs);
+    const stepMs = 50;
+    this.writing = setInterval(() => {
+      if (this.on.behind < owedS * perSecond) this.on.write(Math.round((perSecond * stepMs) / 1000));
+    }, stepMs);
   }
 
   /** Nothing more is written. */
@@ -112,8 +132,11 @@ class Fleet {
   /** No more is written; gives whether the auditor finds no fault, and says what he finds. */
   async judged(what: string, mayRepeat: boolean): Promise<boolean> {
     this.end();
+    await this.on.allWritten();
+    const from = performance.now();
     const verdict = await this.on.verdict();
-    say(`  ${what}: ${describe(verdict)}`);
+    const tookMs = Math.round(performance.now() - from);
+    say(`  ${what}: ${describe(verdict)}; judged ${tookMs} ms after the last change`);
     return isFaultless(verdict) && (mayRepeat || verdict.flagged === 0);
   }
 
@@ -129,7 +152,13 @@ async function planned(fleet: Fleet): Promise<boolean> {
   await fleet.goesOn();
   fleet.begin();
   const told = [String(first)];
-  for (const count of others) told.push(`${count} in ${await fleet.resize(count)} ms`);
+  for (const count of others) {
+    const tookMs = await fleet.resize(count);
+    const [done, from] = [fleet.on.done, performance.now()];
+    await new Promise((resolve) => setTimeout(resolve, steadyMs));
+    const rate = ((fleet.on.done - done) / (performance.now() - from)) * 1_000;
+    told.push(`${count} in ${tookMs} ms (${Math.round(rate)} changes/s)`);
+  }
   say(`  replicas: ${told.join(", ")}`);
   const pauses = movesIn(await fleet.logs()).toSorted((a, b) => a - b);
   const at = (share: number) => pauses[Math.min(pauses.length - 1, Math.floor(pauses.length * share))];
@@ -207,9 +236,11 @@ let faultless = true;
 for (const [name, part] of Object.entries(parts)) {
   if (chosenPart !== undefined && chosenPart !== name) continue;
   say(`${name}: ${functions} functions, ${slots} slots, ${perSecond} changes a second at most`);
-  const servers = await NatsServer.makeCluster();
+  const servers =
+    AUDIT_SERVERS === "1" && name === "planned" ? [await NatsServer.make()] : await NatsServer.makeCluster();
   await Promise.all(servers.map((server) => server.start()));
-  const on = await ReplicasFixture.set(admin, target.access, `fleet-${name}`, functions, 4 * functions);
+  const load = { shares: functions, objects: 4 * functions, apart: name === "planned" };
+  const on = await ReplicasFixture.set(admin, target.access, `fleet-${name}`, load);
   const fleet = new Fleet(on, servers);
   try {
     faultless = (await part(fleet)) && faultless;

@@ -20,9 +20,23 @@ export interface Delivery {
   /** It said of itself that an earlier delivery may have run: by `redelivered`, or by an attempt above the first. */
   readonly flagged: boolean;
   readonly synthetic: boolean;
-  /** When it was written, as a revision of the cluster. */
+  /** Its place in that order: in a cluster, a revision. */
   readonly writtenAt: number;
 }
+
+/** Where deliveries are written down. */
+export interface Records {
+  /** How many are. */
+  written(): Promise<number>;
+  /** All of them, in the order they were written. */
+  deliveries(): Promise<Delivery[]>;
+}
+
+/** Those that handlers write into the cluster. */
+export const recordsIn = (client: Client, where = namespaces): Records => ({
+  written: () => written(client, where),
+  deliveries: () => readDeliveries(client, where),
+});
 
 /** Where the objects are that the writer works on, and where the handler writes its deliveries down. */
 export interface Namespaces {

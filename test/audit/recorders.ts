@@ -3,16 +3,26 @@ import { join } from "node:path";
 import type { Namespaces } from "./ledger.ts";
 
 const recorder = join(import.meta.dirname, "functions/recorder");
+const telling = join(import.meta.dirname, "telling.handler.ts");
 
-/**
- * Writes the auditor's function into a folder of functions, for these namespaces. `shares`: so many of it divide the objects
- * among them, by the numbers in their names. `shards`: over how many slots each is spread.
- */
+/** How many functions write down what happens to the objects, and how. */
+export interface Recording {
+  /** So many divide the objects among them, by the numbers in their names. Default 1. */
+  readonly shares?: number;
+  /** Over how many slots each is spread. Default 1. */
+  readonly shards?: number;
+  /**
+   * Each has a watch of its own, by the label that the writer puts on its objects. Handlers say in the log what they are
+   * told. Default: all share one watch, each judges all objects, and handlers write into the cluster.
+   */
+  readonly apart?: boolean;
+}
+
+/** Writes the auditor's function into a folder of functions, for these namespaces. */
 export async function writeRecorders(
   functions: string,
-  shares: number,
   { objects, records }: Namespaces,
-  shards = 1,
+  { shares = 1, shards = 1, apart = false }: Recording,
 ): Promise<void> {
   const manifest = await readFile(join(recorder, "function.yaml"), "utf8");
   for (let share = 0; share < shares; share++) {
@@ -20,7 +30,9 @@ export async function writeRecorders(
     const own = join(functions, name);
     await cp(recorder, own, { recursive: true });
     const expression = `int(object.metadata.name.substring(5)) % ${shares} == ${share}`;
-    const conditions = `matchConditions: [{ name: share, expression: '${expression}' }]`;
+    const choice = apart
+      ? `labelSelector: { matchLabels: { share: "${share}" } }`
+      : `matchConditions: [{ name: share, expression: '${expression}' }]`;
     await writeFile(
       join(own, "function.yaml"),
       manifest
@@ -28,7 +40,8 @@ export async function writeRecorders(
         .replace("concurrency: 16", `concurrency: 16\n    shards: ${shards}`)
         .replace("[audit]", `[${objects}]`)
         .replace("[audit-records]", `[${records}]`)
-        .replace(/kube-root-ca.crt$/m, (found) => (shares === 1 ? found : `${found}\n        ${conditions}`)),
+        .replace(/kube-root-ca.crt$/m, (found) => (shares === 1 ? found : `${found}\n        ${choice}`)),
     );
+    if (apart) await cp(telling, join(own, "handler.ts"));
   }
 }

@@ -12,12 +12,13 @@ import {
   type Fact,
   type Namespaces,
   namespacesOf,
-  readDeliveries,
+  type Records,
   readFacts,
+  recordsIn,
   revision,
-  written,
 } from "./ledger.ts";
-import { writeRecorders } from "./recorders.ts";
+import { LoggedRecords } from "./logged-records.ts";
+import { type Recording, writeRecorders } from "./recorders.ts";
 import type { Verdict } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
@@ -25,6 +26,12 @@ import { Writer } from "./writer-process.ts";
 const pollMs = 50;
 /** How often the cluster's history is read, in milliseconds: an API server may keep little more than a minute of it at hand. */
 const readOnMs = 20_000;
+
+/** What is written, and who writes down what becomes of it. */
+interface Load extends Recording {
+  /** ConfigMaps that the writer works on. Default 60. */
+  readonly objects?: number;
+}
 
 /** Replicas of one runtime, a process that writes while they are killed and stopped, and the auditor who counts. */
 export class ReplicasFixture {
@@ -40,6 +47,7 @@ export class ReplicasFixture {
   private reading: Promise<void> = Promise.resolve();
   private readonly timer: NodeJS.Timeout;
   private readonly writer: Writer;
+  private readonly records: Records;
   private readonly replicas: Replica[] = [];
   private pods = 0;
 
@@ -48,7 +56,8 @@ export class ReplicasFixture {
     namespace: string,
     folder: string,
     kubeconfig: string,
-    { began, objects }: { readonly began: number; readonly objects: number },
+    began: number,
+    { shares, apart, objects = 60 }: Load,
   ) {
     this.admin = admin;
     this.namespace = namespace;
@@ -56,22 +65,14 @@ export class ReplicasFixture {
     this.kubeconfig = kubeconfig;
     this.where = namespacesOf(`${namespace}-audit`);
     this.read = began;
+    const logs = () => [...new Set(this.replicas.map(({ options }) => options.logFile))];
+    this.records = apart ? new LoggedRecords(logs) : recordsIn(admin, this.where);
     this.timer = setInterval(() => void this.readOn().catch(() => undefined), readOnMs);
-    this.writer = new Writer(kubeconfig, objects, 20261121, this.where);
+    this.writer = new Writer(kubeconfig, objects, 20261121, this.where, shares);
   }
 
-  /**
-   * `shares`: how many functions divide the objects among them, by the numbers in their names. `shards`: over how many slots
-   * each is spread. `namespace`: one that nobody else uses; others with its name at the beginning are made beside it.
-   */
-  static async set(
-    admin: Client,
-    access: Access,
-    namespace: string,
-    shares = 1,
-    objectCount = 60,
-    shards = 1,
-  ): Promise<ReplicasFixture> {
+  /** `namespace`: one that nobody else uses; others with its name at the beginning are made beside it. */
+  static async set(admin: Client, access: Access, namespace: string, load: Load = {}): Promise<ReplicasFixture> {
     const folder = await mkdtemp(join(tmpdir(), "watchfire-replicas-"));
     const kubeconfig = join(folder, "kubeconfig");
     await writeFile(kubeconfig, kubeconfigOf(access), { mode: 0o600 });
@@ -80,14 +81,14 @@ export class ReplicasFixture {
     for (const name of checkpointSecrets("watchfire")) {
       await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
     }
-    await writeRecorders(join(folder, "functions"), shares, { objects, records }, shards);
+    await writeRecorders(join(folder, "functions"), { objects, records }, load);
     // A server that has just started may not have at hand what it listed a moment ago.
     const began = await until("history begins", 60_000, async () => {
       const now = await revision(admin);
       await readFacts(admin, now, { objects, records });
       return now;
     });
-    return new ReplicasFixture(admin, namespace, folder, kubeconfig, { began, objects: objectCount });
+    return new ReplicasFixture(admin, namespace, folder, kubeconfig, began, load);
   }
 
   /** Resolves when its endpoints are up. Each is another pod's container unless `over` says whose. */
@@ -148,6 +149,16 @@ export class ReplicasFixture {
     await until("handlers record", 60_000, half, pollMs);
   }
 
+  /** How many operations the writer has done. */
+  get done(): number {
+    return this.writer.done;
+  }
+
+  /** How many of those that it may do are left. */
+  get behind(): number {
+    return this.writer.behind;
+  }
+
   /** Resolves when the writer has done all that it may. */
   allWritten(): Promise<void> {
     return this.writer.left(0);
@@ -168,18 +179,18 @@ export class ReplicasFixture {
 
   /** How many deliveries are written down. */
   written(): Promise<number> {
-    return written(this.admin, this.where);
+    return this.records.written();
   }
 
   deliveries(): Promise<Delivery[]> {
-    return readDeliveries(this.admin, this.where);
+    return this.records.deliveries();
   }
 
   /** On everything so far, once all of it is delivered, or nothing comes any more. */
   async verdict(): Promise<Verdict> {
     await this.allWritten();
     await this.readOn();
-    return settled(this.admin, this.facts, [], this.where);
+    return settled(this.records, this.facts, []);
   }
 
   /** Takes in what happened since it was asked last. Once it has failed it fails for good. */

@@ -11,8 +11,9 @@ export class Writer {
   done = 0;
   private allowed = 0;
 
-  constructor(kubeconfig: string, objects: number, seed: number, where = namespaces) {
-    const args = [kubeconfig, String(objects), String(seed), where.objects];
+  /** `shares`: the objects are divided among so many, by a label. */
+  constructor(kubeconfig: string, objects: number, seed: number, where = namespaces, shares = 1) {
+    const args = [kubeconfig, String(objects), String(seed), where.objects, String(shares)];
     this.child = fork(join(import.meta.dirname, "writer.ts"), args);
     this.child.on("message", (message: FromWriter) => {
       this.done = message.done;
@@ -25,11 +26,16 @@ export class Writer {
     this.child.send({ allow: this.allowed } satisfies ToWriter);
   }
 
+  /** How many of the allowed are left. */
+  get behind(): number {
+    return this.allowed - this.done;
+  }
+
   /** Resolves when at most so many of the allowed operations are left. */
   async left(operations: number): Promise<void> {
     await until("the writer writes", 120_000, async () => {
       this.assertRunning();
-      return this.allowed - this.done <= operations;
+      return this.behind <= operations;
     });
   }
 

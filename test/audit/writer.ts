@@ -11,13 +11,13 @@ export interface FromWriter {
   readonly done: number;
 }
 
-const [kubeconfig = "", objects, seed, namespace] = process.argv.slice(2);
+const [kubeconfig = "", objects, seed, namespace, shares] = process.argv.slice(2);
 const client = new Client(await accessOf(kubeconfig));
 const collection = `/api/v1/namespaces/${namespace}/configmaps`;
 const random = randomFrom(Number(seed));
 
 /** Requests under way; each for another object, so that the order of one object's changes is the writer's. */
-const parallel = 8;
+const parallel = 16;
 let allowed = 0;
 let done = 0;
 let wake = () => {};
@@ -70,7 +70,8 @@ function pick(): number {
 async function operate(object: number): Promise<void> {
   const name = `item-${object}`;
   if (!exists.has(object)) {
-    await client.post(collection, { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { turn: "0" } });
+    const metadata = { name, labels: { share: String(object % Number(shares)) } };
+    await client.post(collection, { apiVersion: "v1", kind: "ConfigMap", metadata, data: { turn: "0" } });
     exists.add(object);
   } else if (random() < 0.7) {
     await client.patch(`${collection}/${name}`, { data: { turn: String(done), noise: String(random()) } });

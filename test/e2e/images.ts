@@ -34,7 +34,7 @@ export const functionFolders = [join(root, "functions"), recorderFolder, join(ro
 /** Writes the functions of the image `recorders` into a folder, and gives the folder. */
 export async function recordersFolder(): Promise<string> {
   const folder = join(mkdtempSync(join(tmpdir(), "watchfire-recorders-")), "functions");
-  await writeRecorders(folder, 10, namespaces);
+  await writeRecorders(folder, namespaces, { shares: 10 });
   return folder;
 }
 

@@ -15,7 +15,7 @@ const noFault = { missed: [], unflagged: [], disordered: [], invented: [] };
 async function fixture(shares: number, shards: number) {
   const nats = await NatsServer.make();
   await nats.start();
-  const on = await ReplicasFixture.set(admin, access, unique("carry"), shares, 60, shards);
+  const on = await ReplicasFixture.set(admin, access, unique("carry"), { shares, shards });
   const fleet = (slots: number) => ({ fleet: { nats: nats.url, slots } });
   const dispose = async () => {
     await on[Symbol.asyncDispose]();

@@ -26,7 +26,7 @@ const running = ({ fleet }: Status) => (fleet?.slots ?? []).filter(({ state }) =
 async function fixture(shares: number, shards: number) {
   const nats = await NatsServer.make();
   await nats.start();
-  const on = await ReplicasFixture.set(admin, access, unique("fleet"), shares, 60, shards);
+  const on = await ReplicasFixture.set(admin, access, unique("fleet"), { shares, shards });
   const start = () => on.start("nats", { fleet: { nats: nats.url, slots } });
   const dispose = async () => {
     await on[Symbol.asyncDispose]();

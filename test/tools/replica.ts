@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream, mkdtempSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -61,14 +61,13 @@ export class Replica {
     const address = `127.0.0.1:${await freePort()}`;
     const shared = fleet ? ["--nats", fleet.nats, "--slots", String(fleet.slots)] : ["--leader-elect"];
     const args = ["start", ...shared, "--store", store, "--functions", built(functions), "--data", data];
+    const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
-      stdio: ["ignore", "pipe", "pipe", "pipe"],
+      stdio: ["ignore", log, log, "pipe"],
       // The descriptor closes with this process, and that ends it.
       env: { ...process.env, POD_NAMESPACE: namespace, POD_NAME: pod, POD_UID: uid, WATCHFIRE_LAUNCHER_FD: "3" },
     });
-    const log = createWriteStream(logFile, { flags: "a" });
-    child.stdout?.pipe(log, { end: false });
-    child.stderr?.pipe(log, { end: false });
+    closeSync(log);
     const replica = new Replica(options, child, `http://${address}`);
     await until(
       `${replica.name} answers`,

@@ -1,0 +1,66 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import type { Delivery, Records } from "./ledger.ts";
+
+/** A line of a replica's log, by a handler. */
+interface Line {
+  readonly time: string;
+  readonly msg: string;
+  readonly attempt: number;
+  readonly fields: Pick<Delivery, "id" | "uid" | "name" | "type" | "synthetic"> & {
+    readonly resourceVersion: string;
+    readonly redelivered: boolean;
+  };
+}
+
+/** Of one replica: how far it was read, and what the last line has so far. */
+interface Reading {
+  at: number;
+  rest: string;
+}
+
+/**
+ * Deliveries as handlers have said them in the logs of all replicas. Those of one replica are in its order, and those of
+ * several by their clock, which is one. An object moves between replicas in no less than a hundred of its milliseconds.
+ */
+export class LoggedRecords implements Records {
+  private readonly files: () => readonly string[];
+  private readonly readings = new Map<string, Reading>();
+  private readonly found: { readonly at: number; readonly delivery: Omit<Delivery, "writtenAt"> }[] = [];
+
+  constructor(files: () => readonly string[]) {
+    this.files = files;
+  }
+
+  written(): Promise<number> {
+    for (const file of this.files()) this.readOn(file);
+    return Promise.resolve(this.found.length);
+  }
+
+  async deliveries(): Promise<Delivery[]> {
+    await this.written();
+    const inOrder = this.found.toSorted((a, b) => a.at - b.at);
+    return inOrder.map(({ delivery }, index) => ({ ...delivery, writtenAt: index }));
+  }
+
+  private readOn(file: string): void {
+    const reading = this.readings.get(file) ?? { at: 0, rest: "" };
+    this.readings.set(file, reading);
+    const opened = openSync(file, "r");
+    const chunk = Buffer.alloc(1024 * 1024);
+    for (let bytes = 1; bytes > 0; ) {
+      bytes = readSync(opened, chunk, 0, chunk.length, reading.at);
+      reading.at += bytes;
+      const lines = (reading.rest + chunk.toString("latin1", 0, bytes)).split("\n");
+      reading.rest = lines.pop() ?? "";
+      for (const line of lines) if (line.includes('"msg":"told"')) this.take(JSON.parse(line));
+    }
+    closeSync(opened);
+  }
+
+  private take({ time, attempt, fields }: Line): void {
+    const { id, uid, name, type, synthetic, resourceVersion, redelivered } = fields;
+    const flagged = redelivered || attempt > 1;
+    const delivery = { id, uid, name, type, synthetic, flagged, resourceVersion: Number(resourceVersion) };
+    this.found.push({ at: Date.parse(time), delivery });
+  }
+}
