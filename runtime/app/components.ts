@@ -327,7 +327,7 @@ const showUnsent =
   };
 
 function electorFor(
-  { transport, namespace, account = runtimeAccount, slots, clock, random, log }: RuntimeOptions,
+  { transport, namespace, account = runtimeAccount, slots, nats, clock, random, log }: RuntimeOptions,
   { identity, pod }: Candidate,
 ): Elector {
   const label = accountLabel(account);
@@ -336,7 +336,7 @@ function electorFor(
     return new Elector({ api, identity, clock, random, log });
   }
   const api = leaseApi(transport, namespace, account);
-  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod) });
+  return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats) });
 }
 
 /** Holds a function's events while its account lacks what it must have: every attempt would fail. */

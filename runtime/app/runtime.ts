@@ -242,7 +242,7 @@ export class Runtime {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
       ready: () => (this.ready || this.canTakeOver) && !this.frozen,
-      obstacle: () => this.obstacle?.message,
+      obstacle: () => this.obstacle?.message ?? this.delay,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
       token: keepToken(this.options.data),
@@ -271,7 +271,7 @@ export class Runtime {
     try {
       await elector.campaign(signal);
       const store = await openStore(
-        { ...this.options, pod: this.options.election?.pod, waiting, onLost: this.losing.resolve },
+        { ...this.options, ...this.options.election, waiting, onLost: this.losing.resolve },
         elector,
         signal,
       );

@@ -63,8 +63,7 @@ export const start = command({
     ...natsOptions,
     slots: {
       value: "N",
-      summary:
-        "with --store nats: replicas share the functions, which are spread over N slots, such as 64; it never changes",
+      summary: "with --store nats: replicas share the functions, which are spread over N slots, such as 64",
     },
     deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
     trust: {

@@ -6,10 +6,6 @@ export const leaseCodes = {
     "the Lease could not be renewed in time, or another replica has taken it",
     "start it again, as a pod's restart does: it then waits as a standby; if it happens often, look at the API server's latency",
   ),
-  WF_LEASE_SLOTS: user(
-    "the fleet has another number of slots",
-    "start it with the number that the fleet began with: each function's positions lie in a slot that follows from it",
-  ),
   WF_LEASE_SHARDS: user(
     "a function that has positions is to be spread over another number of shards",
     "write the number that it runs with; for another one deploy it under another name, with `initialEvents` as it should begin",

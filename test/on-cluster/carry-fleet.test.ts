@@ -21,7 +21,7 @@ async function fixture(shares: number, shards: number) {
     await on[Symbol.asyncDispose]();
     await nats.remove();
   };
-  return { on, fleet, [Symbol.asyncDispose]: dispose };
+  return { on, fleet, nats: nats.url, [Symbol.asyncDispose]: dispose };
 }
 
 const answer = async (replica: Replica) => (await replica.read("/readyz")).text();
@@ -35,26 +35,83 @@ async function end(replica: Replica): Promise<void> {
   expect(await replica.ended()).toBe(0);
 }
 
+/** Resolves when a replica says that it waits for positions, for this reason. */
+const waitsFor = (replica: Replica, why: string) =>
+  until(`${replica.name} waits for ${why}`, 30_000, async () => {
+    const text = await answer(replica);
+    return text.includes("WF_CHECKPOINT_AWAITED") && text.includes(why);
+  });
+
 describe.skipIf(natsProgram === undefined)("positions", () => {
-  test("go from a volume into a fleet's slots: a replica that reaches them carries them, another waits and says for what", async () => {
+  test("go from a volume into a fleet, into one of other slots and back, and what happens meanwhile is told once", async () => {
     await using world = await fixture(6, 1);
-    const { on, fleet } = world;
+    const { on, fleet, nats } = world;
     const volume = await on.start("sqlite");
     await on.begins(volume);
     await on.load(100);
     on.write(300);
     const far = await on.start("nats", fleet(8));
-    await until("it says for what it waits", 20_000, async () => (await answer(far)).includes("WF_CHECKPOINT_AWAITED"));
-    expect(await answer(far)).toContain(`they are on the volume of ${volume.options.pod}`);
+    await waitsFor(far, `they are on the volume of ${volume.options.pod}`);
     const near = await on.start("nats", { ...fleet(8), data: volume.options.data });
-    await until("it waits for the other", 20_000, async () => (await answer(near)).includes(volume.name));
+    await waitsFor(near, volume.name);
     await end(volume);
     await isReady(near);
     await isReady(far);
     expect(await near.log()).toContain('"positions carried over"');
+    await on.load(100);
+
+    // Replicas of another number of slots wait until those of the first have gone.
+    on.write(200);
+    const wider = await on.start("nats", fleet(11));
+    await waitsFor(wider, "replicas of a fleet of 8 slots still work");
+    await end(near);
+    await end(far);
+    await isReady(wider);
+    await on.load(100);
+
+    on.write(200);
+    const back = await on.start("sqlite", { nats });
+    await waitsFor(back, "replicas of a fleet of 11 slots still work");
+    await end(wider);
+    await isReady(back);
+    await on.load(100);
+    const planned = await on.verdict();
+    expect(planned, inWords(planned)).toMatchObject({ ...noFault, flagged: 0, synthetic: 0 });
+    process.stdout.write(`volume, 8 slots, 11 slots, volume: ${inWords(planned)}\n`);
+  }, 300_000);
+
+  test("come out of a fleet whose replicas were killed, and of shards, with each repeat flagged", async () => {
+    await using world = await fixture(1, 4);
+    const { on, fleet, nats } = world;
+    const alone = await on.start("nats", { nats });
+    await on.begins(alone);
+    await on.load(100);
+    on.write(100);
+    const first = await on.start("nats", fleet(8));
+    await waitsFor(first, alone.name);
+    await alone.kill();
+    await isReady(first);
+    const { fleet: seen } = await first.status();
+    expect(seen?.slots.filter(({ functions }) => functions.includes("recorder"))).toHaveLength(4);
+    await on.load(100);
+    on.write(100);
+    await first.kill();
+    const carrier = await on.start("nats", fleet(5));
+    await waitsFor(carrier, first.name);
+    await isReady(carrier);
     await on.load(50);
+    await on.allWritten();
     const verdict = await on.verdict();
-    expect(verdict, inWords(verdict)).toMatchObject({ ...noFault, flagged: 0 });
-    process.stdout.write(`volume to fleet: ${inWords(verdict)}\n`);
+    expect(verdict, inWords(verdict)).toMatchObject(noFault);
+
+    // Out of shards there is no position: what happens while nobody works is told as a list finds it.
+    await end(carrier);
+    const out = await on.start("kubernetes", { nats });
+    await isReady(out);
+    await on.load(50);
+    const gathered = await on.verdict();
+    expect(gathered, inWords(gathered)).toMatchObject(noFault);
+    expect(gathered.flagged).toBe(verdict.flagged);
+    process.stdout.write(`nats, 8 slots, kill, 5 slots, Secrets: ${inWords(gathered)}\n`);
   }, 300_000);
 });

@@ -51,6 +51,7 @@ async function place() {
     layout: alone,
     sources: [{ slot: 0, store }],
     set: undefined,
+    confirm: async () => {},
     over: async () => {},
     close: async () => {},
   };

@@ -65,12 +65,24 @@ class Pod {
       clock,
       random: () => 0.5,
       log,
-      eligible: eligibleFor(pod),
+      eligible: eligibleFor(pod, { servers: [] }),
     });
     await this.elector.campaign(signal);
     const onLost = ({ code }: { code: string }) => void this.lost.push(code);
     const nats = named ? { servers: [this.server.url] } : undefined;
-    const options = { data: this.data, store, nats, transport, namespace, account, pod, clock, log, onLost };
+    const options = {
+      data: this.data,
+      store,
+      nats,
+      transport,
+      namespace,
+      account,
+      pod,
+      clock,
+      random: () => 0.5,
+      log,
+      onLost,
+    };
     return openStore(options, this.elector, signal);
   }
 

@@ -57,10 +57,21 @@ class Pod {
       clock,
       random: () => 0.5,
       log,
-      eligible: eligibleFor(pod),
+      eligible: eligibleFor(pod, undefined),
     });
     await this.elector.campaign(signal);
-    const options = { data: this.data, store, transport, namespace, account, pod, clock, log, onLost: () => {} };
+    const options = {
+      data: this.data,
+      store,
+      transport,
+      namespace,
+      account,
+      pod,
+      clock,
+      random: () => 0.5,
+      log,
+      onLost: () => {},
+    };
     return openStore(options, this.elector, signal);
   }
 

@@ -38,6 +38,8 @@ export interface ReplicaOptions {
   readonly store: "sqlite" | "kubernetes" | "nats";
   /** Of a fleet's replica, in place of the election. */
   readonly fleet?: { readonly nats: string; readonly slots: number };
+  /** Of a runtime alone: the NATS that keeps positions, or kept them before. */
+  readonly nats?: string;
   readonly logFile: string;
 }
 
@@ -57,9 +59,11 @@ export class Replica {
 
   /** Resolves when its endpoints are up. */
   static async start(options: ReplicaOptions): Promise<Replica> {
-    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet } = options;
+    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet, nats } = options;
     const address = `127.0.0.1:${await freePort()}`;
-    const shared = fleet ? ["--nats", fleet.nats, "--slots", String(fleet.slots)] : ["--leader-elect"];
+    const shared = fleet
+      ? ["--nats", fleet.nats, "--slots", String(fleet.slots)]
+      : ["--leader-elect", ...(nats === undefined ? [] : ["--nats", nats])];
     const args = ["start", ...shared, "--store", store, "--functions", built(functions), "--data", data];
     const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {

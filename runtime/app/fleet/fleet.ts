@@ -30,8 +30,8 @@ import { type OfferedFunctions, offeredFunctions } from "../offered-functions.ts
 import type { Pause } from "../pauses.ts";
 import { FleetEntry } from "../positions/into-fleet.ts";
 import { connectNats } from "../positions/open-nats.ts";
-import { untilReached } from "../positions/open-store.ts";
 import { readPlace } from "../positions/place.ts";
+import { untilReached } from "../positions/until-reached.ts";
 import { isSettled } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
 import { describeStatus, type Status } from "../status.ts";

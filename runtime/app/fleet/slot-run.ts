@@ -8,9 +8,9 @@ import { type ActiveComponents, activate, type Components, type RuntimeOptions }
 import { LiveFunctions } from "../live-functions.ts";
 import { elsewhere } from "../positions/elsewhere.ts";
 import { openSlot, roomOfSlot } from "../positions/open-nats.ts";
-import { untilReached } from "../positions/open-store.ts";
 import { fleetPlace, type Place, slotName } from "../positions/place.ts";
 import { type Spread, spreadIn, whole } from "../positions/spread.ts";
+import { untilReached } from "../positions/until-reached.ts";
 import type { Catalogue } from "./catalogue.ts";
 
 /** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */

@@ -1,9 +1,8 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { carryOver } from "../../checkpoint/carry-over.ts";
 import { SqliteStore } from "../../checkpoint/sqlite.ts";
 import { SqliteLock } from "../../checkpoint/sqlite-lock.ts";
-import type { CheckpointStore } from "../../checkpoint/store.ts";
+import type { CheckpointStore, PreviousEnd } from "../../checkpoint/store.ts";
 import type { Clock } from "../../clock.ts";
 import { elsewhere } from "./elsewhere.ts";
 
@@ -54,15 +53,18 @@ export class DataFolder {
     }
   }
 
-  /** Puts another store's positions in the place of whatever is there, in one step. */
-  async fill(from: CheckpointStore): Promise<void> {
+  /** Puts other positions in the place of whatever is there, in one step. `end`: how the run that left them had ended. */
+  async fill(end: PreviousEnd, copy: (to: CheckpointStore) => Promise<void>): Promise<void> {
     const incoming = join(this.data, "incoming");
     rmSync(incoming, { recursive: true, force: true });
     mkdirSync(incoming, { recursive: true, mode: 0o700 });
     // A boot of its own: unless the other ended clean, the next to open takes it for a power loss.
     const to = new SqliteStore({ folder: incoming, bootId: "carried over" });
-    await carryOver(from, to);
-    await to.close(from.previousEnd === "clean");
+    try {
+      await copy(to);
+    } finally {
+      await to.close(end === "clean");
+    }
     // Of the file before, which counts for nothing any more.
     for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
     renameSync(join(incoming, "checkpoint.db"), this.file);

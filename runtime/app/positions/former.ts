@@ -1,9 +1,12 @@
+import { accountLabel } from "../../catalog/names.ts";
+import type { JetstreamStore } from "../../checkpoint/jetstream.ts";
 import type { Nats } from "../../checkpoint/jetstream-connection.ts";
+import { sweepSlots } from "../../checkpoint/jetstream-sweep.ts";
 import { KubernetesStore } from "../../checkpoint/kubernetes.ts";
 import { SqliteStore } from "../../checkpoint/sqlite.ts";
 import type { CheckpointStore, PreviousEnd } from "../../checkpoint/store.ts";
-import type { Clock } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
+import { fleetLeases } from "../../fleet/fleet-leases.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import type { Elector } from "../../lease/elector.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -11,7 +14,12 @@ import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 import { alone, type Layout } from "./layout.ts";
 import { openSlot } from "./open-nats.ts";
-import { placeIn, positionsKey, slotName } from "./place.ts";
+import { type Place, placeIn, positionsKey, setOfName, slotName } from "./place.ts";
+import { spreadsIn, whole } from "./spread.ts";
+import { TakenFleet, type TakeOptions } from "./take-fleet.ts";
+
+/** Bodies of a slot that are read from memory, in bytes: each is read once. */
+const cacheBytes = 1024 * 1024;
 
 /** One of the stores that positions lie in. */
 export interface Source {
@@ -25,30 +33,35 @@ export interface Former {
   readonly sources: readonly Source[];
   /** Where they are on NATS, their set of slots. */
   readonly set: string | undefined;
+  /** Resolves where nobody else can have come to work with them. To be asked just before the place changes. @throws WF_LEASE_LOST */
+  confirm(): Promise<void>;
   /** Says that they are in another place from now on, and forgets them. */
   over(place: string): Promise<void>;
   close(): Promise<void>;
 }
 
-export interface FormerOptions {
+export interface FormerOptions extends Omit<TakeOptions, "leases"> {
   readonly data: string;
   readonly transport: KubeTransport;
   readonly namespace: string;
   readonly account: string;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Opens what a runtime alone has left, under the Lease that is held. Undefined where the Lease says another place now.
- * @throws WatchfireError of the checkpoint section
+ * Opens what another runtime has left, under the Lease that is held. A fleet's replicas are waited for. Undefined where
+ * the Lease says another place now.
+ * @throws WatchfireError of the checkpoint section; the signal's reason
  */
 export async function openFormer(
   options: FormerOptions,
   elector: Elector,
   connection: Nats,
+  signal: AbortSignal,
 ): Promise<Former | undefined> {
-  const { where, set } = placeIn(elector.annotations);
+  const place = placeIn(elector.annotations);
+  const { where, set, slots } = place;
+  if (slots !== undefined) return ofFleet(options, elector, connection, place, slots, signal);
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
   const onLost = () => {};
@@ -74,17 +87,66 @@ export async function openFormer(
   }
   // Nobody has ever kept any.
   const none = async () => undefined;
-  return where === "" ? { layout: alone, sources: [], set: undefined, over: none, close: none } : undefined;
+  return where === ""
+    ? { layout: alone, sources: [], set: undefined, confirm: none, over: none, close: none }
+    : undefined;
 }
 
 const ofOne = (store: CheckpointStore, over: Former["over"], set: string | undefined): Former => ({
   layout: alone,
   sources: [{ slot: 0, store }],
   set,
+  confirm: async () => undefined,
   over,
   // How the last run ended is still to be known where this was in vain.
   close: () => store.close(store.previousEnd === "clean").catch(() => undefined),
 });
+
+/** The slots of a fleet that is gone. */
+async function ofFleet(
+  options: FormerOptions,
+  elector: Elector,
+  connection: Nats,
+  { set, carried }: Place,
+  slots: number,
+  signal: AbortSignal,
+): Promise<Former> {
+  const spreads = spreadsIn(elector.annotations);
+  const { transport, namespace, account } = options;
+  const leases = fleetLeases(transport, { namespace, account, label: accountLabel(account) });
+  const taken = await TakenFleet.take({ ...options, leases }, slots, signal);
+  const sources: { slot: number; store: JetstreamStore }[] = [];
+  const closeAll = async (isOver: boolean) => {
+    for (const { store } of sources.splice(0)) {
+      await store.close(!isOver && store.previousEnd === "clean").catch(() => undefined);
+    }
+  };
+  const former: Former = {
+    layout: { slots, spreadOf: (name) => spreads.get(name) ?? whole },
+    sources,
+    set,
+    confirm: () => taken.confirm(),
+    over: async () => {
+      await closeAll(true);
+      await sweepSlots(connection, (name) => setOfName(name) === set);
+    },
+    close: async () => {
+      await closeAll(false);
+      await taken.release();
+    },
+  };
+  try {
+    for (const held of taken.slots) {
+      signal.throwIfAborted();
+      const of = { slot: slotName(set, held.slot), carried: carried[held.slot], cacheBytes, onLost: () => {} };
+      sources.push({ slot: held.slot, store: await openSlot({ ...options, connection, ...of }, held) });
+    }
+    return former;
+  } catch (error) {
+    await former.close();
+    throw error;
+  }
+}
 
 const gravity: readonly PreviousEnd[] = ["new", "clean", "killed", "power-loss"];
 

@@ -7,13 +7,14 @@ import { Elector, lostError } from "../../lease/elector.ts";
 import { type LeaseApi, leaseApi } from "../../lease/lease-api.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Logger } from "../../observe/log.ts";
+import { awaited } from "./awaited.ts";
 import { DataFolder } from "./data-folder.ts";
 import { fillSlots } from "./fill-slots.ts";
 import { openFormer } from "./former.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
-import { untilReached } from "./open-store.ts";
 import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey } from "./place.ts";
 import { spreadsNote } from "./spread.ts";
+import { untilReached } from "./until-reached.ts";
 
 /** One request, in milliseconds. */
 const requestMs = 3_000;
@@ -83,11 +84,7 @@ export class FleetEntry {
     const { log } = this.options;
     const folder = this.folder;
     const lease = await this.lease.get(requestMs);
-    const { where, slots } = placeIn(lease?.annotations ?? {});
-    if (slots !== undefined && where !== this.here) {
-      const actual = `--slots ${this.options.slots}`;
-      throw new WatchfireError("WF_LEASE_SLOTS", { what: `it has ${slots} slots`, actual });
-    }
+    const { where } = placeIn(lease?.annotations ?? {});
     if (where === this.here) {
       // Whoever carried them away was ended before it could say so here.
       if (folder.retire()) log.warn({ data: this.options.data }, "older positions set aside");
@@ -143,14 +140,16 @@ export class FleetEntry {
     const { fence } = elector;
     if (!fence) throw lostError("it was lost before positions were carried over");
     if (place.where === here) return;
+    const waiting = (why: string | undefined) => this.waits(why);
     const connection = await connectNats(options);
     try {
-      const former = await openFormer({ ...options, account }, elector, connection);
+      const former = await openFormer({ ...options, account, waiting }, elector, connection, signal);
       if (!former) return;
       try {
         for (const { store } of former.sources) if (cluster !== undefined) await claimCluster(store, cluster);
         const manifests = await options.manifests();
         const filled = await fillSlots({ ...options, connection, slots, manifests }, former, fence, signal);
+        await former.confirm();
         await elector.annotate({ ...annotationsOf({ where: here, ...filled }), ...spreadsNote(filled.spreads) });
         log.info(
           { from: place.where || "the data folder", to: here, functions: filled.functions },
@@ -169,8 +168,7 @@ export class FleetEntry {
   }
 
   /** Why this replica cannot carry positions over from there. */
-  private obstacle({ where, slots }: Place): string | undefined {
-    if (slots !== undefined) return `a fleet of ${slots} slots has them`;
+  private obstacle({ where }: Place): string | undefined {
     if (!where.startsWith("sqlite/") || this.folder.holdsPositions) return undefined;
     return `they are on the volume of ${where.slice("sqlite/".length)}, which is not in ${this.options.data}`;
   }
@@ -183,5 +181,3 @@ export class FleetEntry {
     return new DataFolder(this.options.data, this.options.clock);
   }
 }
-
-const awaited = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_AWAITED", { what });

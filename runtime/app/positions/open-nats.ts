@@ -6,7 +6,7 @@ import type { Clock } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Elector } from "../../lease/elector.ts";
 import type { Logger } from "../../observe/log.ts";
-import { placeIn, slotName } from "./place.ts";
+import { type Place, placeIn, slotName } from "./place.ts";
 
 /** Which NATS, and how it is reached. */
 export type NatsPlace = Omit<NatsOptions, "name" | "log">;
@@ -44,7 +44,7 @@ const onlySlot = 0;
 export async function openNats(
   options: NatsStoreOptions,
   elector: Elector,
-  { set } = placeIn(elector.annotations),
+  { set }: Pick<Place, "set"> = placeIn(elector.annotations),
 ): Promise<JetstreamStore> {
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });

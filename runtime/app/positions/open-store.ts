@@ -4,52 +4,32 @@ import { JetstreamStore } from "../../checkpoint/jetstream.ts";
 import { KubernetesStore } from "../../checkpoint/kubernetes.ts";
 import { SqliteStore } from "../../checkpoint/sqlite.ts";
 import type { CheckpointStore, StoreKind } from "../../checkpoint/store.ts";
-import { type Clock, pause } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
-import { ApiError } from "../../kube/api-error.ts";
-import type { KubeTransport } from "../../kube/transport.ts";
 import type { Elector, Eligible } from "../../lease/elector.ts";
-import type { Logger } from "../../observe/log.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
+import { leaveFleet } from "./leave-fleet.ts";
 import { type NatsPlace, openNats } from "./open-nats.ts";
 import { placeIn, positionsKey } from "./place.ts";
-
-export interface StoreOptions {
-  /** The data folder. */
-  readonly data: string;
-  /** Where positions are to be kept. Default `sqlite`. */
-  readonly store?: StoreKind;
-  /** Which NATS keeps them, or kept them before. */
-  readonly nats?: NatsPlace | undefined;
-  readonly transport: KubeTransport;
-  readonly namespace: string;
-  readonly account?: string | undefined;
-  /** The pod's name, where there is an election. */
-  readonly pod?: string | undefined;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Told why it has to be waited for, where that is so, and of its end. */
-  readonly waiting?: (why: string | undefined) => void;
-  /** Called when another runtime has taken the store over. */
-  readonly onLost: (error: WatchfireError) => void;
-}
+import type { StoreOptions } from "./store-options.ts";
+import { untilReached } from "./until-reached.ts";
 
 /** A store that every replica reaches. */
 type RemoteStore = KubernetesStore | JetstreamStore;
 
-/** Faults that somebody else ends. */
-const passingCodes = new Set(["WF_CHECKPOINT_LOCKED", "WF_CHECKPOINT_NATS_AWAY", "WF_KUBE_UNREACHABLE"]);
-
-/** How often a data folder that another process still holds, or an API server that does not answer, is tried; milliseconds. */
-const againMs = 1_000;
-
-/** Only the pod whose volume holds the positions may take the Lease; positions elsewhere are within everybody's reach. */
-export function eligibleFor(pod: string): Eligible {
-  return ({ [positionsKey]: place = "" }) =>
-    ["", "kubernetes", "nats", `sqlite/${pod}`].includes(place)
-      ? undefined
-      : `the positions are with ${place.replace("sqlite/", "the volume of ")}`;
+/**
+ * Only the pod whose volume holds the positions may take the Lease; positions elsewhere are within everybody's reach. Those
+ * of a fleet are so for whoever knows its NATS.
+ */
+export function eligibleFor(pod: string, nats: NatsPlace | undefined): Eligible {
+  return (annotations) => {
+    const { where, slots } = placeIn(annotations);
+    if (slots !== undefined) {
+      return nats ? undefined : `the positions are with a fleet of ${slots} slots on NATS, and --nats names none`;
+    }
+    if (["", "kubernetes", "nats", `sqlite/${pod}`].includes(where)) return undefined;
+    return `the positions are with ${where.replace("sqlite/", "the volume of ")}`;
+  };
 }
 
 /**
@@ -64,9 +44,12 @@ export async function openStore(
 ): Promise<CheckpointStore> {
   if (!elector) return new DataFolder(options.data, options.clock).open();
   const { store = "sqlite" } = options;
-  const open = { sqlite: openFolder, kubernetes: openSecrets, nats: openStream }[store];
-  const opened = await untilReached(options, signal, () => open(options, elector));
   const here = hereOf(options);
+  const open = { sqlite: openFolder, kubernetes: openSecrets, nats: openStream }[store];
+  const opened = await untilReached(options, signal, () => {
+    const isFleet = placeIn(elector.annotations).slots !== undefined;
+    return isFleet ? leaveFleet(options, elector, here, signal) : open(options, elector);
+  });
   if (placeOn(elector) !== here) await elector.annotate({ [positionsKey]: here });
   if (store !== "sqlite") new DataFolder(options.data, options.clock).setAside();
   return opened;
@@ -152,7 +135,7 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
     try {
       if (placeOn(elector) === place) {
         if (from.previousEnd === "new") throw elsewhere(`${place} holds no positions, though the Lease says so`);
-        await folder.fill(from);
+        await folder.fill(from.previousEnd, (to) => carryOver(from, to));
         await from.moveTo(here);
         options.log.info({ from: nameOf(from), to: "sqlite" }, "positions carried over");
       }
@@ -201,28 +184,3 @@ const hereOf = (options: StoreOptions): string => {
 };
 
 const volumeOf = ({ pod = "" }: StoreOptions): string => `sqlite/${pod}`;
-
-/** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
-export async function untilReached<T>(
-  { clock, log, waiting }: Pick<StoreOptions, "clock" | "log" | "waiting">,
-  signal: AbortSignal,
-  open: () => Promise<T>,
-): Promise<T> {
-  for (let told = ""; ; ) {
-    try {
-      const opened = await open();
-      waiting?.(undefined);
-      return opened;
-    } catch (error) {
-      // The process of a pod that was deleted by force may still end; the kernel then frees its lock.
-      const code = error instanceof WatchfireError ? error.code : undefined;
-      const passing = error instanceof ApiError && (error.status >= 500 || error.status === 429);
-      if (!passing && !passingCodes.has(code ?? "")) throw error;
-      const message = error instanceof Error ? error.message : String(error);
-      if (message !== told) log.warn({ error: message }, "positions cannot be opened yet");
-      told = message;
-      waiting?.(message);
-    }
-    await pause(clock, againMs, signal);
-  }
-}

@@ -59,12 +59,15 @@ export const slotName = (set: string, slot: number): string => (set === "" ? Str
 /** The set into which whoever holds the Lease in this term carries positions: nobody before or after it writes there. */
 export const setOf = ({ lease, number }: Fence): string => `${lease.replace(/[^0-9a-z]/gi, "").slice(0, 8)}-${number}`;
 
+/** The set that a slot's name says. */
+export const setOfName = (name: string): string => /^(?:(.*)_)?\d+$/.exec(name)?.[1] ?? "";
+
 /**
  * Whether a slot's name is of a set that counts no more for whoever carries positions into `set`. It is an earlier one of
  * the same Lease, and not `from`, the one that they are carried from.
  */
 export function isOver(name: string, set: string, from: string | undefined): boolean {
-  const found = /^(?:(.*)_)?\d+$/.exec(name)?.[1] ?? "";
+  const found = setOfName(name);
   if (found === from) return false;
   const [lease, number] = found.split("-");
   const [ours, term] = set.split("-");

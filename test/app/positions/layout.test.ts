@@ -314,3 +314,21 @@ test("a function in shards by namespace keeps its positions, each in the shard o
   const [merged = new MemoryStore()] = await carried(split, fleet, alone);
   expect((await contents(merged)).cursors).toEqual((await contents(store)).cursors);
 });
+
+test("a schedule goes with the first shard, and in mode Reconcile with each, of which the one that told least counts", async () => {
+  const fleet = layout(4, { copy: { shards: 2, by: "namespace" } });
+  for (const isReconciler of [false, true]) {
+    const nature: Nature = { ...plain, isReconciler: () => isReconciler };
+    const split = await carried([await filled([])], alone, fleet, nature);
+    const cursorsOf = async (store: MemoryStore) =>
+      (await store.views("copy")).filter(({ trigger }) => trigger === "nightly").flatMap(({ cursors }) => cursors);
+    const found = await Promise.all(slotsOf("copy", 2, 4).map((slot) => cursorsOf(split[slot] ?? new MemoryStore())));
+    expect(found.map(({ length }) => length)).toEqual(isReconciler ? [1, 1] : [1, 0]);
+    const [first] = slotsOf("copy", 2, 4);
+    const [cursor] = found[0] ?? [];
+    if (cursor)
+      await split[first ?? 0]?.commit({ ...emptyBatch, cursors: [{ ...cursor, lowWaterMark: version(120_000) }] });
+    const [merged = new MemoryStore()] = await carried(split, fleet, alone, nature);
+    expect(await cursorsOf(merged)).toMatchObject([{ lowWaterMark: isReconciler ? "60000" : "120000" }]);
+  }
+});
