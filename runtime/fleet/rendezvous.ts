@@ -11,7 +11,8 @@ export const shardOf = (key: string, shards: number): number => scattered(key) %
 
 /**
  * Which of a function's shards has a namespace, from 0. It follows from the hash that API servers count
- * (KEP-5866), which alone puts `tenant-00` to `tenant-99` side by side.
+ * (KEP-5866). So a server that leaves out a namespace by its hash leaves out none of another shard. That hash alone puts
+ * `tenant-00` to `tenant-99` side by side.
  */
 export function shardOfNamespace(namespace: string, shards: number): number {
   const { high, low } = namespaceHash(namespace);

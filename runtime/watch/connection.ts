@@ -6,6 +6,7 @@ import type { Change } from "./change.ts";
 import type { Ending } from "./failure.ts";
 import type { Lived, Liveness } from "./liveness.ts";
 import { Session } from "./session.ts";
+import { allBut } from "./shard-selector.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "./source-spec.ts";
 
 /** Who takes what a connection brings. */
@@ -31,6 +32,8 @@ export interface ConnectionOptions {
   readonly from: ResourceVersion | undefined;
   /** Of a WatchList: it must show at least this. */
   readonly notOlderThan?: ResourceVersion | undefined;
+  /** Namespaces whose changes nobody needs: the server is asked to leave them out. Default: none. */
+  readonly without?: ReadonlySet<string>;
   /** Silence allowed while this gives a number, in milliseconds, instead of what the source has learnt. */
   readonly idleMs?: () => number | undefined;
   /** The server accepted it. */
@@ -44,17 +47,22 @@ export interface ConnectionOptions {
 export class Connection {
   /** How it ended. Never rejects. */
   readonly ended: Promise<Ending>;
+  /** Changes of objects in these namespaces may not come. */
+  readonly without: ReadonlySet<string>;
   private readonly parts: ConnectionParts;
   private readonly session: Session;
   private readonly timeoutSeconds: number;
   private readonly began: number;
   private sink: Sink;
   private bookmarks = 0;
+  private accepted = false;
 
-  constructor(parts: ConnectionParts, { resource, sink, from, notOlderThan, idleMs, opened }: ConnectionOptions) {
+  constructor(parts: ConnectionParts, options: ConnectionOptions) {
+    const { resource, sink, from, notOlderThan, without = none, idleMs, opened } = options;
     const { spec, transport, clock, liveness } = parts;
     this.parts = parts;
     this.sink = sink;
+    this.without = without;
     this.began = clock.monotonic();
     const timeoutSeconds = liveness.nextTimeoutSeconds();
     this.timeoutSeconds = timeoutSeconds;
@@ -65,6 +73,7 @@ export class Connection {
       path: resourcePath(resource, spec.namespace),
       query: {
         ...selectorQuery(spec),
+        shardSelector: allBut(without) || undefined,
         watch: "1",
         allowWatchBookmarks: "true",
         ...initial,
@@ -76,7 +85,10 @@ export class Connection {
       timeoutMs: timeoutSeconds * 1000,
       idleMs: (lines) => idleMs?.() ?? liveness.idleMs(timeoutSeconds, lines),
       congested: () => this.sink.congested,
-      opened: () => opened?.(),
+      opened: () => {
+        this.accepted = true;
+        opened?.();
+      },
       change: (change) => this.sink.change(change),
       bookmark: (resourceVersion, initialEnd) => {
         if (!initialEnd) {
@@ -96,6 +108,11 @@ export class Connection {
     return { timeoutSeconds, bookmarks, lastedMs, lines: session.lines };
   }
 
+  /** Whether the server accepted it. */
+  get wasAccepted(): boolean {
+    return this.accepted;
+  }
+
   /** When the last byte came; undefined before it was accepted. */
   get lastByteAt(): number | undefined {
     return this.session.lastByteAt;
@@ -112,6 +129,8 @@ export class Connection {
     this.sink = nobody;
   }
 }
+
+const none: ReadonlySet<string> = new Set();
 
 /** Takes nothing: what was on its way to somebody who has left. */
 const nobody: Sink = { change() {}, bookmark() {}, congested: undefined };

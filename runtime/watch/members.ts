@@ -88,6 +88,11 @@ export class Members {
     for (const { subscriber } of this.members) yield subscriber;
   }
 
+  /** Whether anybody wants changes of objects in a namespace. */
+  want(namespace: string): boolean {
+    return this.members.some(({ subscriber }) => subscriber.wants?.(namespace) ?? true);
+  }
+
   /** Where each stands. */
   *positions(received: ResourceVersion | undefined): Iterable<ResourceVersion> {
     for (const member of this.members) yield positionOf(member, received);

@@ -42,6 +42,8 @@ export interface SourceStatus {
   readonly lastByteAgeMs?: number | undefined;
   readonly lastBookmarkAgeMs?: number | undefined;
   readonly subscribers: number;
+  /** So many namespaces, whose changes nobody wants, the server was asked to leave out; absent where none. */
+  readonly leftOut?: number | undefined;
   /** Since when it is not connected; absent while it is, and before it first was. */
   readonly awayMs?: number | undefined;
   readonly reconnects: number;

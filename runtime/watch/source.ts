@@ -18,6 +18,7 @@ import type { SourceSpec } from "./source-spec.ts";
 import { type Brought, type Doubt, Stream, type StreamParts } from "./stream.ts";
 import type { ListReason, Subscriber } from "./subscriber.ts";
 import type { Turnstile } from "./turnstile.ts";
+import { Unwanted } from "./unwanted.ts";
 
 /** What a source is given; all sources of a cluster have the same. */
 export interface SourceContext {
@@ -103,6 +104,7 @@ export class Source {
     });
     this.streamParts = {
       ...shared,
+      unwanted: new Unwanted(context.clock),
       sinceListMs: () => context.clock.monotonic() - this.lister.listedAtMs,
       moved: (stream) => this.moved(stream),
       runs: (stream) => this.runs(stream),
@@ -169,7 +171,8 @@ export class Source {
     for (const { lastByteAt } of this.streams) {
       if (lastByteAt !== undefined) this.health.lastByteAt = Math.max(lastByteAt, this.health.lastByteAt ?? 0);
     }
-    return this.health.status(this.size);
+    const leftOut = Math.max(0, ...[...this.streams].map((stream) => stream.leftOut));
+    return { ...this.health.status(this.size), ...(leftOut > 0 && { leftOut }) };
   }
 
   private get size(): number {

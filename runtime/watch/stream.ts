@@ -14,6 +14,7 @@ import type { SourceHealth, Voice } from "./source-health.ts";
 import type { SourceSpec } from "./source-spec.ts";
 import type { Subscriber } from "./subscriber.ts";
 import type { Turnstile } from "./turnstile.ts";
+import type { Unwanted } from "./unwanted.ts";
 
 /** An API server accepts a watch whose history is gone, and says so at once in its first line: after this the watch holds. */
 const acceptedMs = 1000;
@@ -41,6 +42,7 @@ export interface StreamParts {
   readonly liveness: Liveness;
   readonly kind: ServedKind;
   readonly turnstile: Turnstile;
+  readonly unwanted: Unwanted;
   /** Milliseconds since the source's last complete list. */
   sinceListMs(): number;
   /** Whether another stream has taken its members, so that it need not connect. */
@@ -108,6 +110,11 @@ export class Stream implements Sink {
     return this.received;
   }
 
+  /** So many namespaces the server was asked to leave out. */
+  get leftOut(): number {
+    return this.connection?.without.size ?? 0;
+  }
+
   /** When the connection's last byte came. */
   get lastByteAt(): number | undefined {
     return this.connection?.lastByteAt;
@@ -140,6 +147,9 @@ export class Stream implements Sink {
   /** Somebody joins whom it suits. */
   join(placed: readonly Placed[]): void {
     for (const each of placed) this.members.join(each, this.received !== undefined);
+    // What they need is left out of what the connection brings: another begins where this one has come to.
+    const without = [...(this.connection?.without ?? [])];
+    if (without.some((namespace) => this.members.want(namespace))) this.connection?.end({ type: "closed", by: "join" });
   }
 
   has(subscriber: Subscriber): boolean {
@@ -180,6 +190,7 @@ export class Stream implements Sink {
 
   change(change: Change): void {
     this.accept();
+    this.account(change.meta.namespace);
     this.members.change(change);
     this.parts.observer.received(this.parts.spec, change.type, change.body.length);
     this.advance(change.meta.resourceVersion);
@@ -198,6 +209,13 @@ export class Stream implements Sink {
 
   get congested(): Promise<void> | undefined {
     return this.members.congested;
+  }
+
+  /** Says of a change that nobody wants that it came. */
+  private account(namespace: string): void {
+    const { unwanted } = this.parts;
+    if (this.connection?.without.has(namespace)) unwanted.ignored();
+    else if (!this.members.want(namespace)) unwanted.came(namespace);
   }
 
   private advance(resourceVersion: ResourceVersion): void {
@@ -247,7 +265,8 @@ export class Stream implements Sink {
           silence = this.parts.clock.after(acceptedMs, () => this.accept());
         } else this.accept();
       };
-      this.connection = new Connection(this.parts, { resource, sink: this, from, opened });
+      const without = this.parts.unwanted.leaveOut((namespace) => this.members.want(namespace));
+      this.connection = new Connection(this.parts, { resource, sink: this, from, without, opened });
     }
     const { connection } = this;
     const ending = await connection.ended;
@@ -261,6 +280,8 @@ export class Stream implements Sink {
     this.received = undefined;
     this.connection = undefined;
     signal.throwIfAborted();
+    // The next one asks for nothing that could be the reason.
+    if (connection.without.size > 0 && !connection.wasAccepted) this.parts.unwanted.failed();
     liveness.ended(lived);
     await this.react(ending, { resource, lived, refuted, after });
   }

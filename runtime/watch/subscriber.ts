@@ -40,6 +40,11 @@ export interface Subscriber {
   readonly resumeFrom: ResourceVersion | undefined;
   /** The newest resourceVersion of what it knew when it began; beyond `resumeFrom` where not all up to there was done. */
   readonly newestKnown?: ResourceVersion | undefined;
+  /**
+   * Whether it does anything with changes of objects in a namespace ("" of none): always the same answer. Changes that
+   * nobody wants may not come, and where they come all are told of them. Default: it wants each.
+   */
+  wants?(namespace: string): boolean;
   /** A live change, in the source's order. Changes from before `resumeFrom` may come and are dropped by the subscriber. */
   change(change: Change): void;
   /** Whether a deletion that is no newer than what it has is news, because its object stands just there. Default: it is not. */

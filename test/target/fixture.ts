@@ -49,8 +49,8 @@ export const describeControllers = describe.skipIf(!shared.controllers);
 export const describeHistory = describe.skipIf(!inject("startable"));
 
 /** Starts a cluster of the project's kind that the test may disturb; it ends with the file. */
-export async function startOwn(): Promise<OwnTarget & { readonly admin: Client }> {
-  const target = await startTarget(inject("target"));
+export async function startOwn(gates: readonly string[] = []): Promise<OwnTarget & { readonly admin: Client }> {
+  const target = await startTarget(inject("target"), gates);
   const client = new Client(target.access);
   onEnd(async () => {
     await client.close();

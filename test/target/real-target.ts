@@ -37,7 +37,7 @@ const startLimitMs = 90_000;
  * Starts etcd, kube-apiserver and, where the folder has one, kube-controller-manager from `KUBEBUILDER_ASSETS`.
  * @param gates features of the API server that are off by default
  */
-export async function start(gates: readonly string[] = []): Promise<OwnTarget> {
+export async function start(gates: readonly string[]): Promise<OwnTarget> {
   const target = new RealTarget(await mkdtemp(join(tmpdir(), "watchfire-cluster-")), gates);
   try {
     await target.start();

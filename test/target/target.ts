@@ -27,8 +27,11 @@ export interface OwnTarget extends Target {
 /** Which kind of cluster a vitest project runs on. */
 export type TargetName = "embedded" | "real";
 
-/** Starts a cluster of the project's kind, or says why there can be none. */
-export async function startTarget(name: TargetName): Promise<OwnTarget> {
-  const { start } = name === "embedded" ? await import("./embedded-target.ts") : await import("./real-target.ts");
-  return start();
+/**
+ * Starts a cluster of the project's kind, or says why there can be none.
+ * @param gates features of a real API server that are off by default
+ */
+export async function startTarget(name: TargetName, gates: readonly string[] = []): Promise<OwnTarget> {
+  if (name === "embedded") return (await import("./embedded-target.ts")).start();
+  return (await import("./real-target.ts")).start(gates);
 }

@@ -6,7 +6,7 @@ import type { ListReason, ListReceiver, Subscriber } from "../../runtime/watch/s
 import { type Watch, Watches } from "../../runtime/watch/watches.ts";
 import { Dice } from "../laws/random.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { UnsteadyCluster } from "./unsteady-cluster.ts";
+import { type Revision, UnsteadyCluster } from "./unsteady-cluster.ts";
 
 const spec = { apiVersion: "v1", kind: "ConfigMap" };
 
@@ -23,14 +23,21 @@ class Witness implements Subscriber {
   gone = false;
   readonly congested = undefined;
   private readonly cluster: UnsteadyCluster;
+  private readonly wanted: ReadonlySet<string> | undefined;
   /** A list of its own failed, or was doubted: another must follow. */
   private owed = false;
   private listing = false;
 
-  constructor(id: string, cluster: UnsteadyCluster, at: number | undefined) {
+  /** @param wanted namespaces; undefined: all */
+  constructor(id: string, cluster: UnsteadyCluster, at: number | undefined, wanted?: ReadonlySet<string>) {
     this.id = id;
     this.cluster = cluster;
     this.at = at;
+    this.wanted = wanted;
+  }
+
+  wants(namespace: string): boolean {
+    return this.wanted?.has(namespace) ?? true;
   }
 
   get resumeFrom(): ResourceVersion | undefined {
@@ -39,7 +46,11 @@ class Witness implements Subscriber {
 
   change({ type, meta }: Change): void {
     const what = `${type} ${meta.name}@${meta.resourceVersion}`;
-    const next = this.cluster.log[this.at ?? this.cluster.newest];
+    const { at = this.cluster.newest } = this;
+    // What it does not want may come, or not.
+    const isNext = ({ version, namespace }: Revision) =>
+      this.wants(namespace) || (!this.wants(meta.namespace) && version === Number(meta.resourceVersion));
+    const next = this.cluster.log.slice(at).find(isNext);
     const expected = next && `${next.type} ${next.name}@${next.version}`;
     if (this.gone) this.break(`hears ${what} after it left`);
     if (this.listing) this.break(`hears ${what} in the middle of a list`);
@@ -89,7 +100,7 @@ class Witness implements Subscriber {
 
   /** A bookmark passes nothing that was not told. */
   private passed(version: number): number {
-    const missed = this.cluster.log.slice(this.at ?? 0, version);
+    const missed = this.cluster.log.slice(this.at ?? 0, version).filter(({ namespace }) => this.wants(namespace));
     if (missed.length > 0) this.break(`a bookmark at ${version} passes ${missed.length} changes after ${this.at}`);
     return version;
   }
@@ -99,10 +110,16 @@ class Witness implements Subscriber {
   }
 }
 
-/** Several subscribers of one source on a cluster whose history is short. Gives the laws that were broken, and how much was tried. */
-export async function runSharingWorld(
-  seed: number,
-): Promise<{ readonly broken: readonly string[]; readonly lists: number }> {
+/** What came of a world: the laws that were broken, and how much was tried. */
+export interface SharingWorld {
+  readonly broken: readonly string[];
+  readonly lists: number;
+  /** Changes that the server left out. */
+  readonly spared: number;
+}
+
+/** Several subscribers of one source on a cluster whose history is short. `choosy`: each wants some namespaces alone. */
+export async function runSharingWorld(seed: number, choosy = false): Promise<SharingWorld> {
   const dice = new Dice(seed);
   const clock = new VirtualClock();
   const cluster = new UnsteadyCluster(clock, dice);
@@ -117,7 +134,8 @@ export async function runSharingWorld(
   const places = new Map<Witness, Watch>();
   const join = () => {
     const at = dice.chance(0.4) ? undefined : 1 + dice.below(cluster.newest);
-    const witness = new Witness(`n${all.length}`, cluster, at);
+    const wanted = choosy ? new Set([`team-${dice.below(4)}`, `team-${dice.below(4)}`]) : undefined;
+    const witness = new Witness(`n${all.length}`, cluster, at, wanted);
     witness.doubts = dice.chance(0.1);
     all.push(witness);
     places.set(witness, watches.subscribe(spec, witness));
@@ -146,6 +164,8 @@ export async function runSharingWorld(
   for (let seconds = 0; seconds < 600 && (behind().length > 0 || cluster.streams > 1); seconds++) {
     await clock.advance(1000);
     if (seconds % 60 === 59) cluster.append();
+    // What is left out moves a position by bookmarks alone.
+    if (choosy && seconds % 60 === 29) cluster.bookmarks();
   }
   const broken = all.flatMap((witness) => witness.broken);
   for (const { id, at } of behind()) broken.push(`${id} is at ${at} at last, and the server at ${cluster.newest}`);
@@ -153,5 +173,5 @@ export async function runSharingWorld(
   await watches.close();
   if (cluster.streams > 0) broken.push(`${cluster.streams} connections are left at the end`);
   if (clock.timers > 0) broken.push(`${clock.timers} timers are left at the end`);
-  return { broken, lists: all.reduce((sum, { lists }) => sum + lists, 0) };
+  return { broken, lists: all.reduce((sum, { lists }) => sum + lists, 0), spared: cluster.spared };
 }

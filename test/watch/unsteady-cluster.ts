@@ -7,6 +7,7 @@ import type { VirtualClock } from "../virtual-clock.ts";
 export interface Revision {
   readonly version: number;
   readonly name: string;
+  readonly namespace: string;
   readonly type: "Added" | "Modified" | "Deleted";
 }
 
@@ -14,12 +15,17 @@ interface Open {
   readonly body: PassThrough;
   /** The next revision that it is sent; Infinity before it streams. */
   next: number;
+  /** What it left out is not sent. */
+  sends: (namespace: string) => boolean;
   /** Ends the pause before it is answered, or goes on. */
   hurry: () => void;
 }
 
 const json = { "content-type": "application/json" };
 const pageSize = 3;
+/** An object's namespace follows from its name. */
+const namespaceOf = (name: string) => `team-${Number(name.slice(1)) % 4}`;
+const every = () => true;
 
 /**
  * An API server in memory, whose history is short and whose connections break: WatchList or not, pages, bookmarks, 410 in
@@ -32,6 +38,8 @@ export class UnsteadyCluster implements KubeTransport {
   compacted = 0;
   /** Nothing breaks any more. */
   calm = false;
+  /** Changes that were not sent because they were left out. */
+  spared = 0;
   private readonly clock: VirtualClock;
   private readonly dice: Dice;
   private readonly watchList: boolean;
@@ -71,7 +79,7 @@ export class UnsteadyCluster implements KubeTransport {
     const name = `o${this.dice.below(8)}`;
     const exists = this.at(this.newest).has(name);
     const type = !exists ? "Added" : this.dice.chance(0.3) ? "Deleted" : "Modified";
-    this.log.push({ version: this.newest + 1, name, type });
+    this.log.push({ version: this.newest + 1, name, namespace: namespaceOf(name), type });
     for (const each of this.open) this.send(each);
   }
 
@@ -99,7 +107,12 @@ export class UnsteadyCluster implements KubeTransport {
   async request({ path, query = {}, signal }: KubeRequest): Promise<KubeResponse> {
     if (!path.endsWith("/configmaps")) return this.status(404);
     const isWatch = query.watch === "1";
-    const each: Open = { body: new PassThrough(), next: Number.POSITIVE_INFINITY, hurry: () => {} };
+    const each: Open = {
+      body: new PassThrough(),
+      next: Number.POSITIVE_INFINITY,
+      sends: every,
+      hurry: () => {},
+    };
     this.open.add(each);
     signal?.addEventListener("abort", () => {
       each.body.destroy(Object.assign(new Error("aborted"), { code: "ECONNABORTED" }));
@@ -111,6 +124,11 @@ export class UnsteadyCluster implements KubeTransport {
     if (!this.open.has(each)) throw Object.assign(new Error("reset"), { code: "ECONNRESET" });
     if (!this.calm && this.dice.chance(0.15)) return this.refuse(each, this.dice.pick([429, 500, 403]));
     if (isWatch && query.sendInitialEvents === "true") return this.initial(each, isProbe);
+    if (isWatch && query.shardSelector) {
+      // Servers of one cluster may differ: one knows it, one ignores it, a proxy refuses what is long.
+      if (this.dice.chance(0.1)) return this.refuse(each, this.dice.pick([400, 414, 500]));
+      if (this.dice.chance(0.8)) each.sends = inRangesOf(query.shardSelector);
+    }
     if (isWatch) return this.watch(each, Number(query.resourceVersion));
     return this.list(each, query);
   }
@@ -216,9 +234,24 @@ export class UnsteadyCluster implements KubeTransport {
   private send(each: Open): void {
     for (; each.next <= this.newest; each.next++) {
       const revision = this.log[each.next - 1];
-      if (revision) each.body.write(event(revision));
+      if (revision && each.sends(revision.namespace)) each.body.write(event(revision));
+      else this.spared++;
     }
   }
+}
+
+/** Whether a namespace is in a range of a `shardSelector`, as an API server has it. */
+function inRangesOf(selector: string): (namespace: string) => boolean {
+  const ranges = selector.split("||").map((range) => {
+    const [, from = "", to = ""] =
+      /^shardRange\(object\.metadata\.namespace,'(0x[0-9a-f]{16,17})','(0x[0-9a-f]{16,17})'\)$/.exec(range) ?? [];
+    return [BigInt(from), BigInt(to)] as const;
+  });
+  return (namespace) => {
+    let hash = 0xcbf29ce484222325n;
+    for (const byte of Buffer.from(namespace)) hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) % 2n ** 64n;
+    return ranges.some(([from, to]) => from <= hash && hash < to);
+  };
 }
 
 const line = (type: string, of: object) => `${JSON.stringify({ type, object: of })}\n`;
@@ -226,7 +259,7 @@ const event = ({ type, name, version }: Revision) => line(type.toUpperCase(), ob
 const object = (name: string, version: number) => ({
   apiVersion: "v1",
   kind: "ConfigMap",
-  metadata: { name, namespace: "team-a", uid: `uid-${name}`, resourceVersion: String(version) },
+  metadata: { name, namespace: namespaceOf(name), uid: `uid-${name}`, resourceVersion: String(version) },
 });
 const marked = (version: number, initialEnd: boolean) => ({
   apiVersion: "v1",

@@ -23,6 +23,8 @@ import { type ListedSource, type Reader, Reading, type ReadingPlan, type Rebase 
 export interface SubscriptionParts {
   readonly view: View;
   readonly concerns: Concern;
+  /** Whether an object of a namespace can concern it at all. */
+  readonly wants: (namespace: string) => boolean;
   readonly cursor: Cursor;
   /** Stands for the source's selectors now. */
   readonly selection: string;
@@ -138,6 +140,10 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   /** Whether its first list, or the position it resumed from, is there, and will be after a kill. */
   get isReady(): boolean {
     return this.state.type === "resumed" && this.recorded;
+  }
+
+  wants(namespace: string): boolean {
+    return this.parts.wants(namespace);
   }
 
   get congested(): Promise<void> | undefined {

@@ -99,10 +99,11 @@ export class TriggerScope {
   subscription({ selection, namespace }: SourceRef): Subscription {
     const existing = this.open.get(namespace);
     if (existing) return existing;
-    const { cursors: _, shard: __, ...parts } = this.parts;
+    const { cursors: _, shard, ...parts } = this.parts;
     const cursor = this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun);
     parts.view.enter(namespace, cursor.epoch);
-    const made = new Subscription({ ...parts, cursor, selection });
+    const wants = (each: string) => parts.view.trigger.key !== undefined || (shard?.mayOwnIn(each) ?? true);
+    const made = new Subscription({ ...parts, cursor, selection, wants });
     this.open.set(namespace, made);
     parts.commits.cursorMoved(made);
     return made;

@@ -69,7 +69,7 @@ describe.skipIf(!folder)("a real kube-apiserver", () => {
   let target: OwnTarget;
   let client: Client;
   beforeAll(async () => {
-    target = await start();
+    target = await start([]);
     client = new Client(target.access);
     await client.post(definitions, crd(probeSchema));
     const served = async () => expect((await client.reply("GET", probes)).status).toBe(200);
