@@ -7,8 +7,8 @@ export const leaseCodes = {
     "start it again, as a pod's restart does: it then waits as a standby; if it happens often, look at the API server's latency",
   ),
   WF_LEASE_SHARDS: user(
-    "a function that has positions is to be spread over another number of shards",
-    "write the number that it runs with; for another one deploy it under another name, with `initialEvents` as it should begin",
+    "a function that has positions is to be spread otherwise",
+    "write the `shards` and `shardBy` that it runs with; for others deploy it under another name, with `initialEvents` as it should begin",
   ),
   WF_LEASE_STANDBY: user("this replica is a standby", "ask the active one, which the Lease names"),
 } as const satisfies Record<string, Entry>;

@@ -1,12 +1,15 @@
 // Replicas that share the functions, as processes of their own, on a real nats-server: they come, go, are killed and
 // stopped while another process writes. The auditor compares the cluster's history with the handlers' records.
 import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, inject, test } from "vitest";
 import type { Status } from "../../runtime/app/status.ts";
 import { describe as inWords } from "../audit/audit.ts";
 import { ReplicasFixture } from "../audit/replicas-fixture.ts";
+import { total } from "../bench/histogram.ts";
 import { admin, unique } from "../target/fixture.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { NatsServer } from "../tools/nats-server.ts";
@@ -27,7 +30,8 @@ async function fixture(shares: number, shards: number) {
   const nats = await NatsServer.make();
   await nats.start();
   const on = await ReplicasFixture.set(admin, access, unique("fleet"), { shares, shards });
-  const start = () => on.start("nats", { fleet: { nats: nats.url, slots } });
+  const start = (functions?: string) =>
+    on.start("nats", { fleet: { nats: nats.url, slots }, ...(functions && { functions }) });
   const dispose = async () => {
     await on[Symbol.asyncDispose]();
     await nats.remove();
@@ -120,5 +124,49 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const verdict = await on.verdict();
     expect(verdict, inWords(verdict)).toMatchObject(noFault);
     process.stdout.write(`8 shards of one function: ${inWords(verdict)}\n`);
+  }, 300_000);
+
+  test("watches each namespace once where a function is spread by namespace, also after a kill", async () => {
+    await using world = await fixture(1, 1);
+    const { start } = world;
+    const namespaces = Array.from({ length: 10 }, () => unique("tenant"));
+    for (const name of namespaces) await admin.post("/api/v1/namespaces", { metadata: { name } });
+    const functions = await mkdtemp(join(tmpdir(), "watchfire-tenants-"));
+    await mkdir(join(functions, "tenants"));
+    const delivery = "{ shards: 8, shardBy: Namespace }";
+    const watch = `{ apiVersion: v1, kind: ConfigMap, namespaceSelector: { matchNames: [${namespaces}] }, fieldSelector: metadata.name=news }`;
+    const head = "apiVersion: watchfire.dev/v1alpha1\nkind: Function\nmetadata: { name: tenants }";
+    const spec = `spec:\n  handler: ./handler.ts\n  triggers: [{ name: settings, watch: ${watch} }]\n  delivery: ${delivery}`;
+    await writeFile(join(functions, "tenants/function.yaml"), `${head}\n${spec}\n`);
+    await writeFile(join(functions, "tenants/handler.ts"), "export default async () => {};\n");
+    const watched = async (...by: readonly Replica[]) => {
+      const all = await Promise.all(by.map(async (each) => (await each.status()).sources));
+      const found = all.flat().filter(({ kind }) => kind === "ConfigMap");
+      return found.map(({ namespace }) => namespace).toSorted();
+    };
+    const [first, second] = [await start(functions), await start(functions)];
+    await balanced(first, second);
+    expect((await watched(first)).length).toBeLessThan(namespaces.length);
+    expect(await watched(first, second)).toEqual(namespaces.toSorted());
+    const told = async (...by: readonly Replica[]) => {
+      const pages = await Promise.all(by.map(async (each) => (await each.read("/metrics")).text()));
+      return pages.reduce((sum, page) => sum + total(page, "watchfire_handler_duration_seconds_count"), 0);
+    };
+    const news = (value: string) => ({ metadata: { name: "news" }, data: { value } });
+    for (const each of namespaces) await admin.post(`/api/v1/namespaces/${each}/configmaps`, news("1"));
+    await until("each is told once", 30_000, async () => (await told(first, second)) >= namespaces.length);
+    expect(await told(first, second)).toBe(namespaces.length);
+    await second.kill();
+    await balanced(first);
+    await until("the other's are watched", 30_000, async () => (await watched(first)).length >= namespaces.length);
+    expect(await watched(first)).toEqual(namespaces.toSorted());
+    const before = await told(first);
+    for (const each of namespaces) await admin.put(`/api/v1/namespaces/${each}/configmaps/news`, news("2"));
+    await until(
+      "each is told by the one that is left",
+      30_000,
+      async () => (await told(first)) >= before + namespaces.length,
+    );
+    await rm(functions, { recursive: true });
   }, 300_000);
 });
