@@ -6,8 +6,12 @@ import type { FunctionOffer } from "../../runtime/catalog/function-source.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
 import { ApiError } from "../../runtime/kube/api-error.ts";
-import type { FunctionManifest } from "../../runtime/manifest/function.ts";
+import type { FunctionManifest, Trigger } from "../../runtime/manifest/function.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
+import type { Subscriber } from "../../runtime/watch/subscriber.ts";
 import { manifestOf, ownObjects } from "../access/api-server.ts";
+import { change } from "../dispatch/fixture.ts";
 import { trigger } from "../rbac/trigger.ts";
 import { until } from "../tools/until.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -51,9 +55,12 @@ function fixture({
     if (secret.fault) throw secret.fault;
     return { data: secret.data };
   };
+  const begun: string[] = [];
+  const [subscription, believes] = [() => ({}), () => true];
+  const retain = (_: unknown, namespaces: readonly string[]) => void begun.push(...namespaces);
   const say = (_: unknown, message: string) => void said.push(message);
   const parts = {
-    dispatcher: { function: async () => ({ replace, subscription: () => ({}) }), remove: async () => {} },
+    dispatcher: { function: async () => ({ replace, subscription, believes, retain }), remove: async () => {} },
     watches,
     sandbox: { load, unload: async () => {} },
     redactor: { learn: () => {}, forget: () => {} },
@@ -70,7 +77,7 @@ function fixture({
     random: () => 0.999,
     log: { debug: () => {}, info: say, warn: say, error: say },
   } as unknown as LiveFunctionParts;
-  return { live: new LiveFunction(first, parts), loaded, said, swaps, secret };
+  return { live: new LiveFunction(first, parts), loaded, said, swaps, secret, begun };
 }
 
 test("code that is taken back while it waits for the old code's attempts does not run on", async () => {
@@ -184,21 +191,29 @@ test("a function whose environment refers to nothing asks the API server for not
   expect([secret.reads, clock.timers]).toEqual([0, 0]);
 });
 
-test("a shard by namespace opens no source for another shard's namespaces", async () => {
-  const triggers = [
-    { ...trigger({ name: "settings" }), namespaces: { type: "names", names: ["a", "b", "c"] } },
-  ] as const;
-  const shard = {
-    number: 1,
-    spread: "2 by namespace",
-    isFirst: false,
-    owns: () => false,
-    mayOwnIn: (name: string) => name !== "b",
-  };
+test.each<readonly [string, Trigger["namespaces"]]>([
+  ["named", { type: "names", names: ["a", "b", "c"] }],
+  ["chosen by labels", { type: "labels", labelSelector: "team=yes" }],
+])("a shard by namespace opens no source for another shard's namespaces, %s", async (_, namespaces) => {
+  const triggers = [{ ...trigger({ name: "settings" }), namespaces }];
+  const mayOwnIn = (name: string) => name !== "b";
+  const shard = { number: 1, spread: "2 by namespace", isFirst: false, owns: () => false, mayOwnIn };
   const opened: (string | undefined)[] = [];
-  const watches = { subscribe: ({ namespace }: { namespace?: string }) => opened.push(namespace) };
-  const first = { ...offer("a"), manifest: manifestOf({ triggers: [...triggers] }), shard };
-  const { live } = fixture({ first, watches });
+  // The source of the namespaces lists all there are; each other one is noted.
+  const subscribe = ({ kind, namespace }: SourceSpec, subscriber: Subscriber) => {
+    if (kind !== "Namespace") return opened.push(namespace);
+    return setImmediate(() => {
+      const list = subscriber.list("initial", undefined);
+      for (const name of ["a", "b", "c"]) list.item(change("Added", name, 5, { namespace: "" }));
+      list.end(resourceVersion("9"));
+    });
+  };
+  const { live, begun } = fixture({
+    first: { ...offer("a"), manifest: manifestOf({ triggers }), shard },
+    watches: { subscribe },
+  });
   await live.start("start");
+  await until("both are open", 5_000, async () => opened.length >= 2);
   expect(opened).toEqual(["a", "c"]);
+  expect(begun).toEqual(namespaces.type === "labels" ? ["a", "c"] : []);
 });

@@ -83,6 +83,9 @@ describe("a shard by namespace", () => {
 
   test("takes what is in a namespace that is named later for news, though it had none before", async () => {
     const first = await open(inTeamB, { manifest: reading("team-a"), namespace: "elsewhere" });
+    const loading = { usesOldObject: false, shard: inTeamB };
+    const withNone = await first.dispatcher.function({ ...reading("team-a"), name: "none" }, loading);
+    expect(withNone.status().ready).toBe(true);
     await first.clock.advance(1_000);
     const it = await first.restart({ shard: inTeamB, manifest: reading("team-a", "team-b"), namespace: "team-b" });
     await it.list(500, [change("Added", "a", 400, { namespace: "team-b" })], "initial");
