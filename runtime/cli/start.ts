@@ -93,8 +93,8 @@ export const start = command({
     const cacheLimit = readSize("--cache-limit", options["cache-limit"]);
     const store = readStore(options.store);
     const nats = readNats(options, store);
-    // Who reaches the streams may write them: the Lease says who does.
-    const elects = given.has("leader-elect") || store === "nats";
+    // Who reaches the streams may write them: the Lease says who does. Positions that are on NATS as yet it names, too.
+    const elects = given.has("leader-elect") || nats !== undefined;
     if (store === "kubernetes" && !elects) {
       throw new WatchfireError("WF_CLI_USAGE", {
         what: "--store kubernetes needs --leader-elect: every runtime that can reach the Secrets may write them",

@@ -265,13 +265,13 @@ const delivery = z.strictObject({
     .max(64)
     .default(1)
     .describe(
-      "In a fleet (`--slots`): over how many slots the objects, or the keys, are spread. It stays as it was first. A runtime alone has all of them.",
+      "In a fleet (`--slots`): over how many slots the objects, or the keys, are spread. It stays as it was first until all replicas were gone. A runtime alone has all of them.",
     ),
   shardBy: z
     .enum(["Key", "Namespace"])
     .default("Key")
     .describe(
-      "What says which shard has an object. Key: its namespace and name, in mode Reconcile the key's name. Namespace: its namespace alone, so that no replica watches the chosen namespaces of another's shard. It stays as it was first.",
+      "What says which shard has an object. Key: its namespace and name, in mode Reconcile the key's name. Namespace: its namespace alone, so that no replica watches the chosen namespaces of another's shard. It stays as it was first until all replicas were gone.",
     ),
   resync: duration(longestResyncMs)
     .optional()

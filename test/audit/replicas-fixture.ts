@@ -41,6 +41,7 @@ export class ReplicasFixture {
   private readonly folder: string;
   private readonly kubeconfig: string;
   private readonly where: Namespaces;
+  private readonly recording: Recording;
   private readonly facts: Fact[] = [];
   /** Up to where the cluster's history was read. */
   private read: number;
@@ -51,14 +52,9 @@ export class ReplicasFixture {
   private readonly replicas: Replica[] = [];
   private pods = 0;
 
-  private constructor(
-    admin: Client,
-    namespace: string,
-    folder: string,
-    kubeconfig: string,
-    began: number,
-    { shares, apart, objects = 60 }: Load,
-  ) {
+  private constructor(admin: Client, namespace: string, folder: string, kubeconfig: string, began: number, load: Load) {
+    const { shares, apart, objects = 60 } = load;
+    this.recording = load;
     this.admin = admin;
     this.namespace = namespace;
     this.folder = folder;
@@ -89,6 +85,13 @@ export class ReplicasFixture {
       return now;
     });
     return new ReplicasFixture(admin, namespace, folder, kubeconfig, began, load);
+  }
+
+  /** The same functions, each over so many slots: the folder that has them. */
+  async inShards(shards: number): Promise<string> {
+    const functions = join(this.folder, `functions-${shards}`);
+    await writeRecorders(functions, this.where, { ...this.recording, shards });
+    return functions;
   }
 
   /** Resolves when its endpoints are up. Each is another pod's container unless `over` says whose. */

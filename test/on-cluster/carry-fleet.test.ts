@@ -114,4 +114,33 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     expect(gathered.flagged).toBe(verdict.flagged);
     process.stdout.write(`nats, 8 slots, kill, 5 slots, Secrets: ${inWords(gathered)}\n`);
   }, 300_000);
+
+  test("of a function are spread over another number of shards once all replicas have gone, and not before", async () => {
+    await using world = await fixture(1, 4);
+    const { on, fleet } = world;
+    const first = await on.start("nats", fleet(6));
+    await isReady(first);
+    await on.load(100);
+    const functions = await on.inShards(2);
+    const second = await on.start("nats", { ...fleet(6), functions });
+    await isReady(second);
+    const shardsSeen = async (replica: Replica) =>
+      (await replica.status()).fleet?.slots.filter(({ functions: names }) => names.includes("recorder")).length;
+    expect([await shardsSeen(first), await shardsSeen(second)]).toEqual([4, 4]);
+    expect(JSON.stringify((await second.status()).functions)).toContain("WF_LEASE_SHARDS");
+    await on.load(50);
+    // What happens while nobody works comes as after a gap.
+    expect(await on.verdict()).toMatchObject(noFault);
+    await end(first);
+    await end(second);
+    const third = await on.start("nats", { ...fleet(6), functions });
+    const fourth = await on.start("nats", { ...fleet(6), functions });
+    await isReady(third);
+    await isReady(fourth);
+    expect([await shardsSeen(third), await shardsSeen(fourth)]).toEqual([2, 2]);
+    await on.load(50);
+    const verdict = await on.verdict();
+    expect(verdict, inWords(verdict)).toMatchObject({ ...noFault, flagged: 0, synthetic: 0 });
+    process.stdout.write(`4 shards, 2 shards: ${inWords(verdict)}\n`);
+  }, 300_000);
 });

@@ -1,18 +1,25 @@
 // Positions on their way into slots on a real nats-server, and processes that end on the way.
 import { describe, expect, onTestFinished, test } from "vitest";
+import { DataFolder } from "../../runtime/app/positions/data-folder.ts";
 import { type FillOptions, fillSlots } from "../../runtime/app/positions/fill-slots.ts";
 import type { Former } from "../../runtime/app/positions/former.ts";
+import { FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { alone } from "../../runtime/app/positions/layout.ts";
 import { slotName } from "../../runtime/app/positions/place.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { sweepSlots } from "../../runtime/checkpoint/jetstream-sweep.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { slotOf } from "../../runtime/fleet/rendezvous.ts";
+import { connectDirect } from "../../runtime/kube/direct.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
+import { admin, createNamespace } from "../target/fixture.ts";
 import { natsProgram } from "../tools/assets.ts";
+import { folderOf } from "../tools/folder.ts";
 import { startNats } from "../tools/nats.ts";
 import { until } from "../tools/until.ts";
 
@@ -111,4 +118,50 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
     await opened.close(true);
     await until("nothing is left open", 5_000, async () => nats.users.size === 0);
   });
+
+  test("are refused to whoever had them before: a commit that comes late is the server's to refuse", async () => {
+    const { nats } = await place();
+    const lost: string[] = [];
+    const open = (number: number) =>
+      JetstreamStore.open({
+        nats,
+        slot: "3",
+        fence: { lease: "slot-lease", number },
+        clock: systemClock,
+        log,
+        onLost: ({ code }) => void lost.push(code),
+      });
+    const owner = await open(1);
+    const { id: view } = await owner.openView("copy", "settings", "/ConfigMap");
+    // Whoever takes the slot to carry it away has a later term.
+    const carrier = await open(2);
+    const row = { view, namespace: "", selection: "", lowWaterMark: resourceVersion("9"), epoch: 0, initial: false };
+    await expect(owner.commit({ ...emptyBatch, cursors: [row] })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_FENCED",
+    });
+    await carrier.close(false);
+    const again = await open(3);
+    await sweepSlots(nats, (slot) => slot === "3");
+    await expect(again.commit({ ...emptyBatch, cursors: [row] })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_REWOUND",
+    });
+    expect(lost).toEqual(["WF_CHECKPOINT_FENCED", "WF_CHECKPOINT_REWOUND"]);
+  });
+});
+
+test("a fleet that began without the positions of a folder does not put them aside: the replica that has it says so and ends", async () => {
+  const namespace = await createNamespace();
+  const transport = connectDirect({ server: admin.access.url, ...admin.access });
+  onTestFinished(() => transport.close());
+  const entry = (identity: string, data: string) =>
+    new FleetEntry({
+      ...{ transport, namespace, data, slots, identity, cluster: undefined, clock: systemClock, log },
+      manifests: async () => [],
+      random: () => 0.5,
+    });
+  await entry("far", folderOf({})).enter(signal);
+  const data = folderOf({});
+  await new SqliteStore({ folder: data }).close(true);
+  await expect(entry("near", data).enter(signal)).rejects.toMatchObject({ code: "WF_CHECKPOINT_ELSEWHERE" });
+  expect(new DataFolder(data, systemClock).holdsPositions).toBe(true);
 });

@@ -30,7 +30,7 @@ import { type OfferedFunctions, offeredFunctions } from "../offered-functions.ts
 import type { Pause } from "../pauses.ts";
 import { FleetEntry } from "../positions/into-fleet.ts";
 import { connectNats } from "../positions/open-nats.ts";
-import { readPlace } from "../positions/place.ts";
+import { type Place, readPlace } from "../positions/place.ts";
 import { untilReached } from "../positions/until-reached.ts";
 import { isSettled } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
@@ -78,6 +78,7 @@ export class FleetReplica {
   private connection: Nats | undefined;
   private cluster: string | undefined;
   private entry: FleetEntry | undefined;
+  private place: Place | undefined;
   private endpoints: Endpoints | undefined;
   /** Why it takes no slots yet. */
   private delay: string | undefined = "it has not joined the fleet yet";
@@ -357,20 +358,22 @@ export class FleetReplica {
     const manifests = async () => (await this.offered.source.read(signal)).functions.map(({ manifest }) => manifest);
     const entry = new FleetEntry({ ...options, ...options.election, cluster, manifests });
     this.entry = entry;
-    await entry.enter(signal);
+    this.place = await entry.enter(signal);
     this.entry = undefined;
   }
 
   private begin(held: HeldSlot): SlotRun {
-    const { options, components, catalogue, connection, cluster } = this;
-    if (!connection) throw new TypeError("a slot was taken before the fleet was joined");
+    const { options, components, catalogue, connection, cluster, place } = this;
+    if (!connection || !place) throw new TypeError("a slot was taken before the fleet was joined");
     const { slots } = options;
     const onLost = this.losing.resolve;
     const over = (ended: SlotRun) => {
       if (this.runs.get(held.slot) === ended) this.runs.delete(held.slot);
     };
-    const place = () => readPlace(this.lease);
-    const parts = { options, components, catalogue, connection, slots, place, cluster, onLost, over };
+    const parts = {
+      ...{ options, components, catalogue, connection, slots, place, cluster, onLost, over },
+      readPlace: () => readPlace(this.lease),
+    };
     const run = new SlotRun(parts, held);
     this.runs.set(held.slot, run);
     return run;

@@ -23,8 +23,10 @@ export interface SlotRunParts {
   readonly catalogue: Catalogue;
   readonly connection: Nats;
   readonly slots: number;
-  /** Reads where the runtime's positions are. */
-  readonly place: () => Promise<Place>;
+  /** Where the runtime's positions were when this replica joined. */
+  readonly place: Place;
+  /** Reads where they are. */
+  readonly readPlace: () => Promise<Place>;
   /** The cluster's uid, where it is known. */
   readonly cluster: string | undefined;
   /** What was taken cannot be worked on: the replica's end. */
@@ -121,8 +123,8 @@ export class SlotRun implements SlotWork {
     };
     const store = await untilReached({ ...options, waiting }, signal, async () => {
       // Once the slot is this replica's: whoever carries positions away has all slots until the place says so.
-      const { where, set, carried } = await this.parts.place();
-      if (where !== fleetPlace(slots))
+      const { where, set, carried } = await this.parts.readPlace();
+      if (where !== fleetPlace(slots) || set !== this.parts.place.set)
         throw elsewhere(`the positions of slot ${held.slot} went to ${where || "nowhere"}`);
       const slot = slotName(set, held.slot);
       const of = { connection, slot, carried: carried[held.slot], room, cacheBytes: room };

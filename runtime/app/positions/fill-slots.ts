@@ -10,7 +10,7 @@ import { endOf, type Former } from "./former.ts";
 import { type Layout, type Nature, natureOf, partOf, placesOf } from "./layout.ts";
 import { type HeldLease, openSlot, roomOfSlot } from "./open-nats.ts";
 import { isOver, setOf, slotName } from "./place.ts";
-import { type Spread, spreadOf } from "./spread.ts";
+import { isAsAsked, type Spread, spreadOf } from "./spread.ts";
 
 /** Bodies that are read from memory while a slot is filled, in bytes: each is written once. */
 const cacheBytes = 1024 * 1024;
@@ -52,7 +52,11 @@ export async function fillSlots(
   await sweepSlots(connection, (name) => isOver(name, set, former.set));
   const names = await namesIn(former.sources.map(({ store }) => store));
   const asked = new Map(manifests.map((manifest) => [manifest.name, spreadOf(manifest)]));
-  const layout: Layout = { slots, spreadOf: (name) => asked.get(name) ?? former.layout.spreadOf(name) };
+  const spreadNow = (name: string): Spread => {
+    const [wanted, had] = [asked.get(name), former.layout.spreadOf(name)];
+    return wanted && !isAsAsked(wanted, had) ? wanted : had;
+  };
+  const layout: Layout = { slots, spreadOf: spreadNow };
   const targets = new Set([...names].flatMap((name) => placesOf(layout, name)));
   const carried: Record<string, string> = {};
   const nature = natureOf(manifests);

@@ -50,7 +50,7 @@ export interface FormerOptions extends Omit<TakeOptions, "leases"> {
 
 /**
  * Opens what another runtime has left, under the Lease that is held. A fleet's replicas are waited for. Undefined where
- * the Lease says another place now.
+ * the Lease says another place now, or a replica lives that is not waited for.
  * @throws WatchfireError of the checkpoint section; the signal's reason
  */
 export async function openFormer(
@@ -110,11 +110,12 @@ async function ofFleet(
   { set, carried }: Place,
   slots: number,
   signal: AbortSignal,
-): Promise<Former> {
+): Promise<Former | undefined> {
   const spreads = spreadsIn(elector.annotations);
   const { transport, namespace, account } = options;
   const leases = fleetLeases(transport, { namespace, account, label: accountLabel(account) });
   const taken = await TakenFleet.take({ ...options, leases }, slots, signal);
+  if (!taken) return undefined;
   const sources: { slot: number; store: JetstreamStore }[] = [];
   const closeAll = async (isOver: boolean) => {
     for (const { store } of sources.splice(0)) {

@@ -9,11 +9,12 @@ import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Logger } from "../../observe/log.ts";
 import { awaited } from "./awaited.ts";
 import { DataFolder } from "./data-folder.ts";
+import { elsewhere } from "./elsewhere.ts";
 import { fillSlots } from "./fill-slots.ts";
 import { openFormer } from "./former.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
-import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey } from "./place.ts";
-import { spreadsNote } from "./spread.ts";
+import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey, readPlace } from "./place.ts";
+import { isAsAsked, spreadOf, spreadsIn, spreadsNote } from "./spread.ts";
 import { untilReached } from "./until-reached.ts";
 
 /** One request, in milliseconds. */
@@ -51,6 +52,8 @@ export class FleetEntry {
   private readonly here: string;
   private elector: Elector | undefined;
   private trouble: string | undefined;
+  /** Functions could not be spread anew. */
+  private isShort = false;
 
   constructor(options: EntryOptions) {
     const { transport, namespace, account = runtimeAccount, slots } = options;
@@ -69,41 +72,58 @@ export class FleetEntry {
     return trouble === undefined ? undefined : awaited(trouble);
   }
 
-  /** Resolves once the positions are the fleet's. @throws WatchfireError; the signal's reason */
-  async enter(signal: AbortSignal): Promise<void> {
+  /** Resolves once the positions are the fleet's, with where they are. @throws WatchfireError; the signal's reason */
+  async enter(signal: AbortSignal): Promise<Place> {
     const patient = { ...this.options, waiting: (why: string | undefined) => this.waits(why) };
     for (;;) {
-      const isIn = await untilReached(patient, signal, () => this.isIn());
-      if (isIn) return;
+      const place = await untilReached(patient, signal, () => this.place());
+      if (place) return place;
       await this.carry(signal);
     }
   }
 
-  /** Whether the Lease says so. It does from now on where there are no positions anywhere. */
-  private async isIn(): Promise<boolean> {
-    const { log } = this.options;
+  /** Undefined where they are to be carried first. They are the fleet's from now on where there are none anywhere. */
+  private async place(): Promise<Place | undefined> {
+    const { log, data } = this.options;
     const folder = this.folder;
     const lease = await this.lease.get(requestMs);
-    const { where } = placeIn(lease?.annotations ?? {});
+    const annotations = lease?.annotations ?? {};
+    const place = placeIn(annotations);
+    const { where, set } = place;
     if (where === this.here) {
+      // Another replica was quicker to begin, with nothing.
+      if (set === "" && folder.holdsPositions)
+        throw elsewhere(`${data} has positions, and the fleet began without them`);
       // Whoever carried them away was ended before it could say so here.
-      if (folder.retire()) log.warn({ data: this.options.data }, "older positions set aside");
-      return true;
+      if (folder.retire()) log.warn({ data }, "older positions set aside");
+      return this.isShort || !(await this.isSpreadAnew(annotations)) ? place : undefined;
     }
-    if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return false;
+    if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return undefined;
     const change = { holder: "", annotations: { [positionsKey]: this.here } };
     const written = await (lease ? this.lease.update(lease, change, requestMs) : this.lease.create(change, requestMs));
-    return written !== "conflict";
+    return written === "conflict" ? undefined : placeIn(written.annotations);
+  }
+
+  /** Whether a manifest asks for another spread than its function's positions have. */
+  private async isSpreadAnew(annotations: Readonly<Record<string, string>>): Promise<boolean> {
+    const spreads = spreadsIn(annotations);
+    if (spreads.size === 0) return false;
+    return (await this.options.manifests()).some((manifest) => {
+      const runs = spreads.get(manifest.name);
+      return runs && !isAsAsked(spreadOf(manifest), runs);
+    });
   }
 
   /** Waits until the former runtime works no more, and carries its positions over, unless another replica does. */
   private async carry(signal: AbortSignal): Promise<void> {
     const { identity, clock, random, log } = this.options;
     const placed = new AbortController();
+    const isHere = (await readPlace(this.lease)).where === this.here;
     const eligible = (annotations: Readonly<Record<string, string>>) => {
       const place = placeIn(annotations);
-      if (place.where === this.here) placed.abort();
-      return place.where === this.here ? "they are the fleet's by now" : this.obstacle(place);
+      // Where they were so all along, some are to be spread anew.
+      if (place.where === this.here && !isHere) placed.abort();
+      return this.obstacle(place);
     };
     const elector = new Elector({ api: this.lease, identity, clock, random, log, eligible });
     this.elector = elector;
@@ -139,11 +159,19 @@ export class FleetEntry {
     const place = placeIn(elector.annotations);
     const { fence } = elector;
     if (!fence) throw lostError("it was lost before positions were carried over");
-    if (place.where === here) return;
+    const isHere = place.where === here;
+    if (isHere && !(await this.isSpreadAnew(elector.annotations))) return;
     const waiting = (why: string | undefined) => this.waits(why);
     const connection = await connectNats(options);
     try {
-      const former = await openFormer({ ...options, account, waiting }, elector, connection, signal);
+      const former = await openFormer(
+        { ...options, account, waiting, isPatient: !isHere },
+        elector,
+        connection,
+        signal,
+      );
+      // Replicas work: it stays as it is, until a start at which none does.
+      this.isShort = isHere && !former;
       if (!former) return;
       try {
         for (const { store } of former.sources) if (cluster !== undefined) await claimCluster(store, cluster);

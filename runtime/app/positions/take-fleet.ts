@@ -17,6 +17,8 @@ export interface TakeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  /** Whether replicas that live are waited for. Default true. */
+  readonly isPatient?: boolean;
   /** Told who still works, or what is in the way, and of its end. */
   readonly waiting?: ((why: string | undefined) => void) | undefined;
 }
@@ -33,11 +35,11 @@ export class TakenFleet {
 
   /**
    * Waits until no replica of the fleet lives, by the fleet's own laws, and takes all its slots. A replica that comes
-   * meanwhile goes first.
+   * meanwhile goes first. Undefined where one lives and is not waited for.
    * @throws the signal's reason; WatchfireError WF_LEASE_LOST
    */
-  static async take(options: TakeOptions, slots: number, signal: AbortSignal): Promise<TakenFleet> {
-    const { leases, identity, clock, random, log, waiting = () => {} } = options;
+  static async take(options: TakeOptions, slots: number, signal: AbortSignal): Promise<TakenFleet | undefined> {
+    const { leases, identity, clock, random, log, isPatient = true, waiting = () => {} } = options;
     // As a member that takes no part: its slots are those of one that lives.
     const elector = new Elector({ api: leases.member(identity), identity, clock, random, log });
     const held = new Map<number, HeldSlot>();
@@ -53,6 +55,10 @@ export class TakenFleet {
           const listed = await leases.list(requestMs);
           const view = sightings.look(listed, slots, { sentAt, heardAt: clock.monotonic() });
           const others = new Set([...view.members, ...view.owners].filter((each) => each !== undefined && each !== me));
+          if (others.size > 0 && !isPatient) {
+            await taken.release();
+            return undefined;
+          }
           if (others.size > 0) {
             waiting(
               `replicas of a fleet of ${slots} slots still work: ${[...others].map(nameOf).toSorted().join(", ")}`,
