@@ -2,12 +2,12 @@
 // auditor counts after each turn.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Status } from "../../runtime/app/status.ts";
-import { namespaces } from "../audit/ledger.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { until } from "../tools/until.ts";
 import { Ledger, say } from "./ledger.ts";
 import { NatsCluster } from "./nats-cluster.ts";
-import { admin, killContainer, kubectl, Release, statusOf } from "./release.ts";
+import { grantRecorders } from "./recorders.ts";
+import { killContainer, kubectl, Release, statusOf } from "./release.ts";
 
 const slots = 12;
 const turn = 800;
@@ -36,7 +36,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
 
   beforeAll(async () => {
     [nats, release, ledger] = await Promise.all([NatsCluster.start(), Release.into("fleet"), Ledger.open()]);
-    await grantAll(release.namespace);
+    await grantRecorders(release.namespace);
     await upgrade("install", "replicas=1");
     await balanced(1);
   });
@@ -127,18 +127,3 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     await balanced(2);
   });
 });
-
-/** What the functions may do, for the one account that all of them act as. */
-async function grantAll(namespace: string): Promise<void> {
-  const { objects, records } = namespaces;
-  const allow = async (where: string, verbs: readonly string[]) => {
-    const base = `/apis/rbac.authorization.k8s.io/v1/namespaces/${where}`;
-    const metadata = { name: "recorders" };
-    await admin.post(`${base}/roles`, { metadata, rules: [{ apiGroups: [""], resources: ["configmaps"], verbs }] });
-    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "recorders" };
-    const subjects = [{ kind: "ServiceAccount", name: "watchfire", namespace }];
-    await admin.post(`${base}/rolebindings`, { metadata, roleRef, subjects });
-  };
-  await allow(objects, ["list", "watch", "get"]);
-  await allow(records, ["create", "get"]);
-}

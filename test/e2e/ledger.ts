@@ -69,6 +69,21 @@ export class Ledger {
     this.write(operations);
     await this.left(operations / 2);
     await disturb();
+    return this.judged(what);
+  }
+
+  /** The same with so many operations a second until `disturb` is over. */
+  async whileWriting(perSecond: number, what: string, disturb: () => Promise<unknown>): Promise<Verdict> {
+    const writing = setInterval(() => this.write(perSecond / 4), 250);
+    try {
+      await disturb();
+    } finally {
+      clearInterval(writing);
+    }
+    return this.judged(what);
+  }
+
+  private async judged(what: string): Promise<Verdict> {
     const verdict = await this.verdict();
     say(`${what}: ${describeVerdict(verdict)}`);
     const faults = faultsOf(verdict);
