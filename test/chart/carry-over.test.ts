@@ -106,8 +106,14 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
       expect.arrayContaining(["--store=sqlite", "--nats=nats://nats:4222", "--leader-elect"]),
     );
     expect(await mayList()).toBe(true);
-    await positionsAre("sqlite/watchfire-0");
+    // A pod that waits for this one to end would be brought before it, and this one be left until that is ready.
+    const said = await upgrade("replicas=2");
+    expect((await find("statefulsets"))?.spec.replicas).toBe(1);
+    expect(said).toContain("The next upgrade brings the standbys");
+
+    await positionsAre("kubernetes");
     await upgrade("nats.url=");
+    expect((await find("statefulsets"))?.spec.replicas).toBe(2);
     expect(await mayList()).toBe(false);
   });
 });

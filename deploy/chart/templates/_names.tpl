@@ -94,6 +94,16 @@ where Helm sees no cluster. A Lease that says nothing is that of a pod which has
 {{- if and .Values.slots (eq (include "watchfire.from" .) "sqlite") }}true{{ end }}
 {{- end }}
 
+{{/*
+How many pods the StatefulSet has: one beside a Deployment. Also one where it shares with a fleet and is to work alone: its controller would
+bring a second pod first, which waits for the first to end, and would leave the first until the second is ready.
+*/}}
+{{- define "watchfire.setReplicas" -}}
+{{- $from := include "watchfire.from" . }}
+{{- $isFleets := and (hasPrefix "fleet" $from) (or (eq $from "fleet") (lookup "apps/v1" "StatefulSet" (include "watchfire.namespace" .) (include "watchfire.fullname" .))) }}
+{{- if or .Values.slots $isFleets }}{{ min 1 .Values.replicas }}{{ else }}{{ .Values.replicas }}{{ end }}
+{{- end }}
+
 {{/* Which NATS keeps positions, or kept them before. */}}
 {{- define "watchfire.natsArgs" -}}
 - --nats={{ .Values.nats.url }}
