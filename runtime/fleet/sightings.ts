@@ -19,6 +19,8 @@ export interface FleetView {
   readonly owners: readonly (string | undefined)[];
   /** The slots' Leases; undefined where there is none yet. */
   readonly slots: readonly (LeaseRecord | undefined)[];
+  /** Leases of replicas that are dead for certain, and have not let go of them. */
+  readonly silent: readonly LeaseRecord[];
   /** Leases of replicas that are gone for good. */
   readonly forgotten: readonly LeaseRecord[];
 }
@@ -74,6 +76,7 @@ export class Sightings {
         .map(({ holder, transitions }) => ownerOf(holder, transitions)),
       owners: found.map((lease) => (lease && lease.holder !== "" && !isDead(lease.holder) ? lease.holder : undefined)),
       slots: found,
+      silent: replicas.filter(({ name, holder }) => holder !== "" && silentMs(name) >= leaseMs),
       forgotten: replicas.filter(({ name }) => silentMs(name) >= forgottenMs),
     };
   }

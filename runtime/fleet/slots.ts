@@ -140,7 +140,9 @@ export class Slots {
         takes.push(this.take(slot, record, me));
       }
     }
-    await Promise.all(takes);
+    // A replica that came since counts their silence from then, and would wait for its own slots as long again.
+    const told = view.silent.map((dead) => leases.member(dead.holder).update(dead, { holder: "" }, requestMs));
+    await Promise.all([...takes, Promise.allSettled(told)]);
     const owed = targets.some((target, slot) => target === me && !this.own.has(slot));
     this.isComplete = view.members.includes(me) && !owed;
     for (const gone of view.forgotten) await leases.remove(gone, requestMs).catch(() => undefined);

@@ -71,6 +71,34 @@ test("the slots of a replica that is killed are taken within 15 s", async () => 
   expect(counts(b)).toEqual([8]);
 });
 
+test.each([1_000, 5_000, 9_000])(
+  "they are taken within 15 s also where a replica comes %d ms after the kill, and has its share then",
+  async (laterMs) => {
+    const { clock, replica } = world();
+    const [a, b] = [replica("a"), replica("b")];
+    await clock.advance(5_000);
+    a.clock.stop(false);
+    await clock.advance(laterMs);
+    const c = replica("c");
+    await clock.advance(takenWithinMs - laterMs);
+    expect(counts(b, c)).toEqual([4, 4]);
+  },
+);
+
+test("a replica that was taken for dead writes nothing when it wakes up, and ends", async () => {
+  const { clock, fleet, replica } = world();
+  const [a, b] = [replica("a"), replica("b")];
+  await clock.advance(5_000);
+  a.clock.stop(false);
+  await clock.advance(takenWithinMs);
+  expect(fleet.lease("replica-a").object?.spec?.holderIdentity).toBe("");
+  const before = fleet.lease("replica-a").object?.metadata.resourceVersion;
+  a.clock.go(() => {});
+  await clock.advance(5_000);
+  expect([a.isOver, counts(a, b)]).toEqual([true, [0, 8]]);
+  expect(fleet.lease("replica-a").object?.metadata.resourceVersion).toBe(before);
+});
+
 test("the next process of a pod takes at once what the one before it had", async () => {
   const { clock, replica } = world();
   const a = replica("a");
@@ -128,7 +156,7 @@ test("the Lease of a replica that is gone for ten minutes is taken away", async 
   a.clock.stop(false);
   await clock.advance(590_000);
   expect(fleet.lease("replica-a").object).toBeDefined();
-  await clock.advance(20_000);
+  await clock.advance(30_000);
   expect([fleet.lease("replica-a").object, counts(b)]).toEqual([undefined, [8]]);
 });
 
