@@ -12,7 +12,7 @@ import { NatsServer } from "../tools/nats-server.ts";
 import type { Replica } from "../tools/replica.ts";
 import { until } from "../tools/until.ts";
 import { describe, isFaultless } from "./audit.ts";
-import { movesIn } from "./moves.ts";
+import { movesIn, takeoverIn } from "./moves.ts";
 import { ReplicasFixture } from "./replicas-fixture.ts";
 
 const { AUDIT_FUNCTIONS = "50", AUDIT_RATE = "50", AUDIT_REPLICAS = "1,2,4,8,3", AUDIT_SERVERS } = process.env;
@@ -187,8 +187,9 @@ async function faults(fleet: Fleet): Promise<boolean> {
   };
   const scenarios: Record<string, () => Promise<void>> = {
     "a replica killed": async () => {
+      const at = Date.now();
       await fleet.take().kill();
-      say(`  a replica killed: balanced after ${await fleet.balanced()} ms`);
+      say(`  a replica killed: balanced after ${await fleet.balanced()} ms; ${takeoverIn(await fleet.logs(), at)}`);
       await fleet.join();
     },
     "a replica stopped for 30 s": async () => {

@@ -5,6 +5,19 @@ interface Line {
   readonly slot?: number;
   /** Of `slot let go`: what that took. */
   readonly drainedMs?: number;
+  /** Of `slot runs`: what that took since it was taken. */
+  readonly tookMs?: number;
+}
+
+/** All that the logs say of slots, in the order in which it happened. */
+function linesIn(logs: readonly string[]) {
+  const lines = logs.flatMap((log) =>
+    log.split("\n").flatMap((text) => {
+      const line = text.startsWith("{") ? (JSON.parse(text) as Line) : undefined;
+      return line?.slot === undefined ? [] : [{ ...line, slot: line.slot, at: Date.parse(line.time) }];
+    }),
+  );
+  return lines.toSorted((a, b) => a.at - b.at);
 }
 
 /**
@@ -12,15 +25,9 @@ interface Line {
  * owner drains it, and ends when its functions run with the next owner.
  */
 export function movesIn(logs: readonly string[]): number[] {
-  const lines = logs.flatMap((log) =>
-    log.split("\n").flatMap((text) => {
-      const line = text.startsWith("{") ? (JSON.parse(text) as Line) : undefined;
-      return line?.slot === undefined ? [] : [{ ...line, slot: line.slot, at: Date.parse(line.time) }];
-    }),
-  );
   const begun = new Map<number, number>();
   const pauses: number[] = [];
-  for (const { slot, at, msg, drainedMs = 0 } of lines.toSorted((a, b) => a.at - b.at)) {
+  for (const { slot, at, msg, drainedMs = 0 } of linesIn(logs)) {
     if (msg === "slot let go") begun.set(slot, at - drainedMs);
     const from = begun.get(slot);
     if (msg !== "slot runs" || from === undefined) continue;
@@ -28,4 +35,17 @@ export function movesIn(logs: readonly string[]): number[] {
     begun.delete(slot);
   }
   return pauses;
+}
+
+/** Says of slots that were taken after a moment when that was, when the last of them ran, and how long opening took. */
+export function takeoverIn(logs: readonly string[], since: number): string {
+  const later = linesIn(logs).filter(({ at }) => at > since);
+  const taken = later.filter(({ msg }) => msg === "slot taken").map(({ at }) => at - since);
+  const run = later.filter(({ msg }) => msg === "slot runs");
+  const opening = run.map(({ tookMs = 0 }) => tookMs).toSorted((a, b) => a - b);
+  return (
+    `${taken.length} slots taken ${Math.min(...taken)} to ${Math.max(...taken)} ms after it, ` +
+    `the last runs after ${Math.max(...run.map(({ at }) => at - since))} ms; ` +
+    `opening took p50 ${opening[Math.floor(opening.length / 2)]} ms, longest ${opening.at(-1)} ms`
+  );
 }
