@@ -1,5 +1,5 @@
 // npm run bench:stores: one commit after another into each store that is at hand, in one run. NATS_SERVER names the nats-server.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
@@ -15,6 +15,7 @@ import { resourceVersion } from "../../runtime/resource-version.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { NatsServer } from "../tools/nats-server.ts";
 import { ClusterProcess } from "../tools/watchfire-process.ts";
+import { treeOf, usageOf } from "./process-tree.ts";
 
 /** Events of one commit: what a busy runtime gathers. */
 const events = 64;
@@ -64,10 +65,11 @@ function batch(view: number, n: number): Batch {
   };
 }
 
-async function measure(name: string, store: CheckpointStore): Promise<void> {
+async function measure(name: string, store: CheckpointStore, servers: readonly NatsServer[] = []): Promise<void> {
   const { id } = await store.openView("copy", "settings", "/ConfigMap");
   for (let n = 0; n < 300; n++) await store.commit(batch(id, n));
   const took: number[] = [];
+  const before = usedBy(servers);
   const cpu = process.cpuUsage();
   const began = performance.now();
   for (let n = 300; n < 300 + commits; n++) {
@@ -77,13 +79,44 @@ async function measure(name: string, store: CheckpointStore): Promise<void> {
   }
   const seconds = (performance.now() - began) / 1_000;
   const { user, system } = process.cpuUsage(cpu);
+  const after = usedBy(servers);
   await store.sync();
   took.sort((a, b) => a - b);
   const part = (share: number) => `${(took[Math.floor(took.length * share)] ?? 0).toFixed(2)} ms`;
   const rate = Math.round(commits / seconds);
   const columns = [`${rate} commits/s`, `${rate * events} events/s`, part(0.5), part(0.99), part(0.999)];
   process.stdout.write(`| ${[name, ...columns, `${Math.round((user + system) / commits)} us`].join(" | ")} |\n`);
+  if (servers.length > 0) {
+    const cpuUs = ((after.cpuMs - before.cpuMs) * 1_000) / commits / servers.length;
+    const written = (after.written - before.written) / commits / servers.length;
+    process.stdout.write(
+      `  each nats-server: ${Math.round(cpuUs)} us of CPU a commit, ` +
+        `${Math.round(written / 1024)} KiB to disk a commit, ` +
+        `${mebibytes(after.rssBytes / servers.length)} MiB resident, ${mebibytes(after.kept / servers.length)} MiB kept\n`,
+    );
+  }
   await store.close(true);
+}
+
+const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
+
+/** What nats-servers have used so far: CPU, bytes that they wrote; and what they have in memory and on disk now. */
+function usedBy(servers: readonly NatsServer[]) {
+  const used = { cpuMs: 0, rssBytes: 0, written: 0, kept: 0 };
+  for (const { pid, data } of servers) {
+    const { cpuMs, rssBytes } = usageOf(pid);
+    used.cpuMs += cpuMs;
+    used.rssBytes += rssBytes;
+    for (const each of treeOf(pid)) used.written += writtenBy(each);
+    for (const file of readdirSync(data, { recursive: true, encoding: "utf8" }))
+      used.kept += statSync(join(data, file), { throwIfNoEntry: false })?.size ?? 0;
+  }
+  return used;
+}
+
+/** Bytes of pages that a process has changed and the kernel writes to disk. */
+function writtenBy(pid: number): number {
+  return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1] ?? 0);
 }
 
 async function onNats(name: string, servers: readonly NatsServer[]): Promise<void> {
@@ -94,7 +127,7 @@ async function onNats(name: string, servers: readonly NatsServer[]): Promise<voi
       await new Promise((resolve) => setTimeout(resolve, 5_000));
       return connect();
     });
-    await measure(name, await JetstreamStore.open({ nats, slot: "0", clock: systemClock, log, onLost }));
+    await measure(name, await JetstreamStore.open({ nats, slot: "0", clock: systemClock, log, onLost }), servers);
     await nats.close();
   } finally {
     for (const server of servers) await server.remove();

@@ -38,6 +38,13 @@ export class NatsServer {
     return Promise.all(routes.map((port, index) => NatsServer.make(argsOf(port, index))));
   }
 
+  /** Of the process that has the server as its child. It must run. */
+  get pid(): number {
+    const { pid } = this.child ?? {};
+    if (pid === undefined) throw new Error("the server does not run");
+    return pid;
+  }
+
   get data(): string {
     return join(this.folder, "data");
   }
