@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ["test/e2e/scaling/*.scenario.ts"],
     fileParallelism: false,
-    testTimeout: 240_000,
+    testTimeout: 600_000,
     hookTimeout: 180_000,
     reporters: ["verbose"],
   },
