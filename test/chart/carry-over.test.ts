@@ -68,9 +68,6 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
     await upgrade();
     const before = await find("statefulsets");
     await positionsAre("sqlite/watchfire-0");
-    const without = upgrade(fleet, "persistence.enabled=false");
-    await expect(without).rejects.toThrow("persistence.enabled is false, and positions are on a volume");
-
     expect(await upgrade(fleet)).toContain("volume of watchfire-0");
     const stays = await find("statefulsets");
     expect(stays?.metadata.uid).toBe(before?.metadata.uid);
@@ -98,19 +95,21 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
   });
 
   test("the way back is a StatefulSet that reaches NATS, with the rights to the Leases of those that end", async () => {
-    const without = upgrade(alone, "nats.url=");
-    await expect(without).rejects.toThrow("nats.url is empty, and positions are on NATS (fleet/128)");
     expect(await upgrade(alone)).toContain("Leave nats.url");
     expect(await find("deployments")).toBeUndefined();
     expect(argsOf(await find("statefulsets"))).toEqual(
       expect.arrayContaining(["--store=sqlite", "--nats=nats://nats:4222", "--leader-elect"]),
     );
     expect(await mayList()).toBe(true);
-    // A pod that waits for this one to end would be brought before it, and this one be left until that is ready.
+  });
+
+  test("a pod that may still share with the fleet comes back alone: a second one would be brought first, and wait for it", async () => {
     const said = await upgrade("replicas=2");
     expect((await find("statefulsets"))?.spec.replicas).toBe(1);
     expect(said).toContain("The next upgrade brings the standbys");
+  });
 
+  test("once positions are back, standbys come and the rights go", async () => {
     await positionsAre("kubernetes");
     await upgrade("nats.url=");
     expect((await find("statefulsets"))?.spec.replicas).toBe(2);
@@ -126,6 +125,9 @@ describe("where Helm sees no cluster, `store.from` says where positions are", ()
   test("on a volume, whose pod is one more replica", async () => {
     expect((await set(fleet)).map(({ kind }) => kind)).not.toContain("StatefulSet");
     expect(only(await set(fleet, "store.from=sqlite"), "StatefulSet").spec.replicas).toBe(1);
+    await expect(set(fleet, "store.from=sqlite,persistence.enabled=false")).rejects.toThrow(
+      "persistence.enabled is false, and positions are on a volume",
+    );
   });
 
   test("in Secrets, which the runtime may read", async () => {
@@ -141,5 +143,6 @@ describe("where Helm sees no cluster, `store.from` says where positions are", ()
     expect(list(await set(nats))).not.toContain("list");
     expect(list(await set(nats, "store.from=fleet"))).toContain("list");
     expect(only(await set(fleet, "store.from=fleet"), "Deployment").spec.strategy.type).toBe("Recreate");
+    await expect(set("store.from=fleet")).rejects.toThrow("nats.url is empty, and positions are on NATS (fleet)");
   });
 });
