@@ -7,6 +7,7 @@ import { pause, systemClock } from "../../runtime/clock.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { folderOf } from "../tools/folder.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
+import { letter } from "./store-contract.ts";
 
 test("a body that is older than its object is so where it is carried to, and a function that is paused", async () => {
   const from = new MemoryStore();
@@ -61,5 +62,18 @@ test("positions of many objects are carried over with the event loop turning, so
   let found = 0;
   await to.known((await to.views())[0]?.id ?? 0, () => found++);
   expect(found).toBe(count);
+  await from.close(true);
+});
+
+test("a dead letter whose body was dropped is known as that where it is carried to", async () => {
+  const from = new SqliteStore({ folder: folderOf({}) });
+  const { id: view } = await from.openView("copy", "settings", "/ConfigMap");
+  await from.limitDeadLetters("copy", { maxCount: 9, maxBytes: 800 });
+  const body = Buffer.alloc(1_000, "x");
+  await from.commit({ ...emptyBatch, deadLetters: [{ ...letter(view), body }] });
+  const to = new MemoryStore();
+  await carryOver(from, to);
+  const [carried] = await to.deadLetters();
+  expect(carried?.bodyDropped).toBe(true);
   await from.close(true);
 });

@@ -1,5 +1,6 @@
 // Positions on their way between a data folder, Secrets and NATS, and processes that end on the way.
 import { describe, expect, onTestFinished, test } from "vitest";
+import { FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
@@ -78,12 +79,24 @@ class Pod {
       namespace,
       account,
       pod,
+      identity: pod,
       clock,
       random: () => 0.5,
       log,
       onLost,
     };
     return openStore(options, this.elector, signal);
+  }
+
+  /** As a replica does that comes to its fleet. */
+  async enter(slots: number): Promise<void> {
+    const { namespace, clock, transport, data, server } = this;
+    await this.elector?.release();
+    const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
+    const nats = { servers: [server.url] };
+    const parts = { transport, namespace, account, data, slots, nats, identity: pod, cluster: undefined, clock, log };
+    const entry = new FleetEntry({ ...parts, manifests: async () => [], random: () => 0.5 });
+    await entry.enter(new AbortController().signal);
   }
 
   async annotations(): Promise<Record<string, string>> {
@@ -151,6 +164,33 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
       expect([again.previousEnd, await contents(again)]).toEqual(["clean", { ...expected, body }]);
       await again.close(true);
     }
+  });
+
+  test("go into fleets of any number of slots and out of them, from each kind of store into each, whole", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    const folder = new SqliteStore({ folder: one.data, maintenance: true });
+    const expected = await contents(folder);
+    await folder.close(false);
+    const place = async () => (await one.annotations())["watchfire.dev/positions"];
+    for (const [ways, kind, body] of [
+      [[4], "nats", "{}"],
+      [[3, 5], "sqlite", "{}"],
+      [[1], "kubernetes", "{}"],
+      // Secrets keep no bodies.
+      [[2], "nats", "undefined"],
+      [[6], "sqlite", "undefined"],
+    ] as const) {
+      for (const slots of ways) {
+        await one.enter(slots);
+        expect(await place()).toBe(`fleet/${slots}`);
+      }
+      const store = await one.open(kind);
+      expect([store.previousEnd, await contents(store)], `${ways} ${kind}`).toEqual(["clean", { ...expected, body }]);
+      expect(await place()).toBe(kind === "sqlite" ? `sqlite/${pod}` : kind);
+      await store.close(true);
+    }
+    expect(one.lines.filter((line) => line.includes('"positions carried over"'))).toHaveLength(11);
   });
 
   test("are not begun anew in a folder where no NATS is named", async () => {
