@@ -125,8 +125,8 @@ export class FunctionLaws {
     this.running.add(key);
     const flagged = redelivered || attempt > 1;
     this.expect(flagged || !this.begun.has(id), `${id} began again, unflagged`);
-    // A dead letter that is put back tells what was told before.
-    if (!this.begun.has(id)) this.newestA.set(key, aOf(delivery));
+    // A dead letter that is put back tells what was told before. What comes again after a kill is the newest that was told.
+    if (!this.begun.has(id) || !this.replays) this.newestA.set(key, aOf(delivery));
     this.begun.set(id, Number(resourceVersion));
     if (!this.past.restored) {
       this.isTrue(delivery);

@@ -22,6 +22,13 @@ const rises: Condition = {
   holds: ({ a }, before) => before === undefined || a > before.a,
 };
 
+/** A text is demanded before all else: a change of an object that lacks it may be passed by without an evaluation. */
+const marked: Condition = {
+  expression: "object.metadata.labels.on == 'true' && object.spec.a < 3",
+  comparesOld: false,
+  holds: ({ on, a }) => on && a < 3,
+};
+
 /** One function of a fleet. */
 export interface Plan {
   readonly manifest: FunctionManifest;
@@ -34,7 +41,7 @@ export interface Plan {
 
 /** A function with settings of the seed's own. Few kinds of sources, so that functions share them. */
 export function planOf(name: string, dice: Dice): Plan {
-  const condition = dice.chance(0.3) ? dice.pick([even, rises]) : undefined;
+  const condition = dice.chance(0.3) ? dice.pick([even, rises, marked]) : undefined;
   const watched = trigger({
     name: "settings",
     namespaces: dice.pick([
