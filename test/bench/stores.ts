@@ -17,8 +17,8 @@ import { NatsServer } from "../tools/nats-server.ts";
 import { ClusterProcess } from "../tools/watchfire-process.ts";
 import { treeOf, usageOf } from "./process-tree.ts";
 
-/** Events of one commit: what a busy runtime gathers. */
-const events = 64;
+/** Events of one commit. 64 are what a busy runtime gathers, one is what comes of events that are far between. */
+const events = Number(process.env.STORES_EVENTS ?? 64);
 const objects = 20_000;
 const commits = 3_000;
 const body = Buffer.alloc(2_500, '{"metadata":{}}');
