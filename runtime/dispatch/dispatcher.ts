@@ -10,7 +10,9 @@ import type { Log, Observer } from "./delivery/observer.ts";
 import { StartedBefore } from "./doubt/started-before.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
+import { Holders } from "./position/holders.ts";
 import type { Shard } from "./position/shard.ts";
+import type { View } from "./position/view.ts";
 import { Budget, heapQuarter } from "./queue/budget.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./queue/spill.ts";
 import type { Look } from "./reconcile/primary.ts";
@@ -60,6 +62,7 @@ export class Dispatcher implements Replayer {
   /** Views of functions that were unloaded when nothing of theirs was in doubt any more. */
   private readonly settled = new Set<number>();
   private readonly offline: Replayer;
+  private readonly holders = new Holders<View>();
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
   private constructor(options: DispatcherOptions, commits: Commits, startedBefore: StartedBefore) {
@@ -112,6 +115,7 @@ export class Dispatcher implements Replayer {
       shard,
       commits,
       startedBefore,
+      holders: this.holders,
     });
     this.functions.set(manifest.name, loaded);
     if (this.held.has(manifest.name)) loaded.hold();
@@ -145,6 +149,7 @@ export class Dispatcher implements Replayer {
       const inTime = retire && this.commits.trouble ? await this.within(saveMs, saved) : await saved.then(() => true);
       if (!inTime) this.unsaved.set(name, saved);
       this.functions.delete(name);
+      found.close();
       if (inTime) await this.readStarted();
     }
     const views = await this.options.store.views(name);

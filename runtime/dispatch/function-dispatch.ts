@@ -185,6 +185,11 @@ export class FunctionDispatch {
     await Promise.all([queue.stop(), reconciling?.keys.stop()]);
   }
 
+  /** It is unloaded, after it has stopped. */
+  close(): void {
+    for (const view of this.parts.views.values()) view.close();
+  }
+
   /** Puts a dead letter of this function back at the end of its lane. */
   async replay(letter: DeadLetter): Promise<void> {
     const { queue, maker, commits } = this.parts;

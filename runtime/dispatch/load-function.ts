@@ -16,8 +16,10 @@ import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
+import type { Holders } from "./position/holders.ts";
+import type { KeptBody } from "./position/kept-body.ts";
 import type { Shard } from "./position/shard.ts";
-import { type KeptBody, View } from "./position/view.ts";
+import { View } from "./position/view.ts";
 import { Attempts } from "./queue/attempts.ts";
 import { Backpressure } from "./queue/backpressure.ts";
 import type { Budget } from "./queue/budget.ts";
@@ -46,6 +48,8 @@ export interface LoadParts {
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
   /** Asked for an object whose body the store has not. */
   readonly look: Look;
+  /** Of all functions: which knows something of an object. */
+  readonly holders: Holders<View>;
 }
 
 /** Of what a function may hold in memory, how much a list may that waits for its end. */
@@ -71,7 +75,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const of = { id: found.id, functionName: manifest.name, trigger, resource };
     const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key) : undefined;
     if (keyOf) rules.set(found.id, keyOf);
-    const view = new View({ ...of, filter, kept, compares, commits, history, keyOf });
+    const view = new View({ ...of, filter, kept, compares, commits, history, keyOf, holders: parts.holders });
     await store.known(found.id, (key, identity) => view.restore(key, identity));
     stored.push(found);
     views.set(trigger.name, view);

@@ -137,7 +137,7 @@ export class Metrics {
   }
 
   readonly dispatch: DispatchObserver = {
-    event: (fn, trigger, type, outcome) => this.events.add(1, fn, trigger, type, outcome),
+    event: (fn, trigger, type, outcome, count = 1) => this.events.add(count, fn, trigger, type, outcome),
     attempt: (fn, trigger, waitedMs) => {
       this.attempts.add(1, fn, trigger);
       this.waited.observe(waitedMs / 1000, fn, trigger);

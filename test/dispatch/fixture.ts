@@ -204,7 +204,8 @@ export class DispatchFixture {
     runner.concurrency = (options.manifest ?? manifest()).delivery.concurrency;
     const outcomes = new Map<EventOutcome, number>();
     const observer: Observer = {
-      event: (_function, _trigger, _type, outcome) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1),
+      event: (_function, _trigger, _type, outcome, count = 1) =>
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + count),
     };
     const { memoryBudget, onLost = () => {} } = options;
     const warnings: Record<string, unknown>[] = [];

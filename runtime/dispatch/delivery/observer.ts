@@ -5,8 +5,8 @@ export type EventOutcome = "ok" | "retry" | "dead_letter" | "filtered" | "droppe
 
 /** Hears what happens, for metrics. Calls are synchronous, must not throw, and come on the hot path. */
 export interface Observer {
-  /** Every event ends exactly once in an outcome other than `retry`. */
-  event?(functionName: string, trigger: string, type: EventType, outcome: EventOutcome): void;
+  /** Every event ends exactly once in an outcome other than `retry`. `count`: of so many alike; default 1. */
+  event?(functionName: string, trigger: string, type: EventType, outcome: EventOutcome, count?: number): void;
   /** An attempt's handler begins, `waitedMs` after the event's last byte was received. */
   attempt?(functionName: string, trigger: string, waitedMs: number): void;
   /** An attempt's handler ran for `durationMs`. */

@@ -1,6 +1,7 @@
 import { type Place, WatchfireError } from "../../errors.ts";
 import { ExpressionError } from "./cel/expression-error.ts";
 import { expressionLimit, Meter, triggerLimit } from "./cel/meter.ts";
+import type { Demand } from "./demand.ts";
 import { Expression, type Outcome } from "./expression.ts";
 import { NamedFields } from "./named-fields.ts";
 import { PreviousObject } from "./previous-object.ts";
@@ -53,12 +54,15 @@ export class MatchConditions {
   /** What they name of the object, and of the one before. */
   private readonly fields: NamedFields;
   private readonly oldFields: NamedFields;
+  /** What the first one asks of an object before all else; undefined where it begins with something else. */
+  private readonly demand: Demand | undefined;
 
   /** Throws a fault of the filter section, at `place`, for an expression that does not compile. */
   constructor(sources: readonly ConditionSource[], place?: Place) {
     this.conditions = sources.map((source, index) => compile(source, index, place));
     this.fields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.objectPaths));
     this.oldFields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.oldObjectPaths));
+    this.demand = this.conditions[0]?.expression.demand;
     this.usesOldObject = this.conditions.some(({ expression }) => expression.usesOldObject);
   }
 
@@ -68,8 +72,12 @@ export class MatchConditions {
 
   /** The first condition, where it asks an object's field for a text and there is another. Else nothing is said. */
   plainRefusal(text: ObjectText): HeldBack | undefined {
-    const [first] = this.conditions;
-    return first?.expression.isPlainlyFalse(() => this.fields.readShared(text)) ? first.isFalse : undefined;
+    return this.demand?.isRefusedBy(text, this.fields) ? this.conditions[0]?.isFalse : undefined;
+  }
+
+  /** Why an event is held back whose object lacks what is demanded; undefined where nothing is. */
+  get lacking(): HeldBack | undefined {
+    return this.demand && this.conditions[0]?.isFalse;
   }
 
   /**

@@ -1,11 +1,11 @@
-import type { ASTNode } from "@marcbachmann/cel-js";
 import type { Code } from "./cel/code.ts";
 import { compile } from "./cel/compile.ts";
 import { firstLine } from "./cel/expression-error.ts";
 import { EvaluationError, LimitExceeded, type Meter } from "./cel/meter.ts";
 import { parseCondition } from "./cel/parse.ts";
 import { typeName } from "./cel/value.ts";
-import { type Path, pathsOf, pathTo } from "./named-fields.ts";
+import { Demand } from "./demand.ts";
+import { type Path, pathsOf } from "./named-fields.ts";
 
 /** Whether an expression holds; where nobody can tell, why. */
 export type Outcome =
@@ -26,7 +26,7 @@ export class Expression {
   readonly oldObjectPaths: readonly Path[];
   private readonly code: Code;
   /** What it asks of a field before all else; undefined where it begins with something else. */
-  private readonly demand: Demand | undefined;
+  readonly demand: Demand | undefined;
 
   /** @throws ExpressionError unless it compiles to a bool, or to what may turn out as one */
   constructor(text: string) {
@@ -34,23 +34,11 @@ export class Expression {
     this.objectPaths = pathsOf(ast, "object");
     this.oldObjectPaths = pathsOf(ast, "oldObject");
     this.code = compile(ast);
-    this.demand = demandOf(ast);
+    this.demand = Demand.of(ast);
   }
 
   get usesOldObject(): boolean {
     return this.oldObjectPaths.length > 0;
-  }
-
-  /** Whether a text that it asks for before all else is another one: a quick look that evaluates nothing. */
-  isPlainlyFalse(object: () => unknown): boolean {
-    if (!this.demand) return false;
-    let value = object();
-    for (const name of this.demand.path) {
-      if (typeof value !== "object" || value === null || Array.isArray(value) || !Object.hasOwn(value, name))
-        return false;
-      value = (value as Record<string, unknown>)[name];
-    }
-    return typeof value === "string" && value !== this.demand.text;
   }
 
   /** Takes parsed JSON, of the named fields at least; `oldObject` is called where the expression comes to name it. Throws nothing. */
@@ -66,19 +54,4 @@ export class Expression {
       return { type: "limit", message };
     }
   }
-}
-
-/** `object.metadata.labels.app == "web"`, as a whole or in front of what `&&` joins to it. */
-interface Demand {
-  readonly path: Path;
-  readonly text: string;
-}
-
-function demandOf(node: ASTNode): Demand | undefined {
-  if (node.op === "&&") return demandOf(node.args[0]);
-  if (node.op !== "==") return undefined;
-  const [left, right] = node.args;
-  const [field, value] = left.op === "value" ? [right, left] : [left, right];
-  const path = pathTo(field, "object");
-  return path && value.op === "value" && typeof value.args === "string" ? { path, text: value.args } : undefined;
 }

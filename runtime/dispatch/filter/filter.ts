@@ -65,6 +65,21 @@ export class Filter {
     return this.digest !== undefined && this.rules.lastBody === "Full" && !this.digest.made(hash);
   }
 
+  /** Whether a quick look at an object's state may tell that it is no concern, whatever changed. */
+  get demands(): boolean {
+    return this.judgesAlone && this.conditions.lacking !== undefined;
+  }
+
+  /** Whether an object lacks what is demanded. */
+  isLacking(text: ObjectText): boolean {
+    return this.conditions.plainRefusal(text) !== undefined;
+  }
+
+  /** Why a change of such an object is held back. */
+  lacking(type: EventType): HeldBack {
+    return ((type !== "Deleted" || this.remembersMatch) && this.conditions.lacking) || notAsked;
+  }
+
   /** The condition that a quick look shows to be false, of one that judges alone; undefined where more is to be asked. */
   plainRefusal(type: EventType, text: ObjectText): HeldBack | undefined {
     return type !== "Deleted" || this.remembersMatch ? this.conditions.plainRefusal(text) : undefined;

@@ -29,6 +29,8 @@ interface Kept {
 /** An event that was held back. */
 export interface FilteredEvent extends Kept {
   readonly why: HeldBack;
+  /** So many were held back for this reason, of which this is the last; they left no record of their own. */
+  readonly count: number;
 }
 
 /** An attempt that ended by itself. */
@@ -94,7 +96,7 @@ export class History {
     const counts = new Map<string, HeldBackCount & { count: number }>();
     // One condition's are one object, and often stand in a row: a scrape asks each function.
     let before: { why: HeldBack; trigger: string; counted: { count: number } } | undefined;
-    for (const { trigger, why, at } of this.heldBack) {
+    for (const { trigger, why, at, count } of this.heldBack) {
       if (before?.why !== why || before.trigger !== trigger) {
         const condition = "condition" in why ? { condition: why.condition } : {};
         const key = JSON.stringify([trigger, why.type, condition]);
@@ -102,17 +104,22 @@ export class History {
         counts.set(key, counted);
         before = { why, trigger, counted };
       }
-      before.counted.count++;
+      before.counted.count += count;
     }
     return [...counts.values()];
   }
 
-  /** On the path of every event that is held back. `at`: epoch milliseconds. */
-  held({ view, key, type, meta }: Omit<TracedEvent, "id">, why: HeldBack, at: number): void {
+  /** Whether each event is to be told to the log. */
+  get tellsEach(): boolean {
+    return this.log !== undefined;
+  }
+
+  /** On the path of every event that is held back. `at`: epoch milliseconds; `count`: this one, and those before it without a record. */
+  held({ view, key, type, meta }: Omit<TracedEvent, "id">, why: HeldBack, at: number, count = 1): void {
     const trigger = view.trigger.name;
     const { resourceVersion } = meta;
     if (key.length <= longestKey) {
-      this.heldBack.push({ trigger, key, type, resourceVersion, at, order: this.order++, why: short(why) });
+      this.heldBack.push({ trigger, key, type, resourceVersion, at, order: this.order++, why: short(why), count });
     }
     if (!this.log) return;
     // A condition's message is in the warning that the log has of it now and then.

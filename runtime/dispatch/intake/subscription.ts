@@ -18,6 +18,7 @@ import type { View } from "../position/view.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "../queue/event.ts";
 import type { EventMaker, EventSource } from "../queue/event-maker.ts";
 import type { Concern } from "./concern.ts";
+import { Passing } from "./passing.ts";
 import { type ListedSource, type Reader, Reading, type ReadingPlan, type Rebase } from "./reading.ts";
 
 export interface SubscriptionParts {
@@ -78,6 +79,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   /** A list that is being told of, and what came after it. */
   private readonly turns: Turns;
   private readonly aftermath: Aftermath;
+  private readonly passing: Passing;
   private state: State;
   private intake: Intake = "open";
   private place: Place | undefined;
@@ -110,6 +112,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     this.turns = new Turns(clock);
     this.mark = new LowWaterMark(cursor.lowWaterMark);
     this.aftermath = new Aftermath(parts.lostWrites);
+    this.passing = new Passing(view, parts.observer, clock);
     this.selection = cursor.selection;
     this.epoch = cursor.epoch;
     this.initial = cursor.initial && cursor.lowWaterMark === undefined;
@@ -172,7 +175,14 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   }
 
   change(given: Change): void {
-    if (this.turns.busy) this.turns.queue(() => this.take(given));
+    const isBusy = this.turns.busy !== undefined;
+    // What a list is still to tell of an object is not known yet.
+    if (!isBusy && this.intake === "open" && this.view.lets(given) && this.concerns(given)) {
+      // The cursor is asked for soon, and then all that passed is accounted for.
+      if (this.passing.count(given)) this.parts.commits.cursorMovedLater(this);
+      return;
+    }
+    if (isBusy) this.turns.queue(() => this.take(given));
     else this.take(given);
   }
 
@@ -180,7 +190,17 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     return this.parts.concerns(change);
   }
 
+  /** Accounts for what passed: it comes before whatever is to be done. */
+  private settlePassing(): void {
+    const to = this.passing.settle();
+    if (to === undefined) return;
+    this.aftermath.sees(to);
+    this.received = newerOf(this.received, to);
+    this.mark.note(to);
+  }
+
   private take(given: Change): void {
+    this.settlePassing();
     if (!this.takes()) return;
     this.aftermath.sees(given.meta.resourceVersion);
     this.received = newerOf(this.received, given.meta.resourceVersion);
@@ -254,6 +274,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   }
 
   private pass(resourceVersion: ResourceVersion): void {
+    this.settlePassing();
     if (this.intake !== "open") return;
     this.aftermath.hasAllUpTo(resourceVersion);
     this.received = resourceVersion;
@@ -268,6 +289,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
 
   /** The position goes at once: whatever comes before the next list is done, there is none to go on from. */
   rewound(): void {
+    this.settlePassing();
     const { state, newestKnown, intake } = this;
     if (intake === "closed" || intake === "left" || (state.type === "fresh" && newestKnown === undefined)) return;
     this.turns.finish();
@@ -285,6 +307,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   }
 
   list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
+    this.settlePassing();
     const { state, initial, selection } = this;
     this.turns.finish();
     this.listing = true;
@@ -316,12 +339,14 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
 
   cursor(): Cursor | undefined {
     if (this.intake === "left") return undefined;
+    this.settlePassing();
     const { namespace, selection, epoch, initial } = this;
     return { view: this.view.id, namespace, selection, epoch, lowWaterMark: this.mark.value, initial };
   }
 
   /** Takes nothing any more; the cursor follows what is still to end. */
   close(): void {
+    this.settlePassing();
     this.intake = "closed";
     this.turns.cancel();
   }
@@ -343,6 +368,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
 
   /** What was received before (`entry`) is no position any more. */
   private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
+    this.settlePassing();
     this.epoch++;
     if (because === "rewind") this.aftermath.beginAgain();
     this.state = { type: "rebasing", because };

@@ -1,7 +1,7 @@
 import type { KnownBody, KnownIdentity } from "../../checkpoint/batch.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
-import type { Change, ObjectMeta } from "../../watch/change.ts";
+import { type Change, type ObjectMeta, objectKey } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Hold } from "../commit/resting-rows.ts";
@@ -11,10 +11,11 @@ import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
 import type { ConditionAnswer, Hearing } from "../filter/conditions.ts";
 import type { Before, Filter, Verdict } from "../filter/filter.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
-import { RawFields } from "../filter/raw-fields.ts";
 import { type HeldBack, wasThere } from "../filter/reason.ts";
 import type { History } from "../history/history.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
+import { Holders } from "./holders.ts";
+import { type KeptBody, keptOf } from "./kept-body.ts";
 import type { Standing } from "./standing.ts";
 
 /** What a view needs of an event. */
@@ -42,9 +43,6 @@ export interface Expected extends Pick<ViewEvent, "type" | "key" | "deletedBy" |
   readonly resourceVersion: ResourceVersion;
 }
 
-/** How much of a body a view keeps. */
-export type KeptBody = "Full" | "Metadata" | "None";
-
 export interface ViewParts {
   readonly id: number;
   readonly functionName: string;
@@ -59,6 +57,8 @@ export interface ViewParts {
   readonly history: History;
   /** Under a trigger with `key`: whom a state counts for. */
   readonly keyOf?: KeyOf | undefined;
+  /** Of all functions, by object. Default: this view's alone. */
+  readonly holders?: Holders<View>;
 }
 
 /** What an event would come to. */
@@ -95,9 +95,12 @@ export class View {
   private readonly compares: boolean;
   /** Whether an object that has never met the conditions leaves nothing here. */
   private readonly leavesStrangers: boolean;
+  /** Where it is noted of which objects something is known; undefined where it lets none pass. */
+  private readonly holders: Holders<View> | undefined;
   private readonly commits: Commits;
 
-  constructor({ id, functionName, trigger, resource, filter, kept, compares, commits, history, keyOf }: ViewParts) {
+  constructor(parts: ViewParts) {
+    const { id, functionName, trigger, resource, filter, kept, compares, commits, history, keyOf, holders } = parts;
     this.id = id;
     this.functionName = functionName;
     this.trigger = trigger;
@@ -109,6 +112,7 @@ export class View {
     this.commits = commits;
     this.history = history;
     this.keyOf = keyOf;
+    if (this.leavesStrangers && filter.demands && !history.tellsEach) this.holders = holders ?? new Holders();
     // One source brings all: one group is the quickest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
@@ -118,13 +122,15 @@ export class View {
 
   /** Takes what the store has. */
   restore(key: string, identity: KnownIdentity): void {
-    this.known.set(key, identity);
+    this.know(key, identity);
     if (identity.deleted) this.bury(key, identity.resourceVersion);
   }
 
   /** An attempt at this event had begun when the last process ended: a handler may know of it. */
   doubt(begun: Begun): void {
+    this.holders?.add(begun.key, this);
     this.doubted.add(begun, this.known.get(begun.key), this.waiting.has(begun.key));
+    this.release(begun.key);
   }
 
   /** The object as a list is compared with: where it will stand, unless it will be gone. */
@@ -182,6 +188,25 @@ export class View {
     return this.leavesStrangers && !this.known.has(key) && !this.waiting.has(key) && !this.doubted.has(key);
   }
 
+  /** Whether a change is no concern of the function: nothing is known of the object, and it lacks what is demanded. */
+  lets(change: Change): boolean {
+    const { holders, filter } = this;
+    return holders !== undefined && !holders.has(objectKey(change.meta), this) && filter.isLacking(change);
+  }
+
+  /** Why such a change is held back. */
+  whyPassed(type: EventType): HeldBack {
+    return this.filter.lacking(type);
+  }
+
+  /** Its function is unloaded. */
+  close(): void {
+    const { holders } = this;
+    if (!holders) return;
+    for (const objects of [this.known, this.waiting, this.doubted])
+      for (const [key] of objects) holders.delete(key, this);
+  }
+
   isIdle(key: string): boolean {
     return !this.waiting.has(key);
   }
@@ -198,6 +223,7 @@ export class View {
 
   /** Notes that an event waits. */
   expect({ type, key, uid, resourceVersion, deletedBy, epoch }: Expected): void {
+    this.holders?.add(key, this);
     const deleted = type === "Deleted";
     const count = (this.waiting.get(key)?.count ?? 0) + 1;
     this.waiting.set(key, { uid, resourceVersion: deleted ? deletedBy : resourceVersion, deleted, count, epoch });
@@ -208,7 +234,9 @@ export class View {
     const waiting = this.waiting.get(key);
     if (!waiting) return;
     waiting.count--;
-    if (waiting.count === 0) this.waiting.delete(key);
+    if (waiting.count > 0) return;
+    this.waiting.delete(key);
+    this.release(key);
   }
 
   /**
@@ -278,7 +306,10 @@ export class View {
     });
     const isDeletion = event.type === "Deleted";
     const isSpared = this.leavesStrangers && !deliver && !wasDoubted && (isDeletion || !matched);
-    if (isSpared && !this.known.has(event.key)) return false;
+    if (isSpared && !this.known.has(event.key)) {
+      this.release(event.key);
+      return false;
+    }
     if (!isDeletion) {
       const { uid, resourceVersion } = event.meta;
       const before = this.known.get(event.key);
@@ -287,8 +318,8 @@ export class View {
       const known = { uid, resourceVersion, hash, deleted: false, matched, ...(keys && { keys }) };
       const later = isChange && !this.compares;
       if (hold && later && !deliver && !wasDoubted && standsBut(before, known)) {
-        this.known.set(event.key, known);
-        return this.commits.putKnownAtRest(this.id, event.key, known, this.keptOf(body), hold);
+        this.know(event.key, known);
+        return this.commits.putKnownAtRest(this.id, event.key, known, keptOf(this.kept, body), hold);
       }
       this.put(event.key, known, body, later);
       return false;
@@ -304,7 +335,7 @@ export class View {
       deleted: true,
       matched: false,
     };
-    this.known.set(event.key, tombstone);
+    this.know(event.key, tombstone);
     this.commits.putKnown(this.id, event.key, { ...tombstone, body: undefined });
     this.bury(event.key, event.deletedBy);
     return false;
@@ -423,13 +454,23 @@ export class View {
 
   private forget(key: string): void {
     this.known.delete(key);
+    this.release(key);
     this.commits.putKnown(this.id, key, undefined);
+  }
+
+  private know(key: string, identity: KnownIdentity): void {
+    this.holders?.add(key, this);
+    this.known.set(key, identity);
+  }
+
+  private release(key: string): void {
+    if (this.holders && this.isStranger(key)) this.holders.delete(key, this);
   }
 
   /** `later`: an older body is on record, which will do for a while. */
   private put(key: string, known: KnownIdentity, body: Buffer, later = false): void {
-    this.known.set(key, known);
-    const kept = this.keptOf(body);
+    this.know(key, known);
+    const kept = keptOf(this.kept, body);
     if (kept && later) this.commits.putKnownBodyLater(this.id, key, { ...known, body: kept });
     else this.commits.putKnown(this.id, key, { ...known, body: kept });
   }
@@ -437,10 +478,6 @@ export class View {
   private keysOf({ namespace }: Pick<ObjectMeta, "namespace">, body: Buffer): readonly string[] | undefined {
     const found = this.keyOf?.of({ namespace, body });
     return found && ("keys" in found ? found.keys : []);
-  }
-
-  private keptOf(body: Buffer): Buffer | undefined {
-    return this.kept === "Full" ? body : this.kept === "Metadata" ? metadataOf(body) : undefined;
   }
 }
 
@@ -453,13 +490,3 @@ const unknown = { hash: undefined, matched: undefined };
 const nothing: Before = { ...unknown, doubted: false };
 
 const silent: Hearing = { onError: () => {} };
-
-const metadataFields = new RawFields([["apiVersion"], ["kind"], ["metadata"]]);
-
-/** The body without what is not metadata: as its bytes have it, and where they cannot tell, as it is parsed. */
-function metadataOf(body: Buffer): Buffer {
-  const excerpt = metadataFields.excerpt({ body });
-  if (excerpt !== undefined) return Buffer.from(excerpt);
-  const { apiVersion, kind, metadata } = JSON.parse(body.toString());
-  return Buffer.from(JSON.stringify({ apiVersion, kind, metadata }));
-}

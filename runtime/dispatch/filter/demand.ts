@@ -1,0 +1,50 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+import { type NamedFields, type Path, pathTo } from "./named-fields.ts";
+import type { ObjectText } from "./raw-fields.ts";
+
+/** What was read last: a change is judged by one function after the other, and many ask for the same field. */
+const last: { body: Buffer | undefined; path: string; text: unknown } = { body: undefined, path: "", text: undefined };
+
+/** A text that a condition asks of a field before all else: `object.metadata.labels.app == "web"`, or that in front of `&&`. */
+export class Demand {
+  private readonly names: Path;
+  private readonly path: string;
+  private readonly text: string;
+
+  private constructor(names: Path, text: string) {
+    this.names = names;
+    this.path = names.join("\n");
+    this.text = text;
+  }
+
+  /** What an expression demands; undefined where it begins with something else. */
+  static of(node: ASTNode): Demand | undefined {
+    if (node.op === "&&") return Demand.of(node.args[0]);
+    if (node.op !== "==") return undefined;
+    const [left, right] = node.args;
+    const [field, value] = left.op === "value" ? [right, left] : [left, right];
+    const names = pathTo(field, "object");
+    return names && value.op === "value" && typeof value.args === "string" ? new Demand(names, value.args) : undefined;
+  }
+
+  /** Whether another text stands there: a quick look that evaluates nothing. `fields`: those that are read of the object, this one among them. */
+  isRefusedBy(object: ObjectText, fields: NamedFields): boolean {
+    if (last.body !== object.body || last.path !== this.path) {
+      last.text = this.read(fields.readShared(object));
+      last.path = this.path;
+      last.body = object.body;
+    }
+    return typeof last.text === "string" && last.text !== this.text;
+  }
+
+  private read(object: unknown): unknown {
+    let value = object;
+    for (const name of this.names) {
+      const isThere =
+        typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name);
+      if (!isThere) return undefined;
+      value = (value as Record<string, unknown>)[name];
+    }
+    return value;
+  }
+}

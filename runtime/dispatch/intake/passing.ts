@@ -1,0 +1,52 @@
+import type { Clock } from "../../clock.ts";
+import type { ChangeType } from "../../manifest/function.ts";
+import type { ResourceVersion } from "../../resource-version.ts";
+import { type Change, type ObjectMeta, objectKey } from "../../watch/change.ts";
+import type { Observer } from "../delivery/observer.ts";
+import type { View } from "../position/view.ts";
+
+/**
+ * Changes of objects that a trigger knows nothing of, and that lack what its conditions demand. Where many functions share
+ * a source, most of its changes are such to most of them. So they are counted, and accounted for together.
+ */
+export class Passing {
+  private readonly view: View;
+  private readonly observer: Observer;
+  private readonly clock: Clock;
+  private readonly counts: Record<ChangeType, number> = { Added: 0, Modified: 0, Deleted: 0 };
+  /** Of the last one. */
+  private type: ChangeType = "Modified";
+  private meta: ObjectMeta | undefined;
+
+  constructor(view: View, observer: Observer, clock: Clock) {
+    this.view = view;
+    this.observer = observer;
+    this.clock = clock;
+  }
+
+  /** Counts such a change. @returns whether it is the first one that is to be accounted for */
+  count({ type, meta }: Pick<Change, "type" | "meta">): boolean {
+    const isFirst = this.meta === undefined;
+    this.counts[type]++;
+    this.type = type;
+    this.meta = meta;
+    return isFirst;
+  }
+
+  /** Accounts for them. @returns the last one's resourceVersion; undefined where none has passed. */
+  settle(): ResourceVersion | undefined {
+    const { view, observer, counts, type: lastType, meta } = this;
+    if (!meta) return undefined;
+    this.meta = undefined;
+    let sum = 0;
+    for (const type of ["Added", "Modified", "Deleted"] as const) {
+      if (counts[type] === 0) continue;
+      observer.event?.(view.functionName, view.trigger.name, type, "filtered", counts[type]);
+      sum += counts[type];
+      counts[type] = 0;
+    }
+    const event = { view, key: objectKey(meta), type: lastType, meta };
+    view.history.held(event, view.whyPassed(lastType), this.clock.now(), sum);
+    return meta.resourceVersion;
+  }
+}

@@ -1,0 +1,164 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { MatchConditions } from "../../runtime/dispatch/filter/conditions.ts";
+import { Holders } from "../../runtime/dispatch/position/holders.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import type { Change } from "../../runtime/watch/change.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
+
+const asking = (expression: string) => ({
+  manifest: manifest({}, [trigger({ matchConditions: [{ name: "own", expression }] })]),
+});
+/** A text is demanded before all else, which a quick look can answer. */
+const demanding = asking("object.spec.of == 'x'");
+/** The same, in words that no quick look understands. */
+const judging = asking("object.spec.of in ['x']");
+
+type Step =
+  | { readonly type: "write"; readonly name: string; readonly of: string | undefined }
+  | { readonly type: "bookmark" | "kill" | "list" | "wait" };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        type: fc.constant("write" as const),
+        name: fc.constantFrom("a", "b", "c"),
+        of: fc.constantFrom("x", "y", undefined),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ type: fc.constantFrom("bookmark" as const, "list" as const, "wait" as const) }),
+    },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant("kill" as const) }) },
+  ),
+  { maxLength: 30 },
+);
+
+/** Each look at it takes a millisecond, so that long work is done in pieces. */
+class CountingClock extends VirtualClock {
+  private looks = 0;
+
+  override monotonic(): number {
+    return super.monotonic() + ++this.looks;
+  }
+}
+
+/** What a function is told of, and what is kept, once all of it has happened. */
+async function lives(given: typeof demanding, life: readonly Step[]) {
+  let it = await (await DispatchFixture.open(given)).listed();
+  const objects = new Map<string, Change>();
+  const past: Change[] = [];
+  let rv = 10;
+  for (const step of life) {
+    if (step.type === "write") {
+      const stands = objects.get(step.name);
+      // Without a value it is deleted, in the state that it had.
+      if (step.of === undefined && !stands) continue;
+      const type = step.of === undefined ? "Deleted" : stands ? "Modified" : "Added";
+      const of = step.of ?? JSON.parse(String(stands?.body)).spec.of;
+      const uid = stands?.meta.uid ?? `uid-${step.name}-${rv}`;
+      const written = change(type, step.name, ++rv, { uid, spec: { of } });
+      if (type === "Deleted") objects.delete(step.name);
+      else objects.set(step.name, written);
+      past.push(written);
+      it.subscription.change(written);
+    } else if (step.type === "bookmark") it.subscription.bookmark(resourceVersion(String(rv)));
+    else if (step.type === "list") await it.list(rv, [...objects.values()]);
+    else if (step.type === "wait") await it.clock.advance(1_000);
+    else {
+      await quiet(it.runner);
+      it = await it.restart(given);
+      const from = Number(it.subscription.resumeFrom ?? 0);
+      for (const each of past) if (Number(each.meta.resourceVersion) > from) it.subscription.change(each);
+    }
+    await quiet(it.runner);
+  }
+  it.subscription.bookmark(resourceVersion(String(rv + 1)));
+  await it.clock.advance(6_000);
+  const [view] = await it.store.views();
+  const rows: string[] = [];
+  await it.store.known(view?.id ?? 0, (key, { resourceVersion: at, deleted }) => rows.push(`${key}@${at} ${deleted}`));
+  const isKilled = life.some(({ type }) => type === "kill");
+  return {
+    told: it.runner.told,
+    rows: rows.sort(),
+    mark: view?.cursors[0]?.lowWaterMark,
+    filtered: isKilled ? "counted again" : it.outcomes.get("filtered"),
+  };
+}
+
+describe("changes that lack what a function demands", () => {
+  it("pass it with the same deliveries, rows, positions and counts as where each is judged", async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (life) => {
+        expect(await lives(demanding, life)).toEqual(await lives(judging, life));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("are judged where the object is still to be told of by a list", async () => {
+    const clock = new CountingClock();
+    const it = await DispatchFixture.open({ ...demanding, clock });
+    const items = (prefix: string, rv: number) =>
+      Array.from({ length: 200 }, (_, index) => change("Added", `${prefix}${index}`, rv, { spec: { of: "x" } }));
+    const known = items("known", 5);
+    await it.list(9, known, "initial");
+    await clock.advance(1_000);
+    // What is new may wait for the end of a list that could delete much.
+    const found = items("new", 15);
+    const receiver = it.subscription.list("relist", undefined);
+    for (const item of [...known, ...found]) receiver.item(item);
+    receiver.end(resourceVersion("19"));
+    for (const { meta } of found) it.subscription.change(change("Deleted", meta.name, 20, { spec: { of: "y" } }));
+    it.subscription.bookmark(resourceVersion("21"));
+    do await clock.advance(1_000);
+    while (it.subscription.congested || it.function.status().queued > 0);
+    await clock.advance(6_000);
+    const [view] = await it.store.views();
+    const alive: string[] = [];
+    await it.store.known(view?.id ?? 0, (key, { deleted }) => deleted || alive.push(key));
+    expect(alive.filter((key) => key.includes("new"))).toEqual([]);
+  });
+
+  it("count as filtered with their reason, within a second, and a position passes them", async () => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    for (let rv = 11; rv < 111; rv++) it.subscription.change(change("Modified", "a", rv, { spec: { of: "y" } }));
+    await it.clock.advance(1_000);
+    expect(Object.fromEntries(it.outcomes)).toEqual({ filtered: 100 });
+    expect(it.function.status().filtered).toMatchObject([{ why: "condition", condition: "own", count: 100 }]);
+    expect(it.subscription.lowWaterMark).toBe("1");
+    it.subscription.change(change("Modified", "a", 111, { spec: { of: "y" } }));
+    await it.clock.advance(1_000);
+    expect(it.subscription.lowWaterMark).toBe("110");
+    expect(it.subscription.resumeFrom).toBe("111");
+  });
+
+  it("are told apart by whichever field is demanded, one after the other", () => {
+    const conditions = (expression: string) => new MatchConditions([{ name: "own", expression }]);
+    const [one, other] = [conditions("object.a == 'x'"), conditions("object.b == 'x'")];
+    const text = { body: Buffer.from('{"a":"x","b":"y"}') };
+    expect([one, other, one].map((each) => each.plainRefusal(text) !== undefined)).toEqual([false, true, false]);
+  });
+
+  it("do not pass whoever came to know the object since it was asked", () => {
+    const holders = new Holders<string>();
+    expect(holders.has("a/b", "one")).toBe(false);
+    holders.add("a/b", "one");
+    expect([holders.has("a/b", "one"), holders.has("a/b", "other")]).toEqual([true, false]);
+    holders.delete("a/b", "one");
+    expect(holders.has("a/b", "one")).toBe(false);
+  });
+
+  it("do not pass a function that has stepped aside", async () => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    it.subscription.close();
+    it.subscription.change(change("Modified", "a", 11, { spec: { of: "y" } }));
+    await it.clock.advance(1_000);
+    expect(it.outcomes.size).toBe(0);
+  });
+});
