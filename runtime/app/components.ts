@@ -141,8 +141,8 @@ export interface Components {
   readonly access: Access;
   /** What is the runtime's own, and no function's. */
   readonly own: OwnObjects;
-  /** Told when the API server refuses a function's call, once there is somebody to hear it. */
-  readonly refusals: { heardBy?: (functionName: string) => void };
+  /** Told when the API server refuses a function's call: one for each store's functions. */
+  readonly refusals: Set<(functionName: string) => void>;
   /** Where the endpoints listen, once they do. */
   readonly endpoints: { port?: number };
   readonly revokedWatches: RevokedWatches;
@@ -169,6 +169,8 @@ export interface ActiveComponents extends Components {
   readonly pauses: Pauses;
   /** Where functions have accounts of their own: what these lack. */
   readonly grants: GrantWatch | undefined;
+  /** Hears no more of what goes on in the components that others may have as well. */
+  readonly leave: () => Promise<void>;
 }
 
 /** Makes what a standby has. */
@@ -180,7 +182,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   const recorder = new Recorder(clock, (name, data) => redactor.redactData(name, data));
   const manifests = new Map<string, FunctionManifest>();
   const discovery = new Discovery(transport, clock);
-  const refusals: Components["refusals"] = {};
+  const refusals: Components["refusals"] = new Set();
   const endpoints: Components["endpoints"] = {};
   const elector = options.election && electorFor(options, options.election);
   const { namespace, account = runtimeAccount, election, reserved } = options;
@@ -210,7 +212,9 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     log,
     observer: metrics.access,
     accounts: options.accounts,
-    refused: (name) => refusals.heardBy?.(name),
+    refused: (name) => {
+      for (const hear of refusals) hear(name);
+    },
     withheld: elector && withheldBy(elector),
     ...(options.dryRun && { unsent: showUnsent(log, redactor) }),
     ownPort: () => endpoints.port,
@@ -271,12 +275,8 @@ export async function activate(
   // An attempt that waited for its reads may find the Lease gone.
   const instances = sandbox.instances(instanceOf);
   const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
-  const runner = loggedRunner(
-    new FreshRunner(recorder.listening(handlers), reads, clock),
-    log,
-    redactor,
-    options.successLevel ?? "debug",
-  );
+  const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
+  const runner = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug");
   const dispatcher = await Dispatcher.open({
     store,
     runner: hold ? runnerWhileHeld(runner, hold) : runner,
@@ -291,8 +291,14 @@ export async function activate(
   });
   const pauses = await Pauses.open({ store, dispatcher, clock });
   const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);
-  if (grants) components.refusals.heardBy = (name) => grants.suspect(name);
-  return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), pauses, grants };
+  const suspect = (name: string) => grants?.suspect(name);
+  components.refusals.add(suspect);
+  const leave = async () => {
+    fresh.close();
+    components.refusals.delete(suspect);
+    await grants?.close();
+  };
+  return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), pauses, grants, leave };
 }
 
 /** Shows at each scrape how everything stands. `active`: whatever has functions at that moment. */
@@ -342,7 +348,7 @@ function electorFor(
 /** Holds a function's events while its account lacks what it must have: every attempt would fail. */
 function grantWatchFor(
   accounts: FunctionAccounts,
-  { manifests: functions, discovery }: Pick<Components, "manifests" | "discovery">,
+  { manifests, discovery }: Pick<Components, "manifests" | "discovery">,
   dispatcher: Dispatcher,
   { clock, log }: Pick<RuntimeOptions, "clock" | "log">,
 ): GrantWatch {
@@ -350,6 +356,11 @@ function grantWatchFor(
     if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
     else log.info({ function: name }, "function is no longer forbidden");
     dispatcher[fault ? "hold" : "release"](name, "forbidden");
+  };
+  // Others' functions are others' to look at.
+  const functions = {
+    keys: () => [...manifests.keys()].filter((name) => dispatcher.loaded(name)).values(),
+    get: (name: string) => (dispatcher.loaded(name) ? manifests.get(name) : undefined),
   };
   return new GrantWatch({ accounts, functions, kinds: rememberedKinds(discovery), clock, changed });
 }
@@ -359,7 +370,7 @@ export async function closeComponents(
   components: Components & Partial<ActiveComponents>,
   clean: boolean,
 ): Promise<void> {
-  await Promise.all([components.grants?.close(), components.revokedWatches.close()]);
+  await Promise.all([components.leave?.(), components.revokedWatches.close()]);
   await components.watches.close();
   await components.sandbox.close(0);
   components.wardenDoor?.close();

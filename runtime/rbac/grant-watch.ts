@@ -23,7 +23,7 @@ const shown = 3;
 export interface GrantWatchParts {
   readonly accounts: Pick<FunctionAccounts, "transport" | "namespace">;
   /** The functions that run, by name; read at each look. */
-  readonly functions: ReadonlyMap<string, FunctionManifest>;
+  readonly functions: { keys(): IterableIterator<string>; get(name: string): FunctionManifest | undefined };
   /** What is known of the kinds of a function's triggers: Events about their objects lie beside these. */
   readonly kinds: (of: FunctionManifest) => Promise<KnownKinds>;
   readonly clock: Clock;

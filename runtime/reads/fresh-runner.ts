@@ -24,6 +24,8 @@ export class FreshRunner implements Runner {
   private readonly inner: Runner;
   private readonly reads: Pick<Reads, "of" | "heardBy">;
   private readonly clock: Clock;
+  /** Hears of the reads no more, which others may hear of. What waits is not ended by it. */
+  readonly close: () => void;
   /** By function. */
   private readonly waiting = new Map<string, Set<Waiter>>();
 
@@ -31,7 +33,7 @@ export class FreshRunner implements Runner {
     this.inner = inner;
     this.reads = reads;
     this.clock = clock;
-    reads.heardBy((name) => this.look(name));
+    this.close = reads.heardBy((name) => this.look(name));
   }
 
   run(delivery: Delivery, begins?: () => void): Promise<Outcome> {

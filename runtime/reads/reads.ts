@@ -41,7 +41,7 @@ export class Reads {
   private readonly parts: ReadsParts;
   private readonly replicas: Replicas;
   private readonly functions = new Map<string, FunctionReads>();
-  private listener: (functionName: string) => void = () => {};
+  private readonly listeners = new Set<(functionName: string) => void>();
 
   constructor(parts: ReadsParts) {
     this.parts = parts;
@@ -59,20 +59,20 @@ export class Reads {
       const made = new FunctionReads(manifest, {
         ...this.parts,
         replicas: this.replicas,
-        changed: () => this.listener(name),
+        changed: () => this.tell(name),
         refused: (fault) => this.parts.refused(name, fault),
       });
       this.functions.set(name, made);
     }
     void before?.close();
-    this.listener(name);
+    this.tell(name);
   }
 
   /** Lets go of all that a function reads. */
   delete(functionName: string): void {
     void this.functions.get(functionName)?.close();
     this.functions.delete(functionName);
-    this.listener(functionName);
+    this.tell(functionName);
   }
 
   /** What a function reads; undefined where that is nothing. */
@@ -80,9 +80,14 @@ export class Reads {
     return this.functions.get(functionName);
   }
 
-  /** Says who is told whenever the reads of a function have come further. */
-  heardBy(listener: (functionName: string) => void): void {
-    this.listener = listener;
+  /** Says who else is told whenever the reads of a function have come further. @returns what ends that */
+  heardBy(listener: (functionName: string) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private tell(functionName: string): void {
+    for (const listener of this.listeners) listener(functionName);
   }
 
   /** Each read of each function, for metrics. What functions share is told of each. */

@@ -35,7 +35,9 @@ function fixture(limit = 1 << 30) {
     runs.push(delivery.id);
     return { type: "ok", durationMs: 0 };
   };
-  const runner = new FreshRunner({ run, recall() {} }, reads, clock);
+  /** What begins attempts of one store's functions, where several share the reads. */
+  const another = () => new FreshRunner({ run, recall() {} }, reads, clock);
+  const runner = another();
   const eventOf = (name: string, version: number): Delivery => {
     const object = { apiVersion: "v1", kind: "ConfigMap", namespace: "a", name: "o", uid: "u" };
     const event = { function: name, trigger: "t", id: `${name}@${version}`, type: "Modified", object } as const;
@@ -56,8 +58,22 @@ function fixture(limit = 1 << 30) {
       if (sources.has(subscriber)) receiver.end(resourceVersion("10"));
     }
   };
-  return { clock, sources, refused, reads, runs, runner, eventOf, give, list };
+  return { clock, sources, refused, reads, runs, runner, another, eventOf, give, list };
 }
+
+it("an event that waits for its reads begins once they have listed, whoever else hears of them, and comes or goes", async () => {
+  const { reads, runs, runner, another, eventOf, list } = fixture();
+  const other = another();
+  for (const name of ["f", "g", "h"]) reads.set(manifestOf(name));
+  void runner.run(eventOf("f", 1));
+  void other.run(eventOf("g", 1));
+  another().close();
+  const gone = another();
+  void gone.run(eventOf("h", 1));
+  gone.close();
+  list(1, 10);
+  expect(runs.toSorted()).toEqual(["f@1", "g@1"]);
+});
 
 const manifestOf = (name: string, cacheBytes = 1 << 20) => reading([read()], { name, cacheBytes });
 

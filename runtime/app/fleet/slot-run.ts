@@ -92,7 +92,7 @@ export class SlotRun implements SlotWork {
       await within(interruptedMs);
     }
     const clean = (await opened.dispatcher.drain(0)) && inTime;
-    await opened.grants?.close();
+    await opened.leave();
     await opened.store.close(clean).catch((error: unknown) => {
       log.warn({ slot: this.held.slot, error: String(error) }, "slot not closed as clean");
     });
