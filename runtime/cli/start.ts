@@ -101,10 +101,8 @@ export const start = command({
       });
     }
     const slots = readSlots(options.slots, store);
-    if (slots !== undefined && (identity === "function" || given.has("function-status"))) {
-      throw new WatchfireError("WF_CLI_USAGE", {
-        what: "--slots goes neither with --identity function nor with --function-status yet",
-      });
+    if (slots !== undefined && given.has("function-status")) {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--slots does not go with --function-status yet" });
     }
     const socket = options["executor-socket"];
     const jitless = given.has("jitless");

@@ -11,7 +11,7 @@ import { assetsFolder } from "../tools/assets.ts";
 import { chart, helm, namespace, only, release, render } from "./helm.ts";
 
 const nats = "store.type=nats,nats.url=nats://nats:4222";
-const fleet = `${nats},slots=64,identity=runtime,replicas=3`;
+const fleet = `${nats},slots=64,replicas=3`;
 const alone = "store.type=auto,slots=0,replicas=1";
 
 const kinds = ["embedded", ...(assetsFolder() === undefined ? [] : ["real" as const])] as const;

@@ -280,14 +280,13 @@ describe("on NATS", () => {
 
 describe("replicas and slots that make no sense are refused, with what to do", () => {
   const nats = "store.type=nats,nats.url=nats://nats:4222";
-  const fleet = `${nats},slots=64,identity=runtime`;
+  const fleet = `${nats},slots=64`;
 
   test.each([
-    ["slots=64,identity=runtime", /store\.type is auto: set store\.type=nats/],
-    ["slots=64,identity=runtime,store.type=sqlite", /store\.type is sqlite: set store\.type=nats/],
-    [`${nats},slots=64`, /identity=runtime/],
+    ["slots=64", /store\.type is auto: set store\.type=nats/],
+    ["slots=64,store.type=sqlite", /store\.type is sqlite: set store\.type=nats/],
     [`${fleet},functionStatus.enabled=true`, /functionStatus/],
-    [`${nats},slots=8,identity=runtime,replicas=9`, /replicas=9 is more than slots=8/],
+    [`${nats},slots=8,replicas=9`, /replicas=9 is more than slots=8/],
     [`${fleet},replicas=513`, /replicas/],
     [`${nats},slots=513`, /slots/],
     ["replicas=4", /replicas above 3 need slots/],

@@ -7,7 +7,7 @@ import { containers, only, release, render, valuesOf, workload } from "./helm.ts
 import { notes } from "./notes.ts";
 
 const nats = "store.type=nats,nats.url=nats://nats:4222";
-const fleet = `${nats},slots=64,identity=runtime`;
+const fleet = `${nats},slots=64`;
 const set = (...values: readonly string[]) => render("--set", values.join(","));
 
 describe("with slots", () => {
@@ -18,7 +18,7 @@ describe("with slots", () => {
     expect(replicas).toBe(3);
     expect(template.metadata.labels).toMatchObject(selector.matchLabels);
     const { options, given } = parse(start, containers(objects).watchfire.args.slice(1));
-    expect(options).toMatchObject({ slots: "64", store: "nats", nats: "nats://nats:4222", identity: "runtime" });
+    expect(options).toMatchObject({ slots: "64", store: "nats", nats: "nats://nats:4222", identity: "function" });
     expect(given.has("leader-elect")).toBe(false);
     const kinds = template.spec.volumes.flatMap(({ name, ...kind }: { name: string }) => Object.keys(kind));
     expect(new Set(kinds)).toEqual(new Set(["emptyDir", "projected"]));

@@ -11,7 +11,7 @@ const scenarios: readonly [sets: string, options: RulesOptions][] = [
   ["replicas=1", started],
   ["replicas=2", { ...started, store: "kubernetes" }],
   ["store.type=nats,nats.url=nats://nats:4222", { ...started, store: "nats" }],
-  ["store.type=nats,nats.url=nats://nats:4222,slots=64,identity=runtime", { ...started, store: "nats", fleet: true }],
+  ["store.type=nats,nats.url=nats://nats:4222,slots=64", { ...started, store: "nats", fleet: true }],
   ["deployed.enabled=false", { ...started, deployed: false }],
   ["functionStatus.enabled=true", { ...started, functionStatus: true }],
 ];

@@ -20,6 +20,8 @@ import { builtInKinds } from "../../runtime/rbac/kinds.ts";
 import { caller, everything, manifestOf } from "../access/api-server.ts";
 import { admin, createNamespace, eventually, removeAtEnd, unique } from "../target/fixture.ts";
 import { accessOf, kubeconfigOf } from "../target/kubeconfig.ts";
+import { natsProgram } from "../tools/assets.ts";
+import { NatsServer } from "../tools/nats-server.ts";
 import { RuntimeProcess } from "../tools/watchfire-process.ts";
 
 const shared = inject("shared");
@@ -119,190 +121,225 @@ describe("without a cluster", () => {
 /** What the runtime itself writes, beside the functions' tokens, by what it is asked to do. */
 const ownWrites = ["create leases", "update leases", "update secrets", "create functions", "patch functions/status"];
 
-describe.each<[string, string[], string[]]>([
-  ["a runtime", [], []],
-  [
-    "one of several, with all that it can be asked to do",
-    ["--leader-elect", "--store=kubernetes", "--deployed", "--function-status"],
-    ownWrites,
-  ],
-])("with the printed rules alone, %s", (_, flags, writesOfItsOwn) => {
-  beforeAll(async () => {
-    await prepare();
-    for (const file of ["functions/myapp/crd.yaml", "deploy/chart/files/functions.watchfire.dev.yaml"]) {
-      await apply(await readFile(join(root, file), "utf8"));
-    }
-    const before = await doctor(...flags);
-    expect(before.status).toBe(1);
-    expect(before.stdout).toContain(`function hello: ${home}/watchfire-hello: there is no such ServiceAccount`);
-    expect(before.stdout).toContain("| kubectl --kubeconfig");
+interface Case {
+  readonly who: string;
+  /** What the rules are asked for with, and the runtime started. */
+  readonly flags: readonly string[];
+  readonly writesOfItsOwn: readonly string[];
+  /** Its replicas share the functions, over so many slots on NATS. */
+  readonly slots?: number;
+}
 
-    const { stdout } = await rbac(...flags);
-    const made = await apply(stdout);
-    expect(made.filter((line) => !line.endsWith(" created"))).toEqual([]);
-    for (const line of made) {
-      const [path = ""] = line.split(" ");
-      if (path.startsWith("clusterrole"))
-        removeAtEnd(`/apis/rbac.authorization.k8s.io/v1/${path.replace(".rbac.authorization.k8s.io/", "s/")}`);
-    }
-    expect((await apply(stdout)).filter((line) => !line.endsWith(" unchanged"))).toEqual([]);
+const cases: readonly Case[] = [
+  { who: "a runtime", flags: [], writesOfItsOwn: [] },
+  {
+    who: "one of several, with all that it can be asked to do",
+    flags: ["--leader-elect", "--store=kubernetes", "--deployed", "--function-status"],
+    writesOfItsOwn: ownWrites,
+  },
+  {
+    who: "a replica that shares the functions",
+    flags: ["--store=nats", "--deployed"],
+    writesOfItsOwn: [...ownWrites, "delete leases"],
+    slots: 4,
+  },
+];
 
-    const path = `/api/v1/namespaces/${home}/serviceaccounts/${account}/token`;
-    const issued = await admin.post(path, { spec: { expirationSeconds: 3600 } });
-    runtimeConfig = join(folder, "runtime.kubeconfig");
-    const { url, ca } = shared.access;
-    await writeFile(runtimeConfig, kubeconfigOf({ url, ca, token: issued.status.token }, home));
-    runtime = new RuntimeProcess(folder, runtimeConfig, functions, ["--identity", "function", ...flags]);
-    await runtime.start();
-  });
-  afterAll(async () => {
-    await runtime.kill();
-    await removeFolder();
-  });
+for (const { who, flags: given, writesOfItsOwn, slots } of cases)
+  describe.skipIf(slots !== undefined && natsProgram === undefined)(`with the printed rules alone, ${who}`, () => {
+    const flags = slots === undefined ? given : [...given, "--slots"];
+    let nats: NatsServer | undefined;
 
-  test("the doctor finds every account with all that it needs, and nothing more", async () => {
-    const { status, stdout } = await doctor(...flags);
-    expect(stdout.trim().split("\n")).toEqual(
-      ["runtime", ...functionNames.map((name) => `function ${name}`)].map((who) =>
-        expect.stringMatching(new RegExp(`^${who}: .*: has all that it needs \\(\\d+\\)$`)),
-      ),
-    );
-    expect(status).toBe(0);
-  });
+    beforeAll(async () => {
+      if (slots !== undefined) {
+        nats = await NatsServer.make();
+        await nats.start();
+      }
+      await prepare();
+      for (const file of ["functions/myapp/crd.yaml", "deploy/chart/files/functions.watchfire.dev.yaml"]) {
+        await apply(await readFile(join(root, file), "utf8"));
+      }
+      const before = await doctor(...flags);
+      expect(before.status).toBe(1);
+      expect(before.stdout).toContain(`function hello: ${home}/watchfire-hello: there is no such ServiceAccount`);
+      expect(before.stdout).toContain("| kubectl --kubeconfig");
 
-  test("every shipped function does its work", async () => {
-    const target = await createNamespace({ sync: home });
-    await admin.post(`/api/v1/namespaces/${home}/configmaps`, {
-      metadata: {
-        name: "settings",
-        labels: { "sync.watchfire.dev/enabled": "true" },
-        annotations: { "sync.watchfire.dev/namespaces": `sync=${home}` },
-      },
-      data: { a: "1" },
+      const { stdout } = await rbac(...flags);
+      const made = await apply(stdout);
+      expect(made.filter((line) => !line.endsWith(" created"))).toEqual([]);
+      for (const line of made) {
+        const [path = ""] = line.split(" ");
+        if (path.startsWith("clusterrole"))
+          removeAtEnd(`/apis/rbac.authorization.k8s.io/v1/${path.replace(".rbac.authorization.k8s.io/", "s/")}`);
+      }
+      expect((await apply(stdout)).filter((line) => !line.endsWith(" unchanged"))).toEqual([]);
+
+      const path = `/api/v1/namespaces/${home}/serviceaccounts/${account}/token`;
+      const issued = await admin.post(path, { spec: { expirationSeconds: 3600 } });
+      runtimeConfig = join(folder, "runtime.kubeconfig");
+      const { url, ca } = shared.access;
+      await writeFile(runtimeConfig, kubeconfigOf({ url, ca, token: issued.status.token }, home));
+      const sharing = nats ? ["--nats", nats.url, "--slots", String(slots)] : [];
+      runtime = new RuntimeProcess(folder, runtimeConfig, functions, ["--identity", "function", ...given, ...sharing]);
+      await runtime.start();
     });
-    const app = {
-      apiVersion: "my.domain/v1",
-      kind: "MyApp",
-      metadata: { name: "web" },
-      spec: { appName: "web", version: "1" },
-    };
-    await admin.post(`/apis/my.domain/v1/namespaces/${home}/myapps`, app);
-    const labels = { app: unique("web") };
-    const template = { metadata: { labels }, spec: { containers: [{ name: "web", image: "web" }] } };
-    const deployments = `/apis/apps/v1/namespaces/${home}/deployments`;
-    await admin.post(deployments, {
-      metadata: { name: "web", annotations: { "scale-guard.watchfire.dev/range": "2-5" } },
-      spec: { replicas: 1, selector: { matchLabels: labels }, template },
+    afterAll(async () => {
+      await runtime.kill();
+      await nats?.remove();
+      await removeFolder();
     });
 
-    await eventually(
-      () => admin.reply("GET", `/api/v1/namespaces/${target}/configmaps/settings`),
-      ({ status }) => status === 200,
-    );
-    const myapp = `/apis/my.domain/v1/namespaces/${home}/myapps/web`;
-    await eventually(
-      () => admin.get(myapp),
-      ({ status }) => status?.conditions?.length > 0,
-    );
-    await promisify(execFile)(inject("kubectl"), ["--kubeconfig", adminConfig, "scale", "myapps/web", "--replicas=3"]);
-    await eventually(
-      () => admin.get(`/api/v1/namespaces/${home}/configmaps/web`),
-      ({ data }) => data.replicas === "3",
-    );
-    await admin.delete(myapp);
-    await admin.delete(`/api/v1/namespaces/${home}/configmaps/settings`);
-    const copies = `/api/v1/namespaces/${target}/configmaps`;
-    for (const path of [myapp, `/api/v1/namespaces/${home}/configmaps/web`, `${copies}/settings`]) {
-      await eventually(
-        () => admin.reply("GET", path),
-        ({ status }) => status === 404,
+    test("the doctor finds every account with all that it needs, and nothing more", async () => {
+      const { status, stdout } = await doctor(...flags);
+      expect(stdout.trim().split("\n")).toEqual(
+        ["runtime", ...functionNames.map((name) => `function ${name}`)].map((who) =>
+          expect.stringMatching(new RegExp(`^${who}: .*: has all that it needs \\(\\d+\\)$`)),
+        ),
       );
-    }
-    await eventually(
-      () => admin.get(`${deployments}/web`),
-      ({ spec }) => spec.replicas === 2,
-    );
-    const status = (await (await runtime.read("/status")).json()) as Status;
-    expect(status.functions.map(({ name, ready, reason }) => ({ name, ready, reason }))).toEqual(
-      functionNames.map((name) => ({ name, ready: true })),
-    );
-  });
+      expect(status).toBe(0);
+    });
 
-  test("a call that the manifest does not declare is refused by us, and without our check by the API server", async () => {
-    const { url, ca, token } = await accessOf(runtimeConfig);
-    const transport = connectDirect({ server: url, ca, token });
-    const parts = { transport, clock: systemClock, random: Math.random };
-    const accounts = new FunctionAccounts({ ...parts, namespace: home, account });
-    const access = (manifest: FunctionManifest) =>
-      new Access({
-        ...parts,
-        accounts,
-        own: new OwnObjects({ namespace: home, account }),
-        discovery: new Discovery(transport, systemClock),
-        functions: new Map([[manifest.name, manifest]]),
-        log: pino({ level: "silent" }),
-      });
-    const steal = async (permissions: FunctionManifest["permissions"]) => {
-      const one = access(manifestOf({ name: "hello", permissions }));
-      const ref = { apiVersion: "v1", kind: "Secret", name: "any", namespace: home };
-      const who = { ...caller, function: "hello" };
-      const reply = await one.call(who, "kube.get", JSON.stringify({ ref }), new AbortController().signal);
-      await one.close();
-      return reply;
-    };
-    try {
-      expect(await steal([])).toMatchObject({
-        ok: false,
-        error: { type: "ForbiddenError", details: { refusedBy: "runtime" } },
-      });
-      expect(await refusals()).toEqual([]);
-      const unchecked = await steal([everything]);
-      expect(unchecked).toMatchObject({
-        ok: false,
-        error: {
-          type: "ForbiddenError",
-          status: 403,
-          message: expect.stringContaining(
-            `User "system:serviceaccount:${home}:watchfire-hello" cannot get resource "secrets"`,
-          ),
-          details: { refusedBy: "apiserver" },
+    test("every shipped function does its work", async () => {
+      const target = await createNamespace({ sync: home });
+      await admin.post(`/api/v1/namespaces/${home}/configmaps`, {
+        metadata: {
+          name: "settings",
+          labels: { "sync.watchfire.dev/enabled": "true" },
+          annotations: { "sync.watchfire.dev/namespaces": `sync=${home}` },
         },
+        data: { a: "1" },
       });
-      // Last of this file: the log has its first refusal now.
-      if (shared.auditLog) expect(await refusals()).toHaveLength(1);
-    } finally {
-      await transport.close();
-    }
-  });
+      const app = {
+        apiVersion: "my.domain/v1",
+        kind: "MyApp",
+        metadata: { name: "web" },
+        spec: { appName: "web", version: "1" },
+      };
+      await admin.post(`/apis/my.domain/v1/namespaces/${home}/myapps`, app);
+      const labels = { app: unique("web") };
+      const template = { metadata: { labels }, spec: { containers: [{ name: "web", image: "web" }] } };
+      const deployments = `/apis/apps/v1/namespaces/${home}/deployments`;
+      await admin.post(deployments, {
+        metadata: { name: "web", annotations: { "scale-guard.watchfire.dev/range": "2-5" } },
+        spec: { replicas: 1, selector: { matchLabels: labels }, template },
+      });
 
-  test.runIf(shared.auditLog)(
-    "the audit log names each function for what it wrote, and the runtime for no write of theirs",
-    async () => {
-      const entries = await audit();
-      const writes = entries.filter(
-        ({ verb, objectRef }) =>
-          !["get", "list", "watch"].includes(verb) && !objectRef?.resource.startsWith("selfsubject"),
+      await eventually(
+        () => admin.reply("GET", `/api/v1/namespaces/${target}/configmaps/settings`),
+        ({ status }) => status === 200,
       );
-      const by = (name: string) =>
-        new Set(
-          writes
-            .filter(({ user }) => user.username === userOf(name))
-            .map(({ verb, objectRef: of }) => `${verb} ${of?.resource}${of?.subresource ? `/${of.subresource}` : ""}`),
-        );
-      // Those of its own come at their own time.
-      expect([...by(account)].filter((write) => !writesOfItsOwn.includes(write))).toEqual([
-        "create serviceaccounts/token",
+      const myapp = `/apis/my.domain/v1/namespaces/${home}/myapps/web`;
+      await eventually(
+        () => admin.get(myapp),
+        ({ status }) => status?.conditions?.length > 0,
+      );
+      await promisify(execFile)(inject("kubectl"), [
+        "--kubeconfig",
+        adminConfig,
+        "scale",
+        "myapps/web",
+        "--replicas=3",
       ]);
-      expect(by(functionAccount(account, "configmap-sync"))).toContain("create configmaps");
-      expect(by(functionAccount(account, "myapp"))).toContain("patch myapps/status");
-      expect(by(functionAccount(account, "scale-guard"))).toContain("patch deployments/scale");
-      const tokens = entries
-        .filter(({ objectRef }) => objectRef?.subresource === "token")
-        .map(({ objectRef }) => objectRef?.name);
-      expect(new Set(tokens)).toEqual(new Set(functionNames.map((name) => functionAccount(account, name))));
-    },
-  );
-});
+      await eventually(
+        () => admin.get(`/api/v1/namespaces/${home}/configmaps/web`),
+        ({ data }) => data.replicas === "3",
+      );
+      await admin.delete(myapp);
+      await admin.delete(`/api/v1/namespaces/${home}/configmaps/settings`);
+      const copies = `/api/v1/namespaces/${target}/configmaps`;
+      for (const path of [myapp, `/api/v1/namespaces/${home}/configmaps/web`, `${copies}/settings`]) {
+        await eventually(
+          () => admin.reply("GET", path),
+          ({ status }) => status === 404,
+        );
+      }
+      await eventually(
+        () => admin.get(`${deployments}/web`),
+        ({ spec }) => spec.replicas === 2,
+      );
+      const status = (await (await runtime.read("/status")).json()) as Status;
+      expect(status.functions.map(({ name, ready, reason }) => ({ name, ready, reason }))).toEqual(
+        functionNames.map((name) => ({ name, ready: true })),
+      );
+    });
+
+    test("a call that the manifest does not declare is refused by us, and without our check by the API server", async () => {
+      const { url, ca, token } = await accessOf(runtimeConfig);
+      const transport = connectDirect({ server: url, ca, token });
+      const parts = { transport, clock: systemClock, random: Math.random };
+      const accounts = new FunctionAccounts({ ...parts, namespace: home, account });
+      const access = (manifest: FunctionManifest) =>
+        new Access({
+          ...parts,
+          accounts,
+          own: new OwnObjects({ namespace: home, account }),
+          discovery: new Discovery(transport, systemClock),
+          functions: new Map([[manifest.name, manifest]]),
+          log: pino({ level: "silent" }),
+        });
+      const steal = async (permissions: FunctionManifest["permissions"]) => {
+        const one = access(manifestOf({ name: "hello", permissions }));
+        const ref = { apiVersion: "v1", kind: "Secret", name: "any", namespace: home };
+        const who = { ...caller, function: "hello" };
+        const reply = await one.call(who, "kube.get", JSON.stringify({ ref }), new AbortController().signal);
+        await one.close();
+        return reply;
+      };
+      try {
+        expect(await steal([])).toMatchObject({
+          ok: false,
+          error: { type: "ForbiddenError", details: { refusedBy: "runtime" } },
+        });
+        expect(await refusals()).toEqual([]);
+        const unchecked = await steal([everything]);
+        expect(unchecked).toMatchObject({
+          ok: false,
+          error: {
+            type: "ForbiddenError",
+            status: 403,
+            message: expect.stringContaining(
+              `User "system:serviceaccount:${home}:watchfire-hello" cannot get resource "secrets"`,
+            ),
+            details: { refusedBy: "apiserver" },
+          },
+        });
+        // Last of this file: the log has its first refusal now.
+        if (shared.auditLog) expect(await refusals()).toHaveLength(1);
+      } finally {
+        await transport.close();
+      }
+    });
+
+    test.runIf(shared.auditLog)(
+      "the audit log names each function for what it wrote, and the runtime for no write of theirs",
+      async () => {
+        const entries = await audit();
+        const writes = entries.filter(
+          ({ verb, objectRef }) =>
+            !["get", "list", "watch"].includes(verb) && !objectRef?.resource.startsWith("selfsubject"),
+        );
+        const by = (name: string) =>
+          new Set(
+            writes
+              .filter(({ user }) => user.username === userOf(name))
+              .map(
+                ({ verb, objectRef: of }) => `${verb} ${of?.resource}${of?.subresource ? `/${of.subresource}` : ""}`,
+              ),
+          );
+        // Those of its own come at their own time.
+        expect([...by(account)].filter((write) => !writesOfItsOwn.includes(write))).toEqual([
+          "create serviceaccounts/token",
+        ]);
+        expect(by(functionAccount(account, "configmap-sync"))).toContain("create configmaps");
+        expect(by(functionAccount(account, "myapp"))).toContain("patch myapps/status");
+        expect(by(functionAccount(account, "scale-guard"))).toContain("patch deployments/scale");
+        const tokens = entries
+          .filter(({ objectRef }) => objectRef?.subresource === "token")
+          .map(({ objectRef }) => objectRef?.name);
+        expect(new Set(tokens)).toEqual(new Set(functionNames.map((name) => functionAccount(account, name))));
+      },
+    );
+  });
 
 test("the table of built-in kinds is what the API server says of them", async () => {
   for (const apiVersion of ["v1", "apps/v1", "batch/v1", "rbac.authorization.k8s.io/v1", "networking.k8s.io/v1"]) {

@@ -240,7 +240,7 @@ export class FleetReplica {
     const { watches, redactor, executors, reads } = this.components;
     const runs = [...this.runs.values()];
     return {
-      liveFunctions: runs.flatMap(({ live }) => live.all),
+      liveFunctions: runs.flatMap(({ live }) => live.all).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
       rejected: runs.flatMap(({ live }) => live.rejected),
       sandbox: (name: string) => this.worstInstance(name),
       executors: { rights: executors.rights(), trouble: executors.trouble() },
@@ -249,7 +249,7 @@ export class FleetReplica {
       deployment: this.offered.source.trouble,
       redact: (name: string, text: string) => redactor.redact(name, text),
       paused: (name: string) => this.paused(name),
-      forbidden: (name: string) => this.runsOf(name)[0]?.active?.grants?.fault(name),
+      forbidden: (name: string) => this.runsOf(name).flatMap(({ active }) => active?.grants?.fault(name) ?? [])[0],
     };
   }
 
