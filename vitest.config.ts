@@ -52,6 +52,7 @@ const long = [
   "sandbox/unheard",
   "sandbox/warden",
   "bundle/limits",
+  "chart/carry-over",
   "chart/chart",
   "chart/names",
   "cli/dead-letters",
