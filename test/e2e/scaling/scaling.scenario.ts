@@ -1,4 +1,5 @@
-// npm run bench:fleet: how many events a second a fleet handles, by its replicas: of many functions, and of one in 8 shards.
+// npm run bench:fleet: how many events a second a fleet handles, by its replicas. It has many functions, or one in 8 shards,
+// by the keys of its objects or by their namespaces.
 // Each replica is limited to SCALING_CPU thousandths of a core, 300 where it is not given. The objects are there before, so that no
 // writer takes part. Functions come to a fleet that waits for them, and are told of all objects.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -19,8 +20,9 @@ const limits = [`resources.limits.cpu=${(cpu * 2) / 3}m`, `executor.resources.li
 const requests = ["resources.requests.cpu=10m", "executor.resources.requests.cpu=10m"];
 /** The shards of the one function lie evenly: a replica has as many as any other. */
 const loads = [
-  { what: "48 functions", functions: 48, objects: 1_000, shards: 1, slots: 64 },
-  { what: "one function in 8 shards", functions: 1, objects: 20_000, shards: 8, slots: 8 },
+  { what: "48 functions", functions: 48, objects: 1_000, namespaces: 1, shards: 1, slots: 64 },
+  { what: "one function in 8 shards", functions: 1, objects: 20_000, namespaces: 1, shards: 8, slots: 8 },
+  { what: "one function in 8 shards by namespace", functions: 1, objects: 20_000, namespaces: 40, shards: 8, slots: 8 },
 ] as const;
 type Load = (typeof loads)[number];
 const sampleMs = 1_000;
@@ -42,33 +44,36 @@ describe.skipIf(natsProgram === undefined)(`a fleet of replicas with ${cpu}m CPU
   afterAll(() => nats?.remove());
 
   describe.each(loads)("and $what", (load) => {
-    const { functions, objects, slots } = load;
-    const place = `scaling-objects-${functions}`;
+    const { functions, objects, slots, namespaces } = load;
+    const of = `${functions}-${namespaces}`;
+    const places = Array.from({ length: namespaces }, (_, number) => `scaling-objects-${of}-${number}`);
     const folder = mkdtempSync(join(tmpdir(), "watchfire-scaling-"));
 
     beforeAll(async () => {
-      writeFunctions(folder, place, load);
-      await removeNamespace(place);
-      await ensureNamespace(place);
-      for (let from = 0; from < objects; from += 20) {
-        const names = Array.from({ length: 20 }, (_, index) => `item-${from + index}`);
-        const path = `/api/v1/namespaces/${place}/configmaps`;
-        await Promise.all(names.map((name) => admin.post(path, { metadata: { name }, data: { key: "value" } })));
+      writeFunctions(folder, places, load);
+      for (const place of places) {
+        await removeNamespace(place);
+        await ensureNamespace(place);
+        for (let from = 0; from < objects / namespaces; from += 20) {
+          const names = Array.from({ length: 20 }, (_, index) => `item-${from + index}`);
+          const path = `/api/v1/namespaces/${place}/configmaps`;
+          await Promise.all(names.map((name) => admin.post(path, { metadata: { name }, data: { key: "value" } })));
+        }
       }
     });
     afterAll(async () => {
       rmSync(folder, { recursive: true });
-      await removeNamespace(place);
+      await Promise.all(places.map(removeNamespace));
     });
 
     const rates = new Map<number, number>();
 
     test.each([1, 2, 4])("of %d", async (replicas) => {
       // A namespace of its own has positions of its own. Leases of a run before would speak of streams that are gone.
-      const namespace = `scaling-${functions}-${replicas}`;
+      const namespace = `scaling-${of}-${replicas}`;
       await removeNamespace(namespace);
       const release = await Release.into(namespace);
-      await grant(release.namespace, place);
+      await Promise.all(places.map((place) => grant(release.namespace, place)));
       const store = [`slots=${slots}`, "identity=runtime", "store.type=nats", `nats.url=${nats.url}`];
       await release.helm("install", "runtime", `replicas=${replicas}`, ...store, ...limits, ...requests);
       const pods = await until("all slots run", 120_000, async () => {
@@ -129,17 +134,18 @@ function rateOf(samples: readonly Sample[]): { rate: number; seconds: number; id
 }
 
 /** Functions that do nothing, each told of all objects. */
-function writeFunctions(folder: string, place: string, { functions, shards }: Load): void {
+function writeFunctions(folder: string, places: readonly string[], { functions, namespaces, shards }: Load): void {
   for (let number = 0; number < functions; number++) {
     const name = `nothing-${number}`;
     mkdirSync(join(folder, name));
     const watch = {
       apiVersion: "v1",
       kind: "ConfigMap",
-      namespaceSelector: { matchNames: [place] },
+      namespaceSelector: { matchNames: places },
       fieldSelector: "metadata.name!=kube-root-ca.crt",
     };
-    const spec = { handler: "./handler.ts", triggers: [{ name: "objects", watch }], delivery: { shards } };
+    const delivery = { shards, ...(namespaces > 1 && { shardBy: "Namespace" }) };
+    const spec = { handler: "./handler.ts", triggers: [{ name: "objects", watch }], delivery };
     const manifest = { apiVersion: "watchfire.dev/v1alpha1", kind: "Function", metadata: { name }, spec };
     writeFileSync(join(folder, name, "function.yaml"), stringify(manifest));
     writeFileSync(join(folder, name, "handler.ts"), "export default () => {};\n");
