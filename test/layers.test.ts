@@ -18,6 +18,7 @@ const order = [
   "variables.ts",
   "config.ts",
   "resident-memory.ts",
+  "garbage.ts",
   "document",
   "kube",
   "types",

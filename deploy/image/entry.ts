@@ -1,5 +1,8 @@
-#!/usr/local/bin/node
+#!/usr/local/bin/node --max-semi-space-size=8
 // The image's `watchfire`: its Node is the right one, so that there is nothing to hand over.
+import { boundGarbage } from "../../runtime/garbage.ts";
+
+boundGarbage();
 process.title = "watchfire";
 // Apart from this file, so that no module of the runtime takes itself for the program that was started.
 const { main } = await import("../../runtime/cli/main.ts");

@@ -3,19 +3,17 @@
 // is. An older `node` on the PATH hands over to the one that npm installed beside this package.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { setFlagsFromString } from "node:v8";
 import { installedNode, isNewEnough, needed } from "./required-node.js";
 
-// With memory to spare V8 lets garbage grow to three times what is in use, and to 64 MB of young objects alone. With
-// these, 20 sources of 10,000 objects take 290 MB instead of 390. Where all are delivered at once, they take 350 MB
-// instead of 700, which then costs a quarter more CPU. At a steady pace an event costs the same.
-const youngMegabytes = "--max-semi-space-size=8"; // as in the first line: it counts only when Node starts
-setTimeout(() => setFlagsFromString("--heap-growing-percent=50"), 1000).unref(); // a start's objects stay: 60 ms of looking for garbage
+// As in the first line: it counts only when Node starts. With memory to spare V8 takes 64 MB for young objects alone.
+const youngMegabytes = "--max-semi-space-size=8";
 
 if (isNewEnough) {
   const { keepCompiledCode } = await import("./compile-cache.js");
   keepCompiledCode();
   process.title = "watchfire";
+  const { boundGarbage } = await import("../garbage.ts");
+  boundGarbage();
   const { main } = await import("../cli/main.ts");
   await main(process.argv.slice(2));
 } else {

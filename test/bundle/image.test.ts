@@ -21,6 +21,13 @@ test("it can speak to NATS without a package beside it", async () => {
   expect(used.map((each) => typeof each)).toEqual(used.map(() => "function"));
 });
 
+test("its Node starts with the flags that the command gives it in a checkout", () => {
+  const flagsOf = (file: string) => readFileSync(file, "utf8").split("\n", 1)[0]?.match(/--\S+/g);
+  const inCheckout = flagsOf(join(import.meta.dirname, "../../runtime/bin/watchfire.js"));
+  expect(inCheckout).not.toBeNull();
+  expect(flagsOf(join(folder, "bin/watchfire.js"))).toEqual(inCheckout);
+});
+
 /** The commands that ask a running runtime, but for `record`, which writes into a project. */
 const asking = ["explain", "runs", "logs", "redeliver", "pause", "resume", "dead-letters", "slots"];
 

@@ -1,0 +1,54 @@
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+
+const mebibyte = 1024 * 1024;
+/** A start's objects stay: collecting among them costs 60 ms and finds nothing. */
+const startMs = 1000;
+const lookMs = 1000;
+/** At least this share of the loop's time is in use while events come as fast as they can. */
+const busyShare = 0.5;
+/** Garbage of a busy loop may grow to about so much, where half of a small heap is less. */
+const busyMebibytes = 64;
+const idlePercent = 50;
+/** V8's own bound, with memory to spare. */
+const mostPercent = 200;
+/** The least of so many looks is about what is in use: a look counts garbage as well. */
+const looks = 10;
+
+/**
+ * How much garbage may gather until old objects are collected, in percent of those in use. As a rule it is half: 20 sources of
+ * 10,000 objects take 290 MB instead of 390. They take 350 instead of 700 where all are delivered at once. Half of a small
+ * heap is little. In a busy loop each collection finds the same 43 MB in use, which costs 15 us of an event's 95. So a busy
+ * loop may gather more: 40 MB more while 100,000 events are delivered at once.
+ * @param inUse bytes of the heap
+ * @param utilization share of the loop's time that is in use, 0 to 1
+ */
+export function growthPercent(inUse: number, utilization: number): number {
+  if (utilization < busyShare) return idlePercent;
+  const percent = Math.round((busyMebibytes * mebibyte * 100) / Math.max(1, inUse));
+  return Math.min(mostPercent, Math.max(idlePercent, percent));
+}
+
+/**
+ * Bounds the garbage of this process from its first second on, by what is in use and how busy the loop is. Threads that help to
+ * collect young objects are left out: on two cores they cost 3 us of an event's 80, and save no time.
+ */
+export function boundGarbage(): void {
+  setFlagsFromString("--no-parallel-scavenge");
+  const used: number[] = [];
+  let before = performance.eventLoopUtilization();
+  let percent = 0;
+  const look = () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, before);
+    before = now;
+    used.push(getHeapStatistics().used_heap_size);
+    if (used.length > looks) used.shift();
+    const next = growthPercent(Math.min(...used), utilization);
+    if (next !== percent) setFlagsFromString(`--heap-growing-percent=${next}`);
+    percent = next;
+  };
+  setTimeout(() => {
+    look();
+    setInterval(look, lookMs).unref();
+  }, startMs).unref();
+}
