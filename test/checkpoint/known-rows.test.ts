@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, onTestFinished, test } from "vitest";
+import { type Batch, emptyBatch, type KnownIdentity, type KnownWrite } from "../../runtime/checkpoint/batch.ts";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
+import { spilledEvent } from "./store-contract.ts";
+
+const keys = ["team-a/web", "team-a/db", "team-b/web"];
+const key = fc.constantFrom(...keys);
+const view = fc.integer({ min: 0, max: 1 });
+const body = fc.option(fc.constantFrom(Buffer.from('{"n":1}'), Buffer.from('{"n":2}')), { nil: undefined });
+const version = fc.integer({ min: 1, max: 3 }).map((number) => resourceVersion(String(number)));
+const state = fc.record({
+  uid: fc.constantFrom("u1", "u1", "u1", "u2"),
+  resourceVersion: version,
+  hash: fc.constantFrom("", "", "", "h1"),
+  deleted: fc.boolean(),
+  matched: fc.boolean(),
+  body: fc.oneof({ weight: 2, arbitrary: fc.constant("older" as const) }, { weight: 3, arbitrary: body }),
+  keys: fc.option(fc.constant(["team-a/owner"]), { nil: undefined, freq: 4 }),
+});
+const write = fc.record({ view, key, state: fc.option(state, { nil: undefined, freq: 3 }) });
+const last = fc.record({ view, key, body: body.map((bytes) => bytes ?? Buffer.from("{}")) });
+
+/** A batch, one that fails as a whole, or a view that goes and comes back. */
+const step = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      known: fc.array(write, { minLength: 1, maxLength: 4 }),
+      bodies: fc.array(last, { maxLength: 1 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ refused: fc.array(write, { minLength: 1, maxLength: 2 }) }) },
+  { weight: 1, arbitrary: fc.record({ purged: view }) },
+);
+
+/** Each object at most once, as a commit has it. */
+const once = (writes: readonly KnownWrite[]): KnownWrite[] => [
+  ...new Map(writes.map((each) => [`${each.view}/${each.key}`, each])).values(),
+];
+
+class Known {
+  readonly store: CheckpointStore;
+  private ids: number[] = [];
+
+  constructor(store: CheckpointStore) {
+    this.store = store;
+  }
+
+  /** Two views that nothing is known of. */
+  async openNew(): Promise<void> {
+    await this.purge([0, 1]);
+  }
+
+  async purge(views: readonly number[]): Promise<void> {
+    await this.store.retire(
+      views.map((view) => this.idOf(view)),
+      1,
+    );
+    await this.store.purge(2);
+    const opened = ["one", "two"].map((name) => this.store.openView(name, "t", "/Pod"));
+    this.ids = (await Promise.all(opened)).map(({ id }) => id);
+  }
+
+  idOf(view: number): number {
+    return this.ids[view] ?? 0;
+  }
+
+  batch(known: readonly KnownWrite[], over: Partial<Batch> = {}): Batch {
+    return { ...emptyBatch, ...over, known: once(known).map((each) => ({ ...each, view: this.idOf(each.view) })) };
+  }
+
+  async all(): Promise<unknown> {
+    const found: Record<string, unknown>[] = [];
+    for (const [index, id] of this.ids.entries()) {
+      const known = new Map<string, KnownIdentity>();
+      await this.store.known(id, (key, identity) => known.set(key, identity));
+      for (const key of keys) {
+        const identity = known.get(key);
+        const body = identity && (await this.store.body(id, key));
+        found.push({ index, key, identity, body: body && { text: body.bytes.toString(), isOlder: body.isOlder } });
+      }
+    }
+    return found;
+  }
+}
+
+test("the file knows of each object what memory knows, whatever was written, refused and purged before", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-known-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const sqlite = new Known(new SqliteStore({ folder, bootId: "boot" }));
+  const memory = new Known(new MemoryStore());
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 20 }), async (steps) => {
+      for (const each of [sqlite, memory]) await each.openNew();
+      for (const each of steps) {
+        if ("purged" in each) {
+          for (const one of [sqlite, memory]) await one.purge([each.purged]);
+        } else if ("refused" in each) {
+          // No view has this number: the file refuses the event, and with it the whole batch.
+          const refused = sqlite.batch(each.refused, { spill: [spilledEvent(987_654, 1)] });
+          await expect(sqlite.store.commit(refused)).rejects.toMatchObject({ code: expect.stringMatching("WF_") });
+        } else {
+          for (const one of [sqlite, memory]) {
+            const bodies = each.bodies.map((last) => ({ ...last, view: one.idOf(last.view) }));
+            await one.store.commit(one.batch(each.known, { bodies }));
+          }
+        }
+        expect(await sqlite.all()).toEqual(await memory.all());
+      }
+    }),
+    { numRuns: 150 },
+  );
+  await sqlite.store.close(true);
+});
