@@ -49,6 +49,38 @@ describe.concurrent("a custom resource definition", () => {
     expect(reply.body.message).toContain("must have exactly one version marked as storage version");
   });
 
+  test("keeps the schema of a map's values, and holds objects to it", async () => {
+    const group = `${unique("g")}.my.domain`;
+    removeAtEnd(`${definitions}/widgets.${group}`);
+    const value = { type: "object", required: ["size"], properties: { size: { type: "integer" } } };
+    const spec = { type: "object", properties: { parts: { type: "object", additionalProperties: value } } };
+    const version = {
+      name: "v1",
+      served: true,
+      storage: true,
+      schema: { openAPIV3Schema: { type: "object", properties: { spec } } },
+    };
+    const made = await admin.post(definitions, widgetDefinition(group, { versions: [version] }));
+    const [kept] = made.spec.versions;
+    expect(kept.schema.openAPIV3Schema.properties.spec.properties.parts.additionalProperties).toEqual(value);
+    const widgets = `/apis/${group}/v1/namespaces/${namespace}/widgets`;
+    await eventually(
+      () => admin.reply("GET", widgets),
+      (reply) => reply.status === 200,
+    );
+    const widget = (name: string, lid: object) => ({
+      apiVersion: `${group}/v1`,
+      kind: "Widget",
+      metadata: { name },
+      spec: { parts: { lid } },
+    });
+    const good = await admin.post(widgets, widget("good", { size: 3, colour: "red" }));
+    expect(good.spec.parts).toEqual({ lid: { size: 3 } });
+    const bad = await admin.reply("POST", widgets, { body: widget("bad", {}) });
+    expect(bad.status).toBe(422);
+    expect(bad.body.details.causes).toContainEqual(expect.objectContaining({ field: "spec.parts.lid.size" }));
+  });
+
   test("without a structural schema is Invalid", async () => {
     const version = {
       name: "v1",

@@ -80,13 +80,20 @@ function link(name: string, postponed: (() => void)[]): Draft {
   const schema: Draft = {};
   linked.set(name, schema);
   Object.assign(schema, convert(source, postponed), freeForm(name, source));
+  if (name.endsWith(schemaOrBool)) {
+    // The data says nothing of it: it is a boolean, or has the fields of a schema.
+    const target = link(name.slice(0, -"OrBool".length), postponed);
+    postponed.push(() => Object.assign(schema, target.properties && { properties: target.properties }));
+  }
   return schema;
 }
+
+const schemaOrBool = ".JSONSchemaPropsOrBool";
 
 /** Structures whose fields the schema does not list are kept whole. */
 function freeForm(name: string, source: JsonObject): Draft {
   const open = source.properties === undefined && (source.type === "object" || Object.keys(source).length === 0);
-  const typed = name.endsWith(".JSONSchemaPropsOrBool") || name.endsWith(".CustomResourceSubresourceStatus");
+  const typed = name.endsWith(schemaOrBool) || name.endsWith(".CustomResourceSubresourceStatus");
   return open && !typed ? { "x-kubernetes-preserve-unknown-fields": true } : {};
 }
 
