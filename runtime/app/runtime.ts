@@ -1,4 +1,3 @@
-import { runtimeAccount } from "../access/account.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
 import { claimCluster } from "../checkpoint/cluster.ts";
 import { pause } from "../clock.ts";
@@ -21,15 +20,14 @@ import {
 } from "./components.ts";
 import { explainFunction } from "./explain-function.ts";
 import { functionDesk } from "./function-desk.ts";
-import { FunctionObjects } from "./function-status/function-objects.ts";
-import { type Publication, StatusPublisher } from "./function-status/status-publisher.ts";
+import type { Publication, StatusPublisher } from "./function-status/status-publisher.ts";
+import { keptStatus } from "./kept-status.ts";
 import { LiveFunctions } from "./live-functions.ts";
 import { type OfferedFunctions, offeredFunctions } from "./offered-functions.ts";
 import { openStore } from "./positions/open-store.ts";
 import { isSettled } from "./readiness.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";
 import { describeStandby, describeStatus, type Status } from "./status.ts";
-import { unlessHeld } from "./while-held.ts";
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
 const drainMs = 25_000;
@@ -83,7 +81,7 @@ export class Runtime {
       clock,
       log,
     });
-    this.publisher = options.functionStatus ? this.statusPublisher() : undefined;
+    this.publisher = keptStatus(options, components.elector, () => this.publication());
   }
 
   /**
@@ -300,13 +298,6 @@ export class Runtime {
     this.offered.code?.close();
   }
 
-  private statusPublisher(): StatusPublisher {
-    const { transport, namespace, account = runtimeAccount, clock, log } = this.options;
-    const { elector } = this.components;
-    const objects = new FunctionObjects(transport, namespace, account, elector && unlessHeld(elector));
-    return new StatusPublisher({ objects, account, read: () => this.publication(), clock, log });
-  }
-
   private publication(): Publication {
     const origins = new Map([
       ...this.live.rejected.map(({ name, origin }) => [name, origin] as const),
@@ -316,7 +307,7 @@ export class Runtime {
       const origin = origins.get(report.name);
       return origin ? { report, origin } : [];
     });
-    return { functions, complete: this.live.complete };
+    return { functions, isGone: () => this.live.complete };
   }
 
   private async readFunctions(signal = this.stopping.signal): Promise<void> {

@@ -101,9 +101,6 @@ export const start = command({
       });
     }
     const slots = readSlots(options.slots, store);
-    if (slots !== undefined && given.has("function-status")) {
-      throw new WatchfireError("WF_CLI_USAGE", { what: "--slots does not go with --function-status yet" });
-    }
     const socket = options["executor-socket"];
     const jitless = given.has("jitless");
     // Other processes' work, while this one loads the rest of its own code.

@@ -285,7 +285,6 @@ describe("replicas and slots that make no sense are refused, with what to do", (
   test.each([
     ["slots=64", /store\.type is auto: set store\.type=nats/],
     ["slots=64,store.type=sqlite", /store\.type is sqlite: set store\.type=nats/],
-    [`${fleet},functionStatus.enabled=true`, /functionStatus/],
     [`${nats},slots=8,replicas=9`, /replicas=9 is more than slots=8/],
     [`${fleet},replicas=513`, /replicas/],
     [`${nats},slots=513`, /slots/],

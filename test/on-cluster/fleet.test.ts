@@ -1,11 +1,12 @@
 // Replicas that share the functions, as processes of their own, on a real nats-server: they come, go, are killed and
 // stopped while another process writes. The auditor compares the cluster's history with the handlers' records.
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { isDeepStrictEqual, promisify } from "node:util";
 import { describe, expect, inject, test } from "vitest";
+import { parse } from "yaml";
 import type { Status } from "../../runtime/app/status.ts";
 import { describe as inWords } from "../audit/audit.ts";
 import { ReplicasFixture } from "../audit/replicas-fixture.ts";
@@ -30,13 +31,29 @@ async function fixture(shares: number, shards: number) {
   const nats = await NatsServer.make();
   await nats.start();
   const on = await ReplicasFixture.set(admin, access, unique("fleet"), { shares, shards });
-  const start = (functions?: string) =>
-    on.start("nats", { fleet: { nats: nats.url, slots }, ...(functions && { functions }) });
+  const start = (functions?: string, functionStatus = false) =>
+    on.start("nats", { fleet: { nats: nats.url, slots }, functionStatus, ...(functions && { functions }) });
   const dispose = async () => {
     await on[Symbol.asyncDispose]();
     await nats.remove();
   };
   return { on, start, [Symbol.asyncDispose]: dispose };
+}
+
+interface Kept {
+  readonly metadata: { readonly name: string };
+  readonly status?: { readonly conditions: readonly { readonly status: string }[] };
+}
+
+/** Makes the cluster serve Function objects, where it does not yet. */
+async function serveFunctions(): Promise<void> {
+  const file = join(import.meta.dirname, "../../deploy/chart/files/functions.watchfire.dev.yaml");
+  const made = await admin.reply("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+    body: parse(await readFile(file, "utf8")),
+  });
+  expect([201, 409]).toContain(made.status);
+  const served = async () => (await admin.reply("GET", "/apis/watchfire.dev/v1alpha1/functions")).status === 200;
+  await until("functions are served", 20_000, served);
 }
 
 /** Milliseconds until all slots run, evenly. */
@@ -124,6 +141,50 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const verdict = await on.verdict();
     expect(verdict, inWords(verdict)).toMatchObject(noFault);
     process.stdout.write(`8 shards of one function: ${inWords(verdict)}\n`);
+  }, 300_000);
+
+  test("keeps an object of each function, of all its shards, and takes it away with the function, whoever has which slot", async () => {
+    await using world = await fixture(3, 1);
+    const { on } = world;
+    await serveFunctions();
+    const objects = `/apis/watchfire.dev/v1alpha1/namespaces/${on.namespace}/functions`;
+    const functions = await mkdtemp(join(tmpdir(), "watchfire-kept-"));
+    await cp(await on.inShards(1), functions, { recursive: true });
+    await cp(join(await on.inShards(4), "recorder-1"), join(functions, "recorder-1"), { recursive: true });
+    const start = () => world.start(functions, true);
+    const kept = async () => {
+      const { items } = await admin.get(objects);
+      return items.map(({ metadata, status }: Kept) => {
+        const [ready] = status?.conditions ?? [];
+        return `${metadata.name} ${ready?.status}`;
+      });
+    };
+    const all = ["recorder-0 True", "recorder-1 True", "recorder-2 True"];
+    const [first, second] = [await start(), await start()];
+    await balanced(first, second);
+    await until("each is kept", 60_000, async () => isDeepStrictEqual(await kept(), all));
+    await on.load(50);
+    await until("all deliveries are told", 60_000, async () => {
+      const told = await Promise.all([first, second].map(async (each) => (await each.status()).functions));
+      const lasts = told
+        .flat()
+        .flatMap(({ name, lastEvent }) => (name === "recorder-1" && lastEvent ? [lastEvent] : []));
+      return lasts.toSorted().at(-1) === (await admin.get(`${objects}/recorder-1`)).status.lastEvent;
+    });
+    await second.kill();
+    await balanced(first);
+    await until("no part of the other is left", 60_000, async () => {
+      const { status } = await admin.get(`${objects}/recorder-1`);
+      return Object.keys(status.shares ?? {}).length === 0 && isDeepStrictEqual(await kept(), all);
+    });
+    const fewer = `${functions}-fewer`;
+    await cp(functions, fewer, { recursive: true });
+    await rm(join(fewer, "recorder-2"), { recursive: true });
+    first.signal("SIGTERM");
+    expect(await first.ended()).toBe(0);
+    await balanced(await world.start(fewer, true));
+    await until("it went with its function", 60_000, async () => isDeepStrictEqual(await kept(), all.slice(0, 2)));
+    for (const each of [functions, fewer]) await rm(each, { recursive: true });
   }, 300_000);
 
   test("watches each namespace once where a function is spread by namespace, also after a kill", async () => {

@@ -40,6 +40,8 @@ export interface ReplicaOptions {
   readonly fleet?: { readonly nats: string; readonly slots: number };
   /** Of a runtime alone: the NATS that keeps positions, or kept them before. */
   readonly nats?: string;
+  /** Whether it keeps a Function object of each function. Default false. */
+  readonly functionStatus?: boolean;
   readonly logFile: string;
 }
 
@@ -59,12 +61,13 @@ export class Replica {
 
   /** Resolves when its endpoints are up. */
   static async start(options: ReplicaOptions): Promise<Replica> {
-    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet, nats } = options;
+    const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet, nats, functionStatus } = options;
     const address = `127.0.0.1:${await freePort()}`;
     const shared = fleet
       ? ["--nats", fleet.nats, "--slots", String(fleet.slots)]
       : ["--leader-elect", ...(nats === undefined ? [] : ["--nats", nats])];
     const args = ["start", ...shared, "--store", store, "--functions", built(functions), "--data", data];
+    if (functionStatus) args.push("--function-status");
     const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
       stdio: ["ignore", log, log, "pipe"],

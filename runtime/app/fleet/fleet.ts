@@ -26,6 +26,8 @@ import {
 } from "../components.ts";
 import { explainFunction } from "../explain-function.ts";
 import { functionDesk, noSuchFunction } from "../function-desk.ts";
+import type { Publication, StatusPublisher } from "../function-status/status-publisher.ts";
+import { keptStatus } from "../kept-status.ts";
 import { type OfferedFunctions, offeredFunctions } from "../offered-functions.ts";
 import type { Pause } from "../pauses.ts";
 import { FleetEntry } from "../positions/into-fleet.ts";
@@ -39,6 +41,7 @@ import { Catalogue } from "./catalogue.ts";
 import { describeFleet } from "./describe-fleet.ts";
 import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
+import { fleetPublication } from "./fleet-publication.ts";
 import { mergedStatus, worstShards } from "./merged-status.ts";
 import { SlotRun } from "./slot-run.ts";
 import { Spreads } from "./spreads.ts";
@@ -70,6 +73,7 @@ export class FleetReplica {
   private readonly catalogue: Catalogue;
   private readonly spreads: Spreads;
   private readonly desk: FunctionDesk;
+  private readonly publisher: StatusPublisher | undefined;
   private readonly runs = new Map<number, SlotRun>();
   /** Aborts when nothing more is to be begun. */
   private readonly stopping = new AbortController();
@@ -131,6 +135,7 @@ export class FleetReplica {
       clock,
       log,
     });
+    this.publisher = keptStatus(options, elector, () => this.publication());
   }
 
   /** Serves its endpoints, and joins the fleet beside them. @throws WatchfireError when the address is taken */
@@ -191,6 +196,7 @@ export class FleetReplica {
     log.info({}, "draining");
     this.stopping.abort();
     await this.joining;
+    await this.publisher?.close();
     // Nobody is to count on it from now on.
     await this.membership.retire().catch(() => undefined);
     await this.slots.drain();
@@ -205,6 +211,7 @@ export class FleetReplica {
     for (const run of this.runs.values()) run.halt();
     await this.slots.halt();
     for (const run of this.runs.values()) run.halt();
+    await this.publisher?.close();
     await this.close();
     await this.membership.leave();
   }
@@ -288,10 +295,14 @@ export class FleetReplica {
   private elsewhere(name: string): string | undefined {
     const others = this.catalogue.slotsOf(name).filter((slot) => !this.runs.get(slot)?.active);
     const words = others.map((slot) => {
-      const owner = this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
-      return `slot ${slot} is with ${owner}`;
+      return `slot ${slot} is with ${this.ownerOf(slot) || "nobody yet"}`;
     });
     return words.length === 0 ? undefined : words.join(", ");
+  }
+
+  /** The replica that has a slot, as far as it is known here; "" where none does. */
+  private ownerOf(slot: number): string {
+    return this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "";
   }
 
   private async serve(): Promise<void> {
@@ -346,10 +357,23 @@ export class FleetReplica {
       this.delay = undefined;
       log.info({ replica: membership.owner, slots: options.slots }, "joined the fleet");
       slots.start();
+      this.publisher?.start();
       void this.agree();
     } catch (error) {
       if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
     }
+  }
+
+  private publication(): Publication {
+    const { catalogue, runs, options } = this;
+    const { functions: reports } = this.status();
+    return fleetPublication({
+      replica: options.election.identity,
+      reports,
+      runs,
+      catalogue,
+      ownerOf: (slot) => this.ownerOf(slot),
+    });
   }
 
   /** Waits until the positions are this fleet's, and carries them over where this replica reaches them. */

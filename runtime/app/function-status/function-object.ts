@@ -33,7 +33,7 @@ export interface FunctionObjectStatus {
 }
 
 /** Above a page nobody reads on, and the definition allows 32 KiB. */
-const messageLimit = 2048;
+export const messageLimit = 2048;
 
 /** Reasons for which nothing of the function's newest version can be loaded. */
 const unbuilt: ReadonlySet<Reason> = new Set(["BuildFailed", "LoadFailed", "ManifestRefused", "DeploymentDamaged"]);

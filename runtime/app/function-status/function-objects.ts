@@ -4,6 +4,7 @@ import { ApiError } from "../../kube/api-error.ts";
 import type { LastLook } from "../../kube/last-look.ts";
 import type { KubeRequest, KubeTransport } from "../../kube/transport.ts";
 import type { Condition, FunctionObjectStatus, FunctionSpec } from "./function-object.ts";
+import { type FoundShare, type FunctionShare, foundShare } from "./function-share.ts";
 
 const apiVersion = "watchfire.dev/v1alpha1";
 
@@ -18,7 +19,13 @@ const pageSchema = z.looseObject({
     z.looseObject({
       metadata: z.looseObject({ name: z.string() }),
       spec: z.unknown(),
-      status: z.looseObject({ conditions: z.array(condition).default([]) }).optional(),
+      status: z
+        .looseObject({
+          conditions: z.array(condition).default([]),
+          // One that nobody can read counts as one that has not been written.
+          shares: z.record(z.string(), foundShare.nullable().catch(null)).default({}),
+        })
+        .optional(),
     }),
   ),
 });
@@ -27,6 +34,8 @@ const pageSchema = z.looseObject({
 export interface FoundFunction {
   readonly name: string;
   readonly conditions: readonly Condition[];
+  /** What replicas say of their parts of it, by their names; null: it cannot be read. */
+  readonly shares: ReadonlyMap<string, FoundShare | null>;
 }
 
 /** The Function objects of one runtime in its namespace. */
@@ -44,12 +53,13 @@ export class FunctionObjects {
     this.path = `/apis/${apiVersion}/namespaces/${namespace}/functions`;
   }
 
-  /** Those with this runtime's label. */
-  async list(signal: AbortSignal): Promise<FoundFunction[]> {
+  /** Those with this runtime's label; of one name, or all. */
+  async list(signal: AbortSignal, name?: string): Promise<FoundFunction[]> {
     const found: FoundFunction[] = [];
+    const fieldSelector = name === undefined ? undefined : `metadata.name=${name}`;
     let next: string | undefined;
     do {
-      const query = { labelSelector: selectorOf(this.account), limit: String(pageSize), continue: next };
+      const query = { labelSelector: selectorOf(this.account), fieldSelector, limit: String(pageSize), continue: next };
       const page = pageSchema.parse(
         await this.transport.json<unknown>({ method: "GET", path: this.path, query, signal }),
       );
@@ -57,6 +67,7 @@ export class FunctionObjects {
         ...page.items.map(({ metadata: { name }, status }) => ({
           name,
           conditions: (status?.conditions ?? []) as unknown as Condition[],
+          shares: new Map(Object.entries(status?.shares ?? {})),
         })),
       );
       next = page.metadata.continue || undefined;
@@ -76,9 +87,18 @@ export class FunctionObjects {
     return this.merge(`${this.path}/${name}`, { spec }, signal);
   }
 
-  /** False: it is gone. */
-  setStatus(name: string, status: FunctionObjectStatus, signal: AbortSignal): Promise<boolean> {
+  /** `shares`: null takes away what a replica has said of its part. False: it is gone. */
+  setStatus(
+    name: string,
+    status: FunctionObjectStatus & { readonly shares?: Readonly<Record<string, null>> },
+    signal: AbortSignal,
+  ): Promise<boolean> {
     return this.merge(`${this.path}/${name}/status`, { status }, signal);
+  }
+
+  /** What a replica says of its part, which leaves all else as it is. False: there is no object yet. */
+  setShare(name: string, replica: string, share: FunctionShare, signal: AbortSignal): Promise<boolean> {
+    return this.merge(`${this.path}/${name}/status`, { status: { shares: { [replica]: share } } }, signal);
   }
 
   async delete(name: string, signal: AbortSignal): Promise<void> {

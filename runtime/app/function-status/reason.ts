@@ -1,40 +1,43 @@
 import type { ErrorCode } from "../../errors.ts";
 import type { SourceState } from "../../watch/observer.ts";
 
-/** Why something does not run as it should, in one word, as Kubernetes' conditions have it; the same wherever it is said. */
-export type Reason =
+export const reasons = [
   /** It is being built and loaded; its first lists are being read; another replica is the active one. */
-  | "Starting"
-  | "CatchingUp"
-  | "Standby"
+  "Starting",
+  "CatchingUp",
+  "Standby",
   /** A source's state. */
-  | "KindMissing"
-  | "Forbidden"
-  | "Degraded"
-  | "Unreachable"
+  "KindMissing",
+  "Forbidden",
+  "Degraded",
+  "Unreachable",
   /** What its code and manifest lack. */
-  | "BuildFailed"
-  | "LoadFailed"
-  | "ManifestRefused"
-  | "DeploymentDamaged"
-  | "EnvironmentMissing"
+  "BuildFailed",
+  "LoadFailed",
+  "ManifestRefused",
+  "DeploymentDamaged",
+  "EnvironmentMissing",
   /** Positions cannot be saved: no handler starts. */
-  | "CheckpointFailing"
+  "CheckpointFailing",
   /** Its share of the room for waiting events is used up: it takes no more until its handler has caught up. */
-  | "Backlogged"
+  "Backlogged",
   /** The objects of its `reads` take more memory than they may: no handler starts. */
-  | "CacheFull"
+  "CacheFull",
   /** No executor can be started: no handler runs. */
-  | "ExecutorMissing"
+  "ExecutorMissing",
   /** A change cannot be taken up, and the version before runs on. */
-  | "ChangeRefused"
+  "ChangeRefused",
   /** It runs alone, because it brought executors down. */
-  | "Quarantined"
+  "Quarantined",
   /** Its manifest or a command says that no handler begins: what happens waits. */
-  | "Paused"
+  "Paused",
   /** It stands still for some time, because it brought executors down again and again. */
-  | "Parked"
-  | "InternalError";
+  "Parked",
+  "InternalError",
+] as const;
+
+/** Why something does not run as it should, in one word, as Kubernetes' conditions have it; the same wherever it is said. */
+export type Reason = (typeof reasons)[number];
 
 /** Why a source is not read; of any other state there is none. */
 const ofStates: { readonly [state in SourceState]?: Reason } = {

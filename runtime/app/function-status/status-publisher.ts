@@ -6,6 +6,7 @@ import type { Logger } from "../../observe/log.ts";
 import { type Condition, type FunctionSpec, specOf, statusOf } from "./function-object.ts";
 import type { FunctionObjects } from "./function-objects.ts";
 import type { FunctionReport } from "./function-report.ts";
+import { type Sharing, shareOf, wholeReport } from "./function-share.ts";
 
 /** At most one write of a status in this time, in milliseconds. */
 const roundMs = 5_000;
@@ -13,11 +14,21 @@ const roundMs = 5_000;
 /** Between two tries while the definition is missing or writing is not allowed, in milliseconds: ever longer. */
 const retryMs = { from: 5_000, to: 60_000 };
 
+/** A function to publish. */
+export interface PublishedFunction {
+  readonly report: FunctionReport;
+  readonly origin: Origin;
+  /** Absent: all of the function is here. */
+  readonly sharing?: Sharing | undefined;
+}
+
 /** What there is to publish at one moment. */
 export interface Publication {
-  readonly functions: readonly { readonly report: FunctionReport; readonly origin: Origin }[];
-  /** Whether these are all: objects of others are then removed. */
-  readonly complete: boolean;
+  readonly functions: readonly PublishedFunction[];
+  /** Whether the object of this name, which none of the functions has, is to go. */
+  readonly isGone: (name: string) => boolean;
+  /** Of replicas that share functions: another text means that others may have written since. Default: nobody else writes. */
+  readonly held?: string;
 }
 
 export interface StatusPublisherOptions {
@@ -33,6 +44,8 @@ interface Published {
   spec?: string;
   status?: string;
   conditions: readonly Condition[];
+  /** Replicas that have said how a part of it stands. */
+  shares: readonly string[];
 }
 
 /**
@@ -47,6 +60,7 @@ export class StatusPublisher {
   /** Names of objects that are somebody else's. */
   private readonly foreign = new Set<string>();
   private warned = false;
+  private held: string | undefined;
 
   constructor(options: StatusPublisherOptions) {
     this.options = options;
@@ -86,22 +100,27 @@ export class StatusPublisher {
   private async round(signal: AbortSignal): Promise<void> {
     const publication = this.options.read();
     const { objects } = this.options;
+    if (publication.held !== this.held) this.published = undefined;
+    this.held = publication.held;
     this.published ??= new Map(
-      (await objects.list(signal)).map(({ name, conditions }) => [name, { conditions }] as const),
+      (await objects.list(signal)).map(({ name, conditions, shares }) => {
+        return [name, { conditions, shares: [...shares.keys()] }] as const;
+      }),
     );
     const present = new Set(publication.functions.map(({ report }) => report.name));
-    for (const { report, origin } of publication.functions) {
-      if (dnsLabel.test(report.name)) await this.publish(report, origin, signal);
+    for (const each of publication.functions) {
+      if (!dnsLabel.test(each.report.name)) continue;
+      if (each.sharing?.isFirst === false) await this.publishShare(each.report, each.sharing, signal);
+      else await this.publish(each, signal);
     }
-    if (!publication.complete) return;
     for (const name of this.published.keys()) {
-      if (present.has(name)) continue;
+      if (present.has(name) || !publication.isGone(name)) continue;
       await objects.delete(name, signal);
       this.published.delete(name);
     }
   }
 
-  private async publish(report: FunctionReport, origin: Origin, signal: AbortSignal): Promise<void> {
+  private async publish({ report, origin, sharing }: PublishedFunction, signal: AbortSignal): Promise<void> {
     const { objects, account, clock } = this.options;
     const { name } = report;
     const spec = specOf(account, origin);
@@ -111,11 +130,45 @@ export class StatusPublisher {
       if (!(await objects.setSpec(name, spec, signal))) return this.forget(name);
       known.spec = JSON.stringify(spec);
     }
-    const status = statusOf(report, known.conditions, clock.now());
-    if (known.status === JSON.stringify(status)) return;
-    if (!(await objects.setStatus(name, status, signal))) return this.forget(name);
+    const whole = sharing && sharing.elsewhere.size > 0 ? await this.whole(report, sharing, known, signal) : report;
+    const status = statusOf(whole, known.conditions, clock.now());
+    const owners = new Set(sharing?.elsewhere.values());
+    const over = known.shares.filter((replica) => !owners.has(replica));
+    if (known.status === JSON.stringify(status) && over.length === 0) return;
+    const shares = Object.fromEntries(over.map((replica) => [replica, null]));
+    if (!(await objects.setStatus(name, over.length === 0 ? status : { ...status, shares }, signal))) {
+      return this.forget(name);
+    }
     known.status = JSON.stringify(status);
     known.conditions = status.conditions;
+    known.shares = known.shares.filter((replica) => owners.has(replica));
+  }
+
+  /** With what other replicas say of their parts. */
+  private async whole(
+    report: FunctionReport,
+    sharing: Sharing,
+    known: Published,
+    signal: AbortSignal,
+  ): Promise<FunctionReport> {
+    const [found] = await this.options.objects.list(signal, report.name);
+    known.shares = [...(found?.shares.keys() ?? [])];
+    return wholeReport(report, sharing.elsewhere, new Map(found?.shares));
+  }
+
+  /** The replica that has its first shard makes the object: until then there is nothing to write into. */
+  private async publishShare(report: FunctionReport, sharing: Sharing, signal: AbortSignal): Promise<void> {
+    const { objects } = this.options;
+    const { name } = report;
+    const [found] = await objects.list(signal, name);
+    if (!found) return;
+    const share = shareOf(report, sharing.here);
+    // Somebody may have deleted the object, which then came back without it.
+    const isThere = found.shares.has(sharing.replica);
+    if (isThere && this.published?.get(name)?.status === JSON.stringify(share)) return;
+    if (await objects.setShare(name, sharing.replica, share, signal)) {
+      this.published?.set(name, { status: JSON.stringify(share), conditions: [], shares: [] });
+    }
   }
 
   /** Undefined where the name is another's. */
@@ -127,7 +180,7 @@ export class StatusPublisher {
       return undefined;
     }
     this.foreign.delete(name);
-    const made: Published = { spec: JSON.stringify(spec), conditions: [] };
+    const made: Published = { spec: JSON.stringify(spec), conditions: [], shares: [] };
     this.published?.set(name, made);
     return made;
   }

@@ -1,0 +1,60 @@
+import type { Publication, PublishedFunction } from "../function-status/status-publisher.ts";
+import type { Status } from "../status.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { SlotRun } from "./slot-run.ts";
+
+/** What a publication of one replica is made of. */
+export interface FleetPublicationParts {
+  /** This replica's name. */
+  readonly replica: string;
+  readonly reports: Status["functions"];
+  readonly runs: ReadonlyMap<number, SlotRun>;
+  readonly catalogue: Pick<Catalogue, "names" | "slotsOf">;
+  /** The replica that has each slot; "" where none does. */
+  readonly ownerOf: (slot: number) => string;
+}
+
+/**
+ * The functions that a replica tells of: those whose first shard it has, and its parts of others. So one replica
+ * writes how a function stands, and it alone takes a function's object away.
+ */
+export function fleetPublication({ replica, reports, runs, catalogue, ownerOf }: FleetPublicationParts): Publication {
+  const isHere = (slot: number) => {
+    const run = runs.get(slot);
+    return run?.active !== undefined && run.held.holds && !run.isEnding;
+  };
+  const live = [...runs].filter(([slot]) => isHere(slot)).map(([, run]) => run.live);
+  const origins = new Map(
+    live.flatMap(({ all, rejected }) => [
+      ...rejected.map(({ name, origin }) => [name, origin] as const),
+      ...all.map(({ name, origin }) => [name, origin] as const),
+    ]),
+  );
+  const functions = reports.flatMap((report): PublishedFunction[] => {
+    const origin = origins.get(report.name);
+    if (!origin) return [];
+    const slots = catalogue.slotsOf(report.name);
+    const [first] = slots;
+    if (slots.length === 1 || first === undefined) return [{ report, origin }];
+    const others = slots.filter((slot) => !isHere(slot));
+    const sharing = {
+      replica,
+      isFirst: isHere(first),
+      here: slots.filter(isHere),
+      elsewhere: new Map(others.map((slot) => [slot, ownerOf(slot)])),
+    };
+    return [{ report, origin, sharing }];
+  });
+  return {
+    functions,
+    isGone: (name) => {
+      if (catalogue.names.includes(name)) return false;
+      const [slot = 0] = catalogue.slotsOf(name);
+      return isHere(slot) && (runs.get(slot)?.live.complete ?? false);
+    },
+    held: [...runs.keys()]
+      .filter(isHere)
+      .toSorted((a, b) => a - b)
+      .join(),
+  };
+}

@@ -1,0 +1,140 @@
+// Replicas that have shards of one function, and the object that they keep together.
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { parse } from "yaml";
+import { FunctionObjects } from "../../../runtime/app/function-status/function-objects.ts";
+import type { FunctionReport } from "../../../runtime/app/function-status/function-report.ts";
+import type { Sharing } from "../../../runtime/app/function-status/function-share.ts";
+import { type Publication, StatusPublisher } from "../../../runtime/app/function-status/status-publisher.ts";
+import { connectDirect } from "../../../runtime/kube/direct.ts";
+import { admin, cluster } from "../../scenarios/cluster.ts";
+import { ImpatientClock } from "../../tools/impatient-clock.ts";
+import { until } from "../../tools/until.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const root = "/apis/watchfire.dev/v1alpha1/namespaces/default/functions";
+const definition = join(import.meta.dirname, "../../../deploy/chart/files/functions.watchfire.dev.yaml");
+await admin.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", parse(await readFile(definition, "utf8")));
+await until("functions are served", 20_000, async () => (await admin.reply("GET", root)).status === 200);
+
+const report = (more: Partial<FunctionReport> = {}): FunctionReport => ({
+  name: "hot",
+  ready: true,
+  deadLetters: 0,
+  deadLettersWithoutBody: 0,
+  lagSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  blockedLanes: 0,
+  failures: 0,
+  triggers: [{ name: "settings", apiVersion: "v1", kind: "ConfigMap", state: "watching" }],
+  ...more,
+});
+
+/** A replica that publishes whatever it is given, round by round. */
+class Teller {
+  private readonly clock = new ImpatientClock();
+  private rounds = 0;
+  publication: Publication = { functions: [], isGone: () => false };
+
+  constructor(account: string) {
+    const transport = connectDirect({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
+    const publisher = new StatusPublisher({
+      objects: new FunctionObjects(transport, "default", account),
+      account,
+      read: () => {
+        this.rounds++;
+        return this.publication;
+      },
+      clock: this.clock,
+      log: { info: () => {}, warn: (fields: object) => expect.unreachable(JSON.stringify(fields)) },
+    });
+    publisher.start();
+    onTestFinished(async () => {
+      await publisher.close();
+      await transport.close();
+    });
+  }
+
+  tells(sharing: Omit<Sharing, "elsewhere"> & { readonly elsewhere?: Record<number, string> }, of = report()): void {
+    const elsewhere = new Map(Object.entries(sharing.elsewhere ?? {}).map(([slot, owner]) => [Number(slot), owner]));
+    const origin = { type: "folder", manifest: "hot/function.yaml" } as const;
+    this.publication = {
+      functions: [{ report: of, origin, sharing: { ...sharing, elsewhere } }],
+      isGone: () => false,
+      held: sharing.here.join(),
+    };
+  }
+
+  /** A round that begins now is over. */
+  async round(): Promise<void> {
+    const before = this.rounds;
+    await until("another round has begun, and is over", 20_000, async () => {
+      return this.clock.cutShort(5_000, 5_001) > 0 && this.rounds > before + 1;
+    });
+  }
+}
+
+const ready = async () => {
+  const { status } = await admin.get(`${root}/hot`);
+  return status.conditions.find(({ type }: { type: string }) => type === "Ready");
+};
+
+test("an object tells of a whole function while its shards are with two replicas, move, and are with one again", async () => {
+  const [one, two] = [new Teller("shared"), new Teller("shared")];
+  one.tells({ replica: "one", isFirst: true, here: [1], elsewhere: { 5: "two" } }, report({ failures: 1 }));
+  await one.round();
+  expect(await ready()).toMatchObject({ status: "False", reason: "Starting" });
+
+  two.tells({ replica: "two", isFirst: false, here: [5] }, report({ failures: 2, deadLetters: 4 }));
+  await two.round();
+  await one.round();
+  expect(await ready()).toMatchObject({ status: "True" });
+  expect((await admin.get(`${root}/hot`)).status).toMatchObject({ failures: 3, deadLetters: 4 });
+
+  // Somebody deletes it: both write their parts again, though nothing of them has changed.
+  await admin.delete(`${root}/hot`);
+  for (const each of [one, two, one, one]) await each.round();
+  expect((await admin.get(`${root}/hot`)).status).toMatchObject({ failures: 3, deadLetters: 4 });
+  expect(await ready()).toMatchObject({ status: "True" });
+
+  // The first shard moves to the other: each has the other's part now.
+  one.publication = { functions: [], isGone: () => false, held: "" };
+  await one.round();
+  two.tells({ replica: "two", isFirst: true, here: [1, 5] }, report({ failures: 7 }));
+  await two.round();
+  const { status } = await admin.get(`${root}/hot`);
+  expect([status.failures, status.shares ?? {}]).toEqual([7, {}]);
+  expect(await ready()).toMatchObject({ status: "True" });
+});
+
+test("a share of a replica that gave its shard to another is taken away, also where nothing else has changed", async () => {
+  const [one, two, three] = [new Teller("moving"), new Teller("moving"), new Teller("moving")];
+  const of = report({ name: "moves" });
+  one.tells({ replica: "one", isFirst: true, here: [1], elsewhere: { 5: "two" } }, of);
+  await one.round();
+  two.tells({ replica: "two", isFirst: false, here: [5] }, of);
+  await two.round();
+  await one.round();
+  three.tells({ replica: "three", isFirst: false, here: [5] }, of);
+  await three.round();
+  one.tells({ replica: "one", isFirst: true, here: [1], elsewhere: { 5: "three" } }, of);
+  await one.round();
+  expect(Object.keys((await admin.get(`${root}/moves`)).status.shares)).toEqual(["three"]);
+});
+
+test("a function that is gone takes its object along, by the replica that has its first slot alone", async () => {
+  const [one, two] = [new Teller("leaving"), new Teller("leaving")];
+  one.tells({ replica: "one", isFirst: true, here: [1] }, report({ name: "leaves" }));
+  await one.round();
+  expect((await admin.reply("GET", `${root}/leaves`)).status).toBe(200);
+  two.publication = { functions: [], isGone: () => false, held: "5" };
+  await two.round();
+  expect((await admin.reply("GET", `${root}/leaves`)).status).toBe(200);
+  one.publication = { functions: [], isGone: (name) => name === "leaves", held: "1" };
+  await one.round();
+  expect((await admin.reply("GET", `${root}/leaves`)).status).toBe(404);
+});
