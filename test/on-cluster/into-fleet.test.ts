@@ -67,6 +67,16 @@ async function place() {
   return { nats, store, fill };
 }
 
+const openSlot = (nats: Nats, set: string, carried: Readonly<Record<number, string>>, slot: number) =>
+  JetstreamStore.open({
+    nats,
+    slot: slotName(set, slot),
+    clock: systemClock,
+    log,
+    onLost: () => {},
+    witness: { read: () => carried[slot] ?? "", write: async () => {} },
+  });
+
 const setsOn = async ({ jsm, logStream, logSubject }: Nats) => {
   const { state } = await jsm.streams.info(logStream, { subjects_filter: `${logSubject}.*` });
   return [...new Set(Object.keys(state.subjects ?? {}).map((subject) => /\.([^.]*)_\d+$/.exec(subject)?.[1]))];
@@ -86,14 +96,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
     await stopped.catch(() => undefined);
     for (const name of names) {
       const slot = slotOf(name, slots);
-      const opened = await JetstreamStore.open({
-        nats,
-        slot: slotName(set, slot),
-        clock: systemClock,
-        log,
-        onLost: () => {},
-        witness: { read: () => carried[slot] ?? "", write: async () => {} },
-      });
+      const opened = await openSlot(nats, set, carried, slot);
       const [view] = await opened.views(name);
       expect((await opened.body(view?.id ?? 0, `team-a/${name}`))?.bytes.toString()).toBe(name);
       await opened.close(true);
@@ -106,14 +109,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
     const { set, carried } = await fill(1);
     await nats.jsm.streams.purge(nats.logStream);
     const slot = slotOf("copy", slots);
-    const opened = await JetstreamStore.open({
-      nats,
-      slot: slotName(set, slot),
-      clock: systemClock,
-      log,
-      onLost: () => {},
-      witness: { read: () => carried[slot] ?? "", write: async () => {} },
-    });
+    const opened = await openSlot(nats, set, carried, slot);
     expect(opened.previousEnd).toBe("power-loss");
     await opened.close(true);
     await until("nothing is left open", 5_000, async () => nats.users.size === 0);

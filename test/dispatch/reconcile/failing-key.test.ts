@@ -1,7 +1,22 @@
 import { describe, expect, it } from "vitest";
 import type { Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
+import type { Delivery } from "../../../runtime/manifest/function.ts";
 import { change, done, failure, quiet } from "../fixture.ts";
 import { open, reconciler, runs, withPods } from "./fixture.ts";
+
+/** A key whose only run failed, and whose dead letter somebody replayed. */
+async function givenUpAndReplayed(retry: Delivery["retry"]) {
+  const fixture = await open({ manifest: reconciler({ retry }) });
+  fixture.runner.answer = () => failure();
+  fixture.subscription.change(change("Added", "shop", 11));
+  await fixture.clock.advance(1_000);
+  fixture.runner.answer = () => done;
+  const [letter] = await fixture.store.deadLetters();
+  const whole = await fixture.store.deadLetter(letter?.letter ?? "");
+  if (whole) await fixture.dispatcher.replay(whole);
+  await fixture.clock.advance(1_000);
+  return fixture;
+}
 
 describe("a key", () => {
   it("that fails is tried again with backoff, and given up until its next change", async () => {
@@ -69,17 +84,7 @@ describe("a key", () => {
     }
 
   it("runs at once where a person replays it, though it rests", async () => {
-    const fixture = await open({
-      manifest: reconciler({ retry: { ...busy, maxAttempts: 1, initialDelayMs: 20_000 } }),
-    });
-    fixture.runner.answer = () => failure();
-    fixture.subscription.change(change("Added", "shop", 11));
-    await fixture.clock.advance(1_000);
-    fixture.runner.answer = () => done;
-    const [letter] = await fixture.store.deadLetters();
-    const whole = await fixture.store.deadLetter(letter?.letter ?? "");
-    if (whole) await fixture.dispatcher.replay(whole);
-    await fixture.clock.advance(1_000);
+    const fixture = await givenUpAndReplayed({ ...busy, maxAttempts: 1, initialDelayMs: 20_000 });
     expect(runs(fixture).at(-1)).toBe("shop@11 <- Replay");
   });
 
@@ -101,17 +106,7 @@ describe("a key", () => {
   });
 
   it("that was given up runs again when its dead letter is replayed", async () => {
-    const fixture = await open({
-      manifest: reconciler({ retry: { maxAttempts: 1, initialDelayMs: 1, maxDelayMs: 1, factor: 1 } }),
-    });
-    fixture.runner.answer = () => failure();
-    fixture.subscription.change(change("Added", "shop", 11));
-    await fixture.clock.advance(1_000);
-    fixture.runner.answer = () => done;
-    const [letter] = await fixture.store.deadLetters();
-    const whole = await fixture.store.deadLetter(letter?.letter ?? "");
-    if (whole) await fixture.dispatcher.replay(whole);
-    await fixture.clock.advance(1_000);
+    const fixture = await givenUpAndReplayed({ maxAttempts: 1, initialDelayMs: 1, maxDelayMs: 1, factor: 1 });
     expect(runs(fixture).at(-1)).toBe("shop@11 <- Replay");
     expect([fixture.disk.spill.size, fixture.disk.letters.size]).toEqual([0, 0]);
   });
