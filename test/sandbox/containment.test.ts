@@ -130,6 +130,20 @@ describe("the sandbox", () => {
     ]);
   });
 
+  it("names a function by its own name where it runs in shards", async () => {
+    const kills: string[] = [];
+    const observer = { executorDied: () => {}, functionKilled: (name: string) => kills.push(name) };
+    const fixture = fixtureForTest({ observer });
+    await fixture.load("bomb", unstoppable, { cpuMs: 200, instance: "bomb@3" });
+    const shard = fixture.sandbox.instances((name) => `${name}@3`);
+    for (const count of [1, 2]) {
+      await shard.run(fixture.delivery("bomb", { timeoutMs: 30_000 }));
+      await expect.poll(() => kills.length, { timeout: 10_000 }).toBe(count);
+    }
+    expect(kills).toEqual(["bomb", "bomb"]);
+    expect(fixture.sandbox.parked()).toMatchObject([{ name: "bomb" }]);
+  });
+
   it("lets a function that brought two executors down stand still, keeps it away from the others until its code changes, and says so", async () => {
     const fixture = fixtureForTest();
     await fixture.load("calm", "export default () => {};");

@@ -65,19 +65,21 @@ export class SandboxFixture {
       trustGroup?: string;
       concurrency?: number;
       mode?: "All" | "Latest" | "Reconcile";
+      instance?: string;
     } = {},
   ): Promise<void> {
     const handler = join(this.folder, `${name}.ts`);
     writeFileSync(handler, code);
     const bundle = await bundleFunction({ name, handler });
     const resources = { memoryBytes: (limits.memoryMb ?? 32) * 2 ** 20, cpuPerEventMs: limits.cpuMs ?? 500 };
-    const { isolation = "Handler", trustGroup, concurrency, mode = "All", env = {} } = limits;
+    const { isolation = "Handler", trustGroup, concurrency, mode = "All", env = {}, instance } = limits;
     const delivery =
       concurrency === undefined && mode === "All" ? {} : { delivery: { concurrency: concurrency ?? 4, mode } };
     await this.sandbox.load(
       { name, resources, isolation, ...(trustGroup && { trustGroup }), ...delivery },
       bundle,
       env,
+      instance,
     );
   }
 

@@ -37,7 +37,7 @@ export interface FunctionState {
 /** What a hosted function tells the sandbox. */
 export interface HostedListener {
   /** It brought an executor down, which it had to itself where it is `proven`. */
-  killed(name: string, isProven: boolean): void;
+  killed(killer: HostedFunction, isProven: boolean): void;
 }
 
 /** A loaded function: where it runs now, and what waits while it moves. */
@@ -184,6 +184,11 @@ export class HostedFunction {
     return this.blame.cases;
   }
 
+  /** The function's own name, whichever of its instances this is. */
+  get functionName(): string {
+    return this.version.manifest.name;
+  }
+
   private get name(): string {
     return this.version.instance;
   }
@@ -328,7 +333,7 @@ export class HostedFunction {
   private lost(placement: Placement, involvement: Involvement, reason: DeathReason): void {
     this.leaving.delete(placement);
     this.blame.died(placement.executorNumber, involvement, this.now);
-    if (involvement === "culprit" || involvement === "proven") this.sandbox.killed(this.name, involvement === "proven");
+    if (involvement === "culprit" || involvement === "proven") this.sandbox.killed(this, involvement === "proven");
     this.solo = involvement === "bystander" || involvement === "present" ? 0 : batchLimit;
     if (this.placement !== placement) return;
     this.placement = undefined;

@@ -134,10 +134,9 @@ export class Sandbox implements Runner, HostedListener {
   }
 
   /** A hosted function's word: it is charged. Whoever was suspected with it is cleared where it is proven to be the one. */
-  killed(name: string, isProven: boolean): void {
-    this.options.observer?.functionKilled?.(name);
-    const killer = this.functions.get(name);
-    if (!isProven || !killer) return;
+  killed(killer: HostedFunction, isProven: boolean): void {
+    this.options.observer?.functionKilled?.(killer.functionName);
+    if (!isProven) return;
     for (const other of this.functions.values()) if (other !== killer) other.clear(killer.cases);
   }
 
@@ -146,11 +145,13 @@ export class Sandbox implements Runner, HostedListener {
     return this.functions.get(instance)?.state;
   }
 
-  /** Functions that stand still because they brought executors down, with the seconds that are left. */
+  /** Functions that stand still because they brought executors down, with the seconds that are left, of several instances the most. */
   parked(): readonly { readonly name: string; readonly seconds: number }[] {
-    return [...this.functions].flatMap(([name, { parkedMs }]) =>
-      parkedMs > 0 ? [{ name, seconds: parkedMs / 1000 }] : [],
-    );
+    const left = new Map<string, number>();
+    for (const { functionName, parkedMs } of this.functions.values()) {
+      if (parkedMs > 0) left.set(functionName, Math.max(left.get(functionName) ?? 0, parkedMs / 1000));
+    }
+    return [...left].map(([name, seconds]) => ({ name, seconds }));
   }
 
   /** Each executor's process, for metrics. */
