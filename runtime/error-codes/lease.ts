@@ -8,7 +8,7 @@ export const leaseCodes = {
   ),
   WF_LEASE_SHARDS: user(
     "a function that has positions is to be spread otherwise",
-    "write the `shards` and `shardBy` that it runs with; or end all replicas and start them again, which spreads the positions anew",
+    "write the `shards`, `shardBy` and `mode` that it runs with; or end all replicas and start them again, which spreads the positions anew",
   ),
   WF_LEASE_STANDBY: user("this replica is a standby", "ask the active one, which the Lease names"),
 } as const satisfies Record<string, Entry>;

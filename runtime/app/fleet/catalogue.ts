@@ -101,11 +101,15 @@ export class Catalogue {
 }
 
 function otherShards({ file }: FunctionOffer["manifest"], asked: Spread, runs: Spread): WatchfireError {
-  const by = asked.by !== runs.by && runs.by === "namespace" ? ", by namespace" : "";
-  const [path, actual] =
-    asked.shards === runs.shards
-      ? ["spec.delivery.shardBy", asked.by === "namespace" ? "Namespace" : "Key"]
-      : ["spec.delivery.shards", String(asked.shards)];
+  const [path, actual] = differing(asked, runs);
+  const by = path === "spec.delivery.shards" ? "" : `, by ${runs.by}`;
   const what = `its positions are in ${runs.shards === 1 ? "one shard" : `${runs.shards} shards${by}`}, and it runs so`;
   return new WatchfireError("WF_LEASE_SHARDS", { what, place: { file }, path, actual });
+}
+
+/** The field that asks for something else, and its value. */
+function differing(asked: Spread, runs: Spread): readonly [path: string, actual: string] {
+  if (asked.shards !== runs.shards) return ["spec.delivery.shards", String(asked.shards)];
+  if (asked.by === "namespace") return ["spec.delivery.shardBy", "Namespace"];
+  return runs.by === "namespace" ? ["spec.delivery.shardBy", "Key"] : ["spec.delivery.mode", "Reconcile"];
 }

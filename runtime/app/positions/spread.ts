@@ -22,9 +22,13 @@ export const spreadOf = ({ delivery: { shards = 1, shardBy, mode } }: Pick<Funct
   by: shardBy === "Namespace" ? "namespace" : mode === "Reconcile" ? "name" : "key",
 });
 
-/** Whether a function that is spread as `runs` is spread as asked. By key or by name is the mode's business. */
+/**
+ * Whether a function that is spread as `runs` will do as asked. By name serves where by key is asked for, and not the other
+ * way round. In mode Reconcile a key and its object may differ in the namespace, and would be in two shards.
+ */
 export const isAsAsked = (asked: Spread, runs: Spread): boolean =>
-  asked.shards === runs.shards && (asked.shards === 1 || (asked.by === "namespace") === (runs.by === "namespace"));
+  asked.shards === runs.shards &&
+  (asked.shards === 1 || asked.by === runs.by || (asked.by === "key" && runs.by === "name"));
 
 /** On record, such as `8 by key`. */
 const wordsOf = ({ shards, by }: Spread): string => `${shards} by ${by}`;

@@ -5,6 +5,7 @@ import type { FunctionSet } from "../../../runtime/catalog/function-source.ts";
 import { slotsOf } from "../../../runtime/fleet/rendezvous.ts";
 import type { LeaseApi } from "../../../runtime/lease/lease-api.ts";
 import { changedLease, readLease } from "../../../runtime/lease/lease-record.ts";
+import type { Delivery } from "../../../runtime/manifest/function.ts";
 import { manifest } from "../../dispatch/fixture.ts";
 
 const slots = 16;
@@ -35,9 +36,14 @@ function runtimeLease(): LeaseApi & { conflicts: number; isAway: boolean } {
   return api;
 }
 
-async function replica(api: LeaseApi, shards: number, over: Partial<FunctionSet> = {}, shardBy?: "Namespace") {
+async function replica(
+  api: LeaseApi,
+  shards: number,
+  over: Partial<FunctionSet> = {},
+  delivery: Partial<Delivery> = {},
+) {
   const offer = {
-    manifest: manifest(shards > 1 ? { shards, ...(shardBy && { shardBy }) } : {}),
+    manifest: manifest(shards > 1 ? { shards, ...delivery } : {}),
     origin: { type: "folder", manifest: "functions/copy/function.yaml" },
     bundle: () => Promise.reject(new Error("not asked for")),
   } as const;
@@ -92,25 +98,39 @@ test("another number of shards is refused by its code, and it runs in those that
   }
 });
 
-test("another way to say which shard has a key is refused by its code, and it runs in those that have its positions", async () => {
-  for (const [first, then, actual] of [
-    [undefined, "Namespace", "Namespace"],
-    ["Namespace", undefined, "Key"],
-  ] as const) {
+const byNamespace = { shardBy: "Namespace" } as const;
+const reconciles = { mode: "Reconcile" } as const;
+
+test.each<[string, Partial<Delivery>, string, Partial<Delivery>, string]>([
+  ["by namespace", {}, "4 by key", byNamespace, "spec.delivery.shardBy: .*Namespace"],
+  ["by key", byNamespace, "4 by namespace", {}, "spec.delivery.shardBy: .*Key"],
+  ["by name, as mode Reconcile needs it,", {}, "4 by key", reconciles, "spec.delivery.mode: .*Reconcile"],
+])(
+  "a function whose keys are to be spread %s is refused by its code, and runs in the shards that have its positions",
+  async (_, first, spread, then, message) => {
     const api = runtimeLease();
     const { has } = await replica(api, 4, {}, first);
     expect(await has()).toEqual(sorted(places));
     const { catalogue } = await replica(api, 4, {}, then);
     const { functions } = await catalogue.of(places[0] ?? -1, nothing).read(signal);
     expect(functions[0]?.refused).toMatchObject({ code: "WF_LEASE_SHARDS" });
-    expect(functions[0]?.refused?.message).toContain(`spec.delivery.shardBy: `);
-    expect(functions[0]?.refused?.message).toContain(actual);
+    expect(functions[0]?.refused?.message).toMatch(new RegExp(message));
+    expect(functions[0]?.refused?.message).toContain(`4 shards, ${spread.slice(2)}`);
     const { functions: same } = await (await replica(api, 4, {}, first)).catalogue
       .of(places[0] ?? -1, nothing)
       .read(signal);
     expect(same[0]?.refused).toBeUndefined();
-    expect(same[0]?.shard?.spread).toBe(first ? "4 by namespace" : "4 by key");
-  }
+    expect(same[0]?.shard?.spread).toBe(spread);
+  },
+);
+
+test("a function that leaves mode Reconcile keeps its shards: by name, each object is in one as well", async () => {
+  const api = runtimeLease();
+  await (await replica(api, 4, {}, reconciles)).has();
+  const { catalogue } = await replica(api, 4);
+  const { functions } = await catalogue.of(places[0] ?? -1, nothing).read(signal);
+  expect(functions[0]?.refused).toBeUndefined();
+  expect(functions[0]?.shard?.spread).toBe("4 by name");
 });
 
 test("a function that has positions in one slot stays there whole, whatever its manifest says later", async () => {
