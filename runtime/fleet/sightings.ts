@@ -25,13 +25,22 @@ export interface FleetView {
   readonly forgotten: readonly LeaseRecord[];
 }
 
+/** A replica's Lease as it was seen last. */
+interface Sighting {
+  readonly uid: string | undefined;
+  readonly version: string;
+  /** When it was first heard of: of the Lease with this uid, and of this version of it. */
+  readonly madeAt: number;
+  readonly at: number;
+}
+
 /**
  * Tells the living from the dead by one's own clock alone. A replica is dead once its Lease was unchanged for 10 s. It
  * stopped to believe in itself 7 s after it sent the last renewal that arrived, and never begins again.
  */
 export class Sightings {
   private readonly leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">;
-  private seen = new Map<string, { readonly version: string; readonly at: number }>();
+  private seen = new Map<string, Sighting>();
 
   constructor(leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">) {
     this.leases = leases;
@@ -57,7 +66,8 @@ export class Sightings {
       const lease = listed.get(name);
       const version = JSON.stringify(lease ? [lease.uid, lease.object.spec] : "gone");
       const known = before.get(name);
-      this.seen.set(name, known?.version === version ? known : { version, at: heardAt });
+      const madeAt = known && known.uid === lease?.uid ? known.madeAt : heardAt;
+      this.seen.set(name, known?.version === version ? known : { uid: lease?.uid, version, madeAt, at: heardAt });
     }
     const silentMs = (name: string) => sentAt - (this.seen.get(name)?.at ?? heardAt);
     const isDead = (owner: string) => {
@@ -65,6 +75,9 @@ export class Sightings {
       const lease = listed.get(name);
       // Let go of, or taken by the process after it: the one that had it has ended.
       if (lease && (lease.holder === "" || lease.transitions > termOf(owner))) return true;
+      // A Lease that was deleted and made again counts from 1. Who had the one before it renewed nothing since.
+      if (lease && lease.transitions < termOf(owner))
+        return sentAt - (this.seen.get(name)?.madeAt ?? heardAt) >= leaseMs;
       return silentMs(name) >= leaseMs;
     };
     return {

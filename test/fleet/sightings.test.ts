@@ -33,3 +33,11 @@ test("a replica's silence counts from when its last sign was heard of, up to whe
   expect(look(2_000 + leaseMs - 1, 2_000 + leaseMs + 2_500)).toEqual(alive);
   expect(look(2_000 + leaseMs, 2_000 + leaseMs + 10)).toEqual({ members: [], owners: [undefined] });
 });
+
+test("who had a replica's Lease before it was deleted and made again is dead once the new one was known for 10 s", () => {
+  const sightings = new Sightings(names);
+  const owner = ownerOf("a", 3);
+  const lived = new Map([...listed, ["slot-0", lease("slot-0", owner)]]);
+  const ownerAt = (at: number) => sightings.look(lived, 1, { sentAt: at, heardAt: at }).owners[0];
+  expect([ownerAt(0), ownerAt(leaseMs - 1), ownerAt(leaseMs)]).toEqual([owner, owner, undefined]);
+});

@@ -109,6 +109,23 @@ test("the next process of a pod takes at once what the one before it had", async
   expect(counts(next)).toEqual([8]);
 });
 
+test("the next process of a pod takes what the one before it had within 15 s, also where the pod's Lease was deleted", async () => {
+  const { clock, fleet, replica } = world();
+  for (const _ of [1, 2]) {
+    const before = replica("a");
+    await clock.advance(12_000);
+    before.clock.stop(false);
+  }
+  const deleted = replica("a");
+  await clock.advance(12_000);
+  fleet.lease("replica-a").remove();
+  await clock.advance(8_000);
+  expect(deleted.isOver).toBe(true);
+  const next = replica("a");
+  await clock.advance(takenWithinMs);
+  expect(counts(deleted, next)).toEqual([0, 8]);
+});
+
 test("a replica that wakes up after its term believes in no slot, and ends", async () => {
   for (const asleep of [false, true]) {
     const { clock, replica } = world();
