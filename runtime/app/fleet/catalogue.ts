@@ -16,6 +16,10 @@ export class Catalogue {
   private latest: Promise<FunctionSet> = this.first.promise;
   private known: readonly string[] = [];
   private spreadFunctions: readonly string[] = [];
+  /** By function, the file that declared it last, also while that is refused. */
+  private files: ReadonlyMap<string, string> = new Map();
+  /** Functions whose file declares another one now, which is refused: what runs of them goes on. */
+  private kept: readonly string[] = [];
 
   constructor(source: FunctionSource, slots: number, spreads: Spreads) {
     this.source = source;
@@ -47,10 +51,13 @@ export class Catalogue {
     this.spreadFunctions = set.functions
       .filter(({ manifest }) => spreadOf(manifest).shards > 1)
       .map(({ manifest }) => manifest.name);
-    this.known = [
-      ...set.functions.map(({ manifest }) => manifest.name),
-      ...set.rejected.flatMap(({ name }) => name ?? []),
-    ];
+    const refused = set.rejected.flatMap(({ name }) => name ?? []);
+    const now = [...set.functions.map(({ manifest }) => manifest.name), ...refused];
+    const renamed = set.rejected.filter(({ name = "", file }) => this.files.get(name) !== file).map(({ file }) => file);
+    const former = [...this.files].filter(([name, file]) => refused.includes(name) || renamed.includes(file));
+    this.files = new Map([...former, ...set.functions.map(({ manifest: { name, file } }) => [name, file] as const)]);
+    this.kept = [...this.files.keys()].filter((name) => !now.includes(name));
+    this.known = [...now, ...this.kept];
   }
 
   /** Those of one slot. What has no name is told of in the slot that its file falls into. */
@@ -66,7 +73,7 @@ export class Catalogue {
             return unsettled.has(offer.manifest.name) ? [] : this.offerIn(slot, offer);
           }),
           rejected: rejected.filter(({ name, file }) => isFirst(name ?? file)),
-          withheld: [...unsettled, ...rejected.flatMap(({ name }) => name ?? [])],
+          withheld: [...unsettled, ...this.kept, ...rejected.flatMap(({ name }) => name ?? [])],
           faults: isFirst("") ? faults : [],
           complete,
         };

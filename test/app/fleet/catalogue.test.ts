@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Catalogue, type Recorded } from "../../../runtime/app/fleet/catalogue.ts";
 import { Spreads } from "../../../runtime/app/fleet/spreads.ts";
-import type { FunctionSet } from "../../../runtime/catalog/function-source.ts";
+import type { FunctionOffer, FunctionSet } from "../../../runtime/catalog/function-source.ts";
 import { slotsOf } from "../../../runtime/fleet/rendezvous.ts";
 import type { LeaseApi } from "../../../runtime/lease/lease-api.ts";
 import { changedLease, readLease } from "../../../runtime/lease/lease-record.ts";
@@ -36,17 +36,20 @@ function runtimeLease(): LeaseApi & { conflicts: number; isAway: boolean } {
   return api;
 }
 
+/** The one function, or another in its file. */
+const offerOf = (delivery: Partial<Delivery>, name = "copy"): FunctionOffer => ({
+  manifest: { ...manifest(delivery), name },
+  origin: { type: "folder", manifest: "functions/copy/function.yaml" },
+  bundle: () => Promise.reject(new Error("not asked for")),
+});
+
 async function replica(
   api: LeaseApi,
   shards: number,
   over: Partial<FunctionSet> = {},
   delivery: Partial<Delivery> = {},
 ) {
-  const offer = {
-    manifest: manifest(shards > 1 ? { shards, ...delivery } : {}),
-    origin: { type: "folder", manifest: "functions/copy/function.yaml" },
-    bundle: () => Promise.reject(new Error("not asked for")),
-  } as const;
+  const offer = offerOf(shards > 1 ? { shards, ...delivery } : {});
   const set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true, ...over };
   const spreads = new Spreads(api);
   await spreads.read();
@@ -159,4 +162,29 @@ test("a manifest that is refused takes no shard's positions away", async () => {
     const { rejected: told, withheld = [] } = await catalogue.of(slot, nothing).read(signal);
     expect([...told.map(({ name }) => name), ...withheld]).toContain("copy");
   }
+});
+
+test("a function goes on in its slots while its file declares another one instead that is refused, and ends once it is left out", async () => {
+  const origin = { type: "folder", manifest: "f" } as const;
+  const offer = offerOf({});
+  const other = { name: "other", file: offer.manifest.file, faults: [], origin };
+  let set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true };
+  const spreads = new Spreads(runtimeLease());
+  const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
+  const [place = -1] = places;
+  const here = async () => {
+    await catalogue.read(signal);
+    const { functions, withheld = [] } = await catalogue.of(place, nothing).read(signal);
+    return [...functions.map(({ manifest }) => manifest.name), ...withheld].includes("copy");
+  };
+  expect(await here()).toBe(true);
+  set = { ...set, functions: [], rejected: [{ ...other, name: "copy" }] };
+  await catalogue.read(signal);
+  set = { ...set, rejected: [other] };
+  expect([await here(), await here(), catalogue.names.includes("copy")]).toEqual([true, true, true]);
+  // What is left out of a file goes, though something else in it be refused.
+  set = { ...set, functions: [offerOf({}, "other"), offer], rejected: [] };
+  expect(await here()).toBe(true);
+  set = { ...set, functions: [], rejected: [other] };
+  expect([await here(), catalogue.names.includes("copy")]).toEqual([false, false]);
 });
