@@ -1,3 +1,4 @@
+import type { FleetView } from "../../fleet/sightings.ts";
 import type { Publication, PublishedFunction } from "../function-status/status-publisher.ts";
 import type { Status } from "../status.ts";
 import type { Catalogue } from "./catalogue.ts";
@@ -5,20 +6,21 @@ import type { SlotRun } from "./slot-run.ts";
 
 /** What a publication of one replica is made of. */
 export interface FleetPublicationParts {
-  /** This replica's name. */
-  readonly replica: string;
+  /** This process, as slots' Leases name it. */
+  readonly owner: string;
+  /** Who has each slot, as far as it is known here. */
+  readonly owners: FleetView["owners"];
   readonly reports: Status["functions"];
   readonly runs: ReadonlyMap<number, SlotRun>;
   readonly catalogue: Pick<Catalogue, "names" | "slotsOf">;
-  /** The replica that has each slot; "" where none does. */
-  readonly ownerOf: (slot: number) => string;
 }
 
 /**
  * The functions that a replica tells of: those whose first shard it has, and its parts of others. So one replica
- * writes how a function stands, and it alone takes a function's object away.
+ * writes how a function stands, and it alone takes a function's object away. A part is told under the process's own name:
+ * what the one before it told says nothing of it.
  */
-export function fleetPublication({ replica, reports, runs, catalogue, ownerOf }: FleetPublicationParts): Publication {
+export function fleetPublication({ owner, owners, reports, runs, catalogue }: FleetPublicationParts): Publication {
   const isHere = (slot: number) => {
     const run = runs.get(slot);
     return run?.active !== undefined && run.held.holds && !run.isEnding;
@@ -38,10 +40,10 @@ export function fleetPublication({ replica, reports, runs, catalogue, ownerOf }:
     if (slots.length === 1 || first === undefined) return [{ report, origin }];
     const others = slots.filter((slot) => !isHere(slot));
     const sharing = {
-      replica,
+      replica: owner,
       isFirst: isHere(first),
       here: slots.filter(isHere),
-      elsewhere: new Map(others.map((slot) => [slot, ownerOf(slot)])),
+      elsewhere: new Map(others.map((slot) => [slot, owners[slot] ?? ""])),
     };
     return [{ report, origin, sharing }];
   });

@@ -295,14 +295,10 @@ export class FleetReplica {
   private elsewhere(name: string): string | undefined {
     const others = this.catalogue.slotsOf(name).filter((slot) => !this.runs.get(slot)?.active);
     const words = others.map((slot) => {
-      return `slot ${slot} is with ${this.ownerOf(slot) || "nobody yet"}`;
+      const owner = this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
+      return `slot ${slot} is with ${owner}`;
     });
     return words.length === 0 ? undefined : words.join(", ");
-  }
-
-  /** The replica that has a slot, as far as it is known here; "" where none does. */
-  private ownerOf(slot: number): string {
-    return this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "";
   }
 
   private async serve(): Promise<void> {
@@ -365,15 +361,10 @@ export class FleetReplica {
   }
 
   private publication(): Publication {
-    const { catalogue, runs, options } = this;
+    const { catalogue, runs, membership, slots } = this;
     const { functions: reports } = this.status();
-    return fleetPublication({
-      replica: options.election.identity,
-      reports,
-      runs,
-      catalogue,
-      ownerOf: (slot) => this.ownerOf(slot),
-    });
+    const { owner = "" } = membership;
+    return fleetPublication({ owner, owners: slots.fleet?.owners ?? [], reports, runs, catalogue });
   }
 
   /** Waits until the positions are this fleet's, and carries them over where this replica reaches them. */

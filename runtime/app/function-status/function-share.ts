@@ -5,13 +5,13 @@ import { reasons } from "./reason.ts";
 
 /** Where the parts of a function are, of which this replica has one. */
 export interface Sharing {
-  /** The name of this replica. */
+  /** The name of this replica, and the term of its process: `<identity>#<term>`. */
   readonly replica: string;
   /** The function's first shard is here: this replica tells how the whole stands, and others how their parts do. */
   readonly isFirst: boolean;
   /** Its slots that are here. */
   readonly here: readonly number[];
-  /** Its other slots, and the replica that has each; "" where none does. */
+  /** Its other slots, and the replica that has each, named alike; "" where none does. */
   readonly elsewhere: ReadonlyMap<number, string>;
 }
 
@@ -85,7 +85,7 @@ const untold = (owner: string, slot: number): FoundShare => ({
   message:
     owner === ""
       ? `no replica has slot ${slot} yet`
-      : `${owner} has slot ${slot}, and has not told how it stands there`,
+      : `${owner.replace(/#\d+$/, "")} has slot ${slot}, and has not told how it stands there`,
 });
 
 function withShare(whole: FunctionReport, share: FoundShare): FunctionReport {

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { type FleetPublicationParts, fleetPublication } from "../../../runtime/app/fleet/fleet-publication.ts";
+import type { FunctionReport } from "../../../runtime/app/function-status/function-report.ts";
+import { type FoundShare, shareOf, wholeReport } from "../../../runtime/app/function-status/function-share.ts";
+
+const [first, other] = [1, 5];
+
+const hot: FunctionReport = {
+  name: "hot",
+  ready: true,
+  deadLetters: 0,
+  deadLettersWithoutBody: 0,
+  lagSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  blockedLanes: 0,
+  failures: 0,
+  triggers: [],
+};
+
+/** What one process of a fleet has to tell, while it has these slots and sees these owners. */
+function toldBy(owner: string, here: readonly number[], owners: Record<number, string>) {
+  const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
+  const run = { active: {}, held: { holds: true }, isEnding: false, live };
+  const { functions } = fleetPublication({
+    owner,
+    owners: Array.from({ length: 8 }, (_, slot) => owners[slot]),
+    reports: [hot],
+    runs: new Map(here.map((slot) => [slot, run])) as unknown as FleetPublicationParts["runs"],
+    catalogue: { names: ["hot"], slotsOf: () => [first, other] },
+  });
+  const [{ report, sharing } = {}] = functions;
+  if (!report || !sharing) throw new TypeError("it tells of no part");
+  return { report, sharing };
+}
+
+test("what a replica's earlier process told of its part says nothing of the process after it", () => {
+  const before = toldBy("b#1", [other], { [first]: "a#3", [other]: "b#1" });
+  const shares = new Map([[before.sharing.replica, shareOf(before.report, before.sharing.here) as FoundShare]]);
+  const whole = (owner: string) => {
+    const { report, sharing } = toldBy("a#3", [first], { [first]: "a#3", [other]: owner });
+    return wholeReport(report, sharing.elsewhere, shares);
+  };
+  expect(whole("b#1")).toMatchObject({ ready: true });
+  expect(whole("b#2")).toMatchObject({ ready: false, reason: "Starting" });
+  expect(whole("b#2").message).toBe("b has slot 5, and has not told how it stands there");
+});
