@@ -14,7 +14,7 @@ import { shards } from "./pod-stream.ts";
 import type { Pace } from "./stream-server.ts";
 import { printLatencies, printThroughputs } from "./table.ts";
 
-const events = Number(process.env.BENCH_EVENTS ?? 50_000);
+const events = Number(process.env.BENCH_EVENTS ?? 100_000);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 1);
 const { BENCH_JSON: figures, BENCH_PLOT: picture } = process.env;
 const paces: readonly Pace[] = [
