@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { FleetView } from "../../fleet/sightings.ts";
 import type { Publication, PublishedFunction } from "../function-status/status-publisher.ts";
 import type { Status } from "../status.ts";
@@ -37,15 +38,18 @@ export function fleetPublication({ owner, owners, reports, runs, catalogue }: Fl
     if (!origin) return [];
     const slots = catalogue.slotsOf(report.name);
     const [first] = slots;
-    if (slots.length === 1 || first === undefined) return [{ report, origin }];
+    if (first === undefined) return [];
+    const here = slots.filter(isHere);
+    const isStill = () => isDeepStrictEqual(slots.filter(isHere), here);
+    if (slots.length === 1) return [{ report, origin, isStill }];
     const others = slots.filter((slot) => !isHere(slot));
     const sharing = {
       replica: owner,
       isFirst: isHere(first),
-      here: slots.filter(isHere),
+      here,
       elsewhere: new Map(others.map((slot) => [slot, owners[slot] ?? ""])),
     };
-    return [{ report, origin, sharing }];
+    return [{ report, origin, sharing, isStill }];
   });
   return {
     functions,

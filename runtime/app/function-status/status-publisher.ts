@@ -20,6 +20,8 @@ export interface PublishedFunction {
   readonly origin: Origin;
   /** Absent: all of the function is here. */
   readonly sharing?: Sharing | undefined;
+  /** Whether it is still this replica's to tell: asked before it is written, which may be long after. Default: it is. */
+  readonly isStill?: () => boolean;
 }
 
 /** What there is to publish at one moment. */
@@ -109,7 +111,7 @@ export class StatusPublisher {
     );
     const present = new Set(publication.functions.map(({ report }) => report.name));
     for (const each of publication.functions) {
-      if (!dnsLabel.test(each.report.name)) continue;
+      if (!dnsLabel.test(each.report.name) || each.isStill?.() === false) continue;
       if (each.sharing?.isFirst === false) await this.publishShare(each.report, each.sharing, signal);
       else await this.publish(each, signal);
     }
@@ -175,14 +177,20 @@ export class StatusPublisher {
   private async create(name: string, spec: FunctionSpec, signal: AbortSignal): Promise<Published | undefined> {
     const { objects, log } = this.options;
     if (!(await objects.create(name, spec, signal))) {
+      // A replica that had the function before may have made it after the last list.
+      const [found] = await objects.list(signal, name);
+      if (found) return this.keep(name, { conditions: found.conditions, shares: [...found.shares.keys()] });
       if (!this.foreign.has(name)) log.warn({ function: name }, "function status belongs to another runtime");
       this.foreign.add(name);
       return undefined;
     }
+    return this.keep(name, { spec: JSON.stringify(spec), conditions: [], shares: [] });
+  }
+
+  private keep(name: string, there: Published): Published {
     this.foreign.delete(name);
-    const made: Published = { spec: JSON.stringify(spec), conditions: [], shares: [] };
-    this.published?.set(name, made);
-    return made;
+    this.published?.set(name, there);
+    return there;
   }
 
   /** Somebody deleted it: it is made again in the next round. */

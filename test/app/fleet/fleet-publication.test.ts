@@ -22,17 +22,17 @@ const hot: FunctionReport = {
 /** What one process of a fleet has to tell, while it has these slots and sees these owners. */
 function toldBy(owner: string, here: readonly number[], owners: Record<number, string>) {
   const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
-  const run = { active: {}, held: { holds: true }, isEnding: false, live };
+  const runs = new Map(here.map((slot) => [slot, { active: {}, held: { holds: true }, isEnding: false, live }]));
   const { functions } = fleetPublication({
     owner,
     owners: Array.from({ length: 8 }, (_, slot) => owners[slot]),
     reports: [hot],
-    runs: new Map(here.map((slot) => [slot, run])) as unknown as FleetPublicationParts["runs"],
+    runs: runs as unknown as FleetPublicationParts["runs"],
     catalogue: { names: ["hot"], slotsOf: () => [first, other] },
   });
-  const [{ report, sharing } = {}] = functions;
-  if (!report || !sharing) throw new TypeError("it tells of no part");
-  return { report, sharing };
+  const [{ report, sharing, isStill } = {}] = functions;
+  if (!report || !sharing || !isStill) throw new TypeError("it tells of no part");
+  return { report, sharing, isStill, runs };
 }
 
 test("what a replica's earlier process told of its part says nothing of the process after it", () => {
@@ -45,4 +45,15 @@ test("what a replica's earlier process told of its part says nothing of the proc
   expect(whole("b#1")).toMatchObject({ ready: true });
   expect(whole("b#2")).toMatchObject({ ready: false, reason: "Starting" });
   expect(whole("b#2").message).toBe("b has slot 5, and has not told how it stands there");
+});
+
+test("a part that a replica lets go of, or loses, is not its own to tell from then on", () => {
+  const owners = { [first]: "a#3", [other]: "a#3" };
+  const kept = toldBy("a#3", [first, other], owners);
+  expect(kept.isStill()).toBe(true);
+  const [left, ended] = [toldBy("a#3", [first, other], owners), toldBy("a#3", [first, other], owners)];
+  left.runs.delete(first);
+  expect(left.isStill()).toBe(false);
+  Object.assign(ended.runs.get(other) ?? {}, { isEnding: true });
+  expect(ended.isStill()).toBe(false);
 });

@@ -126,6 +126,37 @@ test("a share of a replica that gave its shard to another is taken away, also wh
   expect(Object.keys((await admin.get(`${root}/moves`)).status.shares)).toEqual(["three"]);
 });
 
+const whole = (name: string, more: Partial<FunctionReport> = {}) => ({
+  report: report({ name, ...more }),
+  origin: { type: "folder", manifest: "hot/function.yaml" } as const,
+});
+
+test("an object that another replica made after the last list is kept on, by the replica that has the function now", async () => {
+  const [one, two] = [new Teller("late"), new Teller("late")];
+  two.publication = { functions: [], isGone: () => false, held: "5" };
+  await two.round();
+  one.publication = { functions: [whole("late", { failures: 1 })], isGone: () => false, held: "1,5" };
+  await one.round();
+  two.publication = { functions: [whole("late", { failures: 2 })], isGone: () => false, held: "5" };
+  await two.round();
+  expect((await admin.get(`${root}/late`)).status).toMatchObject({ failures: 2 });
+});
+
+test("a function that went to another replica while others were written is not written", async () => {
+  const one = new Teller("leaves-meanwhile");
+  const written = whole("written");
+  one.publication = {
+    functions: [
+      { ...written, isStill: () => true },
+      { ...whole("left"), isStill: () => false },
+    ],
+    isGone: () => false,
+  };
+  await one.round();
+  const found = async (name: string) => (await admin.reply("GET", `${root}/${name}`)).status;
+  expect([await found("written"), await found("left")]).toEqual([200, 404]);
+});
+
 test("a function that is gone takes its object along, by the replica that has its first slot alone", async () => {
   const [one, two] = [new Teller("leaving"), new Teller("leaving")];
   one.tells({ replica: "one", isFirst: true, here: [1] }, report({ name: "leaves" }));
