@@ -1,6 +1,6 @@
 import { type Clock, pause, type Random } from "../../clock.ts";
 import type { FleetLeases } from "../../fleet/fleet-leases.ts";
-import { HeldSlot } from "../../fleet/held-slot.ts";
+import { HeldSlot, type HeldSlotOptions } from "../../fleet/held-slot.ts";
 import { ownerOf, Sightings } from "../../fleet/sightings.ts";
 import { Elector, leaseMs, lostError } from "../../lease/elector.ts";
 import type { LeaseRecord } from "../../lease/lease-record.ts";
@@ -47,6 +47,7 @@ export class TakenFleet {
     try {
       await elector.campaign(signal);
       const me = ownerOf(identity, elector.fence?.number ?? 0);
+      const own = { clock, isAlive: () => elector.holds };
       const sightings = new Sightings(leases);
       for (; held.size < slots; await pause(clock, held.size < slots ? lookMs : 0, signal)) {
         if (!elector.holds) throw lostError("the fleet's slots could not be held");
@@ -55,6 +56,7 @@ export class TakenFleet {
           const listed = await leases.list(requestMs);
           const view = sightings.look(listed, slots, { sentAt, heardAt: clock.monotonic() });
           const others = new Set([...view.members, ...view.owners].filter((each) => each !== undefined && each !== me));
+          adopt(leases, me, view.slots, held, own);
           if (others.size > 0 && !isPatient) {
             await taken.release();
             return undefined;
@@ -64,7 +66,7 @@ export class TakenFleet {
               `replicas of a fleet of ${slots} slots still work: ${[...others].map(nameOf).toSorted().join(", ")}`,
             );
             await taken.letGo();
-          } else await takeAll(leases, me, view.slots, held, { clock, isAlive: () => elector.holds });
+          } else await takeAll(leases, me, view.slots, held, own);
         } catch (error) {
           waiting(error instanceof Error ? error.message : String(error));
         }
@@ -99,13 +101,30 @@ export class TakenFleet {
   }
 }
 
+/** What a slot asks of whoever has it. */
+type Own = Pick<HeldSlotOptions, "clock" | "isAlive">;
+
+/** A slot that was taken without an answer is in this process's name. It is held from now on, and let go of with the others. */
+function adopt(
+  leases: FleetLeases,
+  me: string,
+  records: readonly (LeaseRecord | undefined)[],
+  held: Map<number, HeldSlot>,
+  own: Own,
+): void {
+  for (const [slot, record] of records.entries()) {
+    if (record?.holder !== me || held.has(slot)) continue;
+    held.set(slot, new HeldSlot({ ...own, slot, record, api: leases.slot(slot) }));
+  }
+}
+
 /** Takes those that nobody has; one that somebody was quicker to take is looked at again. */
 async function takeAll(
   leases: FleetLeases,
   me: string,
   records: readonly (LeaseRecord | undefined)[],
   held: Map<number, HeldSlot>,
-  { clock, isAlive }: { readonly clock: Clock; readonly isAlive: () => boolean },
+  { clock, isAlive }: Own,
 ): Promise<void> {
   for (const [slot, record] of records.entries()) {
     if (held.has(slot)) continue;

@@ -19,13 +19,14 @@ function world() {
 class Carrier {
   readonly clock: ProcessClock;
   readonly said: (string | undefined)[] = [];
+  fate: () => Fate = () => prompt;
   taken: TakenFleet | undefined;
   private readonly stop = new AbortController();
 
   constructor(fleet: SimulatedFleet) {
     this.clock = new ProcessClock(fleet.network);
     const options = {
-      leases: fleet.leases(this.clock, () => prompt),
+      leases: fleet.leases(this.clock, () => this.fate()),
       identity: "carrier",
       clock: this.clock,
       random: () => 0.5,
@@ -78,6 +79,19 @@ test("a replica that comes takes no slot while they are held, and all of them on
     await clock.advance(15_000);
     expect(late.believes).toHaveLength(slots);
   }
+});
+
+test("a replica that comes has every slot in the end, also one that was taken before without an answer", async () => {
+  const { clock, fleet, replica } = world();
+  const carrier = new Carrier(fleet);
+  let late: SimulatedReplica | undefined;
+  carrier.fate = () => {
+    if (late || fleet.lease("slot-0").holder === "") return prompt;
+    late = replica("late");
+    return { ...prompt, accident: "answer lost" };
+  };
+  await clock.advance(30_000);
+  expect(late?.believes.toSorted()).toEqual([0, 1, 2, 3]);
 });
 
 test("a holder that was stopped for too long is told that nothing is its own any more", async () => {
