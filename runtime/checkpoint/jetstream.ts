@@ -128,28 +128,35 @@ export class JetstreamStore extends MemoryStore {
 
   /** Begins anew, for positions of another store. */
   async clear(end: PreviousEnd): Promise<void> {
+    await this.empty(end, undefined);
+  }
+
+  /** Says that the positions are in another store from now on, and forgets them. */
+  async moveTo(place: string): Promise<void> {
+    await this.empty("new", place);
+  }
+
+  /** One message says that nothing is here, and why: a slot that is found empty without it would pass for all there was. */
+  private async empty(end: PreviousEnd, moved: string | undefined): Promise<void> {
     const { disk, options, bodies } = this;
     const { nats } = options;
     disk.clear();
     this.countLetters();
     this.resume(end);
-    this.moved = undefined;
+    this.moved = moved;
     this.changes = new Changes();
-    this.note = { ...this.note, inDoubt: end === "power-loss", snapshot: { sequence: this.log.sequence } };
+    this.note = {
+      ...this.note,
+      end: moved === undefined ? "running" : `moved:${moved}`,
+      inDoubt: end === "power-loss",
+      snapshot: { sequence: this.log.sequence },
+    };
     await this.changed();
     await bodies.clear();
     await this.log.trim(this.note.snapshot?.sequence ?? 0);
     this.sizes = { snapshot: 0, log: 0, messages: 0 };
     this.objects = [];
     await this.tidy((await nats.objects.list()).map(({ name }) => name));
-  }
-
-  /** Says that the positions are in another store from now on, and forgets them. */
-  async moveTo(place: string): Promise<void> {
-    await this.clear("new");
-    this.note = { ...this.note, end: `moved:${place}` };
-    this.moved = place;
-    await this.changed();
   }
 
   override async setCluster(uid: string): Promise<void> {

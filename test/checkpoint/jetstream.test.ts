@@ -388,6 +388,26 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     expect(await markOf(await place.open())).toBeLessThan(2);
   });
 
+  test("positions that move away are here, or known to be elsewhere, wherever the process ends on the way", async () => {
+    const server = await startNats();
+    for (const cut of [0, 1]) {
+      const place = await Place.make(server);
+      const store = await place.open();
+      const { id } = await store.openView("copy", "settings", "/ConfigMap");
+      await commit(store, { known: [row(id, "a/x", 1, Buffer.from("x"))], cursors: [cursor(id, 1)] });
+      const { streams } = place.nats.jsm;
+      const purge = streams.purge.bind(streams);
+      let purged = 0;
+      streams.purge = (...of) => (purged++ < cut ? purge(...of) : Promise.reject(new Error("the process ends here")));
+      await expect(store.moveTo("sqlite/a")).rejects.toThrow("the process ends here");
+      streams.purge = purge;
+      await store.close(false);
+      const next = await place.open();
+      expect([next.movedTo, await next.views()]).toEqual(["sqlite/a", []]);
+      await next.close(false);
+    }
+  });
+
   test("a server that is not there, an account that may not, and credentials that are gone are told apart", async () => {
     const server = await startNats();
     const log = { warn: () => {}, info: () => {} };
