@@ -13,7 +13,7 @@ import { elsewhere } from "./elsewhere.ts";
 import { fillSlots } from "./fill-slots.ts";
 import { openFormer } from "./former.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
-import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey, readPlace } from "./place.ts";
+import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey } from "./place.ts";
 import { isAsAsked, spreadOf, spreadsIn, spreadsNote } from "./spread.ts";
 import { untilReached } from "./until-reached.ts";
 
@@ -54,6 +54,8 @@ export class FleetEntry {
   private trouble: string | undefined;
   /** Functions could not be spread anew. */
   private isShort = false;
+  /** Positions were the fleet's own when they were looked for last. */
+  private wasHere = false;
 
   constructor(options: EntryOptions) {
     const { transport, namespace, account = runtimeAccount, slots } = options;
@@ -90,7 +92,8 @@ export class FleetEntry {
     const annotations = lease?.annotations ?? {};
     const place = placeIn(annotations);
     const { where, set } = place;
-    if (where === this.here) {
+    this.wasHere = where === this.here;
+    if (this.wasHere) {
       // Another replica was quicker to begin, with nothing.
       if (set === "" && folder.holdsPositions)
         throw elsewhere(`${data} has positions, and the fleet began without them`);
@@ -118,11 +121,10 @@ export class FleetEntry {
   private async carry(signal: AbortSignal): Promise<void> {
     const { identity, clock, random, log } = this.options;
     const placed = new AbortController();
-    const isHere = (await readPlace(this.lease)).where === this.here;
     const eligible = (annotations: Readonly<Record<string, string>>) => {
       const place = placeIn(annotations);
       // Where they were so all along, some are to be spread anew.
-      if (place.where === this.here && !isHere) placed.abort();
+      if (place.where === this.here && !this.wasHere) placed.abort();
       return this.obstacle(place);
     };
     const elector = new Elector({ api: this.lease, identity, clock, random, log, eligible });
