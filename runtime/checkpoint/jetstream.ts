@@ -96,8 +96,8 @@ export class JetstreamStore extends MemoryStore {
    */
   static async open(options: JetstreamStoreOptions): Promise<JetstreamStore> {
     const { nats, slot, clock, log, cacheBytes = defaultRoom } = options;
+    const bodies = new JetstreamBodies(nats, clock, slot, cacheBytes);
     try {
-      const bodies = new JetstreamBodies(nats, clock, slot, cacheBytes);
       const listed = (await nats.objects.list()).map(({ name }) => name);
       bodies.learn(listed);
       const taken = await takeSlot(options, bodies);
@@ -107,7 +107,10 @@ export class JetstreamStore extends MemoryStore {
       nats.users.add(store.user);
       return store;
     } catch (error) {
-      throw natsFault(error, "positions could not be read");
+      const fault = natsFault(error, "positions could not be read");
+      // What is still to go might be what the next to open the slot writes.
+      bodies.end(fault);
+      throw fault;
     }
   }
 

@@ -10,6 +10,7 @@ import { natsProgram } from "../tools/assets.ts";
 import { startNats, startNatsCluster } from "../tools/nats.ts";
 import type { NatsServer } from "../tools/nats-server.ts";
 import { until } from "../tools/until.ts";
+import { VirtualClock } from "../virtual-clock.ts";
 import { Place } from "./jetstream-place.ts";
 import { Commits, commit, cursor, markOf, row } from "./jetstream-rows.ts";
 import { letter, spilledEvent, storeContract } from "./store-contract.ts";
@@ -406,6 +407,35 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
       expect([next.movedTo, await next.views()]).toEqual(["sqlite/a", []]);
       await next.close(false);
     }
+  });
+
+  test("an opening that failed takes nothing away later, from whoever has the slot then", async () => {
+    const place = await Place.make();
+    const { jsm, objects } = place.nats;
+    const first = await place.open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await commit(first, { known: [row(id, "a/x", 1, Buffer.from("before"))] });
+    await commit(first, { known: [{ view: id, key: "a/x", state: undefined }] });
+    await first.close(true);
+    await objects.putBlob({ name: "0/entry/orphan" }, Buffer.from("of a process that was killed"));
+    const [purge, remove] = [jsm.streams.purge.bind(jsm.streams), objects.delete.bind(objects)];
+    const away = () => Promise.reject(new Error("the server is away"));
+    Object.assign(jsm.streams, { purge: away });
+    Object.assign(objects, { delete: away });
+    const clock = new VirtualClock();
+    await expect(place.open({ clock })).rejects.toMatchObject({ code: "WF_CHECKPOINT_NATS_AWAY" });
+    Object.assign(jsm.streams, { purge });
+    Object.assign(objects, { delete: remove });
+    const second = await place.open({ cacheBytes: 0 });
+    await commit(second, { known: [row(id, "a/x", 2, Buffer.from("now"))] });
+    let purged = 0;
+    jsm.streams.purge = (...of) => {
+      purged++;
+      return purge(...of);
+    };
+    await clock.advance(2_000);
+    expect([purged, String((await second.body(id, "a/x"))?.bytes)]).toEqual([0, "now"]);
+    await second.close(true);
   });
 
   test("a server that is not there, an account that may not, and credentials that are gone are told apart", async () => {
