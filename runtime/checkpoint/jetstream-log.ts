@@ -22,6 +22,12 @@ const againMs = 500;
  */
 const pulling = { expires: 5_000, idle_heartbeat: 1_000 };
 
+/**
+ * For so long the next message of a slot that is opened is waited for, in milliseconds. The client asks again several times
+ * in it. Whoever opens the slot tries anew then.
+ */
+const silenceMs = 15_000;
+
 const noteSchema = z.object({
   version: z.number(),
   /** Who wrote it, and the number of the message among that one's. */
@@ -113,7 +119,10 @@ export class JetstreamLog {
     }
   }
 
-  /** Every entry behind a sequence, up to the last message that is known. Gives the objects that hold some of them. */
+  /**
+   * Every entry behind a sequence, up to the last message that is known. Gives the objects that hold some of them.
+   * @throws WatchfireError WF_CHECKPOINT_CORRUPT; WF_CHECKPOINT_NATS_AWAY where the next one does not come
+   */
   async entries(after: number, visit: (entry: Buffer) => void): Promise<string[]> {
     const objects: string[] = [];
     const consumer = await this.nats.js.consumers.get(this.nats.logStream, {
@@ -123,7 +132,10 @@ export class JetstreamLog {
     });
     let before = after;
     const messages = await consumer.consume(pulling);
+    const listen = () => this.clock.after(silenceMs, () => messages.stop(silence(this.subject, before)));
+    let patience = listen();
     for await (const message of messages) {
+      patience.cancel();
       if (message.seq <= this.last) {
         const note = readNote(message.headers?.get(headerName) ?? "", this.subject);
         if (note.after !== undefined && note.after !== before)
@@ -134,7 +146,11 @@ export class JetstreamLog {
         if (bytes.length > 0) visit(note.packed ? await unpack(bytes) : bytes);
       }
       if (message.seq >= this.last) break;
+      patience = listen();
     }
+    patience.cancel();
+    // What is there now is another's.
+    if (before < this.last) throw silence(this.subject, before);
     await consumer.delete().catch(() => false);
     return objects;
   }
@@ -235,6 +251,12 @@ export class JetstreamLog {
     return Buffer.from(bytes);
   }
 }
+
+const silence = (subject: string, after: number): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_NATS_AWAY", {
+    what: `no message of ${subject} came after ${after}`,
+    actual: after,
+  });
 
 function readNote(text: string, subject: string): FoundNote {
   let note: FoundNote;

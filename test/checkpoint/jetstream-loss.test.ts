@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { natsProgram } from "../tools/assets.ts";
+import { ImpatientClock } from "../tools/impatient-clock.ts";
 import { until } from "../tools/until.ts";
 import { Place } from "./jetstream-place.ts";
 import { commit, cursor, markOf, row } from "./jetstream-rows.ts";
@@ -131,6 +132,43 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     await Promise.all([notices, ...later]);
     expect(order).toEqual(["the other slot's witness knows", ...Array(4).fill("refused")]);
   });
+
+  test.each([
+    ["is gone", async () => {}],
+    ["has made room for another's", ({ nats }: Place) => nats.js.publish(`${nats.logSubject}.0`)],
+  ])(
+    "an opening whose own first message %s ends with a code, and what was read by then is no store",
+    async (_, befalls) => {
+      const place = await Place.make();
+      const before = await place.open();
+      await before.openView("copy", "settings", "/ConfigMap");
+      await before.close(true);
+      const { js, jsm, logStream } = place.nats;
+      const get = js.consumers.get.bind(js.consumers);
+      const reading = Promise.withResolvers<void>();
+      js.consumers.get = async (...args) => {
+        await jsm.streams.purge(logStream);
+        await befalls(place);
+        reading.resolve();
+        return get(...args);
+      };
+      const clock = new ImpatientClock();
+      let ended = "";
+      const end = (how: string) => {
+        ended = how;
+      };
+      place.open({ clock }).then(
+        () => end("open"),
+        ({ code }) => end(code),
+      );
+      await reading.promise;
+      await until("it has waited long", 5_000, async () => {
+        clock.cutShort(10_000, 20_000);
+        return ended !== "";
+      });
+      expect(ended).toBe("WF_CHECKPOINT_NATS_AWAY");
+    },
+  );
 
   test("a message that is missing amid the log ends the start with a code, and is not passed over", async () => {
     const place = await Place.make();
