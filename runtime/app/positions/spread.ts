@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Shard } from "../../dispatch/position/shard.ts";
+import { WatchfireError } from "../../errors.ts";
 import { shardOf, shardOfNamespace, slotsOf } from "../../fleet/rendezvous.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 
@@ -67,12 +68,18 @@ const spreadsKey = "watchfire.dev/shards";
 
 const recordSchema = z.record(z.string(), z.string());
 
-/** By function. @throws SyntaxError or ZodError where somebody else wrote into it */
+/**
+ * By function. Words that are not known are no reason to begin with others: a key would be in two shards at once.
+ * @throws WatchfireError WF_CHECKPOINT_NEWER_SCHEMA where a newer runtime has written such
+ * @throws SyntaxError or ZodError where somebody else wrote into it
+ */
 export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Spread> {
   return new Map(
-    Object.entries(recordSchema.parse(JSON.parse(text))).flatMap(([name, words]) => {
+    Object.entries(recordSchema.parse(JSON.parse(text))).map(([name, words]) => {
       const spread = readSpread(words);
-      return spread ? [[name, spread] as const] : [];
+      if (spread) return [name, spread];
+      const what = `the Lease says how the function ${name} is spread, in words that this runtime does not know`;
+      throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: words });
     }),
   );
 }

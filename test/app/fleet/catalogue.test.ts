@@ -145,6 +145,19 @@ test("a function that has positions in one slot stays there whole, whatever its 
   expect(functions[0]?.refused?.code).toBe("WF_LEASE_SHARDS");
 });
 
+test("what a newer replica agreed on in words that this one cannot read is refused by its code, and nobody writes over it", async () => {
+  const api = runtimeLease();
+  const note = JSON.stringify({ copy: "4 by rainbow" });
+  const lease = await api.get(0);
+  if (lease) await api.update(lease, { annotations: { "watchfire.dev/shards": note } }, 0);
+  const spreads = new Spreads(api);
+  const refusal = { code: "WF_CHECKPOINT_NEWER_SCHEMA", message: expect.stringContaining("4 by rainbow") };
+  await expect(spreads.read()).rejects.toMatchObject(refusal);
+  for (const name of ["copy", "other"])
+    await expect(spreads.propose(name, { shards: 2, by: "key" })).rejects.toMatchObject(refusal);
+  expect((await api.get(0))?.annotations["watchfire.dev/shards"]).toBe(note);
+});
+
 test("it waits for an API server that is away, and its positions stay everywhere meanwhile", async () => {
   const api = runtimeLease();
   const { has, catalogue } = await replica(api, 4);
