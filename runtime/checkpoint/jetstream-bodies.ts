@@ -41,6 +41,8 @@ export class JetstreamBodies {
   private unwanted = new Set<string>();
   private going: ReadonlySet<string> = new Set();
   private dropping: Promise<void> | undefined;
+  /** The newest message of the bodies' stream that is surely older than all that a later owner of the slot writes. */
+  private reached = 0;
   /** Subjects whose bodies are in the object store. */
   private readonly large = new Set<string>();
   private readonly ending = new AbortController();
@@ -60,6 +62,11 @@ export class JetstreamBodies {
   learn(objects: readonly string[]): void {
     const prefix = `${this.slot}/body/`;
     for (const name of objects) if (name.startsWith(prefix)) this.large.add(name.slice(prefix.length));
+  }
+
+  /** Learns how far the stream is. To be asked before the slot is taken: what comes later may be another's. */
+  async begin(): Promise<void> {
+    this.reached = (await this.nats.jsm.streams.info(this.nats.bodyStream)).state.last_seq;
   }
 
   /** The body is read as this one from now on. */
@@ -175,7 +182,8 @@ export class JetstreamBodies {
       await objects.putBlob({ name: object, metadata: { state } }, bytes, { timeout: requestMs });
     }
     const headers = this.nats.headers({ [stateHeader]: state, ...(isLarge && { [objectHeader]: object }) });
-    await js.publish(subject, isLarge ? undefined : bytes, { headers, timeout: ackMs });
+    const { seq } = await js.publish(subject, isLarge ? undefined : bytes, { headers, timeout: ackMs });
+    this.reached = Math.max(this.reached, seq);
     if (!isLarge && this.large.delete(token)) await objects.delete(object);
   }
 
@@ -194,7 +202,8 @@ export class JetstreamBodies {
 
   private async dropOne(subject: string): Promise<void> {
     const { jsm, objects, bodyStream } = this.nats;
-    await jsm.streams.purge(bodyStream, { filter: subject });
+    // A process that wakes up late has no say in what its successor wrote.
+    await jsm.streams.purge(bodyStream, { filter: subject, seq: this.reached + 1 });
     const token = this.tokenOf(subject);
     if (this.large.delete(token)) await objects.delete(`${this.slot}/body/${token}`);
   }

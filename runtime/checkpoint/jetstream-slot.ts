@@ -57,6 +57,7 @@ export async function takeSlot(
   for (let tries = 0; tries < claims; tries++) {
     const log = new JetstreamLog(nats, clock, slot);
     const streams = await nats.identity();
+    await bodies.begin();
     const last = await log.read();
     const before = last?.note;
     if (before?.fence && before.fence.lease === fence?.lease && before.fence.number > fence.number)

@@ -438,6 +438,32 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     await second.close(true);
   });
 
+  test("a replica that wakes up late takes no body away that whoever has the slot now has written", async () => {
+    const place = await Place.make();
+    const { streams } = place.nats.jsm;
+    const clock = new VirtualClock();
+    const stale = await place.open({ clock });
+    const { id } = await stale.openView("copy", "settings", "/ConfigMap");
+    await commit(stale, { known: [row(id, "a/x", 1, Buffer.from("before"))] });
+    const purge = streams.purge.bind(streams);
+    streams.purge = () => Promise.reject(new Error("the server is away"));
+    await commit(stale, { known: [{ view: id, key: "a/x", state: undefined }] });
+    streams.purge = purge;
+    const owner = await place.open({ cacheBytes: 0 });
+    await commit(owner, { known: [row(id, "a/x", 2, Buffer.from("now"))] });
+    const late = Promise.withResolvers<void>();
+    streams.purge = async (...of) => {
+      const answer = await purge(...of);
+      late.resolve();
+      return answer;
+    };
+    await clock.advance(2_000);
+    await late.promise;
+    expect(String((await owner.body(id, "a/x"))?.bytes)).toBe("now");
+    await owner.close(true);
+    await stale.close(false);
+  });
+
   test("a server that is not there, an account that may not, and credentials that are gone are told apart", async () => {
     const server = await startNats();
     const log = { warn: () => {}, info: () => {} };
