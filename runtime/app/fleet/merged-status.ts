@@ -31,7 +31,11 @@ const merged = (one: FunctionStatus, other: FunctionStatus): FunctionStatus => (
   },
   failures: one.failures + other.failures,
   conditionErrors: counted([...one.conditionErrors, ...other.conditionErrors], ["trigger", "condition"]),
-  filtered: counted([...one.filtered, ...other.filtered], ["trigger", "why", "condition"]),
+  // In the order of their times: of each group the newest stays.
+  filtered: counted(
+    [...one.filtered, ...other.filtered].toSorted((a, b) => a.last - b.last),
+    ["trigger", "why", "condition"],
+  ),
   schedules: [...one.schedules, ...other.schedules],
   subscriptions: [...one.subscriptions, ...other.subscriptions],
 });

@@ -1,0 +1,38 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { mergedStatus } from "../../../runtime/app/fleet/merged-status.ts";
+import type { FunctionStatus } from "../../../runtime/dispatch/function-dispatch.ts";
+
+/** A shard that has held events back for one reason: how many, and when the last. */
+const shard = (count: number, last: number): FunctionStatus => ({
+  function: "hot",
+  ready: true,
+  lagSeconds: 0,
+  dueSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  requeued: 0,
+  full: false,
+  blockedLanes: 0,
+  lastEvent: undefined,
+  deadLetters: 0,
+  letterStock: { count: 0, withoutBody: 0, bytes: 0, lettersDropped: 0, bodiesDropped: 0 },
+  failures: 0,
+  conditionErrors: [],
+  filtered: [{ trigger: "settings", why: "changedFields", count, last }],
+  schedules: [],
+  subscriptions: [],
+});
+
+test("what shards held back for one reason is one count, with the time of the newest", () => {
+  const some = fc.record({ count: fc.integer({ min: 1, max: 200 }), last: fc.integer({ min: 0, max: 2e12 }) });
+  fc.assert(
+    fc.property(fc.array(some, { minLength: 1, maxLength: 5 }), (shards) => {
+      const [merged] = mergedStatus(shards.map(({ count, last }) => shard(count, last)));
+      const count = shards.reduce((sum, each) => sum + each.count, 0);
+      const last = Math.max(...shards.map((each) => each.last));
+      expect(merged?.filtered).toEqual([{ trigger: "settings", why: "changedFields", count, last }]);
+    }),
+  );
+});
