@@ -400,10 +400,12 @@ export class FleetReplica {
       .then(() => untilReached(this.options, this.stopping.signal, () => this.spreads.read()))
       .then(() => this.catalogue.read(this.stopping.signal))
       .then(() => this.reloadRuns())
-      .catch((error: unknown) => {
-        if (!this.stopping.signal.aborted) this.options.log.error({ error: String(error) }, "reload failed");
-      });
+      .catch((error: unknown) => this.notReloaded(error));
     return this.reloading;
+  }
+
+  private notReloaded(error: unknown): void {
+    if (!this.stopping.signal.aborted) this.options.log.error({ error: String(error) }, "reload failed");
   }
 
   private async reloadRuns(): Promise<void> {
@@ -428,7 +430,9 @@ export class FleetReplica {
       // It could not be said when the slot was read: the API server was away.
       const isOurs = unsettled.some((name) => this.runsOf(name).length > 0);
       if (this.spreads.size !== this.taken || isOurs) {
-        this.reloading = this.reloading.then(() => this.reloadRuns()).catch(() => undefined);
+        this.reloading = this.reloading
+          .then(() => this.reloadRuns())
+          .catch((error: unknown) => this.notReloaded(error));
       }
       await this.reloading;
     }

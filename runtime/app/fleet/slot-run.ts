@@ -17,6 +17,8 @@ import type { Catalogue } from "./catalogue.ts";
 const drainMs = 25_000;
 /** How long handlers that were interrupted may take to be gone, in milliseconds. */
 const interruptedMs = 1_000;
+
+/** What the run of a slot is made of. */
 export interface SlotRunParts {
   readonly options: RuntimeOptions;
   readonly components: Components;
