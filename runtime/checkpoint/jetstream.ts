@@ -55,6 +55,8 @@ export class JetstreamStore extends MemoryStore {
   private sizes: { snapshot: number; log: number; messages: number };
   /** Objects that hold entries, and the sequence of the last message that names one of them. */
   private objects: { readonly name: string; readonly sequence: number }[];
+  /** Objects of snapshots: the one that counts, and those before it that could not be taken away. */
+  private readonly snapshots: Set<string>;
   /** What the next message is to have, and what goes with it. */
   private dirty = false;
   private changes = new Changes();
@@ -87,6 +89,7 @@ export class JetstreamStore extends MemoryStore {
     this.moved = taken.moved;
     this.sizes = { ...taken.sizes };
     this.objects = taken.objects.map((name) => ({ name, sequence: taken.log.sequence }));
+    this.snapshots = new Set(taken.note.snapshot?.object === undefined ? [] : [taken.note.snapshot.object]);
     this.witnessedAt = options.clock.monotonic();
   }
 
@@ -159,6 +162,7 @@ export class JetstreamStore extends MemoryStore {
     await this.log.trim(this.note.snapshot?.sequence ?? 0);
     this.sizes = { snapshot: 0, log: 0, messages: 0 };
     this.objects = [];
+    this.snapshots.clear();
     await this.tidy((await nats.objects.list()).map(({ name }) => name));
   }
 
@@ -380,16 +384,19 @@ export class JetstreamStore extends MemoryStore {
   private async writeSnapshot(): Promise<void> {
     const { nats, slot } = this.options;
     const { sequence } = this.log;
-    const before = this.note.snapshot?.object;
     const object = `${slot}/snapshot/${sequence}-${crypto.randomUUID()}`;
     Object.assign(this.sizes, { log: 0, messages: 0 });
+    this.snapshots.add(object);
     this.sizes.snapshot = await writeSnapshot(nats, object, this.disk);
     // The log knows which bodies are to go, should this process end.
     await this.bodies.swept();
     this.note = { ...this.note, snapshot: { object, sequence } };
     await this.changed();
     await this.log.trim(sequence);
-    if (before !== undefined) await nats.objects.delete(before);
+    for (const before of [...this.snapshots].filter((each) => each !== object)) {
+      await nats.objects.delete(before);
+      this.snapshots.delete(before);
+    }
     for (const { name } of this.objects.filter((each) => each.sequence <= sequence)) await nats.objects.delete(name);
     this.objects = this.objects.filter((each) => each.sequence > sequence);
   }

@@ -133,6 +133,24 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     expect(order).toEqual(["the other slot's witness knows", ...Array(4).fill("refused")]);
   });
 
+  test("of the snapshots before one that succeeds none is left, also where one of them failed at its end", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    await store.openView("copy", "settings", "/ConfigMap");
+    await store.snapshot();
+    const { streams } = place.nats.jsm;
+    const purge = streams.purge.bind(streams);
+    streams.purge = () => Promise.reject(new Error("TIMEOUT"));
+    await store.snapshot();
+    expect(place.said.join()).toContain("TIMEOUT");
+    streams.purge = purge;
+    await store.snapshot();
+    const left = (await place.nats.objects.list()).filter(({ name }) => name.startsWith("0/snapshot/"));
+    expect(left).toHaveLength(1);
+    await store.close(false);
+    expect(await (await place.open()).views("copy")).toHaveLength(1);
+  });
+
   test.each([
     ["is gone", async () => {}],
     ["has made room for another's", ({ nats }: Place) => nats.js.publish(`${nats.logSubject}.0`)],
