@@ -184,7 +184,7 @@ export class JetstreamBodies {
     const headers = this.nats.headers({ [stateHeader]: state, ...(isLarge && { [objectHeader]: object }) });
     const { seq } = await js.publish(subject, isLarge ? undefined : bytes, { headers, timeout: ackMs });
     this.reached = Math.max(this.reached, seq);
-    if (!isLarge && this.large.delete(token)) await objects.delete(object);
+    if (!isLarge) await this.deleteLarge(token);
   }
 
   private async getOne(subject: string): Promise<TaggedBody | undefined> {
@@ -201,11 +201,17 @@ export class JetstreamBodies {
   }
 
   private async dropOne(subject: string): Promise<void> {
-    const { jsm, objects, bodyStream } = this.nats;
+    const { jsm, bodyStream } = this.nats;
     // A process that wakes up late has no say in what its successor wrote.
     await jsm.streams.purge(bodyStream, { filter: subject, seq: this.reached + 1 });
-    const token = this.tokenOf(subject);
-    if (this.large.delete(token)) await objects.delete(`${this.slot}/body/${token}`);
+    await this.deleteLarge(this.tokenOf(subject));
+  }
+
+  /** It is known until it is gone, however often that is tried. */
+  private async deleteLarge(token: string): Promise<void> {
+    if (!this.large.has(token)) return;
+    await this.nats.objects.delete(`${this.slot}/body/${token}`);
+    this.large.delete(token);
   }
 
   /** A subject's last parts: the view and the object. */

@@ -464,6 +464,28 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     await stale.close(false);
   });
 
+  test("a large body that could not be taken away is taken away later", async () => {
+    const place = await Place.make();
+    const { objects } = place.nats;
+    const clock = new VirtualClock();
+    const store = await place.open({ clock });
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const large = randomBytes(2 * 1024 * 1024);
+    await commit(store, { known: [row(id, "a/x", 1, large), row(id, "a/y", 1, large)] });
+    const remove = objects.delete.bind(objects);
+    let refused = 0;
+    objects.delete = (name) => (refused++ < 2 ? Promise.reject(new Error("the server is away")) : remove(name));
+    const smaller = commit(store, {
+      known: [row(id, "a/x", 2, Buffer.from("small")), { view: id, key: "a/y", state: undefined }],
+    });
+    await until("nothing of the large bodies is left", 10_000, async () => {
+      await clock.advance(500);
+      return (await objects.list()).length === 0;
+    });
+    await smaller;
+    await store.close(true);
+  });
+
   test("a server that is not there, an account that may not, and credentials that are gone are told apart", async () => {
     const server = await startNats();
     const log = { warn: () => {}, info: () => {} };
