@@ -135,9 +135,9 @@ export class JetstreamBodies {
     await this.swept();
     this.cache.clear();
     this.cached = 0;
-    const { jsm, objects, bodyStream, bodySubject } = this.nats;
+    const { jsm, bodyStream, bodySubject } = this.nats;
     await jsm.streams.purge(bodyStream, { filter: `${bodySubject}.${this.slot}.>` });
-    for (const token of this.large) await objects.delete(`${this.slot}/body/${token}`);
+    for (const token of this.large) await this.nats.deleteObject(`${this.slot}/body/${token}`);
     this.large.clear();
   }
 
@@ -210,7 +210,7 @@ export class JetstreamBodies {
   /** It is known until it is gone, however often that is tried. */
   private async deleteLarge(token: string): Promise<void> {
     if (!this.large.has(token)) return;
-    await this.nats.objects.delete(`${this.slot}/body/${token}`);
+    await this.nats.deleteObject(`${this.slot}/body/${token}`);
     this.large.delete(token);
   }
 

@@ -56,6 +56,7 @@ export class Nats {
   private readonly connection: NatsConnection;
   private readonly headersOf: () => ReturnType<typeof import("@nats-io/transport-node").headers>;
   private readonly replicas: number;
+  private readonly bucket: string;
 
   private constructor(options: NatsOptions, connection: NatsConnection, client: Client, parts: Parts) {
     const { name } = options;
@@ -65,6 +66,7 @@ export class Nats {
     this.jsm = parts.jsm;
     this.objects = parts.objects;
     this.replicas = parts.replicas;
+    this.bucket = bucketOf(name);
     this.logStream = `watchfire-${name}-log`;
     this.bodyStream = `watchfire-${name}-body`;
     this.logSubject = `watchfire.${name}.log`;
@@ -105,7 +107,7 @@ export class Nats {
       const js = client.jetstream.jetstream(connection, { timeout: requestMs });
       const jsm = await client.jetstream.jetstreamManager(connection, { timeout: requestMs, checkAPI: false });
       const replicas = options.replicas ?? (connection.info?.cluster ? 3 : 1);
-      const bucket = `watchfire-${name}`;
+      const bucket = bucketOf(name);
       const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
       const manager = new client.objects.Objm(js);
       const objects = found
@@ -152,6 +154,17 @@ export class Nats {
     return headers;
   }
 
+  /**
+   * Takes an object away. The client alone would leave a message for each name that there ever was.
+   * @throws what the client throws
+   */
+  async deleteObject(name: string): Promise<void> {
+    await this.objects.delete(name);
+    // The client's own code for names in subjects: base64 for URLs, padded.
+    const coded = Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
+    await this.jsm.streams.purge(`OBJ_${this.bucket}`, { filter: `$O.${this.bucket}.M.${coded}` });
+  }
+
   async close(): Promise<void> {
     await this.connection.close();
   }
@@ -180,6 +193,9 @@ export class Nats {
     }
   }
 }
+
+/** Of snapshots, and of what is larger than a message. */
+const bucketOf = (name: string): string => `watchfire-${name}`;
 
 interface Parts {
   readonly js: JetStreamClient;

@@ -7,7 +7,7 @@ export async function sweepSlots(nats: Nats, over: (slot: string) => boolean): P
   const slots = Object.keys(state.subjects ?? {}).map((subject) => subject.slice(logSubject.length + 1));
   const gone = slots.filter(over);
   for (const { name } of gone.length === 0 ? [] : await objects.list()) {
-    if (gone.some((slot) => name.startsWith(`${slot}/`))) await objects.delete(name);
+    if (gone.some((slot) => name.startsWith(`${slot}/`))) await nats.deleteObject(name);
   }
   for (const slot of gone) {
     await jsm.streams.purge(bodyStream, { filter: `${bodySubject}.${slot}.>` });

@@ -394,10 +394,10 @@ export class JetstreamStore extends MemoryStore {
     await this.changed();
     await this.log.trim(sequence);
     for (const before of [...this.snapshots].filter((each) => each !== object)) {
-      await nats.objects.delete(before);
+      await nats.deleteObject(before);
       this.snapshots.delete(before);
     }
-    for (const { name } of this.objects.filter((each) => each.sequence <= sequence)) await nats.objects.delete(name);
+    for (const { name } of this.objects.filter((each) => each.sequence <= sequence)) await nats.deleteObject(name);
     this.objects = this.objects.filter((each) => each.sequence > sequence);
   }
 
@@ -407,7 +407,7 @@ export class JetstreamStore extends MemoryStore {
     const named = new Set([this.note.snapshot?.object, ...this.objects.map(({ name }) => name)]);
     const ours = [`${slot}/snapshot/`, `${slot}/entry/`];
     for (const name of listed) {
-      if (!named.has(name) && ours.some((prefix) => name.startsWith(prefix))) await nats.objects.delete(name);
+      if (!named.has(name) && ours.some((prefix) => name.startsWith(prefix))) await nats.deleteObject(name);
     }
   }
 

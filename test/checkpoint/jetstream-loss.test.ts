@@ -147,6 +147,10 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     await store.snapshot();
     const left = (await place.nats.objects.list()).filter(({ name }) => name.startsWith("0/snapshot/"));
     expect(left).toHaveLength(1);
+    // Nor is anything left that says that they were there.
+    const bucket = place.nats.logStream.replace(/-log$/, "");
+    const { state } = await streams.info(`OBJ_${bucket}`, { subjects_filter: `$O.${bucket}.M.>` });
+    expect(Object.keys(state.subjects ?? {})).toHaveLength(1);
     await store.close(false);
     expect(await (await place.open()).views("copy")).toHaveLength(1);
   });
