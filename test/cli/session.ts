@@ -1,4 +1,6 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { TalkingProcess } from "../tools/talking-process.ts";
 import { onFreePort } from "./run.ts";
@@ -19,9 +21,12 @@ export async function outcome(...args: readonly string[]): Promise<{ status: num
   return { status, output: session.output };
 }
 
+/** In one step, as editors save: whoever reads beside it finds the file before or after, and never an empty one. */
 export function write(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text);
+  const beside = join(tmpdir(), `watchfire-${randomUUID()}`);
+  writeFileSync(beside, text);
+  renameSync(beside, file);
 }
 
 const nothing = "{ apiVersion: v1, kind: ConfigMap, fieldSelector: metadata.name=none }";

@@ -123,9 +123,12 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const second = await start();
     await balanced(first, second);
     await on.load(100);
-    const lastEvents = await Promise.all([first, second].map(async (each) => (await each.status()).functions));
-    for (const functions of lastEvents) expect(functions).toMatchObject([{ name: "recorder", ready: true }]);
-    expect(lastEvents.flatMap(([recorder]) => recorder?.lastEvent ?? [])).toHaveLength(2);
+    for (const each of [first, second]) {
+      await until("it is ready, and was told of an object", 30_000, async () => {
+        const [recorder, ...others] = (await each.status()).functions;
+        return recorder?.ready && recorder.lastEvent !== undefined && others.length === 0;
+      });
+    }
     on.write(200);
     const third = await start();
     await balanced(first, second, third);

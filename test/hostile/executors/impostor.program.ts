@@ -11,7 +11,11 @@ const key = `${socket}.key`;
 
 const others = (): string[] =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid) && isExecutors(name));
-const isExecutors = (pid: string): boolean => /watchfire|executor/.test(readFileSync(`/proc/${pid}/cmdline`, "latin1"));
+/** Of the warden or an executor. A checkout has esbuild besides, which the image has not, and may lie in a folder of any name. */
+const isExecutors = (pid: string): boolean => {
+  const command = readFileSync(`/proc/${pid}/cmdline`, "latin1");
+  return /watchfire|executor/.test(command) && !/\/esbuild\0/.test(command);
+};
 
 /** What an attempt gives on each process of the container that is not this one. */
 const onEach = (attempt: (pid: string) => unknown): unknown => others().map((pid) => gain(() => attempt(pid)));
