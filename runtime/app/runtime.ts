@@ -286,7 +286,8 @@ export class Runtime {
   private async takeUp(signal: AbortSignal): Promise<void> {
     const uid = await recogniseCluster(this.options, signal);
     if (uid !== undefined && this.active) await claimCluster(this.active.store, uid);
-    const first = this.readFunctions(AbortSignal.any([signal, this.stopping.signal]));
+    // A change that was heard of before is read first: an older reading never comes after a newer one.
+    const first = this.reloading.then(() => this.readFunctions(AbortSignal.any([signal, this.stopping.signal])));
     this.reloading = first.catch(() => undefined);
     await first;
   }

@@ -43,14 +43,12 @@ import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
 import { fleetPublication } from "./fleet-publication.ts";
 import { mergedStatus, worstShards } from "./merged-status.ts";
+import { Reloads } from "./reloads.ts";
 import { SlotRun } from "./slot-run.ts";
 import { Spreads } from "./spreads.ts";
 
 /** How often `untilReady` looks, in milliseconds: at first often, then ever less. */
 const readyPollMs = { from: 5, to: 1_000 };
-
-/** How often it is looked whether it is agreed by now how a function is spread, in milliseconds. */
-const agreePollMs = 500;
 
 /** What a replica of a fleet is started with. */
 export interface FleetOptions extends RuntimeOptions {
@@ -71,14 +69,13 @@ export class FleetReplica {
   private readonly slots: Slots;
   private readonly offered: OfferedFunctions;
   private readonly catalogue: Catalogue;
-  private readonly spreads: Spreads;
+  private readonly reloads: Reloads;
   private readonly desk: FunctionDesk;
   private readonly publisher: StatusPublisher | undefined;
   private readonly runs = new Map<number, SlotRun>();
   /** Aborts when nothing more is to be begun. */
   private readonly stopping = new AbortController();
   private joining: Promise<void> = Promise.resolve();
-  private reloading: Promise<void> = Promise.resolve();
   private connection: Nats | undefined;
   private cluster: string | undefined;
   private entry: FleetEntry | undefined;
@@ -87,8 +84,6 @@ export class FleetReplica {
   /** Why it takes no slots yet. */
   private delay: string | undefined = "it has not joined the fleet yet";
   private caughtUp = false;
-  /** Of how many functions it was agreed how they are spread when the slots that are here were read last. */
-  private taken = 0;
 
   private constructor(options: FleetOptions, components: Components) {
     // Slots share what one runtime alone has.
@@ -111,10 +106,18 @@ export class FleetReplica {
       begin: (held) => this.begin(held),
       onLost: this.losing.resolve,
     });
-    this.offered = offeredFunctions(options, components, () => void this.reload());
+    this.offered = offeredFunctions(options, components, () => void this.reloads.again(this.stopping.signal));
     this.lease = leaseApi(transport, namespace, account);
-    this.spreads = new Spreads(this.lease);
-    this.catalogue = new Catalogue(this.offered.source, slots, this.spreads);
+    const spreads = new Spreads(this.lease);
+    this.catalogue = new Catalogue(this.offered.source, slots, spreads);
+    this.reloads = new Reloads({
+      catalogue: this.catalogue,
+      spreads,
+      runs: () => [...this.runs.values()],
+      isHere: (name) => this.runsOf(name).length > 0,
+      clock,
+      log,
+    });
     components.metrics.leader(() => this.isActive);
     showStates(components, () => [
       {
@@ -160,7 +163,7 @@ export class FleetReplica {
 
   /** True once it has joined, and every function of its slots that can run has caught up with its first list. */
   get ready(): boolean {
-    if (!this.caughtUp && this.slots.complete && this.isAgreed) {
+    if (!this.caughtUp && this.slots.complete && this.reloads.isAgreed) {
       const runs = [...this.runs.values()];
       this.caughtUp = runs.every(({ live }) => live.loaded) && isSettled(this.statusParts);
     }
@@ -346,15 +349,13 @@ export class FleetReplica {
       this.cluster = await recogniseCluster(options, signal);
       await this.enter(signal);
       this.connection = await untilReached(patient, signal, () => connectNats(options));
-      this.reloading = untilReached(patient, signal, () => this.spreads.read()).then(() => this.catalogue.read(signal));
-      await this.reloading;
-      this.taken = this.spreads.size;
+      await this.reloads.first(signal, waiting);
       await membership.join(signal);
       this.delay = undefined;
       log.info({ replica: membership.owner, slots: options.slots }, "joined the fleet");
       slots.start();
       this.publisher?.start();
-      void this.agree();
+      void this.reloads.agree(this.stopping.signal);
     } catch (error) {
       if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
     }
@@ -392,49 +393,5 @@ export class FleetReplica {
     const run = new SlotRun(parts, held);
     this.runs.set(held.slot, run);
     return run;
-  }
-
-  /** Reads the functions again, for all slots. Never rejects. */
-  private reload(): Promise<void> {
-    this.reloading = this.reloading
-      .then(() => untilReached(this.options, this.stopping.signal, () => this.spreads.read()))
-      .then(() => this.catalogue.read(this.stopping.signal))
-      .then(() => this.reloadRuns())
-      .catch((error: unknown) => this.notReloaded(error));
-    return this.reloading;
-  }
-
-  private notReloaded(error: unknown): void {
-    if (!this.stopping.signal.aborted) this.options.log.error({ error: String(error) }, "reload failed");
-  }
-
-  private async reloadRuns(): Promise<void> {
-    this.taken = this.spreads.size;
-    await Promise.all([...this.runs.values()].map((run) => run.reload()));
-  }
-
-  /** Whether all slots that are here know how each function is spread. */
-  private get isAgreed(): boolean {
-    return this.catalogue.unsettled.length === 0 && this.spreads.size === this.taken;
-  }
-
-  /** Looks, while nobody has agreed how a function is spread, whether its first slot has said so meanwhile. */
-  private async agree(): Promise<void> {
-    const { clock } = this.options;
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      await pause(clock, agreePollMs, signal).catch(() => undefined);
-      if (signal.aborted || this.isAgreed) continue;
-      const { unsettled } = this.catalogue;
-      if (unsettled.length > 0) await this.spreads.read().catch(() => undefined);
-      // It could not be said when the slot was read: the API server was away.
-      const isOurs = unsettled.some((name) => this.runsOf(name).length > 0);
-      if (this.spreads.size !== this.taken || isOurs) {
-        this.reloading = this.reloading
-          .then(() => this.reloadRuns())
-          .catch((error: unknown) => this.notReloaded(error));
-      }
-      await this.reloading;
-    }
   }
 }
