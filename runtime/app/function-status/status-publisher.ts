@@ -14,6 +14,9 @@ const roundMs = 5_000;
 /** Between two tries while the definition is missing or writing is not allowed, in milliseconds: ever longer. */
 const retryMs = { from: 5_000, to: 60_000 };
 
+/** Answers that are of one object alone: bad request, too large, and against the definition. */
+const invalid: ReadonlySet<number> = new Set([400, 413, 422]);
+
 /** A function to publish. */
 export interface PublishedFunction {
   readonly report: FunctionReport;
@@ -59,6 +62,8 @@ export class StatusPublisher {
   private readonly stopping = new AbortController();
   private running: Promise<void> | undefined;
   private published: Map<string, Published> | undefined;
+  /** Why the server took none of what there was to write of a function last, by the function's name. */
+  private readonly refused = new Map<string, string>();
   /** Names of objects that are somebody else's. */
   private readonly foreign = new Set<string>();
   private warned = false;
@@ -112,13 +117,30 @@ export class StatusPublisher {
     const present = new Set(publication.functions.map(({ report }) => report.name));
     for (const each of publication.functions) {
       if (!dnsLabel.test(each.report.name) || each.isStill?.() === false) continue;
-      if (each.sharing?.isFirst === false) await this.publishShare(each.report, each.sharing, signal);
-      else await this.publish(each, signal);
+      await this.unlessRefused(each.report.name, async () => {
+        if (each.sharing?.isFirst === false) await this.publishShare(each.report, each.sharing, signal);
+        else await this.publish(each, signal);
+      });
     }
+    for (const name of this.refused.keys()) if (!present.has(name)) this.refused.delete(name);
     for (const name of this.published.keys()) {
       if (present.has(name) || !publication.isGone(name)) continue;
       await objects.delete(name, signal);
       this.published.delete(name);
+    }
+  }
+
+  /** An object that the server takes for invalid is its function's own trouble: it is tried again in the next round. */
+  private async unlessRefused(name: string, write: () => Promise<void>): Promise<void> {
+    const { log } = this.options;
+    try {
+      await write();
+      if (this.refused.delete(name)) log.info({ function: name }, "function status kept again");
+    } catch (error) {
+      if (!(error instanceof ApiError && invalid.has(error.status))) throw error;
+      const why = wordsFor(error);
+      if (this.refused.get(name) !== why) log.warn({ function: name, error: why }, "function status refused");
+      this.refused.set(name, why);
     }
   }
 

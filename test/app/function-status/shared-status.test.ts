@@ -40,7 +40,8 @@ class Teller {
   private rounds = 0;
   publication: Publication = { functions: [], isGone: () => false };
 
-  constructor(account: string) {
+  /** `warn` hears of each warning. Default: there is to be none. */
+  constructor(account: string, warn = (fields: object): void => expect.unreachable(JSON.stringify(fields))) {
     const transport = connectDirect({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
     const publisher = new StatusPublisher({
       objects: new FunctionObjects(transport, "default", account),
@@ -50,7 +51,7 @@ class Teller {
         return this.publication;
       },
       clock: this.clock,
-      log: { info: () => {}, warn: (fields: object) => expect.unreachable(JSON.stringify(fields)) },
+      log: { info: () => {}, warn },
     });
     publisher.start();
     onTestFinished(async () => {
@@ -168,4 +169,25 @@ test("a function that is gone takes its object along, by the replica that has it
   one.publication = { functions: [], isGone: (name) => name === "leaves", held: "1" };
   await one.round();
   expect((await admin.reply("GET", `${root}/leaves`)).status).toBe(404);
+});
+
+test("a status that the server refuses keeps no other function's from being written, and is told of once", async () => {
+  const warnings: object[] = [];
+  const teller = new Teller("refused", (fields) => warnings.push(fields));
+  const origin = { type: "folder", manifest: "functions" } as const;
+  const tell = (failures: number) => {
+    const functions = [report({ name: "odd", failures }), report({ name: "sound" })];
+    teller.publication = { functions: functions.map((of) => ({ report: of, origin })), isGone: () => false };
+  };
+  // The definition asks for whole numbers.
+  tell(1.5);
+  await teller.round();
+  await teller.round();
+  expect((await admin.get(`${root}/sound`)).status.conditions).toContainEqual(
+    expect.objectContaining({ type: "Ready", status: "True" }),
+  );
+  expect(warnings).toEqual([{ function: "odd", error: expect.stringContaining("failures") }]);
+  tell(2);
+  await teller.round();
+  expect((await admin.get(`${root}/odd`)).status.failures).toBe(2);
 });
