@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { FunctionAccounts } from "../access/function-accounts.ts";
 import type { Candidate } from "../app/components.ts";
+import type { Status } from "../app/status.ts";
 import { Builders } from "../bundle/builders.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
@@ -150,14 +151,17 @@ export const start = command({
       const begin = async (runtime: Served) => {
         log.info({ cluster: transport.description, url: runtime.url }, "started");
         if (elects) log.info({}, slots === undefined ? "running for the lease" : "joining the fleet");
-        if (runtime.status().functions.length === 0) {
+        const tellEmpty = () => {
           const looked = [
             ...(folder === undefined ? [] : [`${resolve(folder)}/NAME/function.yaml`, `${resolve(folder)}/*.yaml`]),
             ...(deployed ? [`what \`watchfire deploy\` brings for ${namespace}/${account}`] : []),
           ];
-          log.info({ looked }, "no functions yet");
-        }
+          if (isEmpty(runtime.status())) log.info({ looked }, "no functions yet");
+        };
+        if (slots === undefined) tellEmpty();
         await runtime.untilReady(stop);
+        // Before it joined its fleet a replica has read none.
+        if (slots !== undefined) tellEmpty();
         log.info({}, "ready");
       };
       const election = candidate(environment);
@@ -178,6 +182,10 @@ function readSlots(text: string | undefined, store: StoreKind): number | undefin
   if (/^[1-9]\d*$/.test(text) && slots <= mostSlots) return slots;
   throw new WatchfireError("WF_CLI_USAGE", { what: `--slots takes 1 to ${mostSlots}`, actual: text });
 }
+
+/** Whether there is no function, in another replica neither. */
+const isEmpty = ({ functions, fleet }: Status): boolean =>
+  functions.length === 0 && (fleet?.slots ?? []).every((slot) => slot.functions.length === 0);
 
 /** Each is a Lease, which every replica reads each second, and a store of its own. */
 const mostSlots = 512;

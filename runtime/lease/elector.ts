@@ -82,6 +82,8 @@ export class Elector {
   /** Why the holder may be no replica of this runtime. */
   private stranger: string | undefined;
   private trouble = "";
+  /** The holder that was told of last. */
+  private told = "";
   private term: Term | undefined;
   private deadline: Timer | undefined;
   private readonly renewals = new AbortController();
@@ -207,9 +209,17 @@ export class Elector {
     }
     this.stranger = stranger;
     const expired = unchangedMs >= Math.max(record.durationMs, leaseMs);
-    if (obstacle !== undefined || !(record.holder === "" || record.holder === identity || expired)) return false;
+    const isFree = record.holder === "" || record.holder === identity || expired;
+    if (obstacle === undefined && stranger === undefined && !isFree) this.tellHolder(record.holder);
+    if (obstacle !== undefined || !isFree) return false;
     const since = this.moment();
     return this.begin(await api.update(record, this.claim(record.transitions + 1), requestMs), since);
+  }
+
+  private tellHolder(holder: string): void {
+    if (holder !== this.told)
+      this.options.log.info({ identity: this.options.identity, holder }, "lease held by another");
+    this.told = holder;
   }
 
   private claim(transitions: number): LeaseChange {

@@ -46,7 +46,9 @@ const world = () => {
 describe("a Lease", () => {
   test("is held by the first who comes, for as long as it is renewed", async () => {
     const { clock, lease } = world();
-    const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b")];
+    const told: object[] = [];
+    const log = { ...silent, info: (fields: object, message: string) => void told.push({ ...fields, message }) };
+    const [a, b] = [new Candidate(clock, lease, "a").run(), new Candidate(clock, lease, "b", { log })];
     await clock.advance(100);
     b.run();
     for (let minutes = 0; minutes < 10; minutes++) {
@@ -54,6 +56,7 @@ describe("a Lease", () => {
       expect([a.believes, b.believes]).toEqual([true, false]);
     }
     expect(b.elector.candidacy).toEqual({ holder: "a", obstacle: undefined });
+    expect(told).toEqual([{ identity: "b", holder: "a", message: "lease held by another" }]);
   });
 
   test("goes over within 11 s and a look of a holder that is killed, and not before it expires", async () => {

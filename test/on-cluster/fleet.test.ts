@@ -90,6 +90,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     await on.load(50);
     const planned = await on.verdict();
     expect(planned, inWords(planned)).toMatchObject({ ...noFault, flagged: 0 });
+    for (const each of [first, second, third]) expect(await each.log()).not.toContain("no functions yet");
     process.stdout.write(`planned moves, balanced in ${toTwo}, ${toThree} and ${left} ms: ${inWords(planned)}\n`);
 
     on.write(300);

@@ -4,6 +4,7 @@ import { HeldSlot, type HeldSlotOptions } from "../../fleet/held-slot.ts";
 import { ownerOf, Sightings } from "../../fleet/sightings.ts";
 import { Elector, leaseMs, lostError } from "../../lease/elector.ts";
 import type { LeaseRecord } from "../../lease/lease-record.ts";
+import { awaited } from "./awaited.ts";
 
 /** How often the fleet is looked at, in milliseconds. */
 const lookMs = 1_000;
@@ -39,11 +40,17 @@ export class TakenFleet {
    * @throws the signal's reason; WatchfireError WF_LEASE_LOST
    */
   static async take(options: TakeOptions, slots: number, signal: AbortSignal): Promise<TakenFleet | undefined> {
-    const { leases, identity, clock, random, log, isPatient = true, waiting = () => {} } = options;
+    const { leases, identity, clock, random, log, isPatient = true } = options;
     // As a member that takes no part: its slots are those of one that lives.
     const elector = new Elector({ api: leases.member(identity), identity, clock, random, log });
     const held = new Map<number, HeldSlot>();
     const taken = new TakenFleet(elector, held);
+    let told: string | undefined;
+    const waiting = (why: string | undefined): void => {
+      if (why !== undefined && why !== told) log.warn({ error: awaited(why).message }, "slots not taken yet");
+      told = why;
+      options.waiting?.(why);
+    };
     try {
       await elector.campaign(signal);
       const me = ownerOf(identity, elector.fence?.number ?? 0);

@@ -19,6 +19,7 @@ function world() {
 class Carrier {
   readonly clock: ProcessClock;
   readonly said: (string | undefined)[] = [];
+  readonly warned: unknown[] = [];
   fate: () => Fate = () => prompt;
   taken: TakenFleet | undefined;
   private readonly stop = new AbortController();
@@ -30,7 +31,7 @@ class Carrier {
       identity: "carrier",
       clock: this.clock,
       random: () => 0.5,
-      log: silent,
+      log: { ...silent, warn: (fields: object) => void this.warned.push(...Object.values(fields)) },
       waiting: (why: string | undefined) => void this.said.push(why),
     };
     TakenFleet.take(options, slots, this.stop.signal).then(
@@ -56,6 +57,7 @@ test("all slots are taken once no replica lives: those that were told to end, an
   await clock.advance(5_000);
   expect(carrier.taken).toBeUndefined();
   expect(carrier.said.at(-1)).toBe(`replicas of a fleet of ${slots} slots still work: a, b`);
+  expect(carrier.warned).toEqual([expect.stringMatching(/^WF_CHECKPOINT_AWAITED: .*still work: a, b;/)]);
   a.clock.stop(false);
   void b.end();
   await clock.advance(8_000);
