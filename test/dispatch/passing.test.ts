@@ -154,6 +154,46 @@ describe("changes that lack what a function demands", () => {
     expect(holders.has("a/b", "one")).toBe(false);
   });
 
+  it("come before whatever follows them: a change that is told, and a list", async () => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    const inOrder = async (name: string) => {
+      await it.clock.advance(1_000);
+      const { filtered, runs } = await it.function.object("settings", { namespace: "team-a", name });
+      const all = [...filtered, ...runs].toSorted((one, other) => one.order - other.order);
+      return all.map(({ resourceVersion }) => resourceVersion);
+    };
+    it.subscription.change(change("Modified", "a", 11, { spec: { of: "y" } }));
+    it.subscription.change(change("Modified", "a", 12, { spec: { of: "x" } }));
+    await quiet(it.runner);
+    expect(await inOrder("a")).toEqual(["11", "12"]);
+    it.subscription.change(change("Modified", "b", 13, { spec: { of: "y" } }));
+    await it.list(14, [change("Added", "b", 14, { spec: { of: "y" } })]);
+    expect(await inOrder("b")).toEqual(["13", "14"]);
+  });
+
+  it("take no position back behind a bookmark, though their resourceVersions have no order", async () => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    it.subscription.change(change("Modified", "a", "early", { spec: { of: "y" } }));
+    it.subscription.bookmark(resourceVersion("late"));
+    await it.clock.advance(1_000);
+    expect([it.subscription.resumeFrom, it.subscription.lowWaterMark]).toEqual(["late", "late"]);
+  });
+
+  it("of before a restore end no doubt that a power loss left: what is told after it comes flagged, also from the next process", async () => {
+    const first = await (await DispatchFixture.open(demanding)).listed();
+    first.disk.end = "power-loss";
+    const it = await first.restart(demanding);
+    it.subscription.serverIsAt(resourceVersion("12"));
+    it.subscription.change(change("Modified", "a", 14, { spec: { of: "y" } }));
+    it.subscription.rewound();
+    it.subscription.serverIsAt(resourceVersion("9"));
+    await it.store.close(await it.drain());
+    const next = await it.restart(demanding);
+    await next.list(9, [change("Added", "a", 8, { spec: { of: "x" } })], "rv-rewind");
+    await quiet(next.runner);
+    expect(next.runner.told).toEqual(["Added a@8 !"]);
+  });
+
   it("do not pass a function that has stepped aside", async () => {
     const it = await (await DispatchFixture.open(demanding)).listed();
     it.subscription.close();

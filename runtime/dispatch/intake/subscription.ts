@@ -346,7 +346,6 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
 
   /** Takes nothing any more; the cursor follows what is still to end. */
   close(): void {
-    this.settlePassing();
     this.intake = "closed";
     this.turns.cancel();
   }
@@ -368,7 +367,6 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
 
   /** What was received before (`entry`) is no position any more. */
   private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
-    this.settlePassing();
     this.epoch++;
     if (because === "rewind") this.aftermath.beginAgain();
     this.state = { type: "rebasing", because };

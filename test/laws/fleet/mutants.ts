@@ -255,4 +255,36 @@ export const mutants: readonly Mutant[] = [
     edits: [[`if (because === "rewind") this.aftermath.beginAgain();`, ""]],
     caughtBy: "test/dispatch/power-loss.test.ts",
   },
+  {
+    fault: "an object that is known passes",
+    file: dispatch("position/view"),
+    edits: [["!holders.has(objectKey(change.meta), this) && ", ""]],
+    caughtBy: "test/dispatch/passing.test.ts",
+  },
+  {
+    fault: "what passed is accounted for behind the change that followed it",
+    file: dispatch("intake/subscription"),
+    edits: [["    this.settlePassing();\n    if (!this.takes()) return;", "    if (!this.takes()) return;"]],
+    caughtBy: "test/dispatch/passing.test.ts",
+  },
+  {
+    fault: "what passed is accounted for behind the list that followed it",
+    file: dispatch("intake/subscription"),
+    edits: [["    this.settlePassing();\n    const { state, initial,", "    const { state, initial,"]],
+    caughtBy: "test/dispatch/passing.test.ts",
+  },
+  {
+    fault: "what passed before a bookmark takes the position back",
+    file: dispatch("intake/subscription"),
+    edits: [
+      [`    this.settlePassing();\n    if (this.intake !== "open") return;`, `    if (this.intake !== "open") return;`],
+    ],
+    caughtBy: "test/dispatch/passing.test.ts",
+  },
+  {
+    fault: "what passed before a restore ends the doubt after it",
+    file: dispatch("intake/subscription"),
+    edits: [["    this.settlePassing();\n    const { state, newestKnown,", "    const { state, newestKnown,"]],
+    caughtBy: "test/dispatch/passing.test.ts",
+  },
 ];
