@@ -338,6 +338,21 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     expect(await bodies()).toBe(1);
   });
 
+  test("the bodies of a function that was removed long ago go while the process runs", async () => {
+    const place = await Place.make();
+    const { nats } = place;
+    const store = await place.open();
+    const [stays, goes] = [await store.openView("copy", "s", "/ConfigMap"), await store.openView("other", "s", "/Pod")];
+    const put = (view: number) => ["a/x", "a/y"].map((key) => row(view, key, 1, Buffer.from("{}")));
+    await commit(store, { known: [...put(stays.id), ...put(goes.id)] });
+    await store.retire([goes.id], 1);
+    expect(await store.purge(2)).toBe(1);
+    const bodies = async () => (await nats.jsm.streams.info(nats.bodyStream)).state.messages;
+    await until("they go", 10_000, async () => (await bodies()) === 2);
+    expect(String((await store.body(stays.id, "a/x"))?.bytes)).toBe("{}");
+    await store.close(true);
+  });
+
   test("on a cluster of three what was acknowledged stays when the leader is killed amid commits, again and again", async () => {
     const servers = await startNatsCluster();
     const log = { warn: () => {}, info: () => {} };
