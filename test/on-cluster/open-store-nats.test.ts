@@ -1,4 +1,5 @@
 // Positions on their way between a data folder, Secrets and NATS, and processes that end on the way.
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
@@ -55,7 +56,7 @@ class Pod {
   }
 
   /** As a container does that starts after another has ended. */
-  async open(store: StoreKind, { named = true } = {}): Promise<CheckpointStore> {
+  async open(store: StoreKind, { named = true, data = this.data } = {}): Promise<CheckpointStore> {
     const { namespace, clock, transport } = this;
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
@@ -72,7 +73,7 @@ class Pod {
     const onLost = ({ code }: { code: string }) => void this.lost.push(code);
     const nats = named ? { servers: [this.server.url] } : undefined;
     const options = {
-      data: this.data,
+      data,
       store,
       nats,
       transport,
@@ -191,6 +192,22 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
       await store.close(true);
     }
     expect(one.lines.filter((line) => line.includes('"positions carried over"'))).toHaveLength(11);
+  });
+
+  test("that could not be copied out of NATS stand as the last run left them, clean or not", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    const noFolder = join(folderOf({ file: "" }), "file");
+    for (const end of ["clean", "killed"] as const) {
+      for (const slots of [0, 2]) {
+        await (await one.open("nats")).close(end === "clean");
+        if (slots > 0) await one.enter(slots);
+        await expect(one.open("sqlite", { data: noFolder })).rejects.toThrow("ENOTDIR");
+        const store = await one.open("kubernetes");
+        expect(store.previousEnd, `${slots} slots`).toBe(end);
+        await store.close(true);
+      }
+    }
   });
 
   test("are not begun anew in a folder where no NATS is named", async () => {

@@ -119,7 +119,7 @@ async function ofFleet(
   const sources: { slot: number; store: JetstreamStore }[] = [];
   const closeAll = async (isOver: boolean) => {
     for (const { store } of sources.splice(0)) {
-      await store.close(!isOver && store.previousEnd === "clean").catch(() => undefined);
+      await store.close(!isOver && isIntact(store.previousEnd)).catch(() => undefined);
     }
   };
   const former: Former = {
@@ -148,6 +148,9 @@ async function ofFleet(
     throw error;
   }
 }
+
+/** Of a slot: one that never had anything was not killed. */
+const isIntact = (end: PreviousEnd): boolean => end === "clean" || end === "new";
 
 const gravity: readonly PreviousEnd[] = ["new", "clean", "killed", "power-loss"];
 

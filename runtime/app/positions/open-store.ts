@@ -86,15 +86,12 @@ async function fill(options: StoreOptions, elector: Elector, opened: RemoteStore
   if (place === to) return;
   if (place === "kubernetes" || place === "nats") {
     const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
-    try {
+    return moved(from, async () => {
       // It may say of itself that they were moved, and the Lease does now.
-      if (placeOn(elector) !== place) return await fill(options, elector, opened);
+      if (placeOn(elector) !== place) return fill(options, elector, opened);
       await copy(from, opened, options);
       await from.moveTo(to);
-    } finally {
-      await from.close(false);
-    }
-    return;
+    });
   }
   if (place === "") {
     if (opened.movedTo !== undefined) throw fault(`the positions were moved to ${opened.movedTo}`);
@@ -123,6 +120,17 @@ async function copy(from: CheckpointStore, to: RemoteStore, { log, store }: Stor
   log.info({ from: nameOf(from), to: store }, "positions carried over");
 }
 
+/** Moves positions out of it, and closes it. Where that is in vain, how the last run had ended is still to be known. */
+async function moved(from: RemoteStore, move: () => Promise<void>): Promise<void> {
+  try {
+    await move();
+  } catch (error) {
+    await from.close(from.previousEnd === "clean").catch(() => undefined);
+    throw error;
+  }
+  await from.close(false);
+}
+
 const nameOf = (store: CheckpointStore): StoreKind =>
   store instanceof KubernetesStore ? "kubernetes" : store instanceof JetstreamStore ? "nats" : "sqlite";
 
@@ -132,16 +140,13 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
   const place = placeOn(elector);
   if (place === "kubernetes" || place === "nats") {
     const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
-    try {
-      if (placeOn(elector) === place) {
-        if (from.previousEnd === "new") throw elsewhere(`${place} holds no positions, though the Lease says so`);
-        await folder.fill(from.previousEnd, (to) => carryOver(from, to));
-        await from.moveTo(here);
-        options.log.info({ from: nameOf(from), to: "sqlite" }, "positions carried over");
-      }
-    } finally {
-      await from.close(false);
-    }
+    await moved(from, async () => {
+      if (placeOn(elector) !== place) return;
+      if (from.previousEnd === "new") throw elsewhere(`${place} holds no positions, though the Lease says so`);
+      await folder.fill(from.previousEnd, (to) => carryOver(from, to));
+      await from.moveTo(here);
+      options.log.info({ from: nameOf(from), to: "sqlite" }, "positions carried over");
+    });
   } else if (placeOn(elector) === here && !folder.holdsPositions) {
     options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
   }
