@@ -5,7 +5,7 @@ import { type FillOptions, fillSlots } from "../../runtime/app/positions/fill-sl
 import type { Former } from "../../runtime/app/positions/former.ts";
 import { FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { alone } from "../../runtime/app/positions/layout.ts";
-import { slotName } from "../../runtime/app/positions/place.ts";
+import { fleetPlace, slotName } from "../../runtime/app/positions/place.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
@@ -145,7 +145,8 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
   });
 });
 
-test("a fleet that began without the positions of a folder does not put them aside: the replica that has it says so and ends", async () => {
+/** A replica on its way into a fleet that began with nothing. */
+async function late() {
   const namespace = await createNamespace();
   const transport = connectDirect({ server: admin.access.url, ...admin.access });
   onTestFinished(() => transport.close());
@@ -157,7 +158,25 @@ test("a fleet that began without the positions of a folder does not put them asi
     });
   await entry("far", folderOf({})).enter(signal);
   const data = folderOf({});
+  return { data, folder: new DataFolder(data, systemClock), enter: () => entry("near", data).enter(signal) };
+}
+
+test("a fleet that began without the positions of a folder does not put them aside: the replica that has it says so and ends", async () => {
+  const { data, folder, enter } = await late();
   await new SqliteStore({ folder: data }).close(true);
-  await expect(entry("near", data).enter(signal)).rejects.toMatchObject({ code: "WF_CHECKPOINT_ELSEWHERE" });
-  expect(new DataFolder(data, systemClock).holdsPositions).toBe(true);
+  await expect(enter()).rejects.toMatchObject({
+    code: "WF_CHECKPOINT_ELSEWHERE",
+    message: expect.stringContaining("take checkpoint.db out of that folder"),
+  });
+  expect(folder.holdsPositions).toBe(true);
+});
+
+test("a copy out of a fleet that the Lease never came to name keeps nobody from the fleet, until a runtime has gone on from it", async () => {
+  const { folder, enter } = await late();
+  await folder.fill("clean", async () => {});
+  expect([(await enter()).where, folder.holdsPositions]).toEqual([fleetPlace(slots), false]);
+  await folder.fill("clean", async () => {});
+  await folder.open().close(true);
+  await expect(enter()).rejects.toMatchObject({ code: "WF_CHECKPOINT_ELSEWHERE" });
+  expect(folder.holdsPositions).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SqliteStore } from "../../checkpoint/sqlite.ts";
 import { SqliteLock } from "../../checkpoint/sqlite-lock.ts";
@@ -11,6 +11,8 @@ export class DataFolder {
   private readonly data: string;
   private readonly file: string;
   private readonly aside: string;
+  /** Is there while the file is a copy of positions that count where they came from. */
+  private readonly copied: string;
   private readonly clock: Clock;
 
   constructor(data: string, clock: Clock) {
@@ -18,22 +20,31 @@ export class DataFolder {
     this.clock = clock;
     this.file = join(data, "checkpoint.db");
     this.aside = join(data, "checkpoint.moved.db");
+    this.copied = join(data, "checkpoint.copied");
   }
 
   get holdsPositions(): boolean {
     return existsSync(this.file);
   }
 
+  /** Whether its positions were copied from elsewhere, and nobody has gone on from here. */
+  get isCopy(): boolean {
+    return this.holdsPositions && existsSync(this.copied);
+  }
+
   /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE where its positions were carried away */
   open(): SqliteStore {
     if (!this.holdsPositions && existsSync(this.aside))
       throw elsewhere("the folder's positions were moved into Secrets, or onto NATS");
-    return new SqliteStore({ folder: this.data, clock: this.clock });
+    const store = new SqliteStore({ folder: this.data, clock: this.clock });
+    rmSync(this.copied, { force: true });
+    return store;
   }
 
   /** Its positions are elsewhere now: nobody is to go on from here. */
   setAside(): void {
     if (this.holdsPositions) renameSync(this.file, this.aside);
+    rmSync(this.copied, { force: true });
   }
 
   /** The same, unless a runtime uses the folder. Gives whether there was something. */
@@ -65,6 +76,8 @@ export class DataFolder {
     } finally {
       await to.close(end === "clean");
     }
+    writeFileSync(this.copied, "");
+    syncFolder(this.data);
     // Of the file before, which counts for nothing any more.
     for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
     renameSync(join(incoming, "checkpoint.db"), this.file);

@@ -95,9 +95,11 @@ export class FleetEntry {
     this.wasHere = where === this.here;
     if (this.wasHere) {
       // Another replica was quicker to begin, with nothing.
-      if (set === "" && folder.holdsPositions)
-        throw elsewhere(`${data} has positions, and the fleet began without them`);
-      // Whoever carried them away was ended before it could say so here.
+      if (set === "" && folder.holdsPositions && !folder.isCopy)
+        throw elsewhere(
+          `${data} has positions, and the fleet began without them. To go on with the fleet's, take checkpoint.db out of that folder`,
+        );
+      // Whoever carried them was ended before it could say so here, or before it could say so on the Lease.
       if (folder.retire()) log.warn({ data }, "older positions set aside");
       return this.isShort || !(await this.isSpreadAnew(annotations)) ? place : undefined;
     }
