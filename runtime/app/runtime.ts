@@ -159,7 +159,14 @@ export class Runtime {
       return describeStandby(live.offered, live.rejected, this.standing, this.source.trouble, this.executorParts);
     const { dispatcher } = active;
     const role = this.isActive ? "active" : "standby";
-    return describeStatus({ ...this.statusParts, role, dispatch: dispatcher.status(), checkpoint: dispatcher.trouble });
+    const { standing: lease } = this;
+    const status = describeStatus({
+      ...this.statusParts,
+      role,
+      dispatch: dispatcher.status(),
+      checkpoint: dispatcher.trouble,
+    });
+    return { ...status, ...(lease && { lease }) };
   }
 
   /** The manifests of the functions that were accepted. */
@@ -202,7 +209,7 @@ export class Runtime {
   private get standing(): Candidacy | undefined {
     const { elector } = this.components;
     if (this.delay === undefined || !elector?.holds) return elector?.standing;
-    return { holder: this.options.election?.identity ?? "", obstacle: this.delay };
+    return { holder: this.options.election?.identity ?? "", obstacle: elector.unwritten?.message ?? this.delay };
   }
 
   private get executorParts() {

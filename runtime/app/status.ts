@@ -16,7 +16,10 @@ import { describeReads, readsNote, readsTrouble } from "./reads-status.ts";
 /** What `/status` says. */
 export interface Status {
   readonly role: "active" | "standby";
-  /** Of a standby: who holds the Lease ("" for nobody), and why this one does not take it, or has it and cannot begin. */
+  /**
+   * Of a standby: who holds the Lease ("" for nobody), and why this one does not take it, or has it and cannot begin. Of the
+   * active one: why it cannot annotate the Lease, while that is so.
+   */
   readonly lease?: { readonly holder: string; readonly obstacle?: string | undefined };
   /** Of a replica that shares the functions with others. */
   readonly fleet?: FleetReport;
@@ -43,7 +46,7 @@ export interface FleetReport {
     /** "" for nobody. */
     readonly owner: string;
     readonly state: "running" | "opening" | "leaving" | "elsewhere" | "free";
-    /** Why this replica lacks it, or does not work on it. */
+    /** Why this replica lacks it, does not work on it, or cannot write its Lease. */
     readonly reason?: string;
     /** All that fall into it, wherever they run. */
     readonly functions: readonly string[];

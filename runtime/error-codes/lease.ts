@@ -6,6 +6,10 @@ export const leaseCodes = {
     "the Lease could not be renewed in time, or another replica has taken it",
     "start it again, as a pod's restart does: it then waits as a standby; if it happens often, look at the API server's latency",
   ),
+  WF_LEASE_UNWRITTEN: system(
+    "a Lease that is held cannot be annotated, which is tried on",
+    "see to what the API server answers: the account needs `update` of leases in the runtime's namespace, and an object's annotations take 256 KiB",
+  ),
   WF_LEASE_SHARDS: user(
     "a function that has positions is to be spread otherwise",
     "write the `shards`, `shardBy` and `mode` that it runs with; or end all replicas and start them again, which spreads the positions anew",

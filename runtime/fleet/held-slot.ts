@@ -3,6 +3,7 @@ import { WatchfireError } from "../errors.ts";
 import type { Fence } from "../lease/elector.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
 import type { LeaseChange, LeaseRecord } from "../lease/lease-record.ts";
+import { Unwritten } from "../lease/unwritten.ts";
 
 /** One request, in milliseconds. */
 const requestMs = 3_000;
@@ -17,6 +18,7 @@ export interface HeldSlotOptions {
   /** Whether the replica is alive by its own Lease. */
   readonly isAlive: () => boolean;
   readonly clock: Clock;
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
 /** One slot, from when this replica took it until it lets go of it. */
@@ -26,6 +28,7 @@ export class HeldSlot {
   readonly fence: Fence;
   private readonly options: HeldSlotOptions;
   private readonly owner: string;
+  private readonly writing: Unwritten;
   private record: LeaseRecord;
   private isOver = false;
   /** One write after the other, each on the resourceVersion of the one before. */
@@ -38,11 +41,17 @@ export class HeldSlot {
     this.record = record;
     this.owner = record.holder;
     this.fence = { lease: record.uid, number: record.transitions };
+    this.writing = new Unwritten(`the Lease of slot ${slot}`, options.log);
   }
 
   /** Whether it is held now. To be asked just before anything that only the holder may do. */
   get holds(): boolean {
     return !this.isOver && this.options.isAlive();
+  }
+
+  /** Why its Lease cannot be written, while that is so. */
+  get unwritten(): WatchfireError | undefined {
+    return this.writing.trouble;
   }
 
   /** The Lease's annotations as they were seen last. */
@@ -77,13 +86,15 @@ export class HeldSlot {
         const written = await api.update(this.record, change, requestMs);
         if (written !== "conflict") {
           this.record = written;
+          this.writing.written();
           return true;
         }
         // Somebody annotated it, or an answer was lost on the way.
         const found = await api.get(requestMs);
         if (found?.holder !== this.owner || found.transitions !== this.fence.number) return change.holder === "";
         this.record = found;
-      } catch {
+      } catch (error) {
+        this.writing.failed(error instanceof Error ? error.message : String(error));
         await pause(clock, againMs);
       }
     }

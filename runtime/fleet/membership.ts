@@ -1,3 +1,4 @@
+import type { WatchfireError } from "../errors.ts";
 import type { Elector } from "../lease/elector.ts";
 import { ownerOf, readyKey } from "./sightings.ts";
 
@@ -14,6 +15,11 @@ export class Membership {
   /** Whether it lives, by the Lease's laws: once it does not, it never does again. */
   get holds(): boolean {
     return this.elector.holds;
+  }
+
+  /** Why its own Lease cannot be annotated, while that is so. */
+  get unwritten(): WatchfireError | undefined {
+    return this.elector.unwritten;
   }
 
   /** How slots' Leases name this process; undefined before it has its own Lease, and once it has lost it. */

@@ -167,7 +167,7 @@ export class Slots {
   private begin(slot: number, record: LeaseRecord): void {
     const { leases, membership, clock, log, begin } = this.options;
     const isAlive = () => membership.holds;
-    const held = new HeldSlot({ slot, record, api: leases.slot(slot), isAlive, clock });
+    const held = new HeldSlot({ slot, record, api: leases.slot(slot), isAlive, clock, log });
     log.info({ slot, fence: held.fence.number }, "slot taken");
     this.own.set(slot, { held, work: begin(held), leaving: undefined });
   }

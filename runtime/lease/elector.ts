@@ -3,6 +3,7 @@ import { WatchfireError } from "../errors.ts";
 import type { LeaseApi } from "./lease-api.ts";
 import type { LeaseChange, LeaseRecord } from "./lease-record.ts";
 import { statefulSetOf } from "./stateful-set.ts";
+import { Unwritten } from "./unwritten.ts";
 
 /** How long after its last change nobody else takes the Lease; a third less than client-go's default, for a takeover within 15 s. */
 export const leaseMs = 10_000;
@@ -82,6 +83,7 @@ export class Elector {
   /** Why the holder may be no replica of this runtime. */
   private stranger: string | undefined;
   private trouble = "";
+  private readonly annotating: Unwritten;
   /** The holder that was told of last. */
   private told = "";
   private term: Term | undefined;
@@ -93,6 +95,7 @@ export class Elector {
   constructor(options: ElectorOptions) {
     this.options = options;
     this.lost = this.losing.promise;
+    this.annotating = new Unwritten(`an annotation of the Lease of ${options.identity}`, options.log);
   }
 
   /** Whether it is held now. To be asked just before anything that only the holder may do. */
@@ -120,9 +123,18 @@ export class Elector {
     return obstacle !== undefined || record.holder !== "" ? { holder: record.holder, obstacle } : undefined;
   }
 
-  /** What is to be said of one that waits: its candidacy, and where that is not known why the Lease cannot be read or taken. */
+  /** Why the Lease that is held cannot be annotated, while that is so. */
+  get unwritten(): WatchfireError | undefined {
+    return this.term && this.annotating.trouble;
+  }
+
+  /**
+   * What is to be said of one that waits: its candidacy, and where that is not known why the Lease cannot be read or taken.
+   * Of one that holds it, why it cannot be annotated.
+   */
   get standing(): Candidacy | undefined {
-    const { candidacy, trouble } = this;
+    const { candidacy, trouble, unwritten } = this;
+    if (unwritten) return { holder: this.options.identity, obstacle: unwritten.message };
     if (this.term || trouble === "") return candidacy;
     return { holder: candidacy?.holder ?? "", obstacle: candidacy?.obstacle ?? trouble };
   }
@@ -138,10 +150,11 @@ export class Elector {
     void this.renew();
   }
 
-  /** Writes annotations. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
+  /** Writes annotations, for as long as it is held. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
   async annotate(annotations: Readonly<Record<string, string>>): Promise<void> {
     while (this.holds) {
-      if (await this.write({ annotations })) return;
+      if (await this.write({ annotations })) return this.annotating.written();
+      if (this.holds) this.annotating.failed(this.trouble);
       await pause(this.options.clock, againMs);
     }
     throw lostError("it was lost before it could be annotated");

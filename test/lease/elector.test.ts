@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Elector, type ElectorOptions, giveUpMs, leaseMs } from "../../runtime/lease/elector.ts";
+import type { LeaseApi } from "../../runtime/lease/lease-api.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { type Fate, ProcessClock, SimulatedLease } from "./simulated-leases.ts";
 
@@ -44,6 +45,39 @@ const world = () => {
 };
 
 describe("a Lease", () => {
+  test("that cannot be annotated is told of with a code, once in the log and in its standing while that is so, and is held on", async () => {
+    const { clock, lease } = world();
+    const told: string[] = [];
+    const tell = (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`);
+    let why = "annotations: Too long";
+    const open = lease.api(clock, () => prompt);
+    const api: LeaseApi = {
+      ...open,
+      update: (record, change, timeoutMs) =>
+        change.annotations && why ? Promise.reject(new Error(why)) : open.update(record, change, timeoutMs),
+    };
+    const { elector } = new Candidate(clock, lease, "a", { api, log: { info: tell, warn: tell } }).run();
+    await clock.advance(1_000);
+    let isWritten = false;
+    void elector.annotate({ place: "here" }).then(() => {
+      isWritten = true;
+    });
+    await clock.advance(400);
+    expect([elector.standing, told.length]).toEqual([undefined, 1]);
+    await clock.advance(60_000);
+    const { obstacle } = elector.standing ?? {};
+    expect(obstacle).toMatch(/^WF_LEASE_UNWRITTEN: .*annotations: Too long/);
+    expect(told.slice(1)).toEqual([`lease not written ${JSON.stringify({ error: obstacle })}`]);
+    expect([elector.holds, isWritten]).toEqual([true, false]);
+    why = "";
+    await clock.advance(1_000);
+    expect([elector.standing, isWritten, told.at(-1)?.startsWith("lease written again")]).toEqual([
+      undefined,
+      true,
+      true,
+    ]);
+  });
+
   test("is held by the first who comes, for as long as it is renewed", async () => {
     const { clock, lease } = world();
     const told: object[] = [];

@@ -32,11 +32,17 @@ export function describeFleet(
 }
 
 function describeRun(run: SlotRun): Pick<FleetReport["slots"][number], "state" | "reason" | "oldestEventSeconds"> {
-  if (run.isEnding) return { state: "leaving", reason: "its handlers finish, then another replica has it" };
-  const { active, delay } = run;
-  if (!active) return { state: "opening", reason: delay ?? "its positions are being read" };
+  if (run.isEnding)
+    return {
+      state: "leaving",
+      reason: run.held.unwritten?.message ?? "its handlers finish, then another replica has it",
+    };
+  const { active, delay, held } = run;
+  const unwritten = held.unwritten?.message;
+  if (!active) return { state: "opening", reason: delay ?? unwritten ?? "its positions are being read" };
   const lags = active.dispatcher.status().map(({ lagSeconds }) => lagSeconds);
-  return { state: "running", oldestEventSeconds: Math.max(0, ...lags) };
+  const oldestEventSeconds = Math.max(0, ...lags);
+  return { state: "running", ...(unwritten !== undefined && { reason: unwritten }), oldestEventSeconds };
 }
 
 const elsewhere = (owner: string) =>

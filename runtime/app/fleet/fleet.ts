@@ -179,8 +179,8 @@ export class FleetReplica {
 
   /** Its own functions, and who has which slot. */
   status(): Status {
-    const { active, slots, options, catalogue, runs } = this;
-    const obstacle = this.waitsFor ?? slots.trouble;
+    const { active, slots, options, catalogue, runs, membership } = this;
+    const obstacle = this.waitsFor ?? slots.trouble ?? membership.unwritten?.message;
     const parts = {
       ...this.statusParts,
       role: this.isActive ? ("active" as const) : ("standby" as const),
@@ -243,7 +243,7 @@ export class FleetReplica {
 
   /** Why it takes no slots. */
   private get waitsFor(): string | undefined {
-    return this.entry?.why?.message ?? this.delay;
+    return this.entry?.why?.message ?? (this.delay && (this.membership.unwritten?.message ?? this.delay));
   }
 
   private get statusParts() {

@@ -67,7 +67,10 @@ export class FleetEntry {
   /** Why it is not in yet. */
   get why(): WatchfireError | undefined {
     const { elector, trouble } = this;
-    if (elector?.fence) return awaited(trouble ?? "they are being carried into the fleet's slots by this replica");
+    if (elector?.fence)
+      return awaited(
+        trouble ?? elector.unwritten?.message ?? "they are being carried into the fleet's slots by this replica",
+      );
     const { holder = "", obstacle } = elector?.standing ?? {};
     if (obstacle !== undefined) return awaited(obstacle);
     if (holder !== "") return awaited(`${holder} still works with them, or carries them over`);

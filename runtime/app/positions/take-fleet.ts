@@ -54,7 +54,7 @@ export class TakenFleet {
     try {
       await elector.campaign(signal);
       const me = ownerOf(identity, elector.fence?.number ?? 0);
-      const own = { clock, isAlive: () => elector.holds };
+      const own = { clock, log, isAlive: () => elector.holds };
       const sightings = new Sightings(leases);
       for (; held.size < slots; await pause(clock, held.size < slots ? lookMs : 0, signal)) {
         if (!elector.holds) throw lostError("the fleet's slots could not be held");
@@ -109,7 +109,7 @@ export class TakenFleet {
 }
 
 /** What a slot asks of whoever has it. */
-type Own = Pick<HeldSlotOptions, "clock" | "isAlive">;
+type Own = Pick<HeldSlotOptions, "clock" | "isAlive" | "log">;
 
 /** A slot that was taken without an answer is in this process's name. It is held from now on, and let go of with the others. */
 function adopt(
@@ -131,18 +131,18 @@ async function takeAll(
   me: string,
   records: readonly (LeaseRecord | undefined)[],
   held: Map<number, HeldSlot>,
-  { clock, isAlive }: Own,
+  own: Own,
 ): Promise<void> {
   for (const [slot, record] of records.entries()) {
     if (held.has(slot)) continue;
     const api = leases.slot(slot);
-    const now = clock.now();
+    const now = own.clock.now();
     const claim = { holder: me, durationMs: leaseMs, acquiredAt: now, renewedAt: now };
     const written = record
       ? await api.update(record, { ...claim, transitions: record.transitions + 1 }, requestMs)
       : await api.create({ ...claim, transitions: 1 }, requestMs);
     if (written === "conflict") return;
-    held.set(slot, new HeldSlot({ slot, record: written, api, isAlive, clock }));
+    held.set(slot, new HeldSlot({ ...own, slot, record: written, api }));
   }
 }
 
