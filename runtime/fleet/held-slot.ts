@@ -59,8 +59,8 @@ export class HeldSlot {
     return this.record.annotations;
   }
 
-  /** Writes annotations. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
-  async annotate(annotations: Readonly<Record<string, string>>): Promise<void> {
+  /** Writes annotations; undefined takes one away. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
+  async annotate(annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
     if (!(await this.write({ annotations }))) {
       throw new WatchfireError("WF_LEASE_LOST", { what: `slot ${this.slot} was lost before it could be annotated` });
     }

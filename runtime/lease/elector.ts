@@ -150,8 +150,8 @@ export class Elector {
     void this.renew();
   }
 
-  /** Writes annotations, for as long as it is held. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
-  async annotate(annotations: Readonly<Record<string, string>>): Promise<void> {
+  /** Writes annotations, for as long as it is held; undefined takes one away. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
+  async annotate(annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
     while (this.holds) {
       if (await this.write({ annotations })) return this.annotating.written();
       if (this.holds) this.annotating.failed(this.trouble);

@@ -44,7 +44,8 @@ export interface LeaseChange {
   /** Wall time in milliseconds; read by people alone. */
   readonly renewedAt?: number;
   readonly acquiredAt?: number;
-  readonly annotations?: Readonly<Record<string, string>>;
+  /** Undefined takes one away. */
+  readonly annotations?: Readonly<Record<string, string | undefined>>;
 }
 
 /** Reads a Lease that an API server sent. @throws ZodError where it is none */
@@ -69,11 +70,12 @@ export function changedLease(
   { holder, durationMs, transitions, renewedAt, acquiredAt, annotations }: LeaseChange,
 ): object {
   const before = "annotations" in metadata && typeof metadata.annotations === "object" ? metadata.annotations : {};
+  const after = Object.entries({ ...before, ...annotations }).filter(([, value]) => value !== undefined);
   return {
     apiVersion: "coordination.k8s.io/v1",
     kind: "Lease",
     ...rest,
-    metadata: { ...metadata, ...(annotations && { annotations: { ...before, ...annotations } }) },
+    metadata: { ...metadata, ...(annotations && { annotations: Object.fromEntries(after) }) },
     spec: {
       ...spec,
       ...(holder !== undefined && { holderIdentity: holder }),

@@ -100,6 +100,14 @@ class Pod {
     await entry.enter(new AbortController().signal);
   }
 
+  /** By Lease, how many marks of slots it has. */
+  async marks(): Promise<readonly number[]> {
+    const { items } = await admin.get(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`);
+    return (items as { metadata: { annotations?: object } }[]).map(({ metadata }) => {
+      return Object.keys(metadata.annotations ?? {}).filter((key) => /\/nats-(.+_)?\d+$/.test(key)).length;
+    });
+  }
+
   async annotations(): Promise<Record<string, string>> {
     const lease = await admin.get(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/${account}`);
     return (lease.metadata.annotations ?? {}) as Record<string, string>;
@@ -192,6 +200,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
       await store.close(true);
     }
     expect(one.lines.filter((line) => line.includes('"positions carried over"'))).toHaveLength(11);
+    expect(Math.max(...(await one.marks())), "a Lease has the mark of one set alone").toBe(1);
   });
 
   test("that could not be copied out of NATS stand as the last run left them, clean or not", async () => {

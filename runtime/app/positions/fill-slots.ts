@@ -89,7 +89,7 @@ async function fillSlot(
     fence,
     annotations: {},
     annotate: async (annotations) => {
-      mark = Object.values(annotations)[0] ?? mark;
+      mark = Object.values(annotations).at(-1) ?? mark;
     },
   };
   const of = { slot: slotName(set, target), room: roomOfSlot(slots), cacheBytes, onLost: () => {} };

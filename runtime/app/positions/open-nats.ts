@@ -13,6 +13,8 @@ export type NatsPlace = Omit<NatsOptions, "name" | "log">;
 
 /** On the Lease: how far the slot's log was when it was looked at last, and which streams it was in. */
 const markKey = "watchfire.dev/nats-";
+/** A mark, and nothing else that begins so. */
+const isMark = /^watchfire\.dev\/nats-(?:.+_)?\d+$/;
 
 export interface NatsStoreOptions {
   readonly nats?: NatsPlace | undefined;
@@ -99,11 +101,17 @@ export async function openSlot(
 /** What a runtime's streams and subjects are called after. No account's name has `_`, and no namespace's. */
 const streamName = (namespace: string, account: string): string => `${namespace}_${account.replaceAll(".", "_")}`;
 
-/** The Lease outlives NATS, and whoever holds it may write it. */
+/**
+ * The Lease outlives NATS, and whoever holds it may write it. The marks of other sets go: a Lease stands for one slot, and
+ * positions of it that are elsewhere by now count no more.
+ */
 function onLease(elector: HeldLease, slot: string, carried = ""): Witness {
   const key = `${markKey}${slot}`;
   return {
     read: () => elector.annotations[key] ?? carried,
-    write: (mark) => elector.annotate({ [key]: mark }),
+    write: (mark) => {
+      const others = Object.keys(elector.annotations).filter((other) => other !== key && isMark.test(other));
+      return elector.annotate({ ...Object.fromEntries(others.map((other) => [other, undefined])), [key]: mark });
+    },
   };
 }
