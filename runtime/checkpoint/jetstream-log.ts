@@ -120,10 +120,11 @@ export class JetstreamLog {
   }
 
   /**
-   * Every entry behind a sequence, up to the last message that is known. Gives the objects that hold some of them.
+   * Every entry behind a sequence, up to `to`, by default the last message that is known. Gives the objects that hold some
+   * of them.
    * @throws WatchfireError WF_CHECKPOINT_CORRUPT; WF_CHECKPOINT_NATS_AWAY where the next one does not come
    */
-  async entries(after: number, visit: (entry: Buffer) => void): Promise<string[]> {
+  async entries(after: number, visit: (entry: Buffer) => void, to = this.last): Promise<string[]> {
     const objects: string[] = [];
     const consumer = await this.nats.js.consumers.get(this.nats.logStream, {
       filter_subjects: this.subject,
@@ -136,7 +137,7 @@ export class JetstreamLog {
     let patience = listen();
     for await (const message of messages) {
       patience.cancel();
-      if (message.seq <= this.last) {
+      if (message.seq <= to) {
         const note = readNote(message.headers?.get(headerName) ?? "", this.subject);
         if (note.after !== undefined && note.after !== before)
           throw corrupt(this.subject, `messages between ${before} and ${message.seq} are gone`);
@@ -145,12 +146,12 @@ export class JetstreamLog {
         if (note.object !== undefined) objects.push(note.object);
         if (bytes.length > 0) visit(note.packed ? await unpack(bytes) : bytes);
       }
-      if (message.seq >= this.last) break;
+      if (message.seq >= to) break;
       patience = listen();
     }
     patience.cancel();
     // What is there now is another's.
-    if (before < this.last) throw silence(this.subject, before);
+    if (before < to) throw silence(this.subject, before);
     await consumer.delete().catch(() => false);
     return objects;
   }

@@ -78,6 +78,18 @@ export async function takeSlot(
   throw new WatchfireError("WF_CHECKPOINT_FENCED", { what: "other replicas open its subject on NATS again and again" });
 }
 
+/** The cluster whose positions lie in a slot, which is left as it is; undefined where nothing says so. @throws as `takeSlot` */
+export async function clusterOf({ nats, slot, clock }: Pick<SlotOptions, "nats" | "slot" | "clock">) {
+  const log = new JetstreamLog(nats, clock, slot);
+  const last = await log.read();
+  if (!last) return undefined;
+  const disk = new MemoryDisk();
+  const { object, sequence = 0 } = last.note.snapshot ?? {};
+  if (object !== undefined) await readSnapshot(nats, object, disk);
+  await log.entries(sequence, (entry) => void applyEntry(disk, entry), last.sequence);
+  return disk.cluster;
+}
+
 /** What a witness is told. */
 export const markOf = (sequence: number, streams: string): string => `${sequence} ${streams}`;
 

@@ -62,8 +62,11 @@ async function place() {
     over: async () => {},
     close: async () => {},
   };
-  const options: FillOptions = { namespace: "ns", connection: nats, slots, manifests: [], clock: systemClock, log };
-  const fill = (number: number) => fillSlots(options, former, { lease: "lease-uid", number }, signal);
+  const options: Omit<FillOptions, "cluster"> = {
+    ...{ namespace: "ns", connection: nats, slots, manifests: [], clock: systemClock, log },
+  };
+  const fill = (number: number, { lease = "lease-uid", cluster = "ours" } = {}) =>
+    fillSlots({ ...options, cluster }, former, { lease, number }, signal);
   return { nats, store, fill };
 }
 
@@ -100,6 +103,35 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
       const [view] = await opened.views(name);
       expect((await opened.body(view?.id ?? 0, `team-a/${name}`))?.bytes.toString()).toBe(name);
       await opened.close(true);
+    }
+  });
+
+  test("that another Lease of this cluster had are swept, and another cluster's are not", async () => {
+    const { nats, store, fill } = await place();
+    store.isOpen = true;
+    await store.setCluster("ours");
+    await fill(7, { lease: "deleted" });
+    await fill(2);
+    expect(await setsOn(nats)).toEqual(["leaseuid-2"]);
+    await fill(1, { lease: "elsewhere", cluster: "theirs" });
+    expect((await setsOn(nats)).toSorted()).toEqual(["elsewher-1", "leaseuid-2"]);
+  });
+
+  test("leave the first set alone where it is another cluster's, and take it away where it is nobody's", async () => {
+    const { nats, store, fill } = await place();
+    store.isOpen = true;
+    for (const [cluster, expected] of [
+      ["theirs", [undefined, "leaseuid-1"]],
+      ["ours", ["leaseuid-2"]],
+      [undefined, ["leaseuid-3"]],
+    ] as const) {
+      const first = await openSlot(nats, "", {}, 0);
+      await first.clear("new");
+      if (cluster) await first.setCluster(cluster);
+      else await first.openView("copy", "settings", "/ConfigMap");
+      await first.close(true);
+      await fill(expected.length === 2 ? 1 : cluster ? 2 : 3);
+      expect((await setsOn(nats)).toSorted()).toEqual(expected.toSorted());
     }
   });
 

@@ -1,6 +1,5 @@
 import { carryOver } from "../../checkpoint/carry-over.ts";
 import type { Nats } from "../../checkpoint/jetstream-connection.ts";
-import { sweepSlots } from "../../checkpoint/jetstream-sweep.ts";
 import type { CheckpointStore } from "../../checkpoint/store.ts";
 import type { Clock } from "../../clock.ts";
 import type { Fence } from "../../lease/elector.ts";
@@ -9,8 +8,9 @@ import type { Logger } from "../../observe/log.ts";
 import { endOf, type Former } from "./former.ts";
 import { type Layout, type Nature, natureOf, partOf, placesOf } from "./layout.ts";
 import { type HeldLease, openSlot, roomOfSlot } from "./open-nats.ts";
-import { isOver, setOf, slotName } from "./place.ts";
+import { setOf, slotName } from "./place.ts";
 import { isAsAsked, type Spread, spreadOf } from "./spread.ts";
+import { sweepSets } from "./sweep-sets.ts";
 
 /** Bodies that are read from memory while a slot is filled, in bytes: each is written once. */
 const cacheBytes = 1024 * 1024;
@@ -19,6 +19,8 @@ export interface FillOptions {
   readonly namespace: string;
   readonly connection: Nats;
   readonly slots: number;
+  /** The cluster's uid, where it is known. */
+  readonly cluster: string | undefined;
   /** Of the functions as they are to run. */
   readonly manifests: readonly FunctionManifest[];
   readonly clock: Clock;
@@ -47,9 +49,9 @@ export async function fillSlots(
   fence: Fence,
   signal: AbortSignal,
 ): Promise<Filled> {
-  const { connection, slots, manifests } = options;
+  const { slots, manifests } = options;
   const set = setOf(fence);
-  await sweepSlots(connection, (name) => isOver(name, set, former.set));
+  await sweepSets(options, set, former.set);
   const names = await namesIn(former.sources.map(({ store }) => store));
   const asked = new Map(manifests.map((manifest) => [manifest.name, spreadOf(manifest)]));
   const spreadNow = (name: string): Spread => {

@@ -62,14 +62,9 @@ export const setOf = ({ lease, number }: Fence): string => `${lease.replace(/[^0
 /** The set that a slot's name says. */
 export const setOfName = (name: string): string => /^(?:(.*)_)?\d+$/.exec(name)?.[1] ?? "";
 
-/**
- * Whether a slot's name is of a set that counts no more for whoever carries positions into `set`. It is an earlier one of
- * the same Lease, and not `from`, the one that they are carried from.
- */
-export function isOver(name: string, set: string, from: string | undefined): boolean {
-  const found = setOfName(name);
-  if (found === from) return false;
+/** Whether a set is an earlier one of the same Lease. */
+export function isEarlier(found: string, set: string): boolean {
   const [lease, number] = found.split("-");
   const [ours, term] = set.split("-");
-  return found === "" || (lease === ours && Number(number) < Number(term));
+  return lease === ours && Number(number) < Number(term);
 }
