@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
+import { placeIn, slotName } from "../../runtime/app/positions/place.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
+import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
+import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import type { CheckpointStore, StoreKind } from "../../runtime/checkpoint/store.ts";
@@ -105,6 +108,23 @@ class Pod {
     const { items } = await admin.get(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`);
     return (items as { metadata: { annotations?: object } }[]).map(({ metadata }) => {
       return Object.keys(metadata.annotations ?? {}).filter((key) => /\/nats-(.+_)?\d+$/.test(key)).length;
+    });
+  }
+
+  /** Writes into a Lease as somebody else does. */
+  async patch(name: string, patch: object): Promise<void> {
+    await admin.patch(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/${name}`, patch);
+  }
+
+  /** Takes one of the fleet's slots up, as a replica does that nobody fences. */
+  async slot(slot: number): Promise<CheckpointStore> {
+    const log = createLog("error", { write: () => {} });
+    const nats = await Nats.connect({ servers: [this.server.url], name: `${this.namespace}_${account}`, log });
+    const { set } = placeIn(await this.annotations());
+    return JetstreamStore.open({
+      ...{ nats, slot: slotName(set, slot), clock: this.clock, log },
+      onLost: () => {},
+      onClosed: () => nats.close(),
     });
   }
 
@@ -217,6 +237,31 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
         await store.close(true);
       }
     }
+  });
+
+  test("of functions that are gone leave no word on the Lease after a start at which no replica works; of others they do", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    for (const slots of [2, 3]) await one.enter(slots);
+    const slot = await one.slot(0);
+    const hundred = (what: string) => Array.from({ length: 100 }, (_, index) => `${what}-${index}`);
+    const removed = hundred("removed");
+    const views = await Promise.all(removed.map((name) => slot.openView(name, "settings", "/ConfigMap")));
+    await slot.retire(
+      views.map(({ id }) => id),
+      Date.now(),
+    );
+    await slot.close(true);
+    const names = ["copy", ...removed, ...hundred("gone")];
+    const spreads = JSON.stringify(Object.fromEntries(names.map((name) => [name, "1 by key"])));
+    await one.patch(account, { metadata: { annotations: { "watchfire.dev/shards": spreads } } });
+    const recorded = async () => Object.keys(JSON.parse((await one.annotations())["watchfire.dev/shards"] ?? "{}"));
+    await one.patch(`${account}-slot-0`, { spec: { holderIdentity: "another#1" } });
+    await one.enter(3);
+    expect(await recorded()).toEqual(names);
+    await one.patch(`${account}-slot-0`, { spec: { holderIdentity: "" } });
+    await one.enter(3);
+    expect(await recorded()).toEqual(["copy", ...removed]);
   });
 
   test("are not begun anew in a folder where no NATS is named", async () => {

@@ -68,6 +68,7 @@ export class FleetReplica {
   private readonly membership: Membership;
   private readonly slots: Slots;
   private readonly offered: OfferedFunctions;
+  private readonly spreads: Spreads;
   private readonly catalogue: Catalogue;
   private readonly reloads: Reloads;
   private readonly desk: FunctionDesk;
@@ -108,7 +109,8 @@ export class FleetReplica {
     });
     this.offered = offeredFunctions(options, components, () => void this.reloads.again(this.stopping.signal));
     this.lease = leaseApi(transport, namespace, account);
-    const spreads = new Spreads(this.lease);
+    const spreads = new Spreads(this.lease, log);
+    this.spreads = spreads;
     this.catalogue = new Catalogue(this.offered.source, slots, spreads);
     this.reloads = new Reloads({
       catalogue: this.catalogue,
@@ -180,7 +182,8 @@ export class FleetReplica {
   /** Its own functions, and who has which slot. */
   status(): Status {
     const { active, slots, options, catalogue, runs, membership } = this;
-    const obstacle = this.waitsFor ?? slots.trouble ?? membership.unwritten?.message;
+    const unwritten = membership.unwritten ?? this.spreads.unwritten;
+    const obstacle = this.waitsFor ?? slots.trouble ?? unwritten?.message;
     const parts = {
       ...this.statusParts,
       role: this.isActive ? ("active" as const) : ("standby" as const),

@@ -1,5 +1,6 @@
 import { WatchfireError } from "../../errors.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
+import { Unwritten } from "../../lease/unwritten.ts";
 import { type Spread, spreadsIn, spreadsNote } from "../positions/spread.ts";
 
 /** One request, in milliseconds. */
@@ -11,10 +12,20 @@ const requestMs = 3_000;
  */
 export class Spreads {
   private readonly api: LeaseApi;
+  private readonly writing: Unwritten;
   private known: ReadonlyMap<string, Spread> = new Map();
 
-  constructor(api: LeaseApi) {
+  constructor(
+    api: LeaseApi,
+    log: { info(fields: object, message: string): void; warn(fields: object, message: string): void },
+  ) {
     this.api = api;
+    this.writing = new Unwritten("how functions are spread, on the runtime's Lease,", log);
+  }
+
+  /** Why nothing can be agreed on, while that is so. */
+  get unwritten(): WatchfireError | undefined {
+    return this.writing.trouble;
   }
 
   /** Undefined where nothing is agreed. */
@@ -32,8 +43,18 @@ export class Spreads {
     this.take((await this.api.get(requestMs))?.annotations ?? {});
   }
 
-  /** Agrees on it, unless something else was agreed before. */
+  /** Agrees on it, unless something else was agreed before. @throws where it cannot be written */
   async propose(name: string, spread: Spread): Promise<void> {
+    try {
+      await this.agree(name, spread);
+      this.writing.written();
+    } catch (error) {
+      this.writing.failed(error instanceof Error ? error.message : String(error));
+      throw error;
+    }
+  }
+
+  private async agree(name: string, spread: Spread): Promise<void> {
     for (;;) {
       const lease = await this.api.get(requestMs);
       if (!lease) throw new WatchfireError("WF_LEASE_LOST", { what: "the runtime's Lease was deleted" });

@@ -1,12 +1,12 @@
 import { carryOver } from "../../checkpoint/carry-over.ts";
 import type { Nats } from "../../checkpoint/jetstream-connection.ts";
-import type { CheckpointStore } from "../../checkpoint/store.ts";
 import type { Clock } from "../../clock.ts";
 import type { Fence } from "../../lease/elector.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Logger } from "../../observe/log.ts";
 import { endOf, type Former } from "./former.ts";
 import { type Layout, type Nature, natureOf, partOf, placesOf } from "./layout.ts";
+import { namesIn } from "./names-in.ts";
 import { type HeldLease, openSlot, roomOfSlot } from "./open-nats.ts";
 import { setOf, slotName } from "./place.ts";
 import { isAsAsked, type Spread, spreadOf } from "./spread.ts";
@@ -111,20 +111,4 @@ async function fillSlot(
     await store.close(isDone && end === "clean");
   }
   return mark;
-}
-
-/** The functions that something is kept of. */
-async function namesIn(stores: readonly CheckpointStore[]): Promise<Set<string>> {
-  const names = new Set<string>();
-  for (const store of stores) {
-    for (const view of await store.views()) names.add(view.function);
-    for (const name of (await store.paused()).keys()) names.add(name);
-    for (let after: string | undefined; ; ) {
-      const page = await store.deadLetters({ after });
-      if (page.length === 0) break;
-      after = page.at(-1)?.letter;
-      for (const letter of page) names.add(letter.function);
-    }
-  }
-  return names;
 }

@@ -11,7 +11,8 @@ import { awaited } from "./awaited.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 import { fillSlots } from "./fill-slots.ts";
-import { openFormer } from "./former.ts";
+import { type Former, openFormer } from "./former.ts";
+import { namesIn, retiredIn } from "./names-in.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
 import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey } from "./place.ts";
 import { isAsAsked, spreadOf, spreadsIn, spreadsNote } from "./spread.ts";
@@ -19,6 +20,8 @@ import { untilReached } from "./until-reached.ts";
 
 /** One request, in milliseconds. */
 const requestMs = 3_000;
+/** From so many functions on that are gone and still on record, the record is swept. A Lease's annotations take 256 KiB. */
+const mostGone = 100;
 /** After positions that could not be reached, in milliseconds: another replica may reach them. */
 const againMs = 2_000;
 
@@ -52,8 +55,8 @@ export class FleetEntry {
   private readonly here: string;
   private elector: Elector | undefined;
   private trouble: string | undefined;
-  /** Functions could not be spread anew. */
-  private isShort = false;
+  /** What the fleet's record asked for was done, or could not be done. */
+  private wasTried = false;
   /** Positions were the fleet's own when they were looked for last. */
   private wasHere = false;
 
@@ -104,7 +107,7 @@ export class FleetEntry {
         );
       // Whoever carried them was ended before it could say so here, or before it could say so on the Lease.
       if (folder.retire()) log.warn({ data }, "older positions set aside");
-      return this.isShort || !(await this.isSpreadAnew(annotations)) ? place : undefined;
+      return this.wasTried || !(await this.due(annotations)) ? place : undefined;
     }
     if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return undefined;
     const change = { holder: "", annotations: { [positionsKey]: this.here } };
@@ -112,14 +115,21 @@ export class FleetEntry {
     return written === "conflict" ? undefined : placeIn(written.annotations);
   }
 
-  /** Whether a manifest asks for another spread than its function's positions have. */
-  private async isSpreadAnew(annotations: Readonly<Record<string, string>>): Promise<boolean> {
+  /**
+   * What is to be done while no replica works. `spread`: a manifest asks for another spread than its function's positions
+   * have. `sweep`: many functions on record are gone.
+   */
+  private async due(annotations: Readonly<Record<string, string>>): Promise<"spread" | "sweep" | undefined> {
     const spreads = spreadsIn(annotations);
-    if (spreads.size === 0) return false;
-    return (await this.options.manifests()).some((manifest) => {
+    if (spreads.size === 0) return undefined;
+    const manifests = await this.options.manifests();
+    const isOther = (manifest: FunctionManifest) => {
       const runs = spreads.get(manifest.name);
       return runs && !isAsAsked(spreadOf(manifest), runs);
-    });
+    };
+    if (manifests.some(isOther)) return "spread";
+    for (const { name } of manifests) spreads.delete(name);
+    return spreads.size >= mostGone ? "sweep" : undefined;
   }
 
   /** Waits until the former runtime works no more, and carries its positions over, unless another replica does. */
@@ -167,7 +177,8 @@ export class FleetEntry {
     const { fence } = elector;
     if (!fence) throw lostError("it was lost before positions were carried over");
     const isHere = place.where === here;
-    if (isHere && !(await this.isSpreadAnew(elector.annotations))) return;
+    const due = isHere ? await this.due(elector.annotations) : "spread";
+    if (!due) return;
     const waiting = (why: string | undefined) => this.waits(why);
     const connection = await connectNats(options);
     try {
@@ -178,9 +189,10 @@ export class FleetEntry {
         signal,
       );
       // Replicas work: it stays as it is, until a start at which none does.
-      this.isShort = isHere && !former;
+      this.wasTried = isHere && (!former || due === "sweep");
       if (!former) return;
       try {
+        if (due === "sweep") return await this.sweep(elector, former);
         for (const { store } of former.sources) if (cluster !== undefined) await claimCluster(store, cluster);
         const manifests = await options.manifests();
         const filled = await fillSlots({ ...options, connection, slots, manifests }, former, fence, signal);
@@ -200,6 +212,19 @@ export class FleetEntry {
     } finally {
       await connection.close();
     }
+  }
+
+  /** Takes those off the record of whom nothing is kept: where they lie is for their return to say. No replica works meanwhile. */
+  private async sweep(elector: Elector, former: Former): Promise<void> {
+    const stores = former.sources.map(({ store }) => store);
+    const kept = new Set([...(await namesIn(stores)), ...(await retiredIn(stores))]);
+    for (const { name } of await this.options.manifests()) kept.add(name);
+    const spreads = spreadsIn(elector.annotations);
+    const gone = [...spreads.keys()].filter((name) => !kept.has(name));
+    for (const name of gone) spreads.delete(name);
+    await former.confirm();
+    await elector.annotate(spreadsNote(spreads));
+    this.options.log.info({ functions: gone.length }, "functions that are gone taken off the Lease");
   }
 
   /** Why this replica cannot carry positions over from there. */

@@ -12,6 +12,7 @@ const slots = 16;
 const places = slotsOf("copy", 4, slots);
 const nothing: Recorded = async () => undefined;
 const { signal } = new AbortController();
+const silent = { info: () => {}, warn: () => {} };
 
 /** The runtime's Lease; each write is refused where another came first. */
 function runtimeLease(): LeaseApi & { conflicts: number; isAway: boolean } {
@@ -51,7 +52,7 @@ async function replica(
 ) {
   const offer = offerOf(shards > 1 ? { shards, ...delivery } : {});
   const set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true, ...over };
-  const spreads = new Spreads(api);
+  const spreads = new Spreads(api, silent);
   await spreads.read();
   const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
   await catalogue.read(signal);
@@ -150,7 +151,7 @@ test("what a newer replica agreed on in words that this one cannot read is refus
   const note = JSON.stringify({ copy: "4 by rainbow" });
   const lease = await api.get(0);
   if (lease) await api.update(lease, { annotations: { "watchfire.dev/shards": note } }, 0);
-  const spreads = new Spreads(api);
+  const spreads = new Spreads(api, silent);
   const refusal = { code: "WF_CHECKPOINT_NEWER_SCHEMA", message: expect.stringContaining("4 by rainbow") };
   await expect(spreads.read()).rejects.toMatchObject(refusal);
   for (const name of ["copy", "other"])
@@ -182,7 +183,7 @@ test("a function goes on in its slots while its file declares another one instea
   const offer = offerOf({});
   const other = { name: "other", file: offer.manifest.file, faults: [], origin };
   let set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true };
-  const spreads = new Spreads(runtimeLease());
+  const spreads = new Spreads(runtimeLease(), silent);
   const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
   const [place = -1] = places;
   const here = async () => {
@@ -200,4 +201,22 @@ test("a function goes on in its slots while its file declares another one instea
   expect(await here()).toBe(true);
   set = { ...set, functions: [], rejected: [other] };
   expect([await here(), catalogue.names.includes("copy")]).toEqual([false, false]);
+});
+
+test("a spread that the Lease does not take is told of with a code, once in the log and for as long as that is so", async () => {
+  const lease = runtimeLease();
+  const told: string[] = [];
+  const tell = (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`);
+  let why = "annotations: Too long";
+  const update: LeaseApi["update"] = (...of) => (why ? Promise.reject(new Error(why)) : lease.update(...of));
+  const spreads = new Spreads({ ...lease, update }, { info: tell, warn: tell });
+  const propose = () => spreads.propose("copy", { shards: 4, by: "key" }).catch(() => undefined);
+  for (let tries = 0; tries < 2; tries++) await propose();
+  expect([spreads.unwritten, told]).toEqual([undefined, []]);
+  for (let tries = 0; tries < 20; tries++) await propose();
+  expect(spreads.unwritten?.message).toMatch(/^WF_LEASE_UNWRITTEN: .*Too long/);
+  expect(told).toEqual([`lease not written ${JSON.stringify({ error: spreads.unwritten?.message })}`]);
+  why = "";
+  await propose();
+  expect([spreads.unwritten, spreads.of("copy")?.shards]).toEqual([undefined, 4]);
 });
