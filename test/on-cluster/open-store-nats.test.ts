@@ -1,7 +1,7 @@
 // Positions on their way between a data folder, Secrets and NATS, and processes that end on the way.
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
+import { type EntryOptions, FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
 import { placeIn, slotName } from "../../runtime/app/positions/place.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
@@ -93,13 +93,13 @@ class Pod {
   }
 
   /** As a replica does that comes to its fleet. */
-  async enter(slots: number): Promise<void> {
+  async enter(slots: number, manifests: EntryOptions["manifests"] = async () => []): Promise<void> {
     const { namespace, clock, transport, data, server } = this;
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
     const nats = { servers: [server.url] };
     const parts = { transport, namespace, account, data, slots, nats, identity: pod, cluster: undefined, clock, log };
-    const entry = new FleetEntry({ ...parts, manifests: async () => [], random: () => 0.5 });
+    const entry = new FleetEntry({ ...parts, manifests, random: () => 0.5 });
     await entry.enter(new AbortController().signal);
   }
 
@@ -223,13 +223,15 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     expect(Math.max(...(await one.marks())), "a Lease has the mark of one set alone").toBe(1);
   });
 
-  test("that could not be copied out of NATS stand as the last run left them, clean or not", async () => {
+  test("that could not be copied into a fleet, or out of NATS, stand as the last run left them, clean or not", async () => {
     const one = await Pod.make();
     await fill(one.data);
     const noFolder = join(folderOf({ file: "" }), "file");
     for (const end of ["clean", "killed"] as const) {
       for (const slots of [0, 2]) {
         await (await one.open("nats")).close(end === "clean");
+        const noFunctions = () => Promise.reject(new Error("the functions cannot be read"));
+        await expect(one.enter(3, noFunctions)).rejects.toThrow("the functions cannot be read");
         if (slots > 0) await one.enter(slots);
         await expect(one.open("sqlite", { data: noFolder })).rejects.toThrow("ENOTDIR");
         const store = await one.open("kubernetes");
