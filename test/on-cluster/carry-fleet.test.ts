@@ -55,6 +55,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     const near = await on.start("nats", { ...fleet(8), data: volume.options.data });
     await waitsFor(near, volume.name);
     await end(volume);
+    on.write(100);
     await isReady(near);
     await isReady(far);
     expect(await near.log()).toContain('"positions carried over"');
@@ -66,6 +67,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     await waitsFor(wider, "replicas of a fleet of 8 slots still work");
     await end(near);
     await end(far);
+    on.write(100);
     await isReady(wider);
     await on.load(100);
 
@@ -73,6 +75,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     const back = await on.start("sqlite", { nats });
     await waitsFor(back, "replicas of a fleet of 11 slots still work");
     await end(wider);
+    on.write(100);
     await isReady(back);
     await on.load(100);
     const planned = await on.verdict();
