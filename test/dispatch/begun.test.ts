@@ -24,6 +24,13 @@ async function killedAfterList(uid: string): Promise<{ it: DispatchFixture; disk
   return { it, disk };
 }
 
+/** The function is loaded anew, in the same process. */
+async function again({ dispatcher }: DispatchFixture) {
+  await dispatcher.remove("copy", { retire: false });
+  const loaded = await dispatcher.function(manifest(), { usesOldObject: false });
+  return loaded.subscription("settings", { selection: "all", namespace: "" });
+}
+
 describe("what had begun when a process ended", () => {
   it("is known of each object, also where the records of two were one and another was interrupted", async () => {
     const first = await (await DispatchFixture.open()).listed();
@@ -99,4 +106,35 @@ describe("what had begun when a process ended", () => {
     await quiet(it.runner);
     expect(it.runner.told.slice(1)).toEqual(["Added a@5 !", "Modified a@25"]);
   });
+
+  it.each(["restart", "reload"] as const)(
+    "is known to be done though its record stands for another's sake, after a %s and two objects of its name that went",
+    async (how) => {
+      const first = await (await DispatchFixture.open()).listed();
+      first.runner.answer = ({ object }) => (object.name === "b" ? failure("no", 3_600_000) : done);
+      // One commit, one row of the journal.
+      for (const each of [change("Added", "a", 11, { uid: "first" }), change("Added", "b", 12)])
+        first.subscription.change(each);
+      await quiet(first.runner);
+      for (const [rv, uid] of [
+        [13, "first"],
+        [15, "second"],
+      ] as const) {
+        if (uid === "second") first.subscription.change(change("Added", "a", 14, { uid }));
+        first.subscription.change(change("Deleted", "a", rv, { uid }));
+        await quiet(first.runner);
+        await first.clock.advance(1_000);
+      }
+      const told = ["Added a@11", "Added b@12", "Deleted a@13", "Added a@14", "Deleted a@15"];
+      expect(first.runner.told).toEqual(told);
+      const subscription = how === "restart" ? (await first.restart()).subscription : await again(first);
+      const list = subscription.list("relist", undefined);
+      list.item(change("Added", "b", 12));
+      list.end(change("Added", "b", 20).meta.resourceVersion);
+      await quiet(first.runner);
+      expect(first.runner.told.filter((each) => each.includes(" a@"))).toEqual(
+        told.filter((each) => each.includes(" a@")),
+      );
+    },
+  );
 });

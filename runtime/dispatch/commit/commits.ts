@@ -13,6 +13,7 @@ import { type Clock, pause, type Timer } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
 import { LastBodies, longestWaitMs } from "./last-bodies.ts";
+import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 import { type Hold, RestingRows } from "./resting-rows.ts";
 
@@ -75,8 +76,7 @@ export class Commits {
   /** How many callers wait for all bodies. */
   private hurrying = 0;
   private nextRow: number;
-  /** Rows of attempts that are not settled, with those of them that are not and all that the row says. */
-  private readonly openRows = new Map<number, { readonly open: Set<string>; started: readonly StartedEvent[] }>();
+  private readonly openRows = new OpenRows();
   /** Attempts that wait for their commit, and those that run. */
   private waiting = 0;
   private running = 0;
@@ -98,6 +98,7 @@ export class Commits {
     this.bodies.forget(view, key);
     this.resting.take(view, key);
     this.pending.putKnown(view, key, state);
+    if (state?.deleted) for (const row of this.openRows.bury(view, key, state.uid)) this.pending.putJournal(row);
     this.soon();
   }
 
@@ -204,9 +205,7 @@ export class Commits {
     const rested = this.resting.take(started.view, started.key);
     if (rested) pending.putKnown(started.view, started.key, rested);
     pending.started.push(started);
-    const found = this.openRows.get(row);
-    if (found) found.open.add(attemptKey(started));
-    else this.openRows.set(row, { open: new Set([attemptKey(started)]), started: pending.started });
+    this.openRows.add(row, started, pending.started);
     this.waiting++;
     pending.waiters.push(() => {
       this.waiting--;
@@ -226,22 +225,17 @@ export class Commits {
    * The attempt's record is not needed any more: its event is terminal, or a later attempt is on record. Its row stays for
    * others that it tells of; to settle one twice takes nothing from them.
    */
-  settle(row: number, attempt: Pick<StartedEvent, "view" | "id">): void {
-    const found = this.openRows.get(row);
-    found?.open.delete(attemptKey(attempt));
-    if (found && found.open.size > 0) return;
-    this.openRows.delete(row);
-    this.pending.settleJournal(row);
+  settle(row: number, attempt: Pick<StartedEvent, "view" | "key" | "id">): void {
+    if (this.openRows.settle(row, attempt)) this.pending.settleJournal(row);
   }
 
   /** The attempt has not begun after all: the record says so no more, also to a load of its function in this process. */
   withdraw(row: number, started: StartedEvent): void {
-    this.settle(row, started);
-    const found = this.openRows.get(row);
-    if (!found) return;
-    found.started = found.started.filter((each) => each !== started);
-    this.pending.putJournal({ id: row, started: found.started });
-    this.soon();
+    const rest = this.openRows.withdraw(row, started);
+    if (rest) {
+      this.pending.putJournal(rest);
+      this.soon();
+    } else this.pending.settleJournal(row);
   }
 
   /** The cursors that wait since then or longer go with the next commit. */
@@ -426,8 +420,6 @@ export class Commits {
 /** Whether no later commit can succeed. */
 const isFinal = ({ code }: WatchfireError): boolean =>
   code === "WF_CHECKPOINT_FENCED" || code === "WF_CHECKPOINT_GONE" || code === "WF_CHECKPOINT_REWOUND";
-
-const attemptKey = ({ view, id }: Pick<StartedEvent, "view" | "id">): string => `${view}/${id}`;
 
 /** What a line of the log calls an object. */
 const objectText = ({ apiVersion, kind, namespace, name }: NewDeadLetter): string =>

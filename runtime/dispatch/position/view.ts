@@ -117,7 +117,7 @@ export class View {
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
     this.waiting = new ByNamespace(groupOf);
-    this.doubted = new DoubtedObjects(({ row, id }) => commits.settle(row, { view: this.id, id }));
+    this.doubted = new DoubtedObjects(({ row, key, id }) => commits.settle(row, { view: this.id, key, id }));
   }
 
   /** Takes what the store has. */

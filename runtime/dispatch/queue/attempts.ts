@@ -302,7 +302,8 @@ export class Attempts {
     event.doubt = "noted";
     event.notBefore = clock.now() + afterMs;
     // The row that is written of it now says all that the journal would.
-    if (event.journalRow !== undefined) commits.settle(event.journalRow, { view: event.view.id, id: event.id });
+    if (event.journalRow !== undefined)
+      commits.settle(event.journalRow, { view: event.view.id, key: event.key, id: event.id });
     event.journalRow = undefined;
     return { type: "again", afterMs, blocked: false };
   }

@@ -355,13 +355,14 @@ export class FunctionQueue {
     lane.blocked = false;
     this.parts.spill.left(event);
     this.parts.backpressure.left(event.size);
-    const { journalRow, view, id, body, verdict } = event;
+    const { journalRow, view, body, verdict } = event;
     let holdsMark = false;
     if (!event.replayed) {
       view.leave(event.key);
       if (body && verdict) holdsMark = view.apply(event, body, verdict, holdOf(event));
     }
-    if (journalRow !== undefined) this.parts.commits.settle(journalRow, { view: view.id, id });
+    if (journalRow !== undefined)
+      this.parts.commits.settle(journalRow, { view: view.id, key: event.key, id: event.id });
     this.settle(event, outcome, holdsMark);
   }
 

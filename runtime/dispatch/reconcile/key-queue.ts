@@ -191,7 +191,8 @@ export class KeyQueue {
     if (home === lane.key) return true;
     this.lanes.delete(lane.key);
     commits.dropSpilled(primary.view.functionName, lane.sequence);
-    if (lane.journalRow !== undefined) commits.settle(lane.journalRow, { view: primary.view.id, id: lane.id });
+    if (lane.journalRow !== undefined)
+      commits.settle(lane.journalRow, { view: primary.view.id, key: lane.key, id: lane.id });
     for (const cause of lane.causes) this.wake(home, cause);
     return false;
   }
@@ -229,7 +230,7 @@ export class KeyQueue {
     const { retry, onFailure } = runs.manifest.delivery;
     if (onFailure !== "Block" && isCrashLoop(lane.attempts, retry)) {
       const { id, journalRow } = lane;
-      if (journalRow !== undefined) commits.settle(journalRow, { view: primary.view.id, id });
+      if (journalRow !== undefined) commits.settle(journalRow, { view: primary.view.id, key: lane.key, id });
       const letter = () => runs.letterOf(lane, newest, crashLoopError(lane.attempts));
       this.returned(lane, () => this.giveUp(lane, letter));
       return;

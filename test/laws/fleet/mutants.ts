@@ -227,9 +227,16 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "a record takes those of others with it",
-    file: dispatch("commit/commits"),
-    edits: [["if (found && found.open.size > 0) return;", ""]],
+    file: dispatch("commit/open-rows"),
+    edits: [["if (found.open.size === 0) {", "{"]],
     caughtBy: "test/dispatch/group-commit.test.ts",
+  },
+  {
+    fault:
+      "what is done counts as begun again where the name had another object since, and its record stands for others",
+    file: dispatch("commit/open-rows"),
+    edits: [["uidOf(each.id) !== uid", "false"]],
+    caughtBy: "test/dispatch/begun.test.ts",
   },
   {
     fault: "what had begun of a function that is removed is judged without what waits on disk",
