@@ -7,6 +7,7 @@ import { fenced, JetstreamLog, type LastMessage, type Note, rewound } from "./je
 import { readSnapshot } from "./jetstream-snapshot.ts";
 import { applyEntry } from "./log-entry.ts";
 import { MemoryDisk } from "./memory.ts";
+import { notThere } from "./not-there.ts";
 import type { PreviousEnd } from "./store.ts";
 
 /** Somebody else is as quick each time: more is no chance. */
@@ -26,6 +27,8 @@ export interface SlotOptions {
   /** Of the Lease that is held; whoever held the same Lease earlier is refused. Default: the last to open it has it. */
   readonly fence?: Fence | undefined;
   readonly witness?: Witness | undefined;
+  /** Whether it is to hold positions: where it never did it stays as it is, and is not opened. Default false. */
+  readonly isThere?: boolean;
   readonly clock: Clock;
 }
 
@@ -51,7 +54,7 @@ export interface TakenSlot {
  * @throws WatchfireError of the checkpoint section; what the client throws
  */
 export async function takeSlot(
-  { nats, slot, fence, witness, clock }: SlotOptions,
+  { nats, slot, fence, witness, isThere, clock }: SlotOptions,
   bodies: JetstreamBodies,
 ): Promise<TakenSlot> {
   for (let tries = 0; tries < claims; tries++) {
@@ -64,6 +67,7 @@ export async function takeSlot(
       throw fenced(before.fence.number);
     const loss = lossOf(last, witness?.read() ?? "", streams, nats.loneServer);
     const previousEnd = endOf(last, loss);
+    if (isThere && previousEnd === "new") throw notThere("NATS holds no positions");
     const moved = before?.end.startsWith("moved:") ? before.end.slice("moved:".length) : undefined;
     const { snapshot } = before ?? {};
     const note: Note = { fence, end: "running", inDoubt: previousEnd === "power-loss", streams, snapshot };

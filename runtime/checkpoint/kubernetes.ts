@@ -10,6 +10,7 @@ import { type Secret, Secrets } from "./kubernetes-secrets.ts";
 import type { LetterLimit, LetterSize } from "./letter-ledger.ts";
 import { Changes, encodeEntry } from "./log-entry.ts";
 import { MemoryDisk, MemoryStore } from "./memory.ts";
+import { notThere } from "./not-there.ts";
 import { frame, pack } from "./packing.ts";
 import type { PreviousEnd, StoredView } from "./store.ts";
 import { WriteBehind } from "./write-behind.ts";
@@ -37,6 +38,8 @@ export interface KubernetesStoreOptions {
   readonly account: string;
   /** Of the Lease that is held. */
   readonly fence: Fence;
+  /** Whether they are to hold positions: where they hold none they stay as they are, and are not opened. Default false. */
+  readonly isThere?: boolean;
   readonly clock: Clock;
   readonly log: { warn(fields: object, message: string): void };
   /** Called once when another runtime has taken the store over. */
@@ -95,7 +98,8 @@ export class KubernetesStore extends MemoryStore {
       const name = names[0] ?? "";
       const secret = await secrets.read(name);
       const found = readHead(secret, name);
-      const { fence } = options;
+      const { fence, isThere } = options;
+      if (!found && isThere) throw notThere("the Secrets hold no positions");
       if (found && found.fence.lease === fence.lease && found.fence.number > fence.number) throw fenced(found.fence);
       const disk = found
         ? await readDisk(found, name, async (slot) => {

@@ -272,6 +272,21 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     await expect(one.open("sqlite", { named: false })).rejects.toMatchObject({ code: "WF_CHECKPOINT_ELSEWHERE" });
   });
 
+  test("that the Lease says are in a store, and are not, are not begun anew, however often it is tried", async () => {
+    for (const place of ["nats", "kubernetes"] as const) {
+      const one = await Pod.make();
+      await (await one.open("sqlite")).close(true);
+      await one.patch(account, { metadata: { annotations: { "watchfire.dev/positions": place } } });
+      for (const kind of ["sqlite", "kubernetes", "nats", "sqlite", "kubernetes", "nats"] as const) {
+        await expect(one.open(kind), `${place} to ${kind}`).rejects.toMatchObject({ code: "WF_CHECKPOINT_ELSEWHERE" });
+      }
+      for (let times = 0; times < 2; times++) {
+        await expect(one.enter(2)).rejects.toMatchObject({ code: "WF_CHECKPOINT_ELSEWHERE" });
+      }
+      expect((await one.annotations())["watchfire.dev/positions"]).toBe(place);
+    }
+  });
+
   test("wait for a NATS that is away, and say so", async () => {
     const one = await Pod.make();
     await one.server.kill();

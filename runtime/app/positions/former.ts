@@ -11,7 +11,6 @@ import type { KubeTransport } from "../../kube/transport.ts";
 import type { Elector } from "../../lease/elector.ts";
 import type { Logger } from "../../observe/log.ts";
 import { DataFolder } from "./data-folder.ts";
-import { elsewhere } from "./elsewhere.ts";
 import { alone, type Layout } from "./layout.ts";
 import { openSlot } from "./open-nats.ts";
 import { type Place, placeIn, positionsKey, setOfName, slotName } from "./place.ts";
@@ -68,14 +67,10 @@ export async function openFormer(
   if (where === "kubernetes" || where === "nats") {
     const opened =
       where === "nats"
-        ? await openSlot({ ...options, connection, slot: slotName(set, 0), onLost }, elector)
-        : await KubernetesStore.open({ ...options, fence, onLost });
+        ? await openSlot({ ...options, connection, slot: slotName(set, 0), isThere: true, onLost }, elector)
+        : await KubernetesStore.open({ ...options, fence, isThere: true, onLost });
     const former = ofOne(opened, (place) => opened.moveTo(place), where === "nats" ? set : undefined);
-    if (opened.movedTo === undefined) {
-      if (opened.previousEnd !== "new") return former;
-      await former.close();
-      throw elsewhere(`${where} holds no positions, though the Lease says so`);
-    }
+    if (opened.movedTo === undefined) return former;
     await former.close();
     await elector.annotate({ [positionsKey]: opened.movedTo });
     return undefined;

@@ -17,6 +17,8 @@ const markKey = "watchfire.dev/nats-";
 const isMark = /^watchfire\.dev\/nats-(?:.+_)?\d+$/;
 
 export interface NatsStoreOptions {
+  /** Whether positions are to be there. Default false. */
+  readonly isThere?: boolean;
   readonly nats?: NatsPlace | undefined;
   readonly namespace: string;
   readonly account?: string | undefined;
@@ -81,7 +83,18 @@ export interface SlotStoreOptions extends NatsStoreOptions {
 
 /** Opens the store of one slot. @throws WatchfireError of the checkpoint section */
 export async function openSlot(
-  { connection: nats, slot, carried, clock, log, onLost, onClosed, room, cacheBytes }: SlotStoreOptions,
+  {
+    connection: nats,
+    slot,
+    isThere = false,
+    carried,
+    clock,
+    log,
+    onLost,
+    onClosed,
+    room,
+    cacheBytes,
+  }: SlotStoreOptions,
   held: HeldLease,
 ): Promise<JetstreamStore> {
   return JetstreamStore.open({
@@ -89,6 +102,7 @@ export async function openSlot(
     slot,
     fence: held.fence,
     witness: onLease(held, slot, carried),
+    isThere,
     clock,
     log,
     onLost,

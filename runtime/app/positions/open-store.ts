@@ -56,10 +56,7 @@ export async function openStore(
 }
 
 async function openSecrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
-  const opened = await secrets(options, elector);
-  if (placeOn(elector) === "kubernetes" && opened.previousEnd === "new")
-    throw elsewhere("the Secrets hold no positions; the Lease says kubernetes");
-  return filled(options, elector, opened);
+  return filled(options, elector, await secrets(options, elector));
 }
 
 async function openStream(options: StoreOptions, elector: Elector): Promise<JetstreamStore> {
@@ -142,7 +139,6 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
     const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
     await moved(from, async () => {
       if (placeOn(elector) !== place) return;
-      if (from.previousEnd === "new") throw elsewhere(`${place} holds no positions, though the Lease says so`);
       await folder.fill(from.previousEnd, (to) => carryOver(from, to));
       await from.moveTo(here);
       options.log.info({ from: nameOf(from), to: "sqlite" }, "positions carried over");
@@ -160,14 +156,15 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
 async function secrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
-  const opened = await KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence });
+  const isThere = placeOn(elector) === "kubernetes";
+  const opened = await KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence, isThere });
   await correctLease(options, elector, opened, "kubernetes");
   return opened;
 }
 
 /** The same of the stream on NATS. */
 async function stream(options: StoreOptions, elector: Elector): Promise<JetstreamStore> {
-  const opened = await openNats(options, elector);
+  const opened = await openNats({ ...options, isThere: placeOn(elector) === "nats" }, elector);
   await correctLease(options, elector, opened, "nats");
   return opened;
 }
