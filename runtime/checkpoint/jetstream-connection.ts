@@ -228,7 +228,12 @@ function authenticatorOf({ transport }: Client, file: string): Authenticator {
       });
     }
   };
-  const isSeed = /^\s*SU[A-Z2-7]{56}\s*$/.test(read().toString("utf8"));
+  const text = read().toString("utf8");
+  const isSeed = /^\s*SU[A-Z2-7]{56}\s*$/.test(text);
+  if (!isSeed && !/BEGIN NATS USER JWT[\s\S]*BEGIN USER NKEY SEED/.test(text)) {
+    const what = "its file holds neither a user's credentials nor an nkey's seed";
+    throw new WatchfireError("WF_CHECKPOINT_NATS", { what, place: { file } });
+  }
   if (!isSeed) return transport.credsAuthenticator(read);
   return transport.nkeyAuthenticator(() => Buffer.from(read().toString("utf8").trim()));
 }
