@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { roomyIsolates } from "../../runtime/sandbox/executor/warmth.ts";
 import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
 /** Tells what earlier events left behind, then leaves as much as it can. */
@@ -96,6 +97,23 @@ describe("with isolation: Handler, an isolate", () => {
     };
     expect(await count()).toBe("1");
     await expect.poll(count, { interval: 400, timeout: 10_000 }).toBe("1");
+  });
+
+  it("gives way in a crowd if it never had an event, and keeps its state if it had", async () => {
+    const fixture = fixtureForTest();
+    await fixture.load("used", counting);
+    expect((await fixture.run("used")).type).toBe("ok");
+    const born = "const born = Date.now(); export default (event, ctx) => ctx.log.info(String(born));";
+    const crowd = Array.from({ length: roomyIsolates + 6 }, (_, index) => `unused-${index}`);
+    for (const name of crowd) await fixture.load(name, born);
+    const loadedAt = Date.now();
+    const nextBirth = async () => {
+      expect((await fixture.run(crowd.shift() ?? "")).type).toBe("ok");
+      return Number(messages(fixture).at(-1));
+    };
+    await expect.poll(nextBirth, { interval: 400, timeout: 10_000 }).toBeGreaterThan(loadedAt);
+    expect((await fixture.run("used")).type).toBe("ok");
+    expect(messages(fixture).at(-1)).toBe("2");
   });
 
   it("that hoards what events leave is replaced before it breaks its limit", async () => {

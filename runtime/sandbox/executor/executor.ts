@@ -5,6 +5,7 @@ import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from ".
 import { IsolateFactory } from "./isolate.ts";
 import { Slots } from "./slots.ts";
 import { type Ground, Tenant } from "./tenant.ts";
+import { letGoOfIdle } from "./warmth.ts";
 import { Watchdog } from "./watchdog.ts";
 
 /** Milliseconds that neighbours get to finish once an isolate can no longer be stopped. */
@@ -72,11 +73,10 @@ export class Executor {
     isolates.make(16, "{}", () => {}).isolate.dispose();
     // One more than the cores: an isolate that waits for memory or a lock does not leave a core idle.
     const slots = new Slots(availableParallelism() + 1);
-    this.ground = { isolates, watchdog: new Watchdog(), slots, idleMs, recycleEvents };
+    this.ground = { isolates, watchdog: new Watchdog(), slots, recycleEvents };
     setInterval(() => {
       this.send(frameType.beat, {});
-      const now = performance.now();
-      for (const tenant of this.tenants.values()) tenant.sweep(now);
+      letGoOfIdle(this.tenants.values(), performance.now(), idleMs);
     }, heartbeatMs);
     this.send(frameType.beat, {});
   }

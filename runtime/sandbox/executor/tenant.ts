@@ -5,6 +5,7 @@ import type { Ask, GuestDoors, IsolateFactory } from "./isolate.ts";
 import type { OutboxSummary } from "./outbox.ts";
 import { Realm, type RealmReports } from "./realm.ts";
 import type { Slots } from "./slots.ts";
+import type { Warm } from "./warmth.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** CPU time that a module's top level may use. Milliseconds. */
@@ -36,15 +37,14 @@ export interface Ground {
   readonly isolates: IsolateFactory;
   readonly watchdog: Watchdog;
   readonly slots: Slots;
-  /** Events after which an isolate is replaced, and milliseconds without one after which it is let go. */
+  /** Events after which an isolate is replaced. */
   readonly recycleEvents: number;
-  readonly idleMs: number;
 }
 
 type LoadFailure = NonNullable<Loaded["failure"]>;
 
 /** One version of one function's code: the isolates that take its events, and those that still finish some. */
-export class Tenant {
+export class Tenant implements Warm {
   private readonly ground: Ground;
   private readonly options: Load;
   private readonly script: string;
@@ -59,6 +59,7 @@ export class Tenant {
   private stuck = false;
   private unloaded = false;
   private activeAt = performance.now();
+  private used = false;
   /** Events yet to run one at a time, after a limit was broken with several inside. */
   private solo: number;
   /** Where code was when V8's timeout ended it for want of a core: stands in if it breaks its limit for real. */
@@ -81,7 +82,9 @@ export class Tenant {
 
   /** Opens the first isolate; gives why it could not be, else undefined. */
   async load(): Promise<LoadFailure | undefined> {
-    return (await this.open()).failure;
+    const { failure } = await this.open();
+    this.activeAt = performance.now();
+    return failure;
   }
 
   add(events: readonly QueuedEvent[]): void {
@@ -105,9 +108,20 @@ export class Tenant {
     for (const realm of this.realms.values()) this.retire(realm);
   }
 
-  /** Lets go of isolates that have had nothing to do for long; the next event opens one again. */
-  sweep(now: number): void {
-    if (this.busy || this.opening || this.renewing.size > 0 || now - this.activeAt < this.ground.idleMs) return;
+  get isolates(): number {
+    return this.realms.size;
+  }
+
+  get isUsed(): boolean {
+    return this.used;
+  }
+
+  get idleSince(): number | undefined {
+    return this.busy || this.opening || this.renewing.size > 0 ? undefined : this.activeAt;
+  }
+
+  /** Lets go of the isolates that take events; the next event opens one again. */
+  letGo(): void {
     for (const realm of this.takers) {
       this.takers.delete(realm);
       this.retire(realm);
@@ -147,6 +161,7 @@ export class Tenant {
       },
       take: (most) => {
         this.activeAt = performance.now();
+        this.used = true;
         return this.queue.splice(0, this.isSingle ? 1 : most);
       },
       putBack: (events) => this.queue.unshift(...events),

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { letGoOfIdle, roomyIsolates, type Warm } from "../../runtime/sandbox/executor/warmth.ts";
+
+const idleMs = 300_000;
+const now = 1_000_000;
+
+describe("functions with nothing to do", () => {
+  it("keep their isolates for the whole time while there is room", () => {
+    const functions = crowd(roomyIsolates, () => ({ idleFor: idleMs - 1 }));
+    expect(letGo(functions)).toEqual([]);
+    expect(letGo([...functions.slice(1), fake({ idleFor: idleMs })])).toEqual([roomyIsolates - 1]);
+  });
+
+  it("that never had an event give way at once in a crowd, those idle longest first, until there is room", () => {
+    const functions = crowd(roomyIsolates + 3, (index) => ({ isUsed: false, idleFor: 2_000 + index }));
+    expect(letGo(functions)).toEqual([2, 1, 0].map((index) => roomyIsolates + index));
+  });
+
+  it("that had events keep their isolates for a minute in a crowd", () => {
+    expect(letGo(crowd(500, () => ({ idleFor: 59_000 })))).toEqual([]);
+    expect(letGo(crowd(500, () => ({ idleFor: 61_000 })))).toHaveLength(500 - roomyIsolates);
+  });
+
+  it("that were loaded this moment keep their isolates, whatever the crowd", () => {
+    expect(letGo(crowd(500, () => ({ isUsed: false, idleFor: 500 })))).toEqual([]);
+  });
+
+  it("never wait longer in a crowd than alone", () => {
+    const functions = crowd(500, () => ({ idleFor: 100 }));
+    expect(letGo(functions, 50)).toHaveLength(500);
+  });
+
+  it("are not those that run or wait for an event, nor those that have no isolate", () => {
+    const functions = crowd(500, (index) => (index % 2 ? { idleFor: undefined } : { isolates: 0, idleFor: idleMs }));
+    expect(letGo(functions)).toEqual([]);
+  });
+});
+
+interface Fake {
+  readonly isolates?: number;
+  readonly isUsed?: boolean;
+  readonly idleFor: number | undefined;
+}
+
+function fake({ isolates = 1, isUsed = true, idleFor }: Fake): Omit<Warm, "letGo"> {
+  return { isolates, isUsed, idleSince: idleFor === undefined ? undefined : now - idleFor };
+}
+
+const crowd = (size: number, of: (index: number) => Fake) =>
+  Array.from({ length: size }, (_, index) => fake(of(index)));
+
+/** Gives the places of those that were let go of, in the order in which they were. */
+function letGo(functions: readonly Omit<Warm, "letGo">[], forMs = idleMs): readonly number[] {
+  const gone: number[] = [];
+  const warm = functions.map((one, index) => ({ ...one, letGo: () => void gone.push(index) }));
+  letGoOfIdle(warm, now, forMs);
+  return gone;
+}
