@@ -55,6 +55,23 @@ describe("an object that has not met the conditions", () => {
     expect(it.runner.told).toEqual(["Modified a@12", "Modified a@12 #2 !"]);
   });
 
+  it("takes no deletion that was told off the record before the position is past it on disk", async () => {
+    const first = await opened();
+    const past = [at("Added", "a", 11, 9), at("Deleted", "a", 12, 9)];
+    for (const each of past) first.subscription.change(each);
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    first.subscription.change(at("Added", "b", 13, 1));
+    // Its beginning is a commit of its own, before the position that b moved is due.
+    first.subscription.change(at("Added", "c", 14, 9));
+    await quiet(first.runner);
+    const it = await first.restart(options);
+    const from = Number(it.subscription.resumeFrom);
+    for (const each of past) if (Number(each.meta.resourceVersion) > from) it.subscription.change(each);
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Deleted a@12", "Added c@14"]);
+  });
+
   it("is told of by a list after a gap once it meets them, and its end is told only if it was told of before", async () => {
     const first = await opened();
     for (const name of ["stays", "comes", "goes"]) first.subscription.change(at("Added", name, 11, 1));

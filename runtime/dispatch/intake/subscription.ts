@@ -468,9 +468,11 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
    */
   private moved(later = false): void {
     const { commits } = this.parts;
-    if (later) commits.cursorMovedLater(this);
+    const { value, length } = this.mark;
+    const hasForgotten = value !== undefined && this.view.exhume(this.namespace, value, length === 0);
+    // A replay from behind what was forgotten would tell of it again: the position is in the same commit.
+    if (later && !hasForgotten) commits.cursorMovedLater(this);
     else commits.cursorMoved(this);
-    if (this.mark.value !== undefined) this.view.exhume(this.namespace, this.mark.value, this.mark.length === 0);
   }
 }
 

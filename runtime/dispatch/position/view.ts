@@ -365,20 +365,23 @@ export class View {
   /**
    * Forgets the tombstones of a source's namespace that no replay from its low-water mark can reach; without a mark, all.
    * `caughtUp`: all that was received is behind the mark, and with it the tombstones that cannot be ordered against it.
+   * Gives whether there were any.
    */
-  exhume(namespace: string, lowWaterMark?: ResourceVersion, caughtUp = false): void {
+  exhume(namespace: string, lowWaterMark?: ResourceVersion, caughtUp = false): boolean {
     const graves = this.graves.get(namespace);
-    if (!graves) return;
+    if (!graves) return false;
     const isReachable = (resourceVersion: ResourceVersion) => {
       if (lowWaterMark === undefined) return false;
       return caughtUp ? isNewer(resourceVersion, lowWaterMark) : !isUpTo(resourceVersion, lowWaterMark);
     };
     const reachable = graves.findIndex(({ resourceVersion }) => isReachable(resourceVersion));
-    for (const { key, resourceVersion } of graves.splice(0, reachable < 0 ? graves.length : reachable)) {
+    const forgotten = graves.splice(0, reachable < 0 ? graves.length : reachable);
+    for (const { key, resourceVersion } of forgotten) {
       const known = this.known.get(key);
       if (known?.deleted && known.resourceVersion === resourceVersion) this.forget(key);
     }
     if (graves.length === 0) this.graves.delete(namespace);
+    return forgotten.length > 0;
   }
 
   /** What a deletion that was found shows of an object of which no body is kept: its name. */

@@ -226,6 +226,12 @@ export const mutants: readonly Mutant[] = [
     caughtBy: "test/dispatch/begun.test.ts",
   },
   {
+    fault: "a deletion that was told goes off the record before the position is past it",
+    file: dispatch("intake/subscription"),
+    edits: [["if (later && !hasForgotten)", "if (later)"]],
+    caughtBy: "test/dispatch/strangers.test.ts",
+  },
+  {
     fault: "a record takes those of others with it",
     file: dispatch("commit/open-rows"),
     edits: [["if (found.open.size === 0) {", "{"]],
