@@ -181,6 +181,7 @@ export interface Batch {
   /** Of objects as they stand with `known`. */
   readonly bodies: readonly LastBody[];
   readonly cursors: readonly Cursor[];
+  /** They go before `cursors` come, which may be of the same namespaces. */
   readonly droppedCursors: readonly Pick<Cursor, "view" | "namespace">[];
   readonly journal: readonly JournalRow[];
   readonly settledJournal: readonly number[];

@@ -239,8 +239,9 @@ export class MemoryStore implements CheckpointStore {
       const found = known?.get(key);
       if (found) known?.set(key, { ...found, body, bodyIsOlder: false });
     }
-    for (const cursor of batch.cursors) views.get(cursor.view)?.cursors.set(cursor.namespace, cursor);
+    // A namespace may leave and come back between two commits.
     for (const { view, namespace } of batch.droppedCursors) views.get(view)?.cursors.delete(namespace);
+    for (const cursor of batch.cursors) views.get(cursor.view)?.cursors.set(cursor.namespace, cursor);
     for (const row of batch.journal) journal.set(row.id, row);
     for (const id of batch.settledJournal) journal.delete(id);
     for (const event of batch.spill) spill.set(`${event.function}/${event.sequence}`, event);

@@ -265,6 +265,15 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     expect((await store.views())[0]?.cursors).toEqual([]);
   });
 
+  it("a cursor that is given up and taken up again in one commit is there", async () => {
+    const store = await (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    await commit(store, { cursors: [cursor(id, "5")] });
+    const droppedCursors = [{ view: id, namespace: "team-a" }];
+    await commit(store, { droppedCursors, cursors: [cursor(id, "9")] });
+    expect((await store.views())[0]?.cursors).toEqual([cursor(id, "9")]);
+  });
+
   it("spilled events come back in order of arrival whatever order they were written in", async () => {
     const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
