@@ -416,6 +416,10 @@ export const errorCodes = {
     "what was asked for cannot be told again",
     "`watchfire explain FUNCTION OBJECT` says how the function and the object stand",
   ),
+  WF_RUNTIME_STATUS_UNWRITTEN: user(
+    "an object of `--function-status` cannot be kept, which is tried on; its function runs all the same",
+    "see to what the API server answers; `watchfire rbac --function-status` prints the rights that it takes",
+  ),
   WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
 } as const satisfies Record<string, Entry>;
 

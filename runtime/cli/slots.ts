@@ -49,6 +49,6 @@ function render({ replica, replicas, obstacle, slots: all }: Fleet): string {
     oldestEventSeconds === undefined ? "" : `${Math.round(oldestEventSeconds)} s`,
     functions.join(" "),
   ]);
-  const head = `${replica} sees ${replicas} replicas${obstacle === undefined ? "" : `; it takes no slot: ${obstacle}`}`;
+  const head = `${replica} sees ${replicas} replica${replicas === 1 ? "" : "s"}${obstacle === undefined ? "" : `; it takes no slot: ${obstacle}`}`;
   return [head, ...table(["SLOT", "OWNER", "STATE", "OLDEST EVENT", "FUNCTIONS"], rows)].join("\n");
 }

@@ -1,5 +1,6 @@
 import type { Origin } from "../../catalog/function-source.ts";
 import { type Clock, pause } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import { dnsLabel } from "../../kube/names.ts";
 import type { Logger } from "../../observe/log.ts";
@@ -13,6 +14,10 @@ const roundMs = 5_000;
 
 /** Between two tries while the definition is missing or writing is not allowed, in milliseconds: ever longer. */
 const retryMs = { from: 5_000, to: 60_000 };
+
+/** How the definition comes to be there. */
+const installation =
+  "install the chart with `crds.enabled=true`, or apply its `files/functions.watchfire.dev.yaml`; it is kept within a minute then";
 
 /** Answers that are of one object alone: bad request, too large, and against the definition. */
 const invalid: ReadonlySet<number> = new Set([400, 413, 422]);
@@ -97,7 +102,7 @@ export class StatusPublisher {
         if (signal.aborted) return;
         this.published = undefined;
         waitMs = Math.min(retryMs.from * 2 ** failures++, retryMs.to);
-        if (!this.warned) log.warn({ error: wordsFor(error) }, "function status not kept");
+        if (!this.warned) log.warn({ error: faultOf(error).message }, "function status not kept");
         this.warned = true;
       }
       await pause(clock, waitMs, signal).catch(() => undefined);
@@ -138,7 +143,7 @@ export class StatusPublisher {
       if (this.refused.delete(name)) log.info({ function: name }, "function status kept again");
     } catch (error) {
       if (!(error instanceof ApiError && invalid.has(error.status))) throw error;
-      const why = wordsFor(error);
+      const why = faultOf(error, `that of ${name} is refused: `).message;
       if (this.refused.get(name) !== why) log.warn({ function: name, error: why }, "function status refused");
       this.refused.set(name, why);
     }
@@ -202,7 +207,12 @@ export class StatusPublisher {
       // A replica that had the function before may have made it after the last list.
       const [found] = await objects.list(signal, name);
       if (found) return this.keep(name, { conditions: found.conditions, shares: [...found.shares.keys()] });
-      if (!this.foreign.has(name)) log.warn({ function: name }, "function status belongs to another runtime");
+      if (!this.foreign.has(name)) {
+        const what = `the object ${name} belongs to another runtime, whose name its \`spec.runtime\` has`;
+        const hint = "give the function another name, or run it under one of the two alone";
+        const { message: error } = new WatchfireError("WF_RUNTIME_STATUS_UNWRITTEN", { what, hint });
+        log.warn({ function: name, error }, "function status belongs to another runtime");
+      }
       this.foreign.add(name);
       return undefined;
     }
@@ -221,9 +231,13 @@ export class StatusPublisher {
   }
 }
 
-/** A server that knows no such kind says so in words that name nothing. */
-function wordsFor(error: unknown): string {
-  const missing = error instanceof ApiError && error.status === 404;
-  if (missing) return "the CustomResourceDefinition functions.watchfire.dev is not installed";
-  return error instanceof Error ? error.message : String(error);
+/** @param of says whose object it is, where it is not all of them */
+function faultOf(error: unknown, of = ""): WatchfireError {
+  const code = "WF_RUNTIME_STATUS_UNWRITTEN";
+  // A server that knows no such kind says so in words that name nothing.
+  if (error instanceof ApiError && error.status === 404) {
+    const what = "the CustomResourceDefinition functions.watchfire.dev is not installed";
+    return new WatchfireError(code, { what, hint: installation });
+  }
+  return new WatchfireError(code, { what: `${of}${error instanceof Error ? error.message : String(error)}` });
 }
