@@ -8,8 +8,14 @@ import { fixtureForTest } from "./fixture.ts";
 
 const code = "export default (e, ctx) => ctx.log.info(ctx.env.TOKEN ?? 'none');";
 
-/** A fixture that notes which functions' code and environment each executor is sent. */
-function watchedFixture(options: Parameters<typeof fixtureForTest>[0] = {}) {
+/**
+ * A fixture that notes which functions' code and environment each executor is sent.
+ * @param onKill is given the killing of an executor, in the place of its being killed at once
+ */
+function watchedFixture(
+  options: Parameters<typeof fixtureForTest>[0] = {},
+  onKill: (kill: () => void) => unknown = (kill) => kill(),
+) {
   const sent: Set<string>[] = [];
   const children = launchChild();
   const launch: Launch = (listener) => {
@@ -32,7 +38,7 @@ function watchedFixture(options: Parameters<typeof fixtureForTest>[0] = {}) {
       pause: () => link.pause(),
       resume: () => link.resume(),
       capMemory: (bytes) => link.capMemory(bytes),
-      kill: () => link.kill(),
+      kill: () => onKill(() => link.kill()),
     };
   };
   const fixture = fixtureForTest({ launch, ...options });
@@ -90,6 +96,21 @@ describe("a trust group", () => {
     expect(fixture.sandbox.status("idles")).toMatchObject({ state: "ready", detail: "" });
     expect((await fixture.run("idles")).type).toBe("ok");
     expect(fixture.deaths).toEqual([]);
+  });
+
+  it("loses no event that comes while its idle executor ends: the next one runs it, and it was never interrupted", async () => {
+    const ending: (() => void)[] = [];
+    let isEnding = true;
+    const { fixture } = watchedFixture({ idleMs: 300 }, (kill) => (isEnding ? ending.push(kill) : kill()));
+    await fixture.load("idles", code, { trustGroup: "a" });
+    await expect.poll(() => ending.length, { timeout: 10_000 }).toBe(1);
+    const running = fixture.run("idles");
+    // It is sent after this turn of the event loop.
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    isEnding = false;
+    for (const kill of ending) kill();
+    expect((await running).type).toBe("ok");
   });
 
   it("waits for an executor while all that there may be are at work, and takes the place of one that is idle", async () => {

@@ -158,9 +158,9 @@ export class Placement implements TenantListener {
     return this.attempts.size;
   }
 
-  /** How many attempts it is to be sent for now. */
+  /** How many attempts it is to be sent for now; none where its executor is about to end: they wait for the next. */
   get room(): number {
-    if (this.executor.isFull) return 0;
+    if (this.executor.isDead || this.executor.isFull) return 0;
     return this.executor.isAhead ? Math.max(0, this.concurrency - this.size) : Number.POSITIVE_INFINITY;
   }
 
