@@ -4,6 +4,7 @@ import type { ObjectStore } from "@nats-io/obj";
 import type { Authenticator, NatsConnection } from "@nats-io/transport-node";
 import { WatchfireError } from "../errors.ts";
 import { connectFault, isStatus, natsFault, status } from "./jetstream-fault.ts";
+import { identityCheck } from "./jetstream-identity.ts";
 
 /** One request to NATS, in milliseconds; a cluster takes about as long to choose a new leader. */
 export const requestMs = 5_000;
@@ -98,7 +99,14 @@ export class Nats {
         timeout: requestMs,
         inboxPrefix: `_INBOX.watchfire.${name}`,
         ...(credentials !== undefined && { authenticator: authenticatorOf(client, credentials) }),
-        ...(tls && { tls: { caFile: tls.ca, certFile: tls.cert, keyFile: tls.key } as object }),
+        ...(tls && {
+          tls: {
+            caFile: tls.ca,
+            certFile: tls.cert,
+            keyFile: tls.key,
+            checkServerIdentity: identityCheck(servers),
+          } as object,
+        }),
       });
     } catch (error) {
       throw connectFault(error, servers);
