@@ -40,7 +40,7 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
       chart,
       ...where,
       ...["--namespace", namespace, "--create-namespace", "--reuse-values"],
-      ...sets.flatMap((set) => ["--set", set]),
+      ...sets.flatMap((set) => (set.startsWith("--") ? set : ["--set", set])),
     );
 
   /** What the runtime writes once positions are there. */
@@ -55,6 +55,11 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
     admin
       .reply("GET", `/apis/apps/v1/namespaces/${namespace}/${plural}/${release}`)
       .then(({ status, text }) => (status === 200 ? (JSON.parse(text) as Body) : undefined));
+  /** What `kubectl scale` and an autoscaler do. */
+  async function scale(replicas: number): Promise<void> {
+    const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${release}/scale`;
+    await admin.patch(path, { spec: { replicas } }, "merge", { fieldManager: "somebody" });
+  }
   const strategy = async () => (await find("deployments"))?.spec.strategy;
   const mayList = async () => {
     const role = await admin.get(`/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles/${release}`);
@@ -92,6 +97,24 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
     await positionsAre("fleet/128");
     await upgrade();
     expect(await strategy()).toEqual({ type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
+  });
+
+  test("how many pods there are is the autoscaler's from its first upgrade on, and nobody else's meanwhile", async () => {
+    const replicas = async () => (await find("deployments"))?.spec.replicas;
+    expect(await replicas()).toBe(3);
+    await upgrade("autoscaling.enabled=true");
+    expect(await replicas()).toBe(3);
+    await scale(5);
+    await upgrade("logLevel=debug");
+    expect(await replicas()).toBe(5);
+  });
+
+  test("a number that another set is refused by Helm, unless it is given too, or taken back by force", async () => {
+    await expect(upgrade("autoscaling.enabled=false")).rejects.toThrow(".spec.replicas");
+    await upgrade("autoscaling.enabled=false,replicas=5");
+    await expect(upgrade("replicas=3")).rejects.toThrow(".spec.replicas");
+    await upgrade("replicas=3", "--force-conflicts");
+    expect((await find("deployments"))?.spec.replicas).toBe(3);
   });
 
   test("the way back is a StatefulSet that reaches NATS, with the rights to the Leases of those that end", async () => {

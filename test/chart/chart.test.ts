@@ -290,7 +290,10 @@ describe("replicas and slots that make no sense are refused, with what to do", (
     [`${nats},slots=513`, /slots/],
     ["replicas=4", /replicas above 3 need slots/],
     [`${nats},replicas=4`, /set slots=64/],
-    [`${nats},replicas=2,autoscaling.enabled=true`, /autoscaling\.enabled needs slots/],
+    [
+      `${nats},replicas=2,autoscaling.enabled=true`,
+      /autoscaling\.enabled needs slots.*; set slots=64, or autoscaling\.enabled=false/,
+    ],
     [`${fleet},autoscaling.enabled=true,autoscaling.minReplicas=9`, /above autoscaling\.maxReplicas/],
     [`${fleet},autoscaling.enabled=true,autoscaling.maxReplicas=65`, /more than slots=64/],
     [`${fleet},autoscaling.enabled=true,autoscaling.cpuMillicores=0`, /autoscaling\.oldestEventSeconds/],

@@ -58,8 +58,14 @@ describe("with slots", () => {
       { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels } },
     ]);
     const zone = "topologySpreadConstraints[0].maxSkew=1,topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule";
+    const others = "topologySpreadConstraints[0].labelSelector.matchLabels.app=others";
     const zones = await set(fleet, `${zone},topologySpreadConstraints[0].topologyKey=topology.kubernetes.io/zone`);
-    expect(spread(workload(zones) as never)).toMatchObject([{ topologyKey: "topology.kubernetes.io/zone" }]);
+    // Without a selector Kubernetes counts no pods, and so spreads none.
+    expect(spread(workload(zones) as never)).toMatchObject([
+      { topologyKey: "topology.kubernetes.io/zone", labelSelector: { matchLabels } },
+    ]);
+    const own = await set(fleet, `${zone},topologySpreadConstraints[0].topologyKey=zone,${others}`);
+    expect(spread(workload(own) as never)).toMatchObject([{ labelSelector: { matchLabels: { app: "others" } } }]);
   });
 
   test("the notes name what there is: the Deployment, the command that shows slots, and all Leases", async () => {
@@ -79,6 +85,8 @@ describe("an autoscaler", () => {
     const { kind, metadata, spec } = workload(objects);
     expect(scaleTargetRef).toEqual({ apiVersion: "apps/v1", kind, name: metadata.name });
     expect([minReplicas, maxReplicas, spec.replicas]).toEqual([2, 8, undefined]);
+    // As it was before, and looked at no more.
+    expect(workload(await set(fleet, "autoscaling.enabled=true,replicas=65")).spec.replicas).toBeUndefined();
   });
 
   test("goes by CPU, by the age of the oldest event, or by both, under a name that `/metrics` has", async () => {

@@ -200,8 +200,9 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
   topologySpreadConstraints:
-    {{- with .Values.topologySpreadConstraints }}
-    {{- toYaml . | nindent 4 }}
+    {{- $pods := dict "labelSelector" (dict "matchLabels" (include "watchfire.selector" . | fromYaml)) }}
+    {{- range .Values.topologySpreadConstraints }}
+    - {{- toYaml (merge (dict) . (hasKey . "labelSelector" | ternary dict $pods)) | nindent 6 }}
     {{- else }}
     - maxSkew: 1
       topologyKey: kubernetes.io/hostname
