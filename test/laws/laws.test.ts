@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { runScopedWorld } from "./scoped-world.ts";
-import { runShardWorld, runWorld } from "./world.ts";
+import { runAskingWorld, runShardWorld, runWorld } from "./world.ts";
 
 // SEED=7 runs one world of each kind again; SEEDS=10000 runs that many.
 const { SEED, SEEDS = "200" } = process.env;
@@ -10,6 +10,7 @@ const count = SEED === undefined ? Number(SEEDS) : 1;
 describe("the laws of delivery", () => {
   it.each([
     ["faults, kills and reloads", runWorld, count],
+    ["requeues, errands and new code", runAskingWorld, Math.ceil(count / 2)],
     ["one shard of three, faults, kills and reloads", runShardWorld, Math.ceil(count / 5)],
     ["namespaces that come and go, restored backups and conditions", runScopedWorld, count],
   ] as const)(

@@ -15,8 +15,12 @@ export class Laws {
   /** The last attempt that began, by id. */
   private readonly attempts = new Map<string, number>();
   private readonly interrupted = new Set<string>();
+  /** Asked for again, by their handler or a person, without their epochs: as if never attempted, but for the flag. */
+  private readonly askedFor = new Set<string>();
   /** Sent ahead to what died, and flagged for it. */
   private readonly lostAhead = new Set<string>();
+  /** Dead letters that were put back. */
+  private readonly putBack = new Set<string>();
   private readonly running = new Set<string>();
   /** Attempts that the disk showed as begun when the last process ended, by id. */
   private readonly onRecord = new Map<string, number>();
@@ -84,22 +88,48 @@ export class Laws {
     const { type } = delivery;
     const passed = type !== "Modified" && this.passages.get(object.uid) === type;
     if (type === "Added" || type === "Deleted") this.passages.set(object.uid, type);
-    const flagged = highest > 0 || passed || overtaken || this.flaggedOnDisk.has(id) || this.lostAhead.has(id);
+    const flagged = highest > 0 || passed || overtaken || this.isKnownToRepeat(id);
     this.expect(vague || redelivered === flagged, `${id} began ${highest} times before, redelivered: ${redelivered}`);
-    const again = this.interrupted.has(id) && attempt === highest;
+    const again = (this.interrupted.has(id) && attempt === highest) || (this.isAskedFor(id) && attempt === 1);
     this.expect(attempt === highest + 1 || again, `${id} began ${highest} times before, attempt: ${attempt}`);
     this.interrupted.delete(id);
     this.attempts.set(id, attempt);
+    // It counts anew from here on.
+    if (this.isAskedFor(id) && attempt === 1) this.onRecord.delete(id);
     this.isTrue(delivery);
     if (!redelivered) this.isNews(delivery);
+  }
+
+  /** Somebody asked for this state of an object to be told again, under either type. */
+  toldAgain({ uid, rv }: Revision): void {
+    for (const type of ["Added", "Modified"]) this.askedFor.add(`${uid}/${rv}/${type}`);
+  }
+
+  /** Somebody put a dead letter back. What it tells may be long over. */
+  replayed(id: string): void {
+    this.askedFor.add(withoutEpoch(id));
+    this.putBack.add(id);
+  }
+
+  private isAskedFor(id: string): boolean {
+    return this.askedFor.has(withoutEpoch(id));
+  }
+
+  private isKnownToRepeat(id: string): boolean {
+    return this.flaggedOnDisk.has(id) || this.lostAhead.has(id) || this.isAskedFor(id);
   }
 
   ends(delivery: Delivery, outcome: Outcome): void {
     this.running.delete(delivery.object.name);
     if (outcome.type === "interrupted") this.interrupted.add(delivery.id);
+    if (outcome.type === "ok" && outcome.requeueAfterMs !== undefined) {
+      this.askedFor.add(withoutEpoch(delivery.id));
+      this.attempts.set(delivery.id, 0);
+      return;
+    }
     const spent = outcome.type === "permanent" || (outcome.type === "failed" && delivery.attempt >= 3);
     const terminal = outcome.type === "ok" || (spent && this.setting.onFailure !== "Block");
-    if (terminal) this.last.set(delivery.object.name, delivery);
+    if (terminal && !this.putBack.has(delivery.id)) this.last.set(delivery.object.name, delivery);
   }
 
   /** After each commit: the position on disk is never ahead of what is on disk, and never goes back. */
@@ -112,8 +142,8 @@ export class Laws {
     this.expect(mark >= (this.mark ?? 0), `the mark went from ${this.mark} back to ${mark}`);
     this.mark = mark;
     const spilled = new Map<string, SpilledEvent>();
-    for (const event of [...this.disk.spill.values()].sort((a, b) => a.sequence - b.sequence))
-      spilled.set(event.name, event);
+    const events = [...this.disk.spill.values()].filter(({ replayed }) => !replayed);
+    for (const event of events.sort((a, b) => a.sequence - b.sequence)) spilled.set(event.name, event);
     const state = this.history.at(mark);
     for (const name of new Set(this.history.log.map((it) => it.name))) {
       const known = view.known.get(`${namespace}/${name}`);
@@ -161,7 +191,8 @@ export class Laws {
   private checkNetChange(name: string, real: Revision | undefined): void {
     const told = this.last.get(name);
     if (!real) {
-      const begun = this.deliveries.findLast((it) => it.object.name === name);
+      const isNews = ({ id, type }: Delivery) => type === "Deleted" || !this.putBack.has(id);
+      const begun = this.deliveries.findLast((it) => it.object.name === name && isNews(it));
       this.expect(!begun || begun.type === "Deleted", `${name} is gone, last told: ${begun?.id}`);
       return;
     }
@@ -177,7 +208,7 @@ export class Laws {
   /** Without a gap each single change is delivered. */
   private checkEveryChange(): void {
     // A first list that is skipped and broken off begins another epoch.
-    const told = new Set(this.deliveries.map((it) => it.id.replace(/@\d+$/, "")));
+    const told = new Set(this.deliveries.map((it) => withoutEpoch(it.id)));
     const before = new Map<string, Revision>();
     for (const revision of this.history.log) {
       const was = before.get(revision.name);
@@ -227,3 +258,5 @@ export class Laws {
     if (!holds) this.broken.push(law);
   }
 }
+
+const withoutEpoch = (id: string): string => id.replace(/@\d+$/, "");

@@ -2,12 +2,13 @@ import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
 import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
+import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import type { Shard } from "../../runtime/dispatch/position/shard.ts";
 import { manifest, trigger } from "../dispatch/fixture.ts";
 import { ModelExecutor } from "../dispatch/model-executor.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { CrashingStore } from "./crashing-store.ts";
-import { History, namespace } from "./history.ts";
+import { changeOf, History, namespace } from "./history.ts";
 import { Laws } from "./laws.ts";
 import { Dice } from "./random.ts";
 import { SimulatedSource } from "./simulated-source.ts";
@@ -31,6 +32,10 @@ export interface Setting {
   readonly holdsQueues: boolean;
   readonly compactions: boolean;
   readonly crashes: boolean;
+  /** Handlers ask for events to come again. */
+  readonly requeues: boolean;
+  /** The function is held and released, its code is replaced, and people have objects and dead letters told again. */
+  readonly errands: boolean;
 }
 
 export const settingOf = (dice: Dice): Setting => ({
@@ -44,6 +49,8 @@ export const settingOf = (dice: Dice): Setting => ({
   crashes: dice.chance(0.8),
   selective: dice.chance(0.3),
   memoryBytes: dice.pick([300, 1 << 20]),
+  requeues: false,
+  errands: false,
   ...dice.pick([
     { spillLimit: Number.POSITIVE_INFINITY, holdsQueues: true },
     { spillLimit: 8_000, holdsQueues: true },
@@ -81,14 +88,21 @@ export function runShardWorld(seed: number): ReturnType<typeof runWorld> {
   return runWorld(seed, inMemory(), { number, spread: "3 by key", isFirst: number === 0, owns, mayOwnIn: () => true });
 }
 
+/** Handlers ask for events to come again, and people do; the function is held, released and given new code. */
+export function runAskingWorld(seed: number, place: WorldPlace = inMemory()): ReturnType<typeof runWorld> {
+  const dice = new Dice(-seed);
+  return runWorld(seed, place, undefined, { requeues: dice.chance(0.7), errands: dice.chance(0.5) });
+}
+
 /** Runs a seed's world from its first change to the last quiet moment. Gives the laws that were broken. */
 export async function runWorld(
   seed: number,
   place: WorldPlace = inMemory(),
   shard?: Shard,
+  beside: Partial<Setting> = {},
 ): Promise<{ broken: readonly string[]; deliveries: number }> {
   const dice = new Dice(seed);
-  const setting = place.setting(settingOf(dice));
+  const setting = place.setting({ ...settingOf(dice), ...beside });
   const world = new World(setting, dice, place, shard);
   await world.live(40 + dice.below(80));
   return { broken: world.laws.broken, deliveries: world.laws.deliveries.length };
@@ -101,7 +115,8 @@ class World {
   private readonly clock: VirtualClock;
   private readonly place: WorldPlace;
   private readonly history = new History();
-  private process!: { dispatcher: Dispatcher; store: WorldStore; source: SimulatedSource };
+  private process!: { dispatcher: Dispatcher; store: WorldStore; source: SimulatedSource; loaded: FunctionDispatch };
+  private isHeld = false;
   private executor!: ModelExecutor;
   /** Handlers that run belong to a process; those of one that ended say nothing any more. */
   private incarnation = 0;
@@ -129,6 +144,10 @@ class World {
       if (setting.crashes && dice.chance(0.04)) await this.crash();
       else if (dice.chance(0.02)) await this.restart();
       else if (dice.chance(0.03)) await this.reload();
+      if (setting.errands && dice.chance(0.1)) this.holdOrRelease();
+      if (setting.errands && dice.chance(0.03)) await this.replace();
+      if (setting.errands && dice.chance(0.05)) this.tellAgain();
+      if (setting.errands && dice.chance(0.05)) await this.replay();
       this.process.source.step();
       if (dice.chance(0.4)) await this.clock.quiet();
       if (dice.chance(0.4)) await this.clock.advance(dice.pick([0, 1, 30, 300, 5_000, 70_000]));
@@ -158,7 +177,10 @@ class World {
   private outcome(): Outcome {
     const { dice } = this;
     const error = { name: "Error", message: "no", stack: "" };
-    if (dice.chance(0.7)) return ok;
+    if (dice.chance(0.7)) {
+      const comesAgain = this.setting.requeues && dice.chance(0.3);
+      return comesAgain ? requeue(dice.pick([0, 500, 20_000, 90_000])) : ok;
+    }
     if (dice.chance(0.5)) return { type: "failed", durationMs: 1, error };
     if (dice.chance(0.3)) return { type: "permanent", durationMs: 1, error };
     if (dice.chance(0.5)) return { type: "failed", durationMs: 1, error, retryAfterMs: dice.below(20_000) };
@@ -203,7 +225,8 @@ class World {
     begins();
     const subscription = loaded.subscription("settings", { selection: "all", namespace: "" });
     const source = new SimulatedSource(this.history, subscription, dice, () => laws.gap());
-    this.process = { dispatcher, store, source };
+    this.process = { dispatcher, store, source, loaded };
+    this.isHeld = false;
   }
 
   /** The process ends without a word. */
@@ -234,6 +257,41 @@ class World {
     await this.patiently(this.load(dispatcher, store, () => this.laws.processEnded()));
   }
 
+  private holdOrRelease(): void {
+    const { loaded } = this.process;
+    if (this.isHeld) loaded.release();
+    else loaded.hold();
+    this.isHeld = !this.isHeld;
+  }
+
+  /** Other code comes in its place while the process runs. */
+  private async replace(): Promise<void> {
+    const { mode, onFailure, concurrency } = this.setting;
+    const usesOldObject = this.dice.chance(0.3);
+    const { loaded } = this.process;
+    await this.patiently(loaded.replace(manifest({ mode, onFailure, concurrency }), usesOldObject, async () => {}));
+  }
+
+  /** A person asks for an object to be told again as it is. */
+  private tellAgain(): void {
+    const { dice, history, laws, process } = this;
+    const state = history.at(history.now).get(dice.pick(names));
+    if (!state) return;
+    if (process.loaded.redeliver("settings", changeOf({ ...state, type: "Added" })) === "told") laws.toldAgain(state);
+  }
+
+  /** A person puts an event back that was given up. */
+  private async replay(): Promise<void> {
+    const { dice, laws } = this;
+    const { loaded, store } = this.process;
+    const letters = await store.deadLetters();
+    if (letters.length === 0) return;
+    const letter = await store.deadLetter(dice.pick(letters).letter);
+    if (!letter) return;
+    laws.replayed(letter.id);
+    await this.patiently(loaded.replay(letter));
+  }
+
   /** Time passes until it is done: commits that fail are tried again, and handlers that run end. */
   private async patiently(work: Promise<unknown>): Promise<void> {
     let open = true;
@@ -246,6 +304,7 @@ class World {
   /** No more faults: everything is received and handled. */
   private async settleDown(): Promise<void> {
     this.calm = true;
+    if (this.isHeld) this.holdOrRelease();
     for (let round = 0; round < 200; round++) {
       const took = this.process.source.catchUp();
       await this.clock.advance(70_000);
@@ -259,3 +318,4 @@ class World {
 }
 
 const ok: Outcome = { type: "ok", durationMs: 1 };
+const requeue = (requeueAfterMs: number): Outcome => ({ type: "ok", durationMs: 1, requeueAfterMs });

@@ -297,14 +297,16 @@ export class Attempts {
 
   /** As if it had not been attempted, but for the flag: the handler has seen it. */
   private requeued(event: LaneEvent, afterMs: number): Conclusion {
-    const { commits, clock } = this.parts;
+    const { commits, clock, spill } = this.parts;
     event.attempts = 0;
     event.doubt = "noted";
     event.notBefore = clock.now() + afterMs;
-    // The row that is written of it now says all that the journal would.
-    if (event.journalRow !== undefined)
+    spill.defer(event);
+    // The row that is written of it now says all that the journal would. Where there is no room for one, the journal does.
+    if (event.place !== "memory" && event.journalRow !== undefined) {
       commits.settle(event.journalRow, { view: event.view.id, key: event.key, id: event.id });
-    event.journalRow = undefined;
+      event.journalRow = undefined;
+    }
     return { type: "again", afterMs, blocked: false };
   }
 

@@ -310,7 +310,6 @@ export class FunctionQueue {
       this.finish(lane, event, conclusion.outcome);
     } else if (conclusion.type === "again") {
       lane.blocked = conclusion.blocked;
-      if (event.notBefore !== undefined) this.parts.spill.defer(event);
       this.retryAfter(lane, event, conclusion.afterMs);
     }
   }

@@ -300,4 +300,10 @@ export const mutants: readonly Mutant[] = [
     edits: [["    this.settlePassing();\n    const { state, newestKnown,", "    const { state, newestKnown,"]],
     caughtBy: "test/dispatch/passing.test.ts",
   },
+  {
+    fault: "an event that its handler asked for again has no record where the disk has no room for it",
+    file: dispatch("queue/attempts"),
+    edits: [[`if (event.place !== "memory" && event.journalRow`, "if (event.journalRow"]],
+    caughtBy: "test/laws/laws.test.ts",
+  },
 ];
