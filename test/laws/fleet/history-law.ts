@@ -10,8 +10,8 @@ interface HistoryWitness {
   readonly past: Past;
   /** Where a broken law is written down. */
   readonly broken: string[];
-  /** The function is told that its kind does not exist. */
-  foundNoKind(): void;
+  /** The function is told that its kind does not exist, by the source of a namespace, or (undefined) of all. */
+  foundNoKind(namespace: string | undefined): void;
 }
 
 /**
@@ -32,7 +32,7 @@ export function historyLaw({
       if (spec.kind !== "ConfigMap") return watches.subscribe(spec, subscriber);
       const observed: Partial<Subscriber> = {
         kindIsMissing() {
-          foundNoKind();
+          foundNoKind(spec.namespace);
           subscriber.kindIsMissing?.();
         },
         list(reason, gapFrom) {

@@ -69,9 +69,10 @@ export class FunctionLaws {
     this.undone = [...this.begun].filter(([, rv]) => rv > this.cluster.now).map(([id]) => id);
   }
 
-  /** The function was told that its kind does not exist: whatever comes is news. */
-  foundNoKind(): void {
-    this.isInitial = () => false;
+  /** A source was told that its kind does not exist: whatever comes there is news. `namespace`: undefined for all. */
+  foundNoKind(namespace: string | undefined): void {
+    const { isInitial } = this;
+    this.isInitial = (other) => namespace !== undefined && other !== namespace && isInitial(other);
   }
 
   ready(): void {
@@ -177,10 +178,18 @@ export class FunctionLaws {
     const told = [...(this.told.get(key) ?? [])];
     const last = this.last.get(key);
     const isTold = told.some((each) => each !== `Deleted@${state.rv}` && each.endsWith(`@${state.rv}`));
-    const same = trigger.changedFields.length > 0 && this.newestA.get(key) === state.a;
+    const same = trigger.changedFields.length > 0 && (this.newestA.get(key) === state.a || this.cameToMatch(state));
     this.expect(isTold || same, `${key}@${state.rv} is there and was not told; told: ${told.slice(-4)}`);
     if (this.replays || same) return;
     this.expect(last?.type !== "Deleted", `${key}@${state.rv} is there, last told: ${last?.id}`);
+  }
+
+  /** Whether the field that is looked at may have been as it is while the condition did not hold, of which nothing is told. */
+  private cameToMatch({ uid, rv, a }: Revision): boolean {
+    const { condition } = this.plan;
+    if (!condition) return false;
+    const before = this.cluster.log.filter((it) => it.uid === uid && it.rv < rv && it.a === a);
+    return this.past.restored || before.some((it) => !condition.holds(it, undefined));
   }
 
   private checkAbsent(key: string, last: Delivery): void {

@@ -251,7 +251,7 @@ class Fleet {
       }),
     };
     const { cluster, past, brokenHistory: broken } = this;
-    const foundNoKind = () => this.lawsOf(manifest.name)?.foundNoKind();
+    const foundNoKind = (namespace: string | undefined) => this.lawsOf(manifest.name)?.foundNoKind(namespace);
     const of = { functionName: manifest.name, cluster, past, broken, foundNoKind };
     const watches = historyLaw({ watches: process.watches, ...of });
     const liveFunction = new LiveFunction(offer, {
