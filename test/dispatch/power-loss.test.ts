@@ -123,6 +123,27 @@ describe("after a power loss", () => {
     expect(third.runner.told).toEqual(["Added a@11 !", "Added b@12 !"]);
   });
 
+  it("is told again as it was on record, which may be older than what handlers saw, also from disk", async () => {
+    const looks = { manifest: manifest({ concurrency: 1 }, [trigger({ changedFields: [["spec", "v"]] })]) };
+    const at = (rv: number, v: number) => change("Modified", "b", rv, { spec: { v } });
+    const first = await (await DispatchFixture.open(looks)).listed();
+    first.subscription.change(change("Added", "b", 11, { spec: { v: 1 } }));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    // Of what a handler was told then, that it is 2, the machine lost the record.
+    const second = await powerLoss(first, looks);
+    second.runner.answer = () => undefined;
+    second.subscription.serverIsAt(resourceVersion("20"));
+    second.subscription.change(change("Added", "a", 12));
+    second.subscription.change(at(13, 1));
+    await second.clock.advance(70_000);
+    expect([...second.disk.spill.values()].map(({ name }) => name)).toContain("b");
+    second.runner.answer = () => done;
+    const third = await second.restart(looks);
+    await quiet(third.runner);
+    expect(third.runner.told.at(-1)).toBe("Modified b@13 !");
+  });
+
   it("the farewell to a namespace that was left is flagged, and after a drain before its turn still is", async () => {
     const first = await DispatchFixture.open();
     const left = ["b", "c"].map((name) => change("Added", name, 6, { namespace: "team-b" }));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Trigger } from "../../runtime/manifest/function.ts";
+import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger } from "./fixture.ts";
 
 const withOver = (over: Partial<Trigger> = {}): DispatchOptions => ({
@@ -51,6 +52,23 @@ describe("an object that has not met the conditions", () => {
     const it = await first.restart(options);
     it.runner.answer = () => ({ type: "ok", durationMs: 1 });
     for (const each of changes) it.subscription.change(each);
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Modified a@12", "Modified a@12 #2 !"]);
+  });
+
+  it("is told of after a kill as it was before, also where its own coming is behind the position", async () => {
+    const first = await opened();
+    first.runner.answer = () => undefined;
+    first.subscription.change(at("Added", "a", 11, 1));
+    first.subscription.bookmark(resourceVersion("11"));
+    await first.clock.advance(1_000);
+    const matching = at("Modified", "a", 12, 9);
+    first.subscription.change(matching);
+    await quiet(first.runner);
+    const it = await first.restart(options);
+    it.runner.answer = () => ({ type: "ok", durationMs: 1 });
+    expect(it.subscription.resumeFrom).toBe("11");
+    it.subscription.change(matching);
     await quiet(it.runner);
     expect(it.runner.told).toEqual(["Modified a@12", "Modified a@12 #2 !"]);
   });

@@ -232,8 +232,9 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     const entry: MarkEntry = { resourceVersion: meta.resourceVersion, outstanding: replaces ? 2 : 1, firm: false };
     this.mark.push(entry);
     const mark = { owner: this, entry };
-    // Of a stranger the server alone knows whether it was there.
-    const live = isStranger ? change.type === "Modified" : standing !== undefined && !standing.deleted && !replaces;
+    // An event that had begun comes again as it was: nothing more is kept of its object, either.
+    const isUnkept = view.isUnkept(key);
+    const live = isUnkept ? change.type === "Modified" : standing !== undefined && !standing.deleted && !replaces;
     const type = change.type === "Deleted" ? "Deleted" : live ? "Modified" : "Added";
     if (replaces) {
       // The deletion of the object that had the name before was missed: the handler is told of it first.

@@ -6,8 +6,7 @@ import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Hold } from "../commit/resting-rows.ts";
 import type { Doubt } from "../doubt/doubt.ts";
-import type { KnownObject } from "../doubt/doubted-objects.ts";
-import { type Begun, DoubtedObjects } from "../doubt/doubted-objects.ts";
+import { type Begun, DoubtedObjects, type KnownObject } from "../doubt/doubted-objects.ts";
 import type { ConditionAnswer, Hearing } from "../filter/conditions.ts";
 import type { Before, Filter, Verdict } from "../filter/filter.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
@@ -185,7 +184,12 @@ export class View {
 
   /** Whether all that the trigger knows of an object is that it never met the conditions, if it was ever there. */
   isStranger(key: string): boolean {
-    return this.leavesStrangers && !this.known.has(key) && !this.waiting.has(key) && !this.doubted.has(key);
+    return this.isUnkept(key) && !this.doubted.has(key);
+  }
+
+  /** Whether the server alone knows if an object was there before a change: nothing is kept of it. */
+  isUnkept(key: string): boolean {
+    return this.leavesStrangers && !this.known.has(key) && !this.waiting.has(key);
   }
 
   /** Whether a change is no concern of the function: nothing is known of the object, and it lacks what is demanded. */
@@ -279,7 +283,7 @@ export class View {
   private before(key: string, doubt: Doubt = "none"): Before {
     const known = this.known.get(key);
     // What may have been told last is not what is known.
-    const doubted = doubt === "unnoted" || this.doubted.has(key);
+    const doubted = doubt !== "none" || this.doubted.has(key);
     const { hash, matched } = known && !known.deleted && !doubted ? known : unknown;
     return { hash, matched, doubted };
   }
@@ -353,7 +357,7 @@ export class View {
   /** What the next event would come to if it brought this body: changes nothing, and counts nothing. */
   async preview(key: string, { meta, body }: Pick<Change, "meta" | "body">): Promise<Preview> {
     const known = this.standing(key);
-    const stands = known ? !known.deleted && known.uid === meta.uid : this.isStranger(key);
+    const stands = known ? !known.deleted && known.uid === meta.uid : this.isUnkept(key);
     const type = stands ? "Modified" : "Added";
     const old = type === "Modified" && this.needsBody(key) ? await this.body(key) : undefined;
     const answers: ConditionAnswer[] = [];

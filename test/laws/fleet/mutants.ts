@@ -306,4 +306,16 @@ export const mutants: readonly Mutant[] = [
     edits: [[`if (event.place !== "memory" && event.journalRow`, "if (event.journalRow"]],
     caughtBy: "test/laws/laws.test.ts",
   },
+  {
+    fault: "an event that may have been told is compared with an older record once it was on disk",
+    file: dispatch("position/view"),
+    edits: [[`doubt !== "none" || this.doubted`, `doubt === "unnoted" || this.doubted`]],
+    caughtBy: "test/dispatch/power-loss.test.ts",
+  },
+  {
+    fault: "an event of an object of which nothing is kept comes again after a kill as another type",
+    file: dispatch("intake/subscription"),
+    edits: [["const isUnkept = view.isUnkept(key);", "const isUnkept = isStranger;"]],
+    caughtBy: "test/dispatch/strangers.test.ts",
+  },
 ];
