@@ -179,7 +179,8 @@ export class Lister {
         if (subscriber.list("crd-removed", applicant.at).end(at) === "held") held = true;
         else told = [...told, subscriber];
       }
-      if (held) await this.setbacks.sleep(secondOpinionMs);
+      // Not until nobody needs a list: that may have been so before these came.
+      if (held) await pause(this.parts.clock, secondOpinionMs, this.parts.signal);
     }
     this.waiting = this.waiting.map((applicant) =>
       told.includes(applicant.subscriber) ? { ...applicant, at, reason: "relist" } : applicant,

@@ -304,7 +304,7 @@ export class Source {
     const { newest } = this;
     if (newest === undefined) return;
     this.giveUpStreams("relist");
-    // Where everybody leaves meanwhile, nobody is to be told.
+    // Where the source stops meanwhile, nobody is to be told.
     await this.lister.removed(newest).catch(() => {});
   }
 

@@ -90,6 +90,19 @@ test("a definition that stays away for a minute takes its objects with it", asyn
   expect(subscriber.log).toHaveLength(2);
 });
 
+test("a removal that one doubts is told it again, also where somebody else has left before", async () => {
+  const { fixture, subscriber } = await following();
+  await using _ = fixture;
+  const other = new RecordingSubscriber("5", "other");
+  await fixture.watches.subscribe(spec, other).close();
+  subscriber.outcomes.push("held");
+  await remove(fixture);
+  await fixture.pass(90);
+  expect(subscriber.log).toEqual(["list crd-removed from 5", "end 5 held"]);
+  await fixture.pass(60);
+  expect(subscriber.log.slice(2)).toEqual(["list crd-removed from 5", "end 5"]);
+});
+
 test("a definition that comes back in time keeps its objects", async () => {
   const { fixture, server, subscriber } = await following();
   await using _ = fixture;
