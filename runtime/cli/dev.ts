@@ -40,7 +40,7 @@ import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 
-/** What the pool starts with several functions, and where there is one, its spare. */
+/** What the pool starts with several functions. Where there is one, the second is let go of. */
 const executorsAhead = 2;
 
 /** One core is the cluster's meanwhile. */

@@ -193,7 +193,7 @@ const mostSlots = 512;
 /** How long the end waits for the log's reader, in milliseconds, however it came: a drain leaves 5 s of a pod's grace. */
 const flushMs = 2_000;
 
-/** What the pool starts with several functions, and where there is one, its spare. */
+/** What the pool starts with several functions. Where there is one, the second is let go of. */
 const executorsAhead = 2;
 
 /** One core is this process's meanwhile. */

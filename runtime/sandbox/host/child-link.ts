@@ -7,17 +7,29 @@ import type { Launch, Link, LinkListener } from "./link.ts";
 /** Milliseconds after a process' end that its stream may take to end: another process could have got hold of it. */
 const lastWordsMs = 1000;
 
+/** Milliseconds after the first executor's launch in which the others are asked for, where there are functions for them. */
+const aheadMs = 3000;
+
 /** Executors as children of this process, over descriptor 3. */
 export const launchChild =
   (program: Program = executorProgram()): Launch =>
   (listener) =>
     new ChildLink(spawnExecutor(program, "pipe"), listener);
 
-/** The same, with the first `count` of them started at once: they get ready while their starter is busy with other things. */
+/**
+ * The same, with the first `count` of them started at once: they get ready while their starter is busy with other things. Those
+ * that nobody asks for soon after the first are ended.
+ */
 export function launchAhead(count = 1, program: Program = executorProgram()): Launch {
   const ahead = Array.from({ length: count }, () => spawnExecutor(program, "pipe"));
   for (const child of ahead) child.on("error", () => undefined);
+  const endRest = () => {
+    for (const child of ahead.splice(0)) child.kill("SIGKILL");
+  };
+  let isAsked = false;
   return (listener) => {
+    if (!isAsked) setTimeout(endRest, aheadMs).unref();
+    isAsked = true;
     let child = ahead.shift();
     while (child && (child.exitCode !== null || child.signalCode !== null)) child = ahead.shift();
     return new ChildLink(child ?? spawnExecutor(program, "pipe"), listener);
