@@ -88,7 +88,10 @@ export class Lister {
   private waiting: Applicant[] = [];
   private reading: Reading | undefined;
   private listInsteadUntil = Number.NEGATIVE_INFINITY;
-  /** The last list's resourceVersion was gone: the next asks for none (client-go `reflector.go`, isLastSyncResourceVersionUnavailable). */
+  /**
+   * The last list's resourceVersion was gone (client-go `reflector.go`, isLastSyncResourceVersionUnavailable), or its
+   * server was behind others. The next asks for none, and is read consistently.
+   */
   private unversioned = false;
   /** Continue tokens, or the position that a paged list gave, were gone when they were used. */
   private whole = false;
@@ -339,11 +342,11 @@ export class Lister {
   }
 
   /** Throws where it does not count, or a subscriber threw. */
-  private complete({ listing, began, floor }: Reading, at: ResourceVersion, brought: Brought | undefined): void {
+  private complete(reading: Reading, at: ResourceVersion, brought: Brought | undefined): void {
+    const { listing, began } = reading;
     const { clock, observer, spec, health } = this.parts;
     const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
-    // A list older than what was received before it began would turn back time for everybody who knows better.
-    if (!rewinds && floor !== undefined && isNewer(floor, at)) throw new Ended({ type: "closed", by: "rewind" });
+    if (!rewinds) this.assertNew(reading, at);
     const { counted, held, fault } = listing.end(at);
     const now = clock.monotonic();
     this.lists++;
@@ -358,6 +361,17 @@ export class Lister {
     }
     this.parts.listed({ subscribers: counted, at, brought: fault === undefined ? brought : undefined });
     if (fault !== undefined) throw fault;
+  }
+
+  /**
+   * A list older than what was received before it began would turn back time for everybody who knows better. One that was
+   * asked for an older resourceVersion shows no more than a server that is behind: the next one is read consistently.
+   */
+  private assertNew({ floor, notOlderThan }: Reading, at: ResourceVersion): void {
+    if (floor === undefined || !isNewer(floor, at)) return;
+    if (notOlderThan === undefined || isNewer(notOlderThan, at)) throw new Ended({ type: "closed", by: "rewind" });
+    this.unversioned = true;
+    throw new Ended(stopped);
   }
 
   private async react(ending: Ending, phase: History["phase"], lived: Lived, reading: Reading): Promise<void> {

@@ -81,6 +81,31 @@ test("a group's list is no older than the newest position in it", async () => {
   expect(list.query.get("resourceVersion")).toBe("100");
 });
 
+test("a list from an API server that is behind the stream is no rewind: another shows the newest state", async () => {
+  await using fixture = await FaultFixture.start();
+  const [steady, late] = [new RecordingSubscriber("100", "steady"), new RecordingSubscriber("5", "late")];
+  fixture.watches.subscribe(configMaps, steady);
+  (await fixture.server.request(isPlainWatch)).stream().lines(event("ADDED", configMap("a", 120)));
+  await steady.saw("Added a 120");
+  fixture.watches.subscribe(configMaps, late);
+  (await fixture.server.request(isPlainWatch, 2)).status(410, "Expired");
+  const behind = await fixture.server.request(isWatchList);
+  behind.stream().lines(bookmark(110, true));
+  const consistent = await fixture.server.request(isWatchList, 2);
+  expect([behind, consistent].map(({ query }) => query.get("resourceVersion"))).toEqual(["5", ""]);
+  consistent.stream().lines(event("ADDED", configMap("a", 120)), bookmark(121, true));
+  await late.saw("end 121");
+  expect(late.log).toEqual([
+    "list relist from 5",
+    "abort",
+    "list relist from 5",
+    "item a 120",
+    "end 121",
+    "bookmark 121",
+  ]);
+  expect(steady.log).toEqual(["Added a 120"]);
+});
+
 test("a rewind that is found when its connection has already been replaced ends the one that replaced it", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, () => {});
