@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { abortable } from "../kube/abortable.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { type Answer, currentVersion } from "./current-version.ts";
@@ -35,7 +36,7 @@ export class NewestVersions {
     this.parts = parts;
   }
 
-  /** Never rejects: without a version it could not be learnt. */
+  /** Never rejects: without a version it could not be learnt. Who leaves waits for nobody else's question. */
   ask(resource: Resource, namespace: string | undefined, signal: AbortSignal): Promise<Answer> {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     const question = { resource, namespace, signal, answer: resolve };
@@ -47,7 +48,7 @@ export class NewestVersions {
       this.questions.set(key, questions);
       void this.serve(key, questions);
     }
-    return promise;
+    return abortable(promise, signal).catch(() => ({}));
   }
 
   private async serve(key: string, questions: Question[]): Promise<void> {

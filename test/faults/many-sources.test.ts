@@ -61,6 +61,23 @@ test("a namespace that may not be asked in leaves the question to another", asyn
   while (all.filter(({ log }) => log.length > 0).length < 2) await fixture.pass(1);
 });
 
+test("a source that ends waits for no other's question how new the server is", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isStream, (each) => each.stream());
+  fixture.server.script(isProbe, () => {});
+  const watches = ["team-1", "team-2", "team-3"].map((namespace) =>
+    fixture.watches.subscribe({ ...configMaps, namespace }, new RecordingSubscriber("5", namespace)),
+  );
+  await fixture.server.request(isProbe);
+  await fixture.server.request(isStream, 3);
+  await fixture.pass(1);
+  let closed = false;
+  const closing = watches[2]?.close().then(() => (closed = true));
+  await fixture.pass(1);
+  expect(closed).toBe(true);
+  await closing;
+});
+
 test("the question how new the server is takes a list's place, and comes after the lists that wait", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, () => {});
