@@ -69,6 +69,23 @@ describe("a dead letter", () => {
     expect(it.runner.told).toEqual(["Added a@11", "Added b@21"]);
   });
 
+  it("of a deletion that was found shows the last body at each attempt after its replay, and is kept with it", async () => {
+    const twice = manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 2 } });
+    const it = await (await DispatchFixture.open({ manifest: twice })).listed();
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    it.runner.answer = () => failure();
+    await it.list(20, []);
+    await it.clock.advance(5_000);
+    const letters = new DeadLetters(it.store, it.dispatcher);
+    await letters.replay(["1"]);
+    await it.clock.advance(5_000);
+    const deletions = it.runner.deliveries.filter(({ type }) => type === "Deleted");
+    expect(deletions.map(({ body }) => JSON.parse(body.toString()).spec)).toEqual(Array(4).fill({ rv: 11 }));
+    const kept = await it.store.deadLetter("2");
+    expect(JSON.parse(String(kept?.body)).spec).toEqual({ rv: 11 });
+  });
+
   it("of a function that was removed is not replayed but kept, whether a runtime runs or not", async () => {
     const { it, letters } = await withLetter();
     await it.dispatcher.remove("copy", { retire: true });

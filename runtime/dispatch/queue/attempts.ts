@@ -166,7 +166,9 @@ export class Attempts {
   /** The same, of which some may be in the store alone. */
   private async needsOf(event: LaneEvent): Promise<Needs> {
     const { view } = event;
-    const kept = event.body ?? (await (event.lastKnown ? view.lastBody(event.key) : this.parts.spill.body(event)));
+    // A dead letter that was put back has its own: of its object the view may know nothing any more, or another state.
+    const inView = event.lastKnown && !event.replayed;
+    const kept = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
     const verdict = event.verdict ?? (await view.judge(event, kept));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
     return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
