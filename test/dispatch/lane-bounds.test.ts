@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 
@@ -93,6 +95,24 @@ it("a thousand objects that wait for their retry hold up no other", async () => 
   for (let each = 0; each < 1_200; each++) it.subscription.change(change("Added", `hot${each}`, 11 + each));
   await quiet(it.runner);
   await tellsOthers(it, "other", 5_000);
+});
+
+it("an object that waits for its retry keeps no body in memory, after whichever attempt", async () => {
+  let read = 0;
+  class CountingStore extends MemoryStore {
+    override async spilled(...given: Parameters<MemoryStore["spilled"]>): Promise<SpilledEvent[]> {
+      const events = await super.spilled(...given);
+      read += events.length;
+      return events;
+    }
+  }
+  const it = await (await DispatchFixture.open({ store: new CountingStore() })).listed();
+  it.runner.answer = () => failure("busy", 61_000);
+  it.subscription.change(change("Added", "a", 11));
+  await it.clock.advance(62_000);
+  expect(it.runner.deliveries).toHaveLength(2);
+  await it.clock.advance(62_000);
+  expect([it.runner.deliveries.length, read]).toEqual([3, 2]);
 });
 
 it("an object whose handler hangs leaves the others of its function their share of the memory", async () => {

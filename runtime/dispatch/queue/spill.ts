@@ -218,10 +218,11 @@ export class Spill {
     event.mark = undefined;
   }
 
-  /** Lets go of the body of an event that will wait, where the disk has it. */
+  /** Lets go of the body of an event that will wait, where the disk has it. Each attempt brings it back. */
   release(event: LaneEvent): void {
-    if (event.place !== "both") return;
+    if (event.place === "memory") return;
     event.body = undefined;
+    if (event.place === "disk") return;
     event.place = "disk";
     this.fresh--;
     this.hold(-event.size);
