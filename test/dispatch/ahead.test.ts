@@ -29,13 +29,13 @@ async function quick(concurrency: number) {
 }
 
 describe("what is sent ahead", () => {
-  it("of a quick function is 128 events beyond those that run, on record in one commit", async () => {
+  it("of a quick function is 256 events beyond those that run, on record in one commit", async () => {
     const { it, waiting, burst } = await quick(4);
     it.runner.answer = () => undefined;
     await burst();
-    expect([it.runner.deliveries.length, waiting()]).toEqual([4, 128]);
+    expect([it.runner.deliveries.length, waiting()]).toEqual([4, 256]);
     expect(it.function.status()).toMatchObject({ inFlight: 4, queued: 496 });
-    expect([...it.disk.journal.values()].map(({ started }) => started.length)).toEqual([132]);
+    expect([...it.disk.journal.values()].map(({ started }) => started.length)).toEqual([260]);
   });
 
   it("of a function whose events take long is nothing", async () => {
