@@ -42,7 +42,7 @@ describe("what is sent ahead", () => {
     const { it, waiting, burst } = await quick(4);
     it.runner.answer = () => new Promise((resolve) => it.clock.after(300, () => resolve(done)));
     await burst();
-    for (let ended = 0; ended < 50; ended++) await it.clock.advance(300);
+    for (let ended = 0; ended < 80; ended++) await it.clock.advance(300);
     expect(waiting()).toBe(0);
     expect(it.runner.deliveries.length).toBeGreaterThan(150);
   });
