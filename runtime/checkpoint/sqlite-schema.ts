@@ -98,14 +98,10 @@ function addKeys(db: DatabaseSync): void {
 }
 
 /**
- * Makes the tables, or checks those that are there, and takes the store over. It raises the fence, and notes that the
- * store is in use on this `boot` of the machine; without a boot, that note stays. Runs in one transaction.
+ * Looks at a file before anything of it is changed: its mode, or how it keeps its log.
+ * @throws WatchfireError where it is another program's, or of a newer version
  */
-export function takeOver(
-  db: DatabaseSync,
-  file: string,
-  boot: string | undefined,
-): { previousEnd: PreviousEnd; fence: number } {
+export function assertOurs(db: DatabaseSync, file: string): { readonly version: number; readonly empty: boolean } {
   const version = Number(db.prepare("PRAGMA user_version").get()?.user_version);
   const application = Number(db.prepare("PRAGMA application_id").get()?.application_id);
   const empty = db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
@@ -122,6 +118,19 @@ export function takeOver(
       actual: version,
     });
   }
+  return { version, empty };
+}
+
+/**
+ * Makes the tables, or checks those that are there, and takes the store over. It raises the fence, and notes that the
+ * store is in use on this `boot` of the machine; without a boot, that note stays. Runs in one transaction.
+ */
+export function takeOver(
+  db: DatabaseSync,
+  file: string,
+  boot: string | undefined,
+): { previousEnd: PreviousEnd; fence: number } {
+  const { version, empty } = assertOurs(db, file);
   if (empty) {
     db.exec(`${tables} ${paused} PRAGMA user_version = ${schemaVersion}; PRAGMA application_id = ${applicationId};`);
     db.prepare("INSERT INTO meta (only, boot, clean, fence) VALUES (1, ?, 0, 1)").run(boot ?? "");

@@ -32,7 +32,7 @@ import {
   readSpillHeader,
   startedRows,
 } from "./sqlite-rows.ts";
-import { takeOver } from "./sqlite-schema.ts";
+import { assertOurs, takeOver } from "./sqlite-schema.ts";
 import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./sqlite-upkeep.ts";
 import { knownFlags, SqliteWriter } from "./sqlite-writer.ts";
 import {
@@ -112,6 +112,7 @@ export class SqliteStore implements CheckpointStore {
       makeFolder(folder, 0o700);
       lock = new SqliteLock(folder);
       db = new DatabaseSync(this.file, { timeout: 0 });
+      assertOurs(db, this.file);
       chmodSync(this.file, 0o600);
       // Of a new file; another keeps its own.
       if (!existed) db.exec(`PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);

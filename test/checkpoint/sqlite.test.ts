@@ -138,6 +138,14 @@ describe("the store in SQLite", () => {
       ["WF_CHECKPOINT_NEWER_SCHEMA", (file) => sql(file, "PRAGMA user_version = 99")],
       ["WF_CHECKPOINT_CORRUPT", (file) => sql(file, "PRAGMA application_id = 7")],
       ["WF_CHECKPOINT_CORRUPT", (file) => writeFileSync(file, "not a database, but long enough to be read as one")],
+      [
+        "WF_CHECKPOINT_CORRUPT",
+        (file) => {
+          rmSync(file);
+          sql(file, "CREATE TABLE another_program (row TEXT)");
+          chmodSync(file, 0o640);
+        },
+      ],
     ];
     for (const [code, damage] of spoil) {
       const at = folder();
@@ -145,8 +153,10 @@ describe("the store in SQLite", () => {
       await open(at).close(true);
       damage(file);
       const before = readFileSync(file);
+      const { mode } = statSync(file);
       expect(failure(() => open(at))).toMatchObject({ code });
       expect(readFileSync(file).equals(before)).toBe(true);
+      expect(statSync(file).mode).toBe(mode);
     }
   });
 
