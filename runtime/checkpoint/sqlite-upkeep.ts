@@ -82,16 +82,16 @@ export class SqliteUpkeep {
     this.timer = this.clock.after(
       delayMs,
       () => {
-        if (delayMs === lookMs) this.hooks.looked();
-        this.later(this.step() ? stepMs : lookMs);
+        this.later(this.step(delayMs === lookMs) ? stepMs : lookMs);
       },
       { unref: true },
     );
   }
 
   /** Gives whether there is more to give back. */
-  private step(): boolean {
+  private step(looks: boolean): boolean {
     try {
+      if (looks) this.hooks.looked();
       const { size, free, all, incremental } = pages(this.db);
       const worth = free * size >= worthBytes && free >= worthShare * all;
       if (incremental && worth) {

@@ -160,6 +160,20 @@ describe("the store in SQLite", () => {
     }
   });
 
+  it("a disk that does not say how large it is for a while ends no process, and is asked again", async () => {
+    const clock = new VirtualClock();
+    let asked = 0;
+    const room = () => {
+      if (asked++ > 0) throw Object.assign(new Error("EIO: i/o error, statfs"), { code: "EIO" });
+      return 64 * 1024 * 1024;
+    };
+    const store = new SqliteStore({ folder: folder(), bootId: "boot-1", clock, room });
+    onTestFinished(() => store.close(false));
+    await clock.advance(15_000);
+    expect(asked).toBe(4);
+    expect(store.spillLimit).toBe(8 * 1024 * 1024);
+  });
+
   it("a write that the machine's end tore is gone whole, and what was written before it is there", async () => {
     const at = folder();
     const store = open(at);
