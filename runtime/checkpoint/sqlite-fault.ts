@@ -1,3 +1,4 @@
+import { ZodError } from "zod";
 import { WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
 
@@ -23,6 +24,8 @@ export function checkpointFault(error: unknown, file: string): WatchfireError {
     return new WatchfireError("WF_CHECKPOINT_LOCKED", { place, what: "the file is locked", cause: error });
   if (errcode === corrupt || errcode === notADatabase)
     return new WatchfireError("WF_CHECKPOINT_CORRUPT", detail("it is no sound database"));
+  if (error instanceof SyntaxError || error instanceof ZodError)
+    return new WatchfireError("WF_CHECKPOINT_CORRUPT", { place, what: "a row of it cannot be read", cause: error });
   const system = error instanceof Error && "code" in error ? String(error.code) : "";
   if (errcode === readOnly || errcode === cannotOpen || unwritable.has(system)) {
     return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail("it cannot be opened for writing"));

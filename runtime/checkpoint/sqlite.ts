@@ -260,7 +260,7 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async journal(): Promise<JournalRow[]> {
-    return this.all("SELECT * FROM journal ORDER BY id").map((row) => ({
+    return this.readAll("SELECT * FROM journal ORDER BY id", (row) => ({
       id: Number(row.id),
       started: startedRows.parse(JSON.parse(String(row.started))),
     }));
@@ -282,20 +282,16 @@ export class SqliteStore implements CheckpointStore {
   async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
     const { function: name, after = "0", limit = deadLetterPageSize } = page;
     const from = Number(after);
-    const rows =
-      name === undefined
-        ? this.all(
-            "SELECT id, header, length(body) AS size FROM dead_letter WHERE id > ? ORDER BY id LIMIT ?",
-            from,
-            limit,
-          )
-        : this.all(
-            "SELECT id, header, length(body) AS size FROM dead_letter WHERE function = ? AND id > ? ORDER BY id LIMIT ?",
-            name,
-            from,
-            limit,
-          );
-    return rows.map(readLetterSummary);
+    const summary = "SELECT id, header, length(body) AS size FROM dead_letter";
+    return name === undefined
+      ? this.readAll(`${summary} WHERE id > ? ORDER BY id LIMIT ?`, readLetterSummary, from, limit)
+      : this.readAll(
+          `${summary} WHERE function = ? AND id > ? ORDER BY id LIMIT ?`,
+          readLetterSummary,
+          name,
+          from,
+          limit,
+        );
   }
 
   async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
@@ -311,7 +307,7 @@ export class SqliteStore implements CheckpointStore {
     const row = /^\d{1,15}$/.test(letter)
       ? this.one("SELECT * FROM dead_letter WHERE id = ?", Number(letter))
       : undefined;
-    return row && readLetter(row);
+    return row && this.guard(() => readLetter(row));
   }
 
   async commit(batch: Batch): Promise<readonly string[]> {
@@ -380,6 +376,10 @@ export class SqliteStore implements CheckpointStore {
 
   private all(sql: string, ...values: (string | number)[]): Row[] {
     return this.guard(() => this.db.prepare(sql).all(...values));
+  }
+
+  private readAll<T>(sql: string, read: (row: Row) => T, ...values: (string | number)[]): T[] {
+    return [...this.each(sql, read, ...values)];
   }
 
   /** Row by row, none of which is held. */

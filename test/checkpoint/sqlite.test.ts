@@ -174,6 +174,39 @@ describe("the store in SQLite", () => {
     expect(store.spillLimit).toBe(8 * 1024 * 1024);
   });
 
+  it.each([
+    ["what had begun", "UPDATE journal SET started = 'torn'", (store: SqliteStore) => store.journal()],
+    ["what waits", "UPDATE spill SET header = '{}'", (store: SqliteStore) => store.spilled("copy", 0, 9)],
+    ["dead letters", "UPDATE dead_letter SET header = '{}'", (store: SqliteStore) => store.deadLetters()],
+    ["a dead letter", "UPDATE dead_letter SET header = '{}'", (store: SqliteStore) => store.deadLetter("1")],
+    ["known objects", "UPDATE known SET keys = '7'", (store: SqliteStore) => store.known(1, () => {})],
+  ])("rows of %s that nobody can read are told as damage", async (_what, damage, read) => {
+    const at = folder();
+    const store = open(at);
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const started = [
+      { view: id, key: "a/x", id: "1", resourceVersion: resourceVersion("1"), type: "Added", attempt: 1 },
+    ] as const;
+    const state = {
+      uid: "u",
+      resourceVersion: resourceVersion("1"),
+      hash: "",
+      deleted: false,
+      matched: true,
+      body: undefined,
+    };
+    await store.commit({
+      ...emptyBatch,
+      known: [{ view: id, key: "a/x", state }],
+      journal: [{ id: 1, started }],
+      spill: [spilledEvent(id, 1)],
+      deadLetters: [letter(id)],
+    });
+    await store.close(true);
+    sql(join(at, "checkpoint.db"), damage);
+    await expect(read(open(at))).rejects.toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
+  });
+
   it("a write that the machine's end tore is gone whole, and what was written before it is there", async () => {
     const at = folder();
     const store = open(at);
