@@ -12,7 +12,7 @@ import { Lane, type LaneReport } from "./lane.ts";
 import { countLanes } from "./lane-counts.ts";
 import { QuietTime } from "./quiet.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
-import { afterLong } from "./retry.ts";
+import { afterLong, msUntil } from "./retry.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
 
 export interface QueueParts {
@@ -286,7 +286,7 @@ export class FunctionQueue {
   /** Whether its handler has asked for it at a later time, or its object is not quiet. Then its lane waits for that. */
   private isEarly(lane: Lane, event: LaneEvent): boolean {
     if (event.notBefore === undefined) return this.quietTime.holds(lane, this.parts.attempts.debounceMs);
-    const waitMs = event.notBefore - this.parts.clock.now();
+    const waitMs = msUntil(event.notBefore, event.receivedWall, this.parts.clock);
     if (waitMs > 0) this.retryAfter(lane, event, waitMs);
     return waitMs > 0;
   }

@@ -40,6 +40,12 @@ export const isCrashLoop = (attempts: number, { maxAttempts }: Delivery["retry"]
 export const requeueDelay = (askedMs: number): number => Math.min(Math.max(0, askedMs), maxRequeueMs);
 
 /**
+ * Milliseconds until a time that is on record. Where wall time was set back since, nothing waits longer for that.
+ * @param notedAt when what waits for it came, which is no later than the time was noted; epoch milliseconds
+ */
+export const msUntil = (time: number, notedAt: number, clock: Clock): number => time - Math.max(clock.now(), notedAt);
+
+/**
  * Runs `callback` once, however far away that is: a timer of Node holds 24.8 days.
  * @param afterMs by the monotonic clock
  */

@@ -102,15 +102,14 @@ export class KeyQueue {
     };
   }
 
-  /** A key that was to run when the last process ended. `dueAt`: wall milliseconds. */
-  restore(lane: KeyLane, dueAt: number): void {
-    const { commits, clock, primary } = this.parts;
+  /** A key that was to run when the last process ended, after so many milliseconds from now. */
+  restore(lane: KeyLane, restMs: number): void {
+    const { commits, primary } = this.parts;
     if (this.lanes.has(lane.key)) {
       commits.dropSpilled(primary.view.functionName, lane.sequence);
       return;
     }
     this.lanes.set(lane.key, lane);
-    const restMs = dueAt - clock.now();
     const isRequeued = lane.attempts === 0 && lane.causes.every(({ type }) => type === "Requeue");
     if (restMs > 0) this.wait(lane, isRequeued ? "requeue" : "retry", restMs);
     else this.ready.add(lane);

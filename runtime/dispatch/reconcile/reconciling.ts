@@ -10,6 +10,7 @@ import type { History } from "../history/history.ts";
 import type { Shard } from "../position/shard.ts";
 import type { View } from "../position/view.ts";
 import type { EventMaker } from "../queue/event-maker.ts";
+import { msUntil } from "../queue/retry.ts";
 import { KeyLane } from "./key-lane.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { KeyRuns } from "./key-runs.ts";
@@ -97,7 +98,7 @@ function restore(
     if (sequence !== undefined) begun.set(sequence, event);
   }
   const monotonic = clock.monotonic();
-  for (const { sequence, namespace, name, notBefore = 0, pending } of keys) {
+  for (const { sequence, namespace, name, receivedAt, notBefore = 0, pending } of keys) {
     if (!pending) continue;
     const run = begun.get(sequence);
     begun.delete(sequence);
@@ -105,7 +106,7 @@ function restore(
     const wokenAt = { wall: clock.now(), monotonic };
     const lane = new KeyLane(`${namespace}/${name}`, sequence, counts, wokenAt, lostWrites || run !== undefined);
     lane.journalRow = run?.row;
-    queue.restore(lane, notBefore);
+    queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }
   // Their rows are gone: those runs had ended.
   for (const run of begun.values()) commits.settle(run.row, run);

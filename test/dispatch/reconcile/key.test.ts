@@ -129,6 +129,20 @@ describe("a key", () => {
     expect([second.disk.spill.size, second.disk.journal.size]).toEqual([0, 0]);
   });
 
+  it("runs again at once also where wall time was set back while the process was down", async () => {
+    const first = await open();
+    first.runner.answer = () => undefined;
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    first.clock.step(-3_600_000);
+    const second = await first.restart({ manifest: reconciler() });
+    await withPods(second, false);
+    second.runner.answer = () => done;
+    await second.clock.advance(1_000);
+    expect(runs(second)).toHaveLength(2);
+  });
+
   it("does not hold the position up while it runs, or waits", async () => {
     const fixture = await open();
     fixture.runner.answer = () => undefined;

@@ -33,4 +33,17 @@ describe("a handler that is told each event", () => {
     await second.clock.advance(1_000);
     expect(second.disk.spill.size).toBe(0);
   });
+
+  it("gets it no later where wall time was set back while the process was down", async () => {
+    const first = await (await DispatchFixture.open()).listed();
+    first.runner.answer = () => ({ ...done, requeueAfterMs: 60_000 });
+    first.subscription.change(change("Added", "a", 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    first.clock.step(-3_600_000);
+    const second = await first.restart();
+    second.runner.answer = () => done;
+    await second.clock.advance(60_000);
+    expect(second.runner.told).toEqual(["Added a@11", "Added a@11 !"]);
+  });
 });
