@@ -103,6 +103,21 @@ test("a removal that one doubts is told it again, also where somebody else has l
   expect(subscriber.log.slice(2)).toEqual(["list crd-removed from 5", "end 5"]);
 });
 
+test("a removal is told to those alone who know of an object, and what the others find later was there at first", async () => {
+  const { fixture, server, subscriber } = await following();
+  await using _ = fixture;
+  await remove(fixture);
+  const newcomer = new RecordingSubscriber(undefined, "newcomer");
+  fixture.watches.subscribe(spec, newcomer);
+  await fixture.pass(90);
+  expect([subscriber.log.length, newcomer.log]).toEqual([2, []]);
+  server.script(at(groupVersion), (each) => each.reply(200, resources));
+  server.script(isWatch, (each) => each.stream().lines(event("ADDED", app("a", 80)), bookmark(81, true, spec.kind)));
+  await fixture.pass(10);
+  await newcomer.saw("end 81");
+  expect(newcomer.log[0]).toBe("list initial from nowhere");
+});
+
 test("a definition that comes back in time keeps its objects", async () => {
   const { fixture, server, subscriber } = await following();
   await using _ = fixture;
