@@ -93,7 +93,7 @@ export class Lister {
    * server was behind others. The next asks for none, and is read consistently.
    */
   private unversioned = false;
-  /** Continue tokens, or the position that a paged list gave, were gone when they were used. */
+  /** A continue token was gone when it was used: the next list is read in one piece. */
   private whole = false;
   /** What the next list waits for. */
   private setback: Cause | undefined;

@@ -53,11 +53,10 @@ export class Listing {
     for (const { receiver } of this.takers) receiver.item(change);
   }
 
-  leave(subscriber: Subscriber): boolean {
+  leave(subscriber: Subscriber): void {
     const left = this.takers.filter(({ applicant }) => applicant.subscriber === subscriber);
     this.takers = this.takers.filter((taker) => !left.includes(taker));
     for (const { receiver } of left) receiver.abort();
-    return left.length > 0;
   }
 
   /** The list is complete. Who is left in here afterwards does not have it, and is to be aborted. */

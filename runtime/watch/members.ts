@@ -46,10 +46,6 @@ export class Members {
     return this.searching;
   }
 
-  has(subscriber: Subscriber): boolean {
-    return this.members.some((member) => member.subscriber === subscriber);
-  }
-
   /** Whether a stream could serve this position together with all of theirs. */
   suits(at: ResourceVersion): boolean {
     return this.members.every((member) => isComparable(member.at, at));
@@ -60,10 +56,8 @@ export class Members {
     this.members.push({ subscriber, at, covered, skipping: covered, proven: covered });
   }
 
-  leave(subscriber: Subscriber): boolean {
-    const before = this.members.length;
+  leave(subscriber: Subscriber): void {
     this.members = this.members.filter((member) => member.subscriber !== subscriber);
-    return this.members.length < before;
   }
 
   /** Those leave who are meant, with their positions. @param received up to where the connection has brought everything. */

@@ -73,10 +73,6 @@ export class SourceHealth {
     this.observer = observer;
   }
 
-  get state(): SourceState {
-    return this.current;
-  }
-
   /** A part of the source speaks from now on. */
   voice(): Voice {
     const voice = new Voice(() => this.changed());

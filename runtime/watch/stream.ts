@@ -152,17 +152,11 @@ export class Stream implements Sink {
     if (without.some((namespace) => this.members.want(namespace))) this.connection?.end({ type: "closed", by: "join" });
   }
 
-  has(subscriber: Subscriber): boolean {
-    return this.members.has(subscriber) || this.expired.some((placed) => placed.subscriber === subscriber);
-  }
-
-  leave(subscriber: Subscriber): boolean {
-    const before = this.size;
+  leave(subscriber: Subscriber): void {
     this.members.leave(subscriber);
     this.expired = this.expired.filter((placed) => placed.subscriber !== subscriber);
     // With whom it was to go on are gone: those whose position is gone need not wait for them.
     if (this.members.size === 0) this.release();
-    return this.size < before;
   }
 
   *subscribers(): Iterable<Subscriber> {

@@ -5,10 +5,6 @@ export class ReadyLanes {
   private readonly live = new Set<Lane>();
   private readonly bulk = new Set<Lane>();
 
-  get size(): number {
-    return this.live.size + this.bulk.size;
-  }
-
   add(lane: Lane): void {
     // Its head may have been replaced since it was last added.
     (lane.isBulk ? this.live : this.bulk).delete(lane);
