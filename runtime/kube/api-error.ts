@@ -16,25 +16,28 @@ const textLimit = 256;
 /** A server cannot park us for longer than this, in milliseconds, whatever its Retry-After says. */
 const retryAfterCapMs = 60_000;
 
+/** Servers that are not written in Go send null for what is absent. */
+const absent = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().transform((value) => value ?? undefined);
+
 const statusSchema = z.object({
   kind: z.literal("Status"),
-  code: z.number().optional(),
-  reason: z.string().optional(),
-  message: z.string().optional(),
-  details: z
-    .looseObject({
-      retryAfterSeconds: z.number().optional(),
-      causes: z
-        .array(
+  code: absent(z.number()),
+  reason: absent(z.string()),
+  message: absent(z.string()),
+  details: absent(
+    z.looseObject({
+      retryAfterSeconds: absent(z.number()),
+      causes: absent(
+        z.array(
           z.looseObject({
-            reason: z.string().optional(),
-            message: z.string().optional(),
-            field: z.string().optional(),
+            reason: absent(z.string()),
+            message: absent(z.string()),
+            field: absent(z.string()),
           }),
-        )
-        .optional(),
-    })
-    .optional(),
+        ),
+      ),
+    }),
+  ),
 });
 
 /** `details` of a metav1.Status, as the server sent it. */

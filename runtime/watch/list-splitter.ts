@@ -13,10 +13,16 @@ export class BadList extends Error {
   override readonly name = "BadList";
 }
 
+/** Servers that are not written in Go send null for what is absent. */
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? "");
+
 const envelopeSchema = z.looseObject({
-  kind: z.string().default(""),
-  apiVersion: z.string().default(""),
-  metadata: z.looseObject({ resourceVersion: z.string().default(""), continue: z.string().default("") }).optional(),
+  kind: text,
+  apiVersion: text,
+  metadata: z.looseObject({ resourceVersion: text, continue: text }).nullish(),
   items: z.array(z.unknown()).length(0).nullish(),
 });
 

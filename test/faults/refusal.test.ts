@@ -30,6 +30,14 @@ test("an ERROR event 410 leads to one relist, even where the server holds the st
   expect(fixture.observer.gones).toBe(1);
 });
 
+test("an ERROR event 410 with members that are null is one as well, as servers that are not written in Go send it", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  request.stream().lines(event("ERROR", statusObject(410, "Expired", { details: null, message: null })));
+  const next = await fixture.server.request((each) => isWatch(each) && each !== request);
+  expect(next.query.has("sendInitialEvents")).toBe(true);
+});
+
 test("an HTTP 410 leads to a relist just as the one inside a stream", async () => {
   const { fixture, subscriber, request } = await resuming();
   await using _ = fixture;

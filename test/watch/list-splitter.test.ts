@@ -75,3 +75,9 @@ test.each([
 test("a list without items has none", () => {
   expect(split([Buffer.from('{"kind":"PodList","metadata":{"resourceVersion":"5"},"items":null}')]).items).toEqual([]);
 });
+
+test("what a list says with null it does not say, as servers that are not written in Go do", () => {
+  const text = '{"kind":null,"metadata":{"resourceVersion":"7","continue":null,"remainingItemCount":null},"items":[]}';
+  const envelope = { kind: "", apiVersion: "", resourceVersion: "7", continueToken: "" };
+  expect(split([Buffer.from(text)])).toEqual({ items: [], envelope });
+});
