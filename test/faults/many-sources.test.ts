@@ -78,6 +78,22 @@ test("a source that ends waits for no other's question how new the server is", a
   await closing;
 });
 
+test("a source that waits for its turn to list ends at once", async () => {
+  await using fixture = await FaultFixture.start();
+  const lists = Array.from({ length: 5 }, (_, index) => ({ ...configMaps, labelSelector: `n=${index}` }));
+  const watches = lists.map((spec) => fixture.watches.subscribe(spec, new RecordingSubscriber()));
+  await fixture.server.request(isWatchList, 4);
+  await fixture.pass(1);
+  let closed = false;
+  const closing = watches[4]?.close().then(() => {
+    closed = true;
+  });
+  await fixture.pass(1);
+  expect(closed).toBe(true);
+  await closing;
+  expect(fixture.server.count(isWatchList)).toBe(4);
+});
+
 test("the question how new the server is takes a list's place, and comes after the lists that wait", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, () => {});

@@ -175,6 +175,23 @@ test("a stream that ends at once and empty is a failure, and waits grow", async 
   expect(fixture.server.count(isWatchList)).toBe(0);
 });
 
+test("a server that has no time to say which kinds it serves is asked when it wants to be", async () => {
+  await using fixture = await FaultFixture.start();
+  const isDiscovery = (each: Exchange) => each.path === "/api/v1";
+  const discover = { kind: "APIResourceList", groupVersion: "v1", resources: [] };
+  fixture.server.script(
+    isDiscovery,
+    (each) => each.status(429, "TooManyRequests", {}, { "retry-after": "20" }),
+    (each) => each.reply(200, JSON.stringify(discover)),
+  );
+  fixture.watches.subscribe(configMaps, new RecordingSubscriber());
+  await fixture.server.request(isDiscovery);
+  await fixture.pass(18);
+  expect(fixture.server.count(isDiscovery)).toBe(1);
+  await fixture.pass(4);
+  expect(fixture.server.count(isDiscovery)).toBeGreaterThan(1);
+});
+
 test("after two minutes without a failure the next one is the first again, however short the server keeps its streams", async () => {
   const { fixture, request } = await resuming();
   await using _ = fixture;

@@ -106,6 +106,22 @@ test("a list from an API server that is behind the stream is no rewind: another 
   expect(steady.log).toEqual(["Added a 120"]);
 });
 
+test("a list that was completed since the question knows better than an answer that is older", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, () => {});
+  const [steady, fresh] = [new RecordingSubscriber("900", "steady"), new RecordingSubscriber(undefined, "fresh")];
+  fixture.watches.subscribe(configMaps, steady);
+  (await fixture.server.request(isPlainWatch)).stream();
+  const question = await fixture.server.request(isProbe);
+  fixture.watches.subscribe(configMaps, fresh);
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(901, true));
+  await fresh.saw("end 901");
+  question.stream().lines(bookmark(40, true));
+  await fixture.pass(5);
+  expect(steady.log).toEqual([]);
+  expect(fresh.log.filter((line) => line.startsWith("list"))).toEqual(["list initial from nowhere"]);
+});
+
 test("a rewind that is found when its connection has already been replaced ends the one that replaced it", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, () => {});
