@@ -156,7 +156,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a list that is answered 410 asks for the same resourceVersion again",
     file: watch("lister"),
-    edits: [["this.unversioned = true;", "this.unversioned = false;"]],
+    edits: [["        this.unversioned = true;\n", "        this.unversioned = false;\n"]],
     caughtBy: "fleet",
   },
   {
@@ -174,7 +174,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a list is held against what came while it was read",
     file: watch("lister"),
-    edits: [["floor !== undefined && isNewer(floor, at)", "isNewer(this.parts.newest() ?? at, at)"]],
+    edits: [["floor === undefined || !isNewer(floor, at)", "!isNewer(this.parts.newest() ?? at, at)"]],
     caughtBy: "test/faults/lister.test.ts",
   },
   {
