@@ -72,6 +72,9 @@ export class Executor {
   private readonly process: ExecutorProcess;
   private readonly keeper: KeeperListener;
   private readonly tenants = new Map<number, TenantListener>();
+  /** Of the tenants, in bytes: the largest heap limit, and the sum of all isolates'. Kept as they come and go, for thousands. */
+  private largest = 0;
+  private limits = 0;
   private readonly inside = new Map<number, Map<number, Inside>>();
   private readonly doomers = new Set<number>();
   private lastTenant = 0;
@@ -184,12 +187,22 @@ export class Executor {
   add(tenant: TenantListener): number {
     const id = ++this.lastTenant;
     this.tenants.set(id, tenant);
+    const { memoryBytes, isolates } = tenant;
+    this.limits += memoryBytes * isolates;
+    this.largest = Math.max(this.largest, memoryBytes);
     this.capMemory();
     return id;
   }
 
   remove(id: number): void {
+    const tenant = this.tenants.get(id);
     this.tenants.delete(id);
+    if (tenant) {
+      const { memoryBytes, isolates } = tenant;
+      this.limits -= memoryBytes * isolates;
+      if (memoryBytes === this.largest)
+        this.largest = Math.max(0, ...[...this.tenants.values()].map((other) => other.memoryBytes));
+    }
     this.send({ type: frameType.unload, header: { tenant: id } });
     this.capMemory();
     if (this.tenants.size === 0) this.keeper.deserted();
@@ -209,10 +222,8 @@ export class Executor {
 
   /** Four times the largest isolate's limit, for one that overshoots; and room for the others to use theirs. */
   private capMemory(): void {
-    const tenants = [...this.tenants.values()];
-    const largest = Math.max(0, ...tenants.map((tenant) => tenant.memoryBytes));
-    const others = tenants.reduce((sum, { memoryBytes, isolates }) => sum + memoryBytes * isolates, 0) - largest;
-    this.process.capMemory(Math.max(leastCap, baseMemory + 4 * largest + others));
+    const { largest, limits } = this;
+    this.process.capMemory(Math.max(leastCap, baseMemory + 4 * largest + limits - largest));
   }
 
   private frame(frame: UpFrame): void {
