@@ -9,6 +9,7 @@ import { placeholders, usesOfAbsentNames } from "./absent-names.ts";
 import type { Subject } from "./build-fault.ts";
 import { type Build, buildHandler, type Output, type SourceMap } from "./build-handler.ts";
 import { Imports } from "./imports.ts";
+import type { Lookups } from "./lookups.ts";
 import { Resolver } from "./resolver.ts";
 
 /** A function's code, or why there is none. */
@@ -23,8 +24,8 @@ export type Bundled =
  * or of a name that is known only at run time. It is also a name that exists in Node alone, and a file outside of the
  * request's roots.
  */
-export async function bundleFunction(request: BuildRequest): Promise<Bundled> {
-  const functionBuild = new FunctionBuild(request);
+export async function bundleFunction(request: BuildRequest, lookups: Lookups): Promise<Bundled> {
+  const functionBuild = new FunctionBuild(request, lookups);
   try {
     return await functionBuild.bundle();
   } catch (error) {
@@ -40,11 +41,11 @@ class FunctionBuild {
   private readonly resolver: Resolver;
   private readonly handler: string;
 
-  constructor(request: BuildRequest) {
+  constructor(request: BuildRequest, lookups: Lookups) {
     const { folder, realFolder, handler, roots } = request;
     this.request = request;
     this.sources = new Sources(roots);
-    this.resolver = new Resolver(this.sources);
+    this.resolver = new Resolver(this.sources, lookups);
     this.handler = isBelow(folder, handler) ? join(realFolder, relative(folder, handler)) : handler;
   }
 

@@ -5,6 +5,7 @@ import { Socket } from "node:net";
 import { type AnswerHead, type BuildRequest, FrameReader, frameOf, packFault } from "../builder-wire.ts";
 import { bundleFunction } from "./bundle-function.ts";
 import { openEsbuild } from "./esbuild.ts";
+import { Lookups } from "./lookups.ts";
 
 /** The stream to the runtime. */
 const descriptor = 3;
@@ -24,6 +25,7 @@ stream.on("error", leave);
 stream.on("close", leave);
 
 const nothing = Buffer.alloc(0);
+const lookups = new Lookups();
 
 function answer(head: AnswerHead, script: Uint8Array = nothing, sourceMap: Uint8Array = nothing): void {
   for (const payload of [Buffer.from(JSON.stringify(head)), script, sourceMap]) {
@@ -32,7 +34,7 @@ function answer(head: AnswerHead, script: Uint8Array = nothing, sourceMap: Uint8
 }
 
 async function serve(request: BuildRequest): Promise<void> {
-  const bundled = await bundleFunction(request);
+  const bundled = await bundleFunction(request, lookups);
   if (bundled.type === "refused") return answer({ type: "refused", faults: bundled.faults.map(packFault) });
   const { script, sourceMap, inputs } = bundled;
   answer({ type: "built", inputs: [...inputs] }, Buffer.from(script), Buffer.from(sourceMap));

@@ -1,8 +1,6 @@
-import { lstatSync, readlinkSync } from "node:fs";
 import { dirname, join, matchesGlob, relative, sep } from "node:path";
-import enhancedResolve, { type FileSystem, type Resolver as Lookup } from "enhanced-resolve";
-import { SourceFault } from "../source-fault.ts";
 import type { Sources } from "../sources.ts";
+import type { Lookups } from "./lookups.ts";
 
 /** What an import leads to: a file by its real path, nothing on purpose (a package's `browser: false`), or no file. */
 export type Resolution =
@@ -17,43 +15,15 @@ export interface PackageFacts {
   hasSideEffects(file: string): boolean;
 }
 
-/** As esbuild would for a browser with the condition `worker`. */
-const common = {
-  extensions: [".tsx", ".ts", ".jsx", ".js", ".json"],
-  extensionAlias: {
-    ".js": [".js", ".ts", ".tsx"],
-    ".jsx": [".jsx", ".ts", ".tsx"],
-    ".mjs": [".mjs", ".mts"],
-    ".cjs": [".cjs", ".cts"],
-  },
-  aliasFields: ["browser"],
-  useSyncFileSystemCalls: true,
-};
-
 /** Finds the files that imports name, as Node and bundlers do, and looks nowhere but where `Sources` lets it. */
 export class Resolver {
   private readonly sources: Sources;
-  private readonly imports: Lookup;
-  private readonly requires: Lookup;
+  private readonly lookups: Lookups;
   private readonly packages = new Map<string, PackageFacts>();
-  /** Why something on the way could not be looked at. */
-  private fault: SourceFault | undefined;
 
-  constructor(sources: Sources) {
+  constructor(sources: Sources, lookups: Lookups) {
     this.sources = sources;
-    const fileSystem = this.fileSystem();
-    this.imports = enhancedResolve.ResolverFactory.createResolver({
-      ...common,
-      fileSystem,
-      conditionNames: ["browser", "worker", "import"],
-      mainFields: ["browser", "module", "main"],
-    });
-    this.requires = enhancedResolve.ResolverFactory.createResolver({
-      ...common,
-      fileSystem,
-      conditionNames: ["browser", "worker", "require"],
-      mainFields: ["browser", "main", "module"],
-    });
+    this.lookups = lookups;
   }
 
   /**
@@ -61,14 +31,8 @@ export class Resolver {
    * @throws SourceFault where what it leads to may not be read
    */
   resolve(specifier: string, folder: string, isRequire: boolean): Resolution {
-    this.fault = undefined;
-    let found: string | false;
-    try {
-      found = (isRequire ? this.requires : this.imports).resolveSync({}, folder, specifier);
-    } catch {
-      if (this.fault) throw this.fault;
-      return { type: "missing" };
-    }
+    const found = this.lookups.find(this.sources, isRequire ? "require" : "import", folder, specifier);
+    if (found === undefined) return { type: "missing" };
     if (found === false) return { type: "empty" };
     // A query is the bundler's own business, and a name may hold a question mark.
     return { type: "file", file: found.replaceAll("\0", "") };
@@ -98,29 +62,6 @@ export class Resolver {
     } catch {
       return undefined; // what cannot be read says nothing
     }
-  }
-
-  /** What of a file system looking up takes; answered from within the roots alone. */
-  private fileSystem(): FileSystem {
-    const answer = <T>(look: () => T | undefined): T => {
-      try {
-        const found = look();
-        if (found !== undefined) return found;
-      } catch (error) {
-        if (error instanceof SourceFault) this.fault ??= error;
-      }
-      throw Object.assign(new Error("there is nothing"), { code: "ENOENT" });
-    };
-    const inside = (path: string) => this.sources.rootOf(path) !== undefined;
-    const system = {
-      statSync: (path: string) => answer(() => this.sources.stat(path)),
-      lstatSync: (path: string) => answer(() => (inside(path) ? lstatSync(path) : undefined)),
-      readFileSync: (path: string) =>
-        answer(() => (this.sources.stat(path)?.isFile() ? this.sources.open(path).contents : undefined)),
-      readlinkSync: (path: string) => answer(() => (inside(path) ? readlinkSync(path) : undefined)),
-      readdirSync: () => answer(() => undefined),
-    };
-    return system as unknown as FileSystem;
   }
 }
 
