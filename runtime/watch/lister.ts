@@ -26,6 +26,12 @@ const initialTotalMs = 300_000;
 /** A server without WatchList is read by LIST for so long. */
 const listInsteadMs = 3_600_000;
 
+/**
+ * Milliseconds that a list waits after the one before: some for each list so far, up to a most. Those who come one by one share it.
+ * Without it 1,000 functions that start take 190 to 290 lists, each on a connection of its own. With it they take 50.
+ */
+const share = { eachMs: 5, mostMs: 100 };
+
 const doubt: Cause = {
   cause: "doubt",
   message: "by this list most of what is known would be gone; a second one, 30 s later, decides",
@@ -231,6 +237,7 @@ export class Lister {
     this.setback = undefined;
     if (setback) await this.setbacks.backOff(setback);
     await this.untilDue(signal);
+    await this.untilShared(signal);
     const resource = await kind.served(signal);
     await turnstile.pass(signal);
     const release = await listSlots.take(signal);
@@ -251,6 +258,13 @@ export class Lister {
       await pause(this.parts.clock, waitMs, AbortSignal.any([signal, this.nap.signal])).catch(() => {});
       signal.throwIfAborted();
     }
+  }
+
+  /** For others to join. */
+  private async untilShared(signal: AbortSignal): Promise<void> {
+    const until = this.listedAtMs + Math.min(share.mostMs, share.eachMs * this.lists);
+    const waitMs = until - this.parts.clock.monotonic();
+    if (waitMs > 0) await pause(this.parts.clock, waitMs, signal);
   }
 
   private async read(resource: Resource): Promise<void> {

@@ -85,6 +85,8 @@ test("functions that join in the middle of another's first list share a list of 
   fixture.watches.subscribe(configMaps, second);
   fixture.watches.subscribe(configMaps, third);
   list.lines(bookmark(5, true));
+  await first.saw("bookmark 5");
+  await fixture.pass(1);
   (await fixture.server.request(isWatchList, 2)).stream().lines(event("ADDED", configMap("a", 4)), bookmark(6, true));
   await Promise.all([second.saw("bookmark 6"), third.saw("bookmark 6")]);
   list.lines(event("ADDED", configMap("b", 7)));
@@ -132,4 +134,20 @@ test("a stream that joins another takes its doubt along whether resourceVersions
   (await fixture.server.request(isWatchList, 2)).stream().lines(bookmark(41, true));
   await old.saw("bookmark 41");
   expect(old.log).toEqual(["list rv-rewind from 900", "end 41", "bookmark 41"]);
+});
+
+test("functions that come one by one soon after a list share the next one", async () => {
+  await using fixture = await FaultFixture.start();
+  const named = (name: string) => new RecordingSubscriber(undefined, name);
+  const [first, second, third] = [named("first"), named("second"), named("third")];
+  fixture.server.script(isWatchList, (each) => each.stream().lines(bookmark(9, true)));
+  fixture.watches.subscribe(configMaps, first);
+  await first.saw("bookmark 9");
+  fixture.watches.subscribe(configMaps, second);
+  await fixture.clock.advance(4);
+  fixture.watches.subscribe(configMaps, third);
+  expect(fixture.server.count(isWatchList)).toBe(1);
+  await fixture.clock.advance(1);
+  await Promise.all([second.saw("bookmark 9"), third.saw("bookmark 9")]);
+  expect(fixture.server.count(isWatchList)).toBe(2);
 });
