@@ -26,7 +26,7 @@ export class FunctionLaws {
   /** The resourceVersion by id of all that was told. */
   private readonly begun = new Map<string, number>();
   /** Ids of what was told of states that a restore undid. */
-  private undone: readonly string[] = [];
+  private undone: string[] = [];
   /** By key: each state that a handler was told of, as `type@resourceVersion`. */
   private readonly told = new Map<string, Set<string>>();
   private readonly last = new Map<string, Delivery>();
@@ -129,6 +129,7 @@ export class FunctionLaws {
     // A dead letter that is put back tells what was told before. What comes again after a kill is the newest that was told.
     if (!this.begun.has(id) || !this.replays) this.newestA.set(key, aOf(delivery));
     this.begun.set(id, Number(resourceVersion));
+    if (this.past.restored && this.isUndone(delivery)) this.undone.push(id);
     if (!this.past.restored) {
       this.isTrue(delivery);
       const news = !flagged && !(type === "Deleted" && flags.synthetic);
@@ -254,6 +255,12 @@ export class FunctionLaws {
         return namespaces.type === "all" || chosen.get(keyOf({ namespace: "", name: it.namespace }))?.on === true;
       }),
     );
+  }
+
+  /** Whether a restore has undone what it tells, which had waited until after that. */
+  private isUndone({ type, object, resourceVersion }: Delivery): boolean {
+    if (type !== "Deleted") return this.cluster.find(resourceVersion)?.uid !== object.uid;
+    return [...this.cluster.here("ConfigMap").values()].some(({ uid }) => uid === object.uid);
   }
 
   /** The delivery says what happened. */
