@@ -57,6 +57,27 @@ describe("what had begun when a process ended", () => {
     expect(next.disk.journal.size).toBe(0);
   });
 
+  it("is on record for those that wait, and not for all that began with them", async () => {
+    const options = { manifest: manifest({ concurrency: 64 }) };
+    const first = await (await DispatchFixture.open(options)).listed();
+    const isBad = (name: string) => Number(name.slice(1)) % 64 === 0;
+    first.runner.answer = ({ object }) => (isBad(object.name) ? failure("no", 3_600_000) : done);
+    for (let at = 0; at < 6_400; at++) {
+      first.subscription.change(change("Added", `n${at}`, 11 + at));
+      if (at % 64 === 63) await quiet(first.runner);
+    }
+    await first.clock.advance(1_000);
+    const records = [...first.disk.journal.values()].flatMap(({ started }) => started);
+    expect(records.filter(({ key }) => isBad(key.slice("team-a/".length)))).toHaveLength(100);
+    expect(records.length).toBeLessThan(800);
+    const second = await first.restart(options);
+    second.runner.answer = () => done;
+    for (let at = 0; at < 6_400; at++) second.subscription.change(change("Added", `n${at}`, 11 + at));
+    await second.clock.advance(1_000);
+    const waited = Array.from({ length: 100 }, (_, index) => `Added n${index * 64}@${11 + index * 64} #2 !`);
+    expect(second.runner.told.slice(6_400)).toEqual(waited);
+  });
+
   it("is known of a function that was removed meanwhile, also of an object that had left before and came back", async () => {
     const byLabel = { manifest: manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]) };
     const it = await DispatchFixture.open({ ...byLabel, namespace: "team-a" });

@@ -26,6 +26,19 @@ test("a tombstone takes what is settled of its name's earlier objects out of row
   expect(rows.bury(2, "a", "second")).toEqual([]);
 });
 
+test("a row in which little is open is written without what is settled", () => {
+  const all = Array.from({ length: 16 }, (_, index) => attempt(`n${index}`, `uid-${index}`));
+  const rows = rowsWith(...all);
+  const shrunk = all.slice(0, 15).map((each) => {
+    rows.settle(7, each);
+    return rows.shrink(7)?.started.length;
+  });
+  expect(shrunk.flatMap((left, index) => (left === undefined ? [] : [[index + 1, left]]))).toEqual([[12, 4]]);
+  expect(rows.bury(1, "n0", "another")).toEqual([]);
+  expect(rows.bury(1, "n12", "another")).toEqual([{ id: 7, started: [13, 14, 15].map((index) => all[index]) }]);
+  expect(rows.settle(7, attempt("n15", "uid-15"))).toBe(true);
+});
+
 test("a tombstone leaves what is not settled on record", () => {
   const again = { ...of, id: "first/6/Modified" };
   const rows = rowsWith(of, again, other);

@@ -223,10 +223,15 @@ export class Commits {
 
   /**
    * The attempt's record is not needed any more: its event is terminal, or a later attempt is on record. Its row stays for
-   * others that it tells of; to settle one twice takes nothing from them.
+   * others that it tells of, and becomes smaller; to settle one twice takes nothing from them.
    */
   settle(row: number, attempt: Pick<StartedEvent, "view" | "key" | "id">): void {
-    if (this.openRows.settle(row, attempt)) this.pending.settleJournal(row);
+    if (this.openRows.settle(row, attempt)) {
+      this.pending.settleJournal(row);
+      return;
+    }
+    const left = this.openRows.shrink(row);
+    if (left) this.pending.putJournal(left);
   }
 
   /** The attempt has not begun after all: the record says so no more, also to a load of its function in this process. */

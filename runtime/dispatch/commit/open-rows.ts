@@ -10,6 +10,10 @@ interface OpenRow {
   started: readonly StartedEvent[];
 }
 
+/** A row of at least so many attempts is written anew where no more than this share of them is open. */
+const worthwhile = 8;
+const openShare = 0.25;
+
 /** Rows of the journal whose attempts are not all settled: a row has those of one commit, and stays for the last of them. */
 export class OpenRows {
   private readonly rows = new Map<number, OpenRow>();
@@ -35,6 +39,18 @@ export class OpenRows {
     }
     this.note(row, attempt.key);
     return false;
+  }
+
+  /**
+   * What is settled need not stay for the last that is not, which may wait for days. Gives the row without it, where that is
+   * worth a write: so rows have four times what is open at most, or a few more.
+   */
+  shrink(row: number): JournalRow | undefined {
+    const found = this.rows.get(row);
+    if (!found) return undefined;
+    const { open, started } = found;
+    if (started.length < worthwhile || open.size > openShare * started.length) return undefined;
+    return this.without(row, (each) => !open.has(attemptKey(each)));
   }
 
   /** The attempt was not made. Gives the row without it; undefined where that can go. */
@@ -72,8 +88,10 @@ export class OpenRows {
   /** Undefined where it says nothing of the kind. */
   private without(row: number, isDone: (each: StartedEvent) => boolean): JournalRow | undefined {
     const found = this.rows.get(row);
-    if (!found?.started.some(isDone)) return undefined;
+    const gone = found?.started.filter(isDone) ?? [];
+    if (!found || gone.length === 0) return undefined;
     found.started = found.started.filter((each) => !isDone(each));
+    for (const each of gone) if (!found.started.some(({ key }) => key === each.key)) this.forget(row, each);
     return { id: row, started: found.started };
   }
 }

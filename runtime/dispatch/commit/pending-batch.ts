@@ -104,6 +104,7 @@ export class PendingBatch {
   }
 
   settleJournal(row: number): void {
+    this.journal.delete(row);
     this.settledJournal.push(row);
   }
 
