@@ -10,12 +10,14 @@ import { fixtureForTest } from "./fixture.ts";
 interface Conduct {
   /** Names of functions whose module takes the executor down when it is loaded. */
   readonly deadly: Set<string>;
+  /** Names of functions that load on an executor which says in the same breath that it ends, for the first function's sake. */
+  readonly late: Set<string>;
   /** Whether executors end as soon as they have started. */
   cannotStart: boolean;
 }
 
 /** An executor without a process: runs each module and each event at once, and all of them end well, but for its conduct. */
-function simulated(listener: LinkListener, { deadly, cannotStart }: Conduct): ReturnType<Launch> {
+function simulated(listener: LinkListener, { deadly, late, cannotStart }: Conduct): ReturnType<Launch> {
   const reader = new FrameReader(maxFrameDown);
   let isDead = false;
   const die = () => {
@@ -38,7 +40,9 @@ function simulated(listener: LinkListener, { deadly, cannotStart }: Conduct): Re
         die();
       } else {
         visit(tenant, []);
-        say(frameType.loaded, { tenant });
+        const loaded = encodeFrame(frameType.loaded, { tenant });
+        const doomed = encodeFrame(frameType.doomed, { tenant: 1, reason: "catastrophic" });
+        listener.data(Buffer.concat(late.delete(name) ? [...loaded, ...doomed] : loaded));
       }
     } else if (type === frameType.events) {
       const { tenant, items } = JSON.parse(header) as Events;
@@ -70,7 +74,7 @@ function simulated(listener: LinkListener, { deadly, cannotStart }: Conduct): Re
 
 /** A fixture on simulated executors, where pauses take no time. */
 function simulatedFixture() {
-  const conduct: Conduct = { deadly: new Set(), cannotStart: false };
+  const conduct: Conduct = { deadly: new Set(), late: new Set(), cannotStart: false };
   const living = new Set<ReturnType<Launch>>();
   const launch: Launch = (listener) => {
     const link = simulated(listener, conduct);
@@ -124,5 +128,15 @@ describe("while executors die one after another", () => {
     await expect(fixture.load("g", code)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
     conduct.cannotStart = false;
     expect((await fixture.run("f")).type).toBe("ok");
+  });
+
+  it("a function that has just been loaded there is loaded again on another, and its events run", async () => {
+    const { fixture, conduct } = simulatedFixture();
+    await fixture.load("first", code);
+    conduct.late.add("f");
+    await fixture.load("f", code);
+    await until("that executor has ended", 10_000, async () => fixture.deaths.length === 1);
+    expect((await fixture.run("f")).type).toBe("ok");
+    expect(fixture.sandbox.status("f")).toMatchObject({ state: "ready", kills: 0 });
   });
 });

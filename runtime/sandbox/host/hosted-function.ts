@@ -303,16 +303,17 @@ export class HostedFunction {
       const placement = new Placement(executor, version, this.services, this.solo, this.listener);
       try {
         await placement.loaded;
-        return placement;
+        // Its executor may have said in the same breath that it ends.
+        if (!placement.isGone) return placement;
       } catch (error) {
         if (error instanceof WatchfireError) throw error;
-        // Of whose code one died is settled there; to whom that happens again and again it is no failure.
-        stillborn = executor.hasRunCode ? 0 : stillborn + 1;
-        if (!this.closed && stillborn < stillbirths && attempt++ >= restlessTries)
-          await pause(this.services.clock, restMs);
-        if (this.closed || stillborn === stillbirths) {
-          throw new WatchfireError("WF_SANDBOX_EXECUTOR", { what: `executors died while ${this.name} was loaded` });
-        }
+      }
+      // Of whose code one died is settled there; to whom that happens again and again it is no failure.
+      stillborn = executor.hasRunCode ? 0 : stillborn + 1;
+      if (!this.closed && stillborn < stillbirths && attempt++ >= restlessTries)
+        await pause(this.services.clock, restMs);
+      if (this.closed || stillborn === stillbirths) {
+        throw new WatchfireError("WF_SANDBOX_EXECUTOR", { what: `executors died while ${this.name} was loaded` });
       }
     }
   }

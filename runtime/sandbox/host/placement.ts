@@ -158,6 +158,11 @@ export class Placement implements TenantListener {
     return this.attempts.size;
   }
 
+  /** Whether its executor has ended, is about to, or has it no more. */
+  get isGone(): boolean {
+    return this.gone;
+  }
+
   /** How many attempts it is to be sent for now; none where its executor is about to end: they wait for the next. */
   get room(): number {
     if (this.executor.isDead || this.executor.isFull) return 0;
