@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Budget } from "../../runtime/dispatch/queue/budget.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
@@ -60,6 +61,21 @@ test("functions that hold more than their share go to disk first when the budget
   await it.runner.end("n0");
   await quiet(it.runner);
   expect(it.runner.told).toHaveLength(100);
+});
+
+test("a function that was loaded while the disk was nearly full uses its memory once there is room again", async () => {
+  class GrowingStore extends MemoryStore {
+    override spillLimit = 2_000;
+  }
+  const store = new GrowingStore();
+  const it = await (await DispatchFixture.open({ store, manifest: manifest({ concurrency: 1 }) })).listed();
+  it.runner.answer = () => undefined;
+  store.spillLimit = 10_000_000;
+  for (let at = 11; at < 31; at++) {
+    it.subscription.change(change("Added", `n${at}`, at, { spec: "x".repeat(1_000) }));
+  }
+  await it.clock.advance(1_000);
+  expect(it.function.status()).toMatchObject({ queued: 19, spilled: 0 });
 });
 
 test("one that holds little is not made to pay for one that holds much, and what is given back is free again", () => {

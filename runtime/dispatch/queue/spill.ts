@@ -54,7 +54,7 @@ export class Spill {
   private readonly store: CheckpointStore;
   private readonly commits: Commits;
   private readonly views: ReadonlySet<number>;
-  private readonly limit: MemoryLimit;
+  private readonly most: MemoryLimit;
   private readonly memory: Budget;
   private readonly disk: Budget;
   private readonly leavesKeys: boolean;
@@ -73,8 +73,7 @@ export class Spill {
   private stored = 0;
 
   constructor({ functionName, store, commits, views, waiting, limit, budgets, leavesKeys }: SpillParts) {
-    // An event may overflow with all that waits in memory before it in its lane.
-    this.limit = store.holdsQueues ? { ...limit, bytes: Math.min(limit.bytes, store.spillLimit / 2) } : limit;
+    this.most = limit;
     this.memory = budgets.memory;
     this.disk = budgets.disk;
     this.memory.share(1);
@@ -269,8 +268,8 @@ export class Spill {
     try {
       while (this.overflow > 0 && this.hasRoom) {
         await this.commits.flush();
-        const { events: most, bytes } = this.limit;
-        const events = await this.store.spilled(this.functionName, this.loaded, most / 2, bytes / 2);
+        const { events: atMost, bytes } = this.limit;
+        const events = await this.store.spilled(this.functionName, this.loaded, atMost / 2, bytes / 2);
         if (events.length === 0) return;
         for (const event of events) {
           if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
@@ -288,6 +287,13 @@ export class Spill {
   /** A store that holds no queues shares its room as functions come: each takes a quarter of it at most. */
   hasRoomFor(bytes: number): boolean {
     return this.holdsQueues ? !this.isSpent : this.stored + bytes <= this.store.spillLimit / 4;
+  }
+
+  /** An event may overflow with all that waits in memory before it in its lane: half of what the disk has room for now. */
+  private get limit(): MemoryLimit {
+    const { most, store } = this;
+    const bytes = store.holdsQueues ? store.spillLimit / 2 : Number.POSITIVE_INFINITY;
+    return bytes < most.bytes ? { events: most.events, bytes } : most;
   }
 
   private get hasRoom(): boolean {
