@@ -3,7 +3,7 @@ import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { ByNamespace } from "../../runtime/dispatch/position/by-namespace.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
+import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
 const count = 100;
 const each = 20;
@@ -66,6 +66,32 @@ test("a start with many namespaces looks at each object a few times, and a names
   expect(it.runner.deliveries.map(({ type, flags }) => `${type} ${flags.reason}`)).toEqual(
     Array.from({ length: 10 * each }, () => "Deleted unselected"),
   );
+});
+
+/** A namespace with one object is chosen, and is so no more once that was told. */
+async function comesAndGoes(it: DispatchFixture, namespace: string, rv: number): Promise<void> {
+  it.function.retain("settings", ["team-a", namespace]);
+  const source = it.function.subscription("settings", { selection: "all", namespace });
+  const list = source.list("initial", undefined);
+  list.item(change("Added", "object", rv, { namespace, uid: `uid-${namespace}` }));
+  list.end(resourceVersion(String(rv)));
+  await quiet(it.runner);
+  it.function.retain("settings", ["team-a"]);
+  await quiet(it.runner);
+}
+
+test("namespaces that came and went leave no record, and one that comes back has no id that was told before", async () => {
+  const it = await DispatchFixture.open({ manifest: byLabel, namespace: "team-a" });
+  it.function.retain("settings", ["team-a"]);
+  await it.listed();
+  for (let at = 0; at < 50; at++) await comesAndGoes(it, `preview-${at}`, 100 + at);
+  await comesAndGoes(it, "preview-0", 100);
+  it.function.retain("settings", ["team-a"]);
+  await it.clock.advance(1_000);
+  const [view] = await it.store.views("copy");
+  expect(view?.cursors.map(({ namespace }) => namespace).sort()).toEqual(["", "team-a"]);
+  const ids = it.runner.deliveries.map(({ id }) => id);
+  expect([ids.length, new Set(ids).size]).toEqual([102, 102]);
 });
 
 test("a list of the namespaces is doubted for what leaves, and who stays is hardly looked at", async () => {

@@ -37,7 +37,10 @@ export interface ScopeParts {
   readonly lostWrites: boolean;
 }
 
-/** Where the record is kept that a scope of chosen namespaces has begun: no source of it is of all namespaces. */
+/**
+ * Where the record is kept that a scope of chosen namespaces has begun, and the last epoch of those of which nothing else is
+ * kept. No source of it is of all namespaces.
+ */
 const wholeScope = "";
 
 /** One trigger's sources: which namespaces it reads, and where it stands in each. */
@@ -187,7 +190,8 @@ export class TriggerScope {
   /**
    * Lets go of positions outside `kept`: what the view learns from now on, it learns of other sources, so none can be
    * resumed. It keeps those that had listed, and those of namespaces where objects are known. They begin anew and count
-   * their epoch on, so that no event id is used again. Gives the epochs by namespace.
+   * their epoch on, so that no event id is used again. Once nothing is known there, one record has the epoch of all of
+   * them: namespaces come and go without end. Gives the epochs by namespace.
    */
   private leaveOthers(kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {
     const { view, commits } = this.parts;
@@ -199,17 +203,29 @@ export class TriggerScope {
       if (cursor) this.cursors.set(namespace, cursor);
       this.open.delete(namespace);
     }
+    const inUse = view.namespaces;
+    let last = this.lastEpoch;
     for (const [namespace, cursor] of this.cursors) {
       if (kept.has(namespace)) continue;
       epochs.set(namespace, cursor.epoch);
       if (withObjects.has(namespace) || cursor.lowWaterMark !== undefined) {
         this.save({ ...cursor, lowWaterMark: undefined, initial: false });
+      } else if (namespace !== wholeScope && cursor.epoch > 0 && !inUse.has(namespace)) {
+        this.cursors.delete(namespace);
+        commits.dropCursor(cursor.view, namespace);
+        last = Math.max(last, cursor.epoch);
       } else if (cursor.epoch === 0 && this.isRecordedBeside(namespace)) {
         this.cursors.delete(namespace);
         commits.dropCursor(cursor.view, namespace);
       }
     }
+    if (last > this.lastEpoch) this.save({ ...this.fresh(wholeScope, "", false), epoch: last });
     return epochs;
+  }
+
+  /** Of all namespaces of which nothing else is kept. */
+  private get lastEpoch(): number {
+    return this.cursors.get(wholeScope)?.epoch ?? 0;
   }
 
   /** Whether another position says that the scope has begun. */
@@ -220,7 +236,8 @@ export class TriggerScope {
   }
 
   private fresh(namespace: string, selection: string, initial: boolean): Cursor {
-    return { view: this.parts.view.id, namespace, selection, lowWaterMark: undefined, epoch: 0, initial };
+    const { lastEpoch: epoch } = this;
+    return { view: this.parts.view.id, namespace, selection, lowWaterMark: undefined, epoch, initial };
   }
 
   private save(cursor: Cursor): void {
