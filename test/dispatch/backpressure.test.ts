@@ -72,7 +72,9 @@ describe("a function that is behind", () => {
     it.runner.answer = () => done;
     for (let rv = 11; rv < 15; rv++) await it.runner.end(`n${rv}`);
     pace(it, "slow", 1);
-    await feed(it, [other], 3_000, 20_000);
+    await feed(it, [other], 3_000, 6_000);
+    await it.clock.advance(600);
+    expect(await feed(it, [other], 6_000, 20_000)).toBeGreaterThan(100);
     await it.clock.advance(20_000);
     expect(slow.status()).toMatchObject({ queued: 0, spilled: 0 });
     const told = it.runner.deliveries.filter((delivery) => delivery.function === "slow");

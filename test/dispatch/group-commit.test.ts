@@ -51,14 +51,14 @@ test("when half of the attempts wait, their commit waits no longer, so that ther
   expect(it.runner.deliveries).toHaveLength(97);
 });
 
-const commitsTo = (store: MemoryStore, clock: VirtualClock) =>
+const commitsTo = (store: MemoryStore, clock: VirtualClock, permitted = () => true) =>
   new Commits({
     store,
     clock,
     observer: {},
     log: { info: () => {}, warn: () => {}, error: () => {} },
     firstJournalRow: 1,
-    permitted: () => true,
+    permitted,
     onLost: () => {},
   });
 
@@ -104,4 +104,30 @@ test("the record of an attempt that is settled twice takes no other's with it", 
   commits.settle(row, b);
   await commits.flush();
   expect(await store.journal()).toEqual([]);
+});
+
+test("an attempt does not begin whose record may not be written any more, nor one after it", async () => {
+  const store = new MemoryStore();
+  let isPermitted = true;
+  const clock = new VirtualClock();
+  const commits = commitsTo(store, clock, () => isPermitted);
+  const begun: string[] = [];
+  const begin = (id: string) => {
+    const attempt = {
+      view: 1,
+      key: `team-a/${id}`,
+      id,
+      resourceVersion: resourceVersion("5"),
+      type: "Added",
+      attempt: 1,
+    };
+    commits.begin({ ...attempt, type: "Added" }, () => begun.push(id));
+    return clock.advance(1_000);
+  };
+  await begin("a");
+  isPermitted = false;
+  await begin("b");
+  isPermitted = true;
+  await begin("c");
+  expect([begun, (await store.journal()).length]).toEqual([["a"], 1]);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../runtime/checkpoint/batch.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { RestingRows } from "../../runtime/dispatch/commit/resting-rows.ts";
 import { isUpTo, resourceVersion } from "../../runtime/resource-version.ts";
 import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger } from "./fixture.ts";
 
@@ -94,4 +95,13 @@ describe("the row of an object whose changes are held back", () => {
     await heldBack({ store, manifest: manifest({}, [trigger({ matchConditions })]) });
     expect(store.rows).toEqual(["11", "16"]);
   });
+});
+
+it("of which another source tells rests behind no change of the source before: that one's position says nothing of it", () => {
+  const rows = new RestingRows();
+  const hold = (owner: object) => ({ owner, ended: () => {} });
+  const identity = { uid: "u", resourceVersion: resourceVersion("5"), hash: "", deleted: false, matched: true };
+  const [left, came] = [{}, {}];
+  const put = (owner: object) => rows.put(1, "team-a/a", 0, { identity, hasBody: false, hold: hold(owner) });
+  expect([put(left), put(left), put(came)]).toEqual(["held", "behind", undefined]);
 });
