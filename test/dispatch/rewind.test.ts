@@ -77,6 +77,18 @@ describe("after the cluster was restored from a backup", () => {
     expect(it.runner.told).toEqual(["Added a@5", "Modified a@4"]);
   });
 
+  it("a deletion that was told before does not hide an object created anew, which is shown by a change", async () => {
+    const it = await knowing();
+    it.subscription.change(change("Deleted", "a", 900));
+    await quiet(it.runner);
+    it.subscription.rewound();
+    await it.list(40, [], "rv-rewind");
+    it.subscription.change(change("Added", "a", 50, { uid: "uid-new" }));
+    it.subscription.change(change("Added", "b", 51));
+    await quiet(it.runner);
+    expect(it.runner.told.slice(2)).toEqual(["Added a@50", "Added b@51"]);
+  });
+
   it("a deletion that waits from before does not hide an object created anew", async () => {
     const it = await knowing();
     it.runner.answer = () => undefined;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`);
 
@@ -21,6 +21,22 @@ describe("what does not fit in memory", () => {
     await it.clock.advance(1_000);
     expect(it.disk.spill.size).toBe(0);
     expect((await it.store.views())[0]?.cursors[0]?.lowWaterMark).toBe("9001");
+  });
+
+  it("what waits there of a trigger that is gone keeps nothing of the others from coming back", async () => {
+    const two = { manifest: manifest({}, [trigger(), trigger({ name: "pods", kind: "Pod" })]) };
+    const first = await (await DispatchFixture.open(two)).listed();
+    const pods = first.function.subscription("pods", { selection: "all", namespace: "" });
+    pods.list("initial", undefined).end(resourceVersion("1"));
+    first.runner.answer = () => failure("no", 3_600_000);
+    pods.change(change("Added", "pod", 11));
+    first.subscription.change(change("Added", "a", 12));
+    await first.clock.advance(70_000);
+    expect(first.disk.spill.size).toBe(2);
+    const second = await first.restart({ manifest: manifest() });
+    second.runner.answer = () => done;
+    await second.clock.advance(1_000);
+    expect(second.runner.told.at(-1)).toBe("Added a@12 #2 !");
   });
 
   it("an event that is unfinished for a minute goes to disk too, and the mark passes it", async () => {
