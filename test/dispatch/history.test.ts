@@ -188,4 +188,14 @@ describe("what the next event of an object would come to", () => {
       { numRuns: 25 },
     );
   });
+
+  it("compares with the state before, where a condition does", async () => {
+    const rises = [{ name: "rises", expression: "object.spec.v > oldObject.spec.v" }];
+    const fixture = await open({ matchConditions: rises, events: ["Modified"] });
+    fixture.subscription.change(change("Added", "a", 11, { spec: { v: 5 } }));
+    await quiet(fixture.runner);
+    const next = async (v: number) => (await fixture.function.object("settings", object, seen({ v }))).next;
+    expect((await next(4))?.heldBack).toEqual({ type: "condition", condition: "rises" });
+    expect((await next(6))?.heldBack).toBeUndefined();
+  });
 });
