@@ -74,7 +74,7 @@ export class Cluster {
   }
 
   compact(): void {
-    this.compacted = this.rv - this.dice.below(4);
+    this.compacted = Math.max(this.compacted, this.rv - this.dice.below(4));
   }
 
   /** It is restored from a backup that was made at some time since the last compaction: what came after is gone. */
