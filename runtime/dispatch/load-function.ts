@@ -55,13 +55,23 @@ export interface LoadParts {
 /** Of what a function may hold in memory, how much a list may that waits for its end. */
 const listShare = 0.5;
 
-/** Builds a function's dispatch from its manifest and what the store has of it. */
+/** Builds a function's dispatch from its manifest and what the store has of it. Where that fails, nothing of it is left. */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
+  const byId = new Map<number, View>();
+  try {
+    return await build(parts, byId);
+  } catch (error) {
+    for (const view of byId.values()) view.close();
+    throw error;
+  }
+}
+
+/** @param byId takes the function's views */
+async function build(parts: LoadParts, byId: Map<number, View>): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const isReconciler = manifest.delivery.mode === "Reconcile";
   const views = new Map<string, View>();
-  const byId = new Map<number, View>();
   const rules = new Map<number, KeyOf>();
   const stored: StoredView[] = [];
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
@@ -76,10 +86,10 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
     const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key) : undefined;
     if (keyOf) rules.set(found.id, keyOf);
     const view = new View({ ...of, filter, kept, compares, commits, history, keyOf, holders: parts.holders });
+    byId.set(found.id, view);
     await store.known(found.id, (key, identity) => view.restore(key, identity));
     stored.push(found);
     views.set(trigger.name, view);
-    byId.set(found.id, view);
   }
   const schedules = await openSchedules(parts, history);
   for (const { view } of schedules) byId.set(view.id, view);

@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { View } from "../../runtime/dispatch/position/view.ts";
+import { WatchfireError } from "../../runtime/errors.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { settle } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
@@ -225,4 +228,29 @@ describe("a scope that is widened and narrowed again", () => {
     await again.list(30, [change("Added", "a", 5)]);
     expect(again.runner.told).toEqual(["Added a@5", "Added x@21", "Deleted x@22"]);
   });
+});
+
+it("a load that the store fails keeps nothing of the function in memory", async () => {
+  class FailingStore extends MemoryStore {
+    fails = false;
+
+    override openView(...given: Parameters<MemoryStore["openView"]>): ReturnType<MemoryStore["openView"]> {
+      if (this.fails && given[1] === "pods") throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: "full" });
+      return super.openView(...given);
+    }
+  }
+  const store = new FailingStore();
+  const two = manifest({}, [trigger(), trigger({ name: "pods", kind: "Pod" })]);
+  const it = await (await DispatchFixture.open({ store, manifest: two })).listed();
+  it.subscription.change(change("Added", "a", 11));
+  await quiet(it.runner);
+  await it.dispatcher.remove("copy", { retire: false });
+  store.fails = true;
+  const closed = vi.spyOn(View.prototype, "close");
+  onTestFinished(() => closed.mockRestore());
+  const load = () => it.dispatcher.function(two, { usesOldObject: false });
+  await expect(load()).rejects.toMatchObject({ code: "WF_CHECKPOINT_WRITE_FAILED" });
+  expect(closed.mock.contexts.map((view) => (view as View).trigger.name)).toEqual(["settings"]);
+  store.fails = false;
+  await load();
 });
