@@ -2,6 +2,7 @@ import type { ResolvedEnv } from "../access/env.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { sourceText } from "../bundle/source-text.ts";
 import type { FunctionOffer, Origin } from "../catalog/function-source.ts";
+import { pause } from "../clock.ts";
 import type { FunctionDispatch } from "../dispatch/function-dispatch.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
@@ -205,7 +206,7 @@ export class LiveFunction {
       this.current = manifest;
       this.bundled = bundle;
       if (signal.aborted) return;
-      if (!this.dispatch) await this.begin(manifest, bundle);
+      if (!this.dispatch) await this.begin(manifest, bundle, signal);
       // What was refused before anything ran is refused still.
       const refused = this.now.type === "disabled" ? this.now.fault : this.refused;
       this.now = { type: "running" };
@@ -276,10 +277,24 @@ export class LiveFunction {
     });
   }
 
-  private async begin(manifest: FunctionManifest, bundle: Bundle): Promise<void> {
-    const { shard } = this.offered;
-    this.dispatch = await this.parts.dispatcher.function(manifest, { usesOldObject: bundle.usesOldObject, shard });
+  private async begin(manifest: FunctionManifest, bundle: Bundle, signal: AbortSignal): Promise<void> {
+    this.dispatch = await this.dispatched(manifest, bundle, signal);
     for (const trigger of manifest.triggers) this.subscribe(this.dispatch, trigger);
+  }
+
+  /** Tries again while the store takes nothing, as on a disk that is full: its files are not at fault. */
+  private async dispatched(manifest: FunctionManifest, bundle: Bundle, signal: AbortSignal): Promise<FunctionDispatch> {
+    const { dispatcher, clock } = this.parts;
+    const { shard } = this.offered;
+    for (;;) {
+      try {
+        return await dispatcher.function(manifest, { usesOldObject: bundle.usesOldObject, shard });
+      } catch (error) {
+        if (!(error instanceof WatchfireError) || !passing.has(error.code)) throw error;
+        this.lacks(error, manifest);
+      }
+      await pause(clock, storeRetryMs, signal);
+    }
   }
 
   private async leaveAll({ retire }: { readonly retire: boolean }): Promise<void> {
@@ -378,6 +393,16 @@ export class LiveFunction {
     this.parts.log.error({ function: this.name, error: fault.message }, message);
   }
 }
+
+/** A store that takes nothing is tried again after so many milliseconds. */
+const storeRetryMs = 5_000;
+
+/** What a store says that may take something again later. */
+const passing: ReadonlySet<ErrorCode> = new Set([
+  "WF_CHECKPOINT_WRITE_FAILED",
+  "WF_CHECKPOINT_FULL",
+  "WF_CHECKPOINT_NATS_AWAY",
+]);
 
 const occasions: Readonly<Record<Occasion | "changed", string>> = {
   start: "function loaded",

@@ -32,8 +32,11 @@ function fixture({
   clock = systemClock,
   first = offer("a"),
   watches,
+  opened = () => {},
 }: {
   clock?: Clock;
+  /** Called when the dispatcher takes the function; throws where its store does. */
+  opened?: () => void;
   first?: ReturnType<typeof offer> & Pick<FunctionOffer, "shard">;
   watches?: object;
 } = {}) {
@@ -59,8 +62,12 @@ function fixture({
   const [subscription, believes] = [() => ({}), () => true];
   const retain = (_: unknown, namespaces: readonly string[]) => void begun.push(...namespaces);
   const say = (_: unknown, message: string) => void said.push(message);
+  const dispatched = async () => {
+    opened();
+    return { replace, subscription, believes, retain };
+  };
   const parts = {
-    dispatcher: { function: async () => ({ replace, subscription, believes, retain }), remove: async () => {} },
+    dispatcher: { function: dispatched, remove: async () => {} },
     watches,
     sandbox: { load, unload: async () => {} },
     redactor: { learn: () => {}, forget: () => {} },
@@ -123,6 +130,36 @@ test.each<[string, string, (build: PromiseWithResolvers<Bundle>) => void, readon
     expect([said.at(-1), live.refusal]).toEqual(["function mended", undefined]);
   },
 );
+
+test("a function that comes while the store takes nothing runs once it does again, and its files need not change", async () => {
+  const clock = new VirtualClock();
+  const faults = ["the disk is full", "the disk is full"];
+  const opened = () => {
+    const what = faults.shift();
+    if (what) throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what });
+  };
+  const { live, said } = fixture({ clock, opened });
+  const started = live.start("start");
+  await clock.advance(1_000);
+  expect(live.state).toMatchObject({ type: "waiting", fault: { code: "WF_CHECKPOINT_WRITE_FAILED" } });
+  await clock.advance(30_000);
+  await started;
+  expect(live.state).toEqual({ type: "running" });
+  expect(said).toEqual(["not what it needs yet"]);
+});
+
+test("a function that waits for the store gives way to its end", async () => {
+  const clock = new VirtualClock();
+  const opened = () => {
+    throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: "the disk is full" });
+  };
+  const { live } = fixture({ clock, opened });
+  const started = live.start("start");
+  await clock.advance(1_000);
+  await live.stop({ retire: false });
+  await started;
+  expect(clock.timers).toBe(0);
+});
 
 test("what is refused before anything ran is refused still once an older offer runs", async () => {
   const first = slow("a");
