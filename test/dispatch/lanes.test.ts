@@ -169,3 +169,13 @@ describe("lanes", () => {
     expect(olds).toEqual([undefined, 1, 2]);
   });
 });
+
+it("a function that is done with all objects keeps nothing of them, and no timer looks for what waits", async () => {
+  const it = await (await DispatchFixture.open()).listed();
+  await it.clock.advance(10_000);
+  const before = it.clock.timers;
+  for (let rv = 11; rv < 111; rv++) it.subscription.change(change("Added", `n${rv}`, rv));
+  await quiet(it.runner);
+  await it.clock.advance(20_000);
+  expect([it.runner.deliveries.length, it.clock.timers]).toEqual([100, before]);
+});
