@@ -27,8 +27,8 @@ export function eventId({ type, uid, resourceVersion, lastKnown, selective, epoc
 /** The uid that an event id begins with. */
 export const uidOf = (id: string): string => id.slice(0, id.indexOf("/"));
 
-/** The epoch that an event id ends with. */
+/** The epoch that an event id ends with, behind its type: a uid may have such a sign as well. */
 export const epochOf = (id: string): number => {
-  const at = id.lastIndexOf("@");
+  const at = id.indexOf("@", id.lastIndexOf("/"));
   return at < 0 ? 0 : Number(id.slice(at + 1));
 };
