@@ -64,13 +64,13 @@ export class SqliteLog {
     await this.copying;
   }
 
-  /** Ends the thread, if there is one. */
+  /** Ends the thread, if there is one. One that fails meanwhile has ended, too: the database's own end copies what it has not. */
   async close(): Promise<void> {
     await this.copying;
     const { thread } = this;
     this.thread = undefined;
     if (!thread) return;
-    const exit = once(thread, "exit");
+    const exit = once(thread, "exit").catch(() => undefined);
     // Nothing else may be left for this process to wait for.
     thread.ref();
     thread.postMessage(undefined);

@@ -206,7 +206,11 @@ export class Dispatcher implements Replayer {
   async drain(graceMs: number): Promise<boolean> {
     this.draining = true;
     const ended = await this.within(graceMs, Promise.all([...this.functions.values()].map((it) => it.stop())));
-    const saved = await this.within(saveMs, this.commits.sync());
+    // Whoever ends is to end all the same: what was not saved comes again, flagged.
+    const saved = await this.within(saveMs, this.commits.sync()).catch((error: unknown) => {
+      this.options.log.warn({ error: error instanceof Error ? error.message : String(error) }, "not all is saved");
+      return false;
+    });
     this.commits.halt();
     return ended && saved && !(await this.isInDoubt());
   }
@@ -233,9 +237,11 @@ export class Dispatcher implements Replayer {
   private async within(limitMs: number, work: Promise<unknown>): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
     const timer = this.options.clock.after(limitMs, () => resolve(false));
-    const inTime = await Promise.race([work.then(() => true), late]);
-    timer.cancel();
-    return inTime;
+    try {
+      return await Promise.race([work.then(() => true), late]);
+    } finally {
+      timer.cancel();
+    }
   }
 }
 

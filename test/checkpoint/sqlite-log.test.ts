@@ -118,6 +118,22 @@ describe("the log", () => {
     expect(threads).toHaveLength(3);
   });
 
+  it("is closed also where its thread fails at its end", async () => {
+    const it = await Fixture.open();
+    await it.fill(mebibyte / 4);
+    const failing = `const { parentPort } = require("node:worker_threads");
+      parentPort.on("message", (request) => {
+        if (request === undefined) throw new Error("the disk is gone");
+        parentPort.postMessage({ restarted: false });
+      });`;
+    const log = new SqliteLog(it.file, () => new Worker(failing, { eval: true }));
+    log.limit = mebibyte;
+    await log.copyAll();
+    expect(log.isRunning).toBe(true);
+    await log.close();
+    expect(log.isRunning).toBe(false);
+  });
+
   it("fails no commit that finds the file locked while it is copied", async () => {
     const it = await Fixture.open();
     const other = it.other();

@@ -14,6 +14,13 @@ class FullDisk extends MemoryStore {
   }
 }
 
+/** A store whose disk breaks at the end. */
+class BrokenDisk extends MemoryStore {
+  override sync(): Promise<void> {
+    return Promise.reject(new Error("input/output error"));
+  }
+}
+
 /** A store that another runtime takes over. */
 class TakenStore extends MemoryStore {
   taken = false;
@@ -79,5 +86,16 @@ describe("a drain", () => {
     await it.clock.advance(3_000);
     expect(await drained).toBe(false);
     expect(it.runner.told).toEqual([]);
+  });
+
+  it("ends where the last write to disk fails, and says so: no end that counts as clean, and a line of why", async () => {
+    const it = await (await DispatchFixture.open({ store: new BrokenDisk() })).listed();
+    it.subscription.change(change("Added", "a", 11));
+    await quiet(it.runner);
+    const drained = it.dispatcher.drain(25_000);
+    await it.clock.advance(1_000);
+    expect(await drained).toBe(false);
+    expect(it.warnings).toContainEqual({ error: "input/output error", msg: "not all is saved" });
+    expect(it.clock.timers).toBe(0);
   });
 });
