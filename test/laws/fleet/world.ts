@@ -230,7 +230,9 @@ class Fleet {
       if (store.previousEnd !== "power-loss") continue;
       const versions = new Map<string, number>();
       for (const { id } of await store.views(name)) {
-        await store.known(id, (_, { uid, resourceVersion }) => void versions.set(uid, Number(resourceVersion)));
+        await store.known(id, (_, { uid, resourceVersion, deleted }) => {
+          if (!deleted) versions.set(uid, Number(resourceVersion));
+        });
       }
       laws.recordIs(versions);
     }
