@@ -20,9 +20,9 @@ const limits = [`resources.limits.cpu=${(cpu * 2) / 3}m`, `executor.resources.li
 const requests = ["resources.requests.cpu=10m", "executor.resources.requests.cpu=10m"];
 /** The shards of the one function lie evenly: a replica has as many as any other. */
 const loads = [
-  { what: "48 functions", functions: 48, objects: 1_000, namespaces: 1, shards: 1, slots: 64 },
-  { what: "one function in 8 shards", functions: 1, objects: 20_000, namespaces: 1, shards: 8, slots: 8 },
-  { what: "one function in 8 shards by namespace", functions: 1, objects: 20_000, namespaces: 40, shards: 8, slots: 8 },
+  { what: "48 functions", functions: 48, objects: 3_000, namespaces: 1, shards: 1, slots: 64 },
+  { what: "one function in 8 shards", functions: 1, objects: 60_000, namespaces: 1, shards: 8, slots: 8 },
+  { what: "one function in 8 shards by namespace", functions: 1, objects: 60_000, namespaces: 40, shards: 8, slots: 8 },
 ] as const;
 type Load = (typeof loads)[number];
 const sampleMs = 1_000;
