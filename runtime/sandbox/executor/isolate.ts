@@ -40,8 +40,7 @@ export class IsolateFactory {
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb, onCatastrophicError: catastrophe });
     // The synchronous calls below run the bootstrap alone, never code of the handler.
     const context = isolate.createContextSync();
-    const script = isolate.compileScriptSync(this.script, this.compileOptions) as ivm.Script & { cachedData?: Cached };
-    this.cachedData ??= script.cachedData;
+    const script = isolate.compileScriptSync(this.script, this.compileOptions);
     script.runSync(context);
     script.release();
     const { global } = context;
@@ -63,6 +62,7 @@ export class IsolateFactory {
     setAsk.release();
     doors.release();
     global.deleteSync(doorsName);
+    this.cachedData ??= this.cacheOf(isolate);
     return made as GuestDoors;
   }
 
@@ -93,8 +93,20 @@ export class IsolateFactory {
     return { isolate, context, pump, drain, blame, loaded } as unknown as GuestDoors;
   }
 
+  /**
+   * The code cache of the bootstrap, from an isolate in which it has just run. V8 compiles a function when it is first
+   * called, and gives the same script for the same text. So the cache has what the run has compiled, and no isolate
+   * after this one compiles it again.
+   */
+  private cacheOf(isolate: ivm.Isolate): Cached | undefined {
+    const options = { filename: this.scriptName, produceCachedData: true };
+    const script = isolate.compileScriptSync(this.script, options) as ivm.Script & { readonly cachedData?: Cached };
+    script.release();
+    return script.cachedData;
+  }
+
   private get compileOptions(): ivm.ScriptInfo {
-    const filename = this.scriptName;
-    return this.cachedData ? { filename, cachedData: this.cachedData } : { filename, produceCachedData: true };
+    const { cachedData } = this;
+    return { filename: this.scriptName, ...(cachedData && { cachedData }) };
   }
 }
