@@ -59,6 +59,22 @@ describe("loading a functions folder", () => {
     ]);
   });
 
+  it("lets the event loop turn while it reads many", async () => {
+    const many = Array.from({ length: 160 }, (_, index) => [`f${index}.yaml`, manifest(`f${index}`)]);
+    const folder = folderOf({ ...Object.fromEntries(many), "handler.ts": "" });
+    let turns = 0;
+    let loading = true;
+    const turn = () => {
+      turns++;
+      if (loading) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const { functions } = await loadFunctions(folder);
+    loading = false;
+    expect(functions.length).toBe(160);
+    expect(turns).toBeGreaterThanOrEqual(10);
+  });
+
   it("says so where the folder or a file cannot be read", async () => {
     const folder = folderOf({ "a/function.yaml/x": "", "big/function.yaml": `# ${"x".repeat(1024 * 1024)}` });
     expect((await loadFunctions(folder)).faults.map(({ code, detail }) => [code, detail.actual])).toEqual([
