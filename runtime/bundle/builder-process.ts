@@ -5,7 +5,7 @@ import { WatchfireError } from "../errors.ts";
 import { MemoryWatch } from "../resident-memory.ts";
 import { answerLimits, faultOf, readHead } from "./builder-answer.ts";
 import { startBuilder } from "./builder-program.ts";
-import { FrameReader, frameOf } from "./builder-wire.ts";
+import { FrameReader, writeFrames } from "./builder-wire.ts";
 import type { Bundle } from "./bundle.ts";
 import { buildMs, memoryLimit, startMs } from "./limits.ts";
 import type { Project } from "./project.ts";
@@ -79,7 +79,7 @@ export class BuilderProcess {
       timer.cancel();
       timer = this.clock.after(buildMs, () => this.exceed(`time: more than ${buildMs / 1000} s`));
       const request = { ...this.project, handler, workingFolder: process.cwd() };
-      for (const bytes of frameOf(Buffer.from(JSON.stringify(request)))) this.stream.write(bytes);
+      writeFrames(this.stream, Buffer.from(JSON.stringify(request)));
       return await build.settled.promise;
     } finally {
       timer.cancel();

@@ -1,3 +1,4 @@
+import type { Writable } from "node:stream";
 import type { WatchfireError } from "../errors.ts";
 import type { Root } from "./sources.ts";
 
@@ -30,11 +31,16 @@ export type AnswerHead =
   | { readonly type: "built"; readonly inputs: readonly string[] }
   | { readonly type: "refused"; readonly faults: readonly ReturnType<typeof packFault>[] };
 
-/** One frame's bytes. */
-export function frameOf(payload: Uint8Array): Buffer[] {
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(payload.length);
-  return [length, payload as Buffer];
+/** Writes a frame for each payload, in one write: each write may wake the other process. */
+export function writeFrames(stream: Writable, ...payloads: readonly Uint8Array[]): void {
+  stream.cork();
+  for (const payload of payloads) {
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(payload.length);
+    stream.write(length);
+    stream.write(payload);
+  }
+  stream.uncork();
 }
 
 /** Puts frames together from a stream's chunks. */

@@ -2,7 +2,7 @@
 // packages and its own code, and nothing else. It builds one function at a time.
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
-import { type AnswerHead, type BuildRequest, FrameReader, frameOf, packFault } from "../builder-wire.ts";
+import { type AnswerHead, type BuildRequest, FrameReader, packFault, writeFrames } from "../builder-wire.ts";
 import { bundleFunction } from "./bundle-function.ts";
 import { openEsbuild } from "./esbuild.ts";
 import { Lookups } from "./lookups.ts";
@@ -28,9 +28,7 @@ const nothing = Buffer.alloc(0);
 const lookups = new Lookups();
 
 function answer(head: AnswerHead, script: Uint8Array = nothing, sourceMap: Uint8Array = nothing): void {
-  for (const payload of [Buffer.from(JSON.stringify(head)), script, sourceMap]) {
-    for (const bytes of frameOf(payload)) stream.write(bytes);
-  }
+  writeFrames(stream, Buffer.from(JSON.stringify(head)), script, sourceMap);
 }
 
 async function serve(request: BuildRequest): Promise<void> {
@@ -49,4 +47,4 @@ const requests = new FrameReader(
 );
 stream.on("data", (chunk: Buffer) => requests.push(chunk));
 // A greeting.
-for (const bytes of frameOf(nothing)) stream.write(bytes);
+writeFrames(stream, nothing);
