@@ -1,4 +1,5 @@
 import type { JournalRow, StartedEvent } from "../../checkpoint/batch.ts";
+import { TransientMap } from "../../transient.ts";
 import { uidOf } from "../delivery/event-id.ts";
 
 type Attempt = Pick<StartedEvent, "view" | "key" | "id">;
@@ -16,9 +17,9 @@ const openShare = 0.25;
 
 /** Rows of the journal whose attempts are not all settled: a row has those of one commit, and stays for the last of them. */
 export class OpenRows {
-  private readonly rows = new Map<number, OpenRow>();
+  private readonly rows = new TransientMap<number, OpenRow>();
   /** By an object's key, of any view: rows that tell of attempts at it which are settled. */
-  private readonly outdated = new Map<string, Set<number>>();
+  private readonly outdated = new TransientMap<string, Set<number>>();
 
   /** An attempt goes into a row. `all`: every one that the row is to have, in the end. */
   add(row: number, attempt: StartedEvent, all: readonly StartedEvent[]): void {

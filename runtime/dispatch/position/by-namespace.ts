@@ -1,6 +1,7 @@
+import { TransientMap } from "../../transient.ts";
 /** Values by object key, in groups by namespace, so that what concerns one namespace costs nothing for the others. */
 export class ByNamespace<T> implements Iterable<readonly [string, T]> {
-  private readonly groups = new Map<string, Map<string, T>>();
+  private readonly groups = new TransientMap<string, Map<string, T>>();
   private readonly groupOf: (key: string) => string;
 
   /** @param groupOf the group that a key belongs to; its namespace unless given */

@@ -1,6 +1,7 @@
 import type { SpilledEvent } from "../../checkpoint/batch.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
+import { TransientMap } from "../../transient.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EventOutcome, Log, Observer } from "../delivery/observer.ts";
 import type { View } from "../position/view.ts";
@@ -40,7 +41,7 @@ export class FunctionQueue {
   /** Attempts that are on their way to the runner, or there. */
   readonly gate: Gate;
   private readonly parts: QueueParts;
-  private readonly lanes = new Map<string, Lane>();
+  private readonly lanes = new TransientMap<string, Lane>();
   private readonly ready = new ReadyLanes();
   private pinTimer: Timer | undefined;
   private readonly quietTime: QuietTime;

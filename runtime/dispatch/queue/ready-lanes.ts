@@ -1,9 +1,10 @@
+import { TransientSet } from "../../transient.ts";
 import type { Lane } from "./lane.ts";
 
 /** Lanes that could run, first come first served; those with live events before those that lists filled. */
 export class ReadyLanes {
-  private readonly live = new Set<Lane>();
-  private readonly bulk = new Set<Lane>();
+  private readonly live = new TransientSet<Lane>();
+  private readonly bulk = new TransientSet<Lane>();
 
   add(lane: Lane): void {
     // Its head may have been replaced since it was last added.

@@ -1,4 +1,5 @@
 import type { Clock } from "../../clock.ts";
+import { TransientMap } from "../../transient.ts";
 import { frameType } from "../wire.ts";
 import { type Involvement, involvementsOf } from "./blame.ts";
 import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.ts";
@@ -75,7 +76,7 @@ export class Executor {
   /** Of the tenants, in bytes: the largest heap limit, and the sum of all isolates'. Kept as they come and go, for thousands. */
   private largest = 0;
   private limits = 0;
-  private readonly inside = new Map<number, Map<number, Inside>>();
+  private readonly inside = new TransientMap<number, Map<number, Inside>>();
   private readonly doomers = new Set<number>();
   private lastTenant = 0;
   /** In whose name something was said that no guest can say, or that could not be handled. */

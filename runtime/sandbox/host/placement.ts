@@ -4,6 +4,7 @@ import type { Clock } from "../../clock.ts";
 import type { Outcome } from "../../dispatch/delivery/delivery.ts";
 import type { WatchfireError } from "../../errors.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
+import { TransientMap } from "../../transient.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import type { Ended, EndReason, EventItem, Loaded, Returned } from "../messages.ts";
 import { frameType } from "../wire.ts";
@@ -76,9 +77,9 @@ export class Placement implements TenantListener {
   private readonly tenant: number;
   private readonly calls: GuestCalls;
   private readonly words: GuestWords;
-  private readonly attempts = new Map<number, Attempt>();
+  private readonly attempts = new TransientMap<number, Attempt>();
   /** Of each realm's last entry: the events that were announced there first. */
-  private readonly fresh = new Map<number, readonly number[]>();
+  private readonly fresh = new TransientMap<number, readonly number[]>();
   private readonly sentAt: number;
   private lastNo = 0;
   /** When the last attempt of it ended. */
