@@ -89,6 +89,14 @@ describe("a stream", () => {
     expect(watches.status()[0]?.leftOut).toBe(2);
   });
 
+  test("leaves it out again after a connection that went well", async () => {
+    const { server, bring, again } = await streaming();
+    await bring("theirs-1", "theirs-1", "theirs-1", "theirs-1");
+    await again();
+    await again();
+    expect(server.asked).toEqual(["", allBut(["theirs-1"]), allBut(["theirs-1"])]);
+  });
+
   test("asks for all where one of those who share it wants all", async () => {
     const { server, subscribe, bring, again } = await streaming();
     subscribe(new RecordingSubscriber("10"));
