@@ -30,6 +30,8 @@ class IdleCluster implements KubeTransport {
   readonly connections: Connection[] = [];
   /** Requests for the objects that are not the sources' watches. */
   readonly others: string[] = [];
+  /** Whether it says what its newest resourceVersion is. */
+  answers = false;
   mostOpen = 0;
   bookmarks = 0;
   private readonly clock: VirtualClock;
@@ -41,6 +43,11 @@ class IdleCluster implements KubeTransport {
   async request({ path, query = {}, signal }: KubeRequest): Promise<KubeResponse> {
     if (query.watch !== "1" || query.fieldSelector !== undefined) {
       if (path === collection) this.others.push(JSON.stringify(query));
+      if (query.watch === "1" && this.answers) {
+        const body = new PassThrough();
+        body.write(bookmark(true));
+        return { status: 200, headers: { "content-type": "application/json" }, body };
+      }
       return { status: 404, headers: { "content-type": "application/json" }, body: new PassThrough().end("{}") };
     }
     const { clock } = this;
@@ -145,5 +152,24 @@ test("a source that resumes from a position after which nothing happened keeps e
   const { connections } = cluster;
   expect([connections.length > 0, cluster.bookmarks, subscriber.log]).toEqual([true, 0, []]);
   expect(connections.filter(({ endedBy }) => endedBy === "client")).toEqual([]);
+  await watches.close();
+});
+
+test("a server whose connections bring nothing is asked for its newest resourceVersion after two of them, and not after each", async () => {
+  const clock = new VirtualClock();
+  const cluster = new IdleCluster(clock);
+  cluster.answers = true;
+  const discovery = new Discovery(cluster, clock);
+  const random = new Dice(1).next;
+  const watches = new Watches({ transport: cluster, discovery, clock, random, observer: silentObserver });
+  watches.subscribe({ apiVersion: "v1", kind: "ConfigMap", labelSelector: "n=0" }, new RecordingSubscriber("7"));
+  for (let second = 0; second < 2 * 60 * 60; second++) await clock.advance(1000);
+  // One that is shorter than the time between two bookmarks says nothing.
+  const silent = cluster.connections.filter(
+    ({ openedAt, endedAt }) => endedAt !== undefined && endedAt - openedAt >= 70_000,
+  );
+  expect(silent.length).toBeGreaterThan(20);
+  // And once where the source resumes.
+  expect(cluster.others).toHaveLength(1 + Math.floor(silent.length / 2));
   await watches.close();
 });
