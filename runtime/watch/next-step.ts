@@ -29,7 +29,7 @@ export interface History {
   readonly poisons: number;
   /** Unknown ERROR events in a row. */
   readonly oddErrors: number;
-  /** WatchLists in a row that broke off before their end mark. */
+  /** WatchLists since the last complete list that broke off or were answered with something else, this one included; 0 where it did not. */
   readonly brokenInitials: number;
   /** Milliseconds since the last complete list; Infinity where there was none. */
   readonly sinceListMs: number;
@@ -40,16 +40,18 @@ const shortMs = 1000;
 /** So many poison lines after one resourceVersion, or odd errors in a row: the history there is of no use. */
 const poisonsToRelist = 3;
 const oddErrorsToRelist = 5;
-/** So many WatchLists that broke off: what stands between us and the server lets no stream live that long. */
+/** So many WatchLists that broke off: the server, or what stands before it, does not bring one to its end. A LIST costs it no more. */
 const brokenToList = 3;
 /** History that is gone again so soon after a list would make us list in a loop. */
 const soonAfterListMs = 60_000;
 
 /** The one place that decides what to do when a list or a watch ended. */
 export function judge(ending: Ending, history: History): NextStep {
+  // client-go gives WatchList up at the first error that does not pass (`reflector.go`, fallbackToList).
+  if (history.brokenInitials >= brokenToList) return { next: "list-instead" };
   switch (ending.type) {
     case "eof":
-      if (history.phase === "initial") return judgeBroken(history);
+      if (history.phase === "initial") return { next: "resume", wait: "backoff" };
       return history.lastedMs >= shortMs || history.lines > 0
         ? { next: "resume", wait: "soon" }
         : { next: "resume", wait: "backoff" };
@@ -73,17 +75,10 @@ export function judge(ending: Ending, history: History): NextStep {
     case "refused":
       return judgeRefusal(ending, history);
     case "network":
-      return judgeBroken(history);
     case "protocol":
     case "internal":
       return { next: "resume", wait: "backoff" };
   }
-}
-
-/** A connection broke. Beginning a WatchList anew costs the server a whole list. */
-function judgeBroken({ phase, brokenInitials }: History): NextStep {
-  if (phase === "initial" && brokenInitials >= brokenToList) return { next: "list-instead" };
-  return { next: "resume", wait: "backoff" };
 }
 
 /** What servers answer in their ordinary troubles: it passes, and says nothing of the resourceVersion. */

@@ -70,10 +70,11 @@ export class Setbacks {
       this.poison.after = after ?? "";
     }
     this.oddErrors = ending.type === "refused" && ending.inStream && isOdd(ending.error) ? this.oddErrors + 1 : 0;
-    const accepted = ending.type === "eof" || (ending.type === "network" && lived.lines > 0);
-    if (phase === "initial" && accepted) this.brokenInitials++;
+    const broke = phase === "initial" && isBreak(ending, lived);
+    if (broke) this.brokenInitials++;
     voice.attempt = this.backoff.attempt;
-    const { oddErrors, brokenInitials } = this;
+    const { oddErrors } = this;
+    const brokenInitials = broke ? this.brokenInitials : 0;
     const { lastedMs, lines } = lived;
     return judge(ending, {
       lastedMs,
@@ -120,5 +121,21 @@ export class Setbacks {
 
   async sleep(ms: number): Promise<void> {
     if (ms > 0) await pause(this.parts.clock, ms, this.parts.signal);
+  }
+}
+
+/** Whether a WatchList was answered and then broke off, or was answered with something else. */
+function isBreak(ending: Ending, { lines }: Lived): boolean {
+  switch (ending.type) {
+    case "eof":
+    case "poison":
+    case "protocol":
+      return true;
+    case "network":
+      return lines > 0;
+    case "refused":
+      return ending.inStream;
+    default:
+      return false;
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Change } from "../../runtime/watch/change.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
-import { bookmark, configMap, configMapList, event, statusObject } from "./api-server.ts";
+import { bookmark, configMap, configMapList, type Exchange, event, statusObject } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
 
 test("a refusal whose body never comes is still a refusal", async () => {
@@ -127,6 +127,28 @@ test("initial events that break off three times are read by LIST instead, with w
     await fixture.clock.advance(delayMs);
   }
   (await fixture.server.request(isWatchList, 3)).stream().end();
+  (await fixture.server.request(isList)).reply(200, configMapList(10, [configMap("a", 3)]));
+  await subscriber.saw("end 10");
+});
+
+const notice = (code: number, reason: string) => event("ERROR", statusObject(code, reason));
+test.each<[string, (exchange: Exchange) => void]>([
+  ["an ERROR event of a bad request", (each) => each.stream().lines(notice(400, "BadRequest"))],
+  ["an ERROR event of the server's trouble", (each) => each.stream().lines(notice(500, "InternalError"))],
+  ["an ERROR event of history that is gone", (each) => each.stream().lines(notice(410, "Expired"))],
+  ["a line that cannot be read", (each) => each.stream().send("<html>\n")],
+  ["a page for people", (each) => each.reply(200, "<html></html>", { "content-type": "text/html" })],
+])("initial events in whose place %s comes three times are read by LIST instead, and not before", async (_, answer) => {
+  await using fixture = await FaultFixture.start();
+  const subscriber = new RecordingSubscriber();
+  fixture.watches.subscribe(configMaps, subscriber);
+  for (const index of [1, 2]) {
+    answer(await fixture.server.request(isWatchList, index));
+    const { delayMs = 0 } = await fixture.observer.entered("backoff", index);
+    expect(fixture.server.count(isList)).toBe(0);
+    await fixture.clock.advance(delayMs);
+  }
+  answer(await fixture.server.request(isWatchList, 3));
   (await fixture.server.request(isList)).reply(200, configMapList(10, [configMap("a", 3)]));
   await subscriber.saw("end 10");
 });
