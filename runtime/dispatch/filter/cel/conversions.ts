@@ -1,19 +1,28 @@
 import type { Library } from "./library.ts";
 import { EvaluationError, type Meter } from "./meter.ts";
 import { Duration, Timestamp } from "./time.ts";
-import { double, int, isMap, mapKeys, numberOf, TypeValue, typeName, Uint, type Value } from "./value.ts";
+import { double, int, isInt, isMap, mapKeys, numberOf, TypeValue, typeName, Uint, type Value } from "./value.ts";
 
 /** A value as `string()` has it. */
 export function toText(value: Value): string {
   if (typeof value === "string") return value;
-  if (typeof value === "boolean" || typeof value === "bigint") return String(value);
+  if (typeof value === "boolean" || isInt(value)) return String(value);
   if (value instanceof Uint) return String(value.value);
   if (value instanceof Uint8Array) return utf8(value);
   if (value instanceof Timestamp || value instanceof Duration) return value.toString();
   const number = numberOf(value);
   if (number === undefined) throw new EvaluationError(`string() cannot convert ${typeName(value)}`);
-  if (number === Number.POSITIVE_INFINITY) return "+Inf";
-  return number === Number.NEGATIVE_INFINITY ? "-Inf" : String(number);
+  return doubleText(number);
+}
+
+/** As Go's `%g` has it: with an exponent below 0.0001 and from a million on. */
+function doubleText(number: number): string {
+  if (Number.isNaN(number)) return "NaN";
+  if (!Number.isFinite(number)) return number > 0 ? "+Inf" : "-Inf";
+  if (Object.is(number, -0)) return "-0";
+  const size = Math.abs(number);
+  if (number === 0 || (size >= 1e-4 && size < 1e6)) return String(number);
+  return number.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
 /** Cost of a number or a time as text, or the other way. */
@@ -36,14 +45,16 @@ function utf8(bytes: Uint8Array): string {
 
 function wholeNumber(meter: Meter, text: string, type: string): bigint {
   meter.pay(converting);
-  if (!/^[+-]?\d{1,20}$/.test(text))
+  if (!(type === "uint" ? /^\d{1,20}$/ : /^[+-]?\d{1,20}$/).test(text))
     throw new EvaluationError(`${type}() cannot convert a text of ${text.length} characters`);
   return BigInt(text.replace("+", ""));
 }
 
 function truncated(meter: Meter, value: number, type: string): bigint {
   meter.pay(converting);
-  if (!Number.isFinite(value)) throw new EvaluationError(`${type}() cannot convert ${value}`);
+  if (!Number.isFinite(value) || (type === "uint" && value < 0)) {
+    throw new EvaluationError(`${type}() cannot convert ${value}`);
+  }
   return BigInt(Math.trunc(value));
 }
 
@@ -55,17 +66,21 @@ function toDouble(meter: Meter, text: string): Value {
   if (!/^[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:e[+-]?\d{1,4})?$/i.test(text)) {
     throw new EvaluationError(`double() cannot convert a text of ${text.length} characters`);
   }
-  return double(Number(text));
+  const number = Number(text);
+  if (!Number.isFinite(number)) throw new EvaluationError("double() cannot convert a number so large");
+  return double(number);
 }
 
 const booleans: Readonly<Record<string, boolean>> = {
   "1": true,
   t: true,
+  T: true,
   true: true,
   TRUE: true,
   True: true,
   "0": false,
   f: false,
+  F: false,
   false: false,
   FALSE: false,
   False: false,

@@ -3,7 +3,9 @@ import { EvaluationError, type Meter } from "./meter.ts";
 
 function decode(meter: Meter, _: unknown, text: string): Uint8Array {
   meter.payText(text.length, 3);
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw new EvaluationError("base64.decode() takes base64");
+  const [digits = ""] = text.split("=");
+  const whole = text.length === digits.length ? digits.length % 4 !== 1 : text.length % 4 === 0;
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || !whole) throw new EvaluationError("base64.decode() takes base64");
   return Buffer.from(text, "base64");
 }
 

@@ -42,12 +42,26 @@ export class IpAddress {
   }
 }
 
+const dotted = /^(?:(?:0|[1-9]\d{0,2})\.){3}(?:0|[1-9]\d{0,2})$/;
+
+/** An IPv6 address with its last 32 bits in hexadecimal: the package takes `::1.2.3.4` as one of IPv4. */
+function withoutDots(text: string): string | undefined {
+  if (!text.includes(".")) return text;
+  const at = text.lastIndexOf(":") + 1;
+  const end = text.slice(at);
+  if (!dotted.test(end) || !ipaddr.IPv4.isValid(end)) return undefined;
+  const [a = 0, b = 0, c = 0, d = 0] = ipaddr.IPv4.parse(end).octets;
+  return `${text.slice(0, at)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+}
+
 function read(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (text.length > longest) return undefined;
-  if (/^(?:(?:0|[1-9]\d{0,2})\.){3}(?:0|[1-9]\d{0,2})$/.test(text)) {
+  if (dotted.test(text)) {
     return ipaddr.IPv4.isValid(text) ? ipaddr.IPv4.parse(text) : undefined;
   }
-  if (!text.includes(":") || text.includes("%") || !ipaddr.IPv6.isValid(text)) return undefined;
-  const address = ipaddr.IPv6.parse(text);
+  if (!text.includes(":") || text.includes("%")) return undefined;
+  const hexadecimal = withoutDots(text);
+  if (hexadecimal === undefined || !ipaddr.IPv6.isValid(hexadecimal)) return undefined;
+  const address = ipaddr.IPv6.parse(hexadecimal);
   return address.isIPv4MappedAddress() ? undefined : address;
 }

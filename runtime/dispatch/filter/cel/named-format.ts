@@ -40,8 +40,9 @@ const subdomain = (text: string): string[] => {
   ];
 };
 
-/** A generated name follows: a dash at the end stands for its beginning. */
-const prefix = (check: (text: string) => string[]) => (text: string) => check(text.replace(/-$/, "a"));
+/** A generated name follows: a dash at the end may come before it. As `maskTrailingDash` of k8s.io/apimachinery has it. */
+const prefix = (check: (text: string) => string[]) => (text: string) =>
+  check(text.length > 1 && text.endsWith("-") ? `${text.slice(0, -2)}a` : text);
 
 function qualifiedName(text: string): string[] {
   const slash = text.indexOf("/");
@@ -67,7 +68,7 @@ const isDate = (text: string): boolean =>
 
 const isDateTime = (text: string): boolean =>
   isDate(text.slice(0, 10)) &&
-  /^[\s\S]{10}[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(?:\.\d{1,20})?(?:[Zz]|[+-]\d\d:\d\d)$/.test(text);
+  /^[\s\S]{10}[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,20})?(?:[Zz]|[+-]\d\d:\d\d)$/.test(text);
 
 const label1123 = labels("a lowercase RFC 1123 label", label);
 const label1035 = labels("an RFC 1035 label", oldLabel);

@@ -1,5 +1,6 @@
 import type { Library } from "./library.ts";
 import { EvaluationError, type Meter } from "./meter.ts";
+import { Duration } from "./time.ts";
 import { isMap, mapKeys, numberOf, Optional, type Value } from "./value.ts";
 
 /** The value of an optional that has one. */
@@ -9,9 +10,21 @@ function present({ value }: Optional): Value {
 }
 
 function isZero(meter: Meter, value: Value): boolean {
+  if (value instanceof Duration) return value.nanoseconds === 0n;
   if (value === null || value === false || value === "" || numberOf(value) === 0) return true;
   if (Array.isArray(value) || value instanceof Uint8Array) return value.length === 0;
   return isMap(value) && mapKeys(meter, value).length === 0;
+}
+
+/** The values of a list of optionals, without those that have none. */
+function unwrap(meter: Meter, list: readonly Value[]): Value[] {
+  meter.pay(list.length * 2);
+  const made: Value[] = [];
+  for (const item of list) {
+    if (!(item instanceof Optional)) throw new EvaluationError("unwrap() takes a list of optionals");
+    if (item.value !== undefined) made.push(item.value);
+  }
+  return made;
 }
 
 /** CEL's optional values; `or`, `orValue`, `optMap` and `optFlatMap` are macros. */
@@ -26,5 +39,7 @@ export const optionals: Library = {
     ],
     ["optional.hasValue(): bool", (_, { value }: Optional) => value !== undefined],
     ["optional<A>.value(): A", (_, optional: Optional) => present(optional)],
+    ["OptionalNamespace.unwrap(list<dyn>): list<dyn>", (meter, _: unknown, list: Value[]) => unwrap(meter, list)],
+    ["list<dyn>.unwrapOpt(): list<dyn>", unwrap],
   ],
 };

@@ -3,7 +3,7 @@ import { EvaluationError, type Meter } from "./meter.ts";
 import { Quantity } from "./quantity.ts";
 import { double, int, type Value } from "./value.ts";
 
-/** The longest quantity there is has 20 digits before the point and 9 behind it. */
+/** The longest quantity of a resource has 20 digits before the point and 9 behind it. */
 const longest = 100;
 /** Cost of reading a quantity. */
 const reading = 200;
@@ -21,10 +21,17 @@ function isQuantity(meter: Meter, text: string): boolean {
 
 const ofInt = (value: number | bigint): Quantity => Quantity.parse(String(value));
 
+/** Whether an int of 64 bits holds it. */
+const isInteger = (quantity: Quantity): boolean =>
+  quantity.isInteger && BigInt.asIntN(64, quantity.asInteger()) === quantity.asInteger();
+
 function asInteger(quantity: Quantity): Value {
-  if (!quantity.isInteger) throw new EvaluationError("the quantity is no integer");
+  if (!isInteger(quantity)) throw new EvaluationError("the quantity is no integer");
   return int(quantity.asInteger());
 }
+
+const zero = Quantity.parse("0");
+const sign = (_: Meter, one: Quantity): number => one.compareTo(zero);
 
 /** Kubernetes' quantities: `quantity('1.5Gi').isGreaterThan(quantity('1G'))`. */
 export const quantities: Library = {
@@ -32,8 +39,10 @@ export const quantities: Library = {
   functions: [
     ["quantity(string): kubernetes.Quantity", parse],
     ["isQuantity(string): bool", isQuantity],
-    ["kubernetes.Quantity.sign(): int", (_, one: Quantity) => one.compareTo(Quantity.parse("0"))],
-    ["kubernetes.Quantity.isInteger(): bool", (_, one: Quantity) => one.isInteger],
+    // Kubernetes documents the method, and has the function.
+    ["kubernetes.Quantity.sign(): int", sign],
+    ["sign(kubernetes.Quantity): int", sign],
+    ["kubernetes.Quantity.isInteger(): bool", (_, one: Quantity) => isInteger(one)],
     ["kubernetes.Quantity.asInteger(): int", (_, one: Quantity) => asInteger(one)],
     ["kubernetes.Quantity.asApproximateFloat(): double", (_, one: Quantity) => double(one.asNumber())],
     [

@@ -21,7 +21,7 @@ const scales: Readonly<Record<string, bigint>> = {
   Ei: 10n ** 9n * 2n ** 60n,
 };
 const whole = 10n ** 9n;
-const syntax = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)$/;
+const syntax = /^([+-]?)(\d+\.?\d*|\.\d*)(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)$/;
 
 /** A quantity of a resource, such as `100m` or `1.5Gi`, exact to the billionth. */
 export class Quantity {

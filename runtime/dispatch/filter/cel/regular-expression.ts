@@ -55,15 +55,17 @@ export class RegularExpression {
   }
 
   /** The matches from the left, at most so many; without limit below 0. */
-  find(meter: Meter, text: string, limit: number): string[] {
+  find(meter: Meter, searched: string, limit: number): string[] {
     const found: string[] = [];
-    const matcher = this.program.matcher(text);
+    const matcher = this.program.matcher(searched);
     let from = 0;
     while (found.length !== limit) {
       // Each search may read to the end, as for `a.*b|a` over many an `a`.
-      meter.pay(10 + (text.length - from) * this.size * perStep);
+      meter.pay(10 + (searched.length - from) * this.size * perStep);
       if (!matcher.find()) break;
-      found.push(matcher.group() ?? "");
+      const text = matcher.group() ?? "";
+      // Go leaves out an empty match right behind another match.
+      if (text !== "" || found.length === 0 || matcher.start() !== from) found.push(text);
       from = matcher.end();
     }
     return found;

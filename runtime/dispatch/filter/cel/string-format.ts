@@ -22,6 +22,7 @@ export function formatText(meter: Meter, template: string, values: readonly Valu
       written += text;
     }
   }
+  if (next < values.length) throw new EvaluationError(`format() has ${values.length} values for ${next} clauses`);
   return written + template.slice(end);
 }
 

@@ -50,7 +50,10 @@ function find(meter: Meter, text: string, part: string, from: number | undefined
   const points = characters(meter, text);
   const length = points?.length ?? text.length;
   const start = from === undefined ? (last ? length : 0) : Number(from);
-  if (start < 0 || start > length) throw new EvaluationError(`index out of range: ${start} of ${length} characters`);
+  // An empty text is found everywhere, even where there is no text: cel-go gives the position that was asked for.
+  if (part === "") return start;
+  if (start < 0) throw new EvaluationError(`index out of range: ${start} of ${length} characters`);
+  if (from !== undefined && start >= length) return -1;
   const unit = points ? points.slice(0, start).join("").length : start;
   const found = last ? text.lastIndexOf(part, unit) : text.indexOf(part, unit);
   return found < 0 || !points ? found : [...text.slice(0, found)].length;

@@ -57,6 +57,12 @@ export class Duration {
   }
 }
 
+/** Of `Z`, `+02:00`, `-00:30`. */
+function offsetMs(zone: string): number {
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4));
+  return (zone.startsWith("-") ? -minutes : minutes) * 60_000;
+}
+
 /** A moment, to the nanosecond. */
 export class Timestamp {
   readonly nanoseconds: bigint;
@@ -67,13 +73,19 @@ export class Timestamp {
     this.nanoseconds = nanoseconds;
   }
 
-  /** RFC 3339, as Kubernetes writes times. */
+  /** RFC 3339, as Kubernetes writes times. What is finer than a nanosecond is cut off, as Go does. */
   static parse(text: string): Timestamp {
-    const [, seconds, fraction = "", zone] =
-      /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(text.slice(0, 40)) ?? [];
-    const ms = seconds === undefined ? Number.NaN : Date.parse(`${seconds}${zone}`);
-    if (Number.isNaN(ms)) throw new EvaluationError(`timestamp() cannot convert a text of ${text.length} characters`);
-    return new Timestamp(BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, "0")));
+    const [, seconds = "", fraction = "", zone = ""] =
+      /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,40}))?(Z|[+-](?:[01]\d|2[0-4]):[0-5]\d)$/.exec(
+        text.slice(0, 70),
+      ) ?? [];
+    const date = new Date(`${seconds}Z`);
+    // JavaScript makes the 30th of February the first of March, and 24:00 the next day.
+    if (seconds === "" || Number.isNaN(date.getTime()) || !date.toISOString().startsWith(seconds)) {
+      throw new EvaluationError(`timestamp() cannot convert a text of ${text.length} characters`);
+    }
+    const nanoseconds = BigInt(fraction.slice(0, 9).padEnd(9, "0"));
+    return new Timestamp(BigInt(date.getTime() - offsetMs(zone)) * 1_000_000n + nanoseconds);
   }
 
   get seconds(): bigint {

@@ -5,7 +5,19 @@ import type { Value } from "./value.ts";
 /** Longest URL, in characters; browsers take 2,000 to 80,000. */
 const longest = 8192;
 
-/** A URL as Go's ParseRequestURI takes one: absolute, or an absolute path. What follows `#` belongs to the path or query. */
+/** Where percent signs are read: Go refuses those of an ASCII character in a host. */
+const hostEscapes = /^(?:[^%]|%(?:[89A-Fa-f][0-9A-Fa-f]|25))*$/;
+/** A host in brackets, with a zone perhaps, or a name; then a port. */
+const hostSyntax = /^(?:\[[0-9A-Fa-f:.]+(?:%25[^\]]*)?\]|[^[\]:\s\\^`{|}/?#@]*)(?::\d*)?$/;
+const userSyntax = /^(?:[A-Za-z0-9\-._:~!$&'()*+,;=@]|%[0-9A-Fa-f]{2})*$/;
+const pathEscapes = /%(?![0-9A-Fa-f]{2})/;
+/** A path that needs no escapes but those that it has. */
+const escaped = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/[\]]|%[0-9A-Fa-f]{2})*$/;
+
+/**
+ * A URL as Go's ParseRequestURI takes one: absolute, an absolute path, or `*`. That takes what follows `#` for a part of
+ * the path or query; of a URL that is one, Kubernetes leaves it away.
+ */
 class Url {
   readonly scheme: string;
   readonly host: string;
@@ -24,33 +36,48 @@ class Url {
     if (text.length > longest || /[\x00-\x1f\x7f]/.test(text)) return undefined;
     const [, scheme = "", authority, rest = ""] =
       /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?]*))?([\s\S]*)$/.exec(text) ?? [];
-    const [path = "", ...query] = rest.split("?");
-    if (scheme === "" && !text.startsWith("/")) return undefined;
-    if (path !== "" && !path.startsWith("/") && (authority !== undefined || query.length > 0 || path.startsWith("#")))
-      return undefined;
-    const host = (authority ?? "").replace(/^[\s\S]*@/, "");
-    if (!/^(?:\[[0-9A-Fa-f:.]+(?:%25[^\]]*)?\]|[^[\]:\s<>"\\^`{|}]*)(?::\d*)?$/.test(host)) return undefined;
-    if (/%(?![0-9A-Fa-f]{2})/.test(path + host)) return undefined;
-    return new Url(scheme.toLowerCase(), host, path, query.join("?"));
+    const [path = ""] = rest.split("?", 1);
+    const relative = path !== "" && !path.startsWith("/");
+    if (relative ? scheme === "" && text !== "*" : scheme === "" && !text.startsWith("/")) return undefined;
+    if (relative && authority !== undefined) return undefined;
+    const at = authority?.lastIndexOf("@") ?? -1;
+    const [user, host] = [authority?.slice(0, Math.max(0, at)) ?? "", authority?.slice(at + 1) ?? ""];
+    if (!userSyntax.test(user) || !hostSyntax.test(host) || !hostEscapes.test(host)) return undefined;
+    if (!relative && pathEscapes.test(path)) return undefined;
+    const [shown = ""] = rest.split("#", 1);
+    const query = shown.indexOf("?");
+    const own = query < 0 ? shown : shown.slice(0, query);
+    return new Url(scheme.toLowerCase(), host, relative && scheme ? "" : own, query < 0 ? "" : shown.slice(query + 1));
+  }
+
+  /** With its port, decoded. */
+  get authority(): string {
+    return unescaped(this.host) ?? this.host;
   }
 
   get hostname(): string {
-    return this.host.replace(/:\d*$/, "").replace(/^\[|\]$/g, "");
+    return this.authority.replace(/:\d*$/, "").replace(/^\[|\]$/g, "");
   }
 
   get port(): string {
     return /:(\d*)$/.exec(this.host)?.[1] ?? "";
   }
 
+  /** As it was written, unless it has to be escaped: then as Go escapes it. */
   get escapedPath(): string {
-    return this.path.replace(/[^A-Za-z0-9\-._~!$&'()*+,;=:@/%[\]]+/g, (part) =>
-      encodeURIComponent(part.toWellFormed()),
-    );
+    if (this.path === "*" || escaped.test(this.path)) return this.path;
+    return encodeURIComponent((unescaped(this.path) ?? "").toWellFormed())
+      .replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
+      .replace(/%(?:2F|3A|40|26|3D|2B|24|2C|3B)/g, decodeURIComponent);
   }
 
+  /** As Go has them: a pair with a semicolon or a wrong escape is left out. */
   get parameters(): Map<Value, Value> {
     const found = new Map<Value, string[]>();
-    for (const [key, value] of new URLSearchParams(this.query)) {
+    for (const pair of this.query.split("&")) {
+      const [, name = "", written = ""] = /^([^=]*)=?([\s\S]*)$/.exec(pair.replaceAll("+", " ")) ?? [];
+      const [key, value] = [unescaped(name), unescaped(written)];
+      if (pair === "" || pair.includes(";") || key === undefined || value === undefined) continue;
       const values = found.get(key) ?? [];
       values.push(value);
       found.set(key, values);
@@ -65,6 +92,16 @@ class Url {
   private get text(): string {
     return JSON.stringify([this.scheme, this.host, this.path, this.query]);
   }
+}
+
+/** Undefined for a percent sign that begins no escape. Bytes that are no UTF-8 become U+FFFD. */
+function unescaped(text: string): string | undefined {
+  if (!text.includes("%")) return text;
+  if (pathEscapes.test(text)) return undefined;
+  const parts = text.split(/((?:%[0-9A-Fa-f]{2})+)/);
+  return parts
+    .map((part, index) => (index % 2 ? Buffer.from(part.replaceAll("%", ""), "hex").toString() : part))
+    .join("");
 }
 
 const read = (meter: Meter, text: string): Url | undefined => {
@@ -93,7 +130,7 @@ export const urls: Library = {
     ["url(string): kubernetes.URL", parse],
     ["isURL(string): bool", (meter, text: string) => read(meter, text) !== undefined],
     ["kubernetes.URL.getScheme(): string", (_, { scheme }: Url) => scheme],
-    ["kubernetes.URL.getHost(): string", (_, { host }: Url) => host],
+    ["kubernetes.URL.getHost(): string", (_, { authority }: Url) => authority],
     ["kubernetes.URL.getHostname(): string", (_, { hostname }: Url) => hostname],
     ["kubernetes.URL.getPort(): string", (_, { port }: Url) => port],
     [

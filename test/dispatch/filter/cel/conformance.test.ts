@@ -39,6 +39,8 @@ const known: Readonly<Record<string, string>> = {
   "int(-9223372036854775808.0)": "the least int is taken, for it is one",
   "{'null_key': dyn(null)}.?null_key.invalid.hasValue()": "an optional field of what has no fields is none",
   "{true: dyn(0)}[?true].absent.hasValue()": "as above",
+  "'tacocat'.indexOf('a', 30) == -1": "Kubernetes' API server finds nothing there",
+  "'tacocat'.lastIndexOf('a', 30) == -1": "as above",
   '"%.0f".format([2.5])': "halves are rounded up",
 };
 

@@ -9,6 +9,7 @@ const holding: Readonly<Record<string, readonly string[]>> = {
     "'123 abc 456'.findAll('[0-9]+') == ['123', '456']",
     "'123 abc 456'.findAll('[0-9]+', 1) == ['123']",
     "'123 abc 456'.findAll('[0-9]+', 0) == []",
+    "'xay'.findAll('a*') == ['', 'a', '']",
     "'abc'.matches('b')",
     "!'abc'.matches('^b')",
   ],
@@ -18,6 +19,17 @@ const holding: Readonly<Record<string, readonly string[]>> = {
     "[duration('1m'), duration('1s')].sum() == duration('61s')",
     "[1, 3].max() == 3 && [1, 3].min() == 1 && ['b', 'a'].min() == 'a'",
     "[1, 2, 2, 3].indexOf(2) == 1 && [1, 2, 2, 3].lastIndexOf(2) == 2 && ['a'].indexOf('b') == -1",
+  ],
+  "lists since 1.36": [
+    "[3, 1, 2].sort() == [1, 2, 3] && [1, 2].reverse() == [2, 1] && [1, 1, 2].distinct() == [1, 2]",
+    "[1, [2, [3]]].flatten() == [1, 2, [3]] && [1, [2, [3]]].flatten(2) == [1, 2, 3]",
+    "[1, 2, 3].slice(1, 2) == [2] && lists.range(2) == [0, 1]",
+    "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![].first().hasValue()",
+    "optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.none()].unwrapOpt() == []",
+  ],
+  "numbers as text": [
+    "string(1000000.0) == '1e+06' && string(999999.0) == '999999' && string(1000000) == '1000000'",
+    "string(0.00001) == '1e-05' && string(0.0001) == '0.0001' && string(-0.0) == '-0'",
   ],
   sets: [
     "sets.contains([1, 2, 3, 4], [2, 3]) && !sets.contains([1], [1, 2]) && sets.contains([], [])",
@@ -34,6 +46,10 @@ const holding: Readonly<Record<string, readonly string[]>> = {
     "url('https://example.com/path?key with spaces=value with spaces').getQuery() == {'key with spaces': ['value with spaces']}",
     "url('https://example.com/path?').getQuery() == {} && url('https://example.com/path').getQuery() == {}",
     "isURL('https://user:pass@example.com:80/path?query=val#fragment') && isURL('/absolute-path')",
+    "isURL('mailto:a@b?subject=c') && !isURL('http://%20/') && !isURL('http://a b@c/')",
+    "url('/a?b=c#d').getQuery() == {'b': ['c']} && url('/a#b').getEscapedPath() == '/a'",
+    "url('/a?b=%zz&c;d=e&f=g+h').getQuery() == {'f': ['g h']} && url('/a%41 b').getEscapedPath() == '/aA%20b'",
+    "url('http://[fe80::1%25eth0]:80').getHostname() == 'fe80::1%eth0'",
     "!isURL('https://a:b:c/') && !isURL('../relative-path')",
   ],
   quantity: [
@@ -44,10 +60,12 @@ const holding: Readonly<Record<string, readonly string[]>> = {
     "quantity('50000').asInteger() == 50000 && quantity('-50').sign() == -1 && quantity('50').sign() == 1",
     "quantity('50.703k').asApproximateFloat() == 50703.0",
     "quantity('50k').add(quantity('20')) == quantity('50020') && quantity('50k').sub(20000) == quantity('30k')",
+    "isQuantity('1e100') && sign(quantity('-1m')) == -1 && !quantity('9223372036854775808').isInteger()",
     "isQuantity('1.3G') && isQuantity('1.3Gi') && !isQuantity('1,3G') && isQuantity('10000k') && !isQuantity('200K') && !isQuantity('Three')",
   ],
   ip: [
     "isIP('127.0.0.1') && isIP('::1') && !isIP('127.0.0.256') && !isIP(':::1')",
+    "isIP('::1.2.3.4') && string(ip('::1.2.3.4')) == '::102:304' && !ip.isCanonical('::1.2.3.4')",
     "!isIP('::ffff:1.2.3.4') && !isIP('fe80::1%eth0') && !isIP('127.0.0.01')",
     "ip.isCanonical('127.0.0.1') && ip.isCanonical('2001:db8::abcd')",
     "!ip.isCanonical('2001:DB8::ABCD') && !ip.isCanonical('2001:db8::0:0:0:abcd')",
@@ -82,6 +100,8 @@ const holding: Readonly<Record<string, readonly string[]>> = {
     "!format.dns1123Subdomain().validate('apiextensions.k8s.io').hasValue() && format.dns1123Subdomain().validate('a..b').hasValue()",
     "!format.qualifiedName().validate('apiextensions.k8s.io/v1beta1').hasValue() && format.qualifiedName().validate('/a').hasValue()",
     "!format.dns1123LabelPrefix().validate('my-label-prefix-').hasValue()",
+    "format.dns1123LabelPrefix().validate('-').hasValue() && !format.dns1035LabelPrefix().validate('1-').hasValue()",
+    "format.datetime().validate('2021-01-01T23:59:60Z').hasValue()",
     "!format.labelValue().validate('').hasValue() && format.labelValue().validate('-').hasValue()",
     "!format.uri().validate('http://example.com').hasValue()",
     "!format.uuid().validate('123e4567-e89b-12d3-a456-426614174000').hasValue()",
@@ -101,6 +121,7 @@ const holding: Readonly<Record<string, readonly string[]>> = {
     "'tacocat'.charAt(3) == 'o' && 'hello mellow'.indexOf('ello', 2) == 7 && 'hello mellow'.lastIndexOf('ello') == 7",
     "['x', 'y'].join('-') == 'x-y' && 'TacoCÆt'.lowerAscii() == 'tacocÆt' && '  \\ttrim\\n'.trim() == 'trim'",
     "'hello hello'.replace('he', 'we', 1) == 'wello hello' && 'hello hello hello'.split(' ', 2) == ['hello', 'hello hello']",
+    "'abc'.indexOf('c', 9) == -1 && 'abcabc'.lastIndexOf('abc', 6) == -1 && 'abc'.indexOf('', 9) == 9",
     "'tacocat'.substring(4) == 'cat' && 'tacocat'.substring(0, 4) == 'taco' && '😀a'.charAt(1) == 'a'",
     "'%s has %d of %.1f, %x'.format(['a', 1, 2.5, 255]) == 'a has 1 of 2.5, ff'",
     "strings.quote('a\"b') == '\"a\\\\\"b\"'",
@@ -114,7 +135,10 @@ const holding: Readonly<Record<string, readonly string[]>> = {
   times: [
     "timestamp('2024-01-31T23:30:00Z').getMonth('Europe/Berlin') == 1 && timestamp('2024-01-31T23:30:00Z').getMonth() == 0",
     "timestamp('2024-01-01T10:00:00Z') - timestamp('2024-01-01T09:00:00Z') == duration('1h')",
-    "duration('1h30m').getMinutes() == 90",
+    "duration('1h30m').getMinutes() == 90 && !optional.ofNonZeroValue(duration('0s')).hasValue()",
+    "timestamp('2024-01-01T10:00:00Z').getHours('') == 10 && timestamp('2024-01-01T10:00:00Z').getHours('+5:30') == 15",
+    "timestamp('2024-01-01T10:00:00.1234567899Z') == timestamp('2024-01-01T10:00:00.123456789Z')",
+    "timestamp('2024-01-31T23:30:00+02:00') == timestamp('2024-01-31T21:30:00Z') && bool('T') && !bool('F')",
   ],
 };
 
@@ -134,6 +158,15 @@ describe("Kubernetes' libraries of CEL", () => {
     "[].min() == 1",
     "optional.none().value() == 1",
     "'a'.charAt(9) == ''",
+    "timestamp('2024-02-30T00:00:00Z') > timestamp(0)",
+    "timestamp('2024-01-01T24:00:00Z') > timestamp(0)",
+    "uint('+5') == 5u",
+    "double('1e400') > 0.0",
+    "uint(-0.5) == 0u",
+    "'%s'.format([1, 2]) == '1'",
+    "string(base64.decode('aGVsbG8==')) == ''",
+    "[dyn(1), dyn('a')].sort() == []",
+    "[1, 2].slice(1, 9) == []",
   ])("%s has no value, and the reason holds nothing of the object", (expression) => {
     const secret = "s3cr3t";
     const text = /'[^']+'/.exec(expression)?.[0];
