@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { WatchfireError } from "../errors.ts";
+import * as names from "../kube/names.ts";
 import { parseSize } from "../manifest/quantity.ts";
 import { systemReason } from "../wording.ts";
 
@@ -48,6 +49,24 @@ export function readObject(option: string, text: string): { namespace: string; n
     what: `${option} takes NAMESPACE/NAME, or NAME where the kind has no namespace`,
     actual: text,
   });
+}
+
+/** Gives a namespace's name back. @throws WatchfireError WF_CLI_USAGE unless it can be one */
+export function readNamespace(text: string): string {
+  if (names.dnsLabel.test(text)) return text;
+  throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace takes a namespace's name", actual: text });
+}
+
+/** Gives a ServiceAccount's name back. @throws WatchfireError WF_CLI_USAGE unless it can be one */
+export function readAccount(text: string): string {
+  if (names.dnsSubdomain.test(text)) return text;
+  throw new WatchfireError("WF_CLI_USAGE", { what: "--service-account takes a ServiceAccount's name", actual: text });
+}
+
+/** Gives an object's name back. @throws WatchfireError WF_CLI_USAGE unless it can be one */
+export function readName(option: string, text: string): string {
+  if (names.dnsSubdomain.test(text)) return text;
+  throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes an object's name`, actual: text });
 }
 
 /** Bytes of a size such as `256Mi`. @throws WatchfireError WF_CLI_USAGE */

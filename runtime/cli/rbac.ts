@@ -6,7 +6,6 @@ import { WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { contactFault } from "../kube/contact-fault.ts";
 import { Discovery } from "../kube/discovery.ts";
-import * as names from "../kube/names.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
@@ -14,6 +13,7 @@ import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } fro
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
 import { command, type Option } from "./command.ts";
+import { readAccount, readNamespace } from "./operand.ts";
 import { functions, serviceAccount } from "./options.ts";
 import { readStore } from "./store-limits.ts";
 import { warnOfReach } from "./warning.ts";
@@ -86,18 +86,9 @@ export function readRules(
 ): RulesOptions {
   const { namespace, "service-account": account, store } = options;
   if (namespace === undefined) throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace is missing" });
-  if (!names.dnsLabel.test(namespace)) {
-    throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace takes a namespace's name", actual: namespace });
-  }
-  if (!names.dnsSubdomain.test(account)) {
-    throw new WatchfireError("WF_CLI_USAGE", {
-      what: "--service-account takes a ServiceAccount's name",
-      actual: account,
-    });
-  }
   return {
-    namespace,
-    account,
+    namespace: readNamespace(namespace),
+    account: readAccount(account),
     store: readStore(store),
     leaderElect: given.has("leader-elect"),
     fleet: given.has("slots"),

@@ -23,7 +23,7 @@ import { executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { command } from "./command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
-import { readFolder, readListen, readSize } from "./operand.ts";
+import { readAccount, readFolder, readListen, readName, readNamespace, readSize } from "./operand.ts";
 import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
 import type { Served } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
@@ -87,7 +87,10 @@ export const start = command({
     const trust = given.has("trust") ? TrustedKeys.read(options.trust) : undefined;
     const code = folder === undefined ? undefined : await codeOf(folder, environment, trust);
     const address = readListen("--listen", options.listen);
-    const { identity, "service-account": account } = options;
+    const { identity } = options;
+    const account = readAccount(options["service-account"]);
+    const named = options.namespace === undefined ? undefined : readNamespace(options.namespace);
+    const reserved = options.reserve.map((name) => readName("--reserve", name));
     if (identity !== "runtime" && identity !== "function") {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
     }
@@ -122,7 +125,7 @@ export const start = command({
       context: options.context,
       environment: environment.variables,
     });
-    const namespace = options.namespace ?? environment.podNamespace ?? defaultNamespace;
+    const namespace = named ?? environment.podNamespace ?? defaultNamespace;
     const identified = { transport, namespace, account, clock: systemClock, random: Math.random };
     try {
       const runs = {
@@ -135,7 +138,7 @@ export const start = command({
         ...(nats && { nats }),
         deployed,
         trust,
-        reserved: options.reserve,
+        reserved,
         functionStatus: given.has("function-status"),
         ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
         listen: address,

@@ -6,7 +6,7 @@ import { isBuilt } from "../manifest/built.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
-import { readFolder } from "./operand.ts";
+import { readAccount, readFolder, readNamespace } from "./operand.ts";
 import { functions as functionsFolder, serviceAccount } from "./options.ts";
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { rulesOptions } from "./rbac.ts";
@@ -35,6 +35,9 @@ export const validate = command({
   },
   async run({ options, given }) {
     const folder = readFolder(options.functions);
+    const namespace = options.namespace === undefined ? undefined : readNamespace(options.namespace);
+    const account = readAccount(options["service-account"]);
+    const store = readStore(options.store);
     if (given.has("trust")) readSigned(folder, TrustedKeys.read(options.trust));
     const loaded = await loadFunctions(folder, { checkExpression });
     const { functions, rejected, faults } = loaded;
@@ -47,12 +50,11 @@ export const validate = command({
     const types = await compareWithTypes(folder, built);
     const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];
     for (const fault of all) process.stderr.write(`${fault.message}\n`);
-    const { namespace, "service-account": account } = options;
     const asksCluster = given.has("kubeconfig") || given.has("context");
     const warnings =
       (asksCluster ? 0 : warnOfNames(folder, loaded)) +
       warnOfReach(loaded, { namespace, account }) +
-      warnOfStore(loaded, built, readStore(options.store));
+      warnOfStore(loaded, built, store);
     for (const each of [...types.unchecked, ...served.unchecked]) process.stderr.write(`not checked: ${each}\n`);
     const faulty = new Set([...served.faulty, ...types.faulty]);
     const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest)).length;

@@ -22,6 +22,21 @@ async function clusterWith(folder: string, change: (kubeconfig: Kubeconfig) => v
   return changed;
 }
 
+describe("a name that Kubernetes has not", () => {
+  test.each([
+    ["start", "--namespace", "team_a", "a namespace's name"],
+    ["start", "--service-account", "My account", "a ServiceAccount's name"],
+    ["start", "--reserve", "My secret", "an object's name"],
+    ["validate", "--namespace", "team_a", "a namespace's name"],
+    ["validate", "--service-account", "My account", "a ServiceAccount's name"],
+    ["rbac", "--namespace", "team_a", "a namespace's name"],
+  ])("ends `%s %s` with 1 before anything begins, and is shown", async (name, option, value, takes) => {
+    const { status, output } = await outcome(name, "--functions", folderOf({}), option, value);
+    expect(output).toBe(`WF_CLI_USAGE: ${option} takes ${takes}, got "${value}"; run \`watchfire ${name} --help\`\n`);
+    expect(status).toBe(1);
+  });
+});
+
 describe("a functions folder", () => {
   test.each(["dev", "start", "validate"])(
     "that is not there ends `%s` with 1, and is named with a hint",
