@@ -88,7 +88,9 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
     restart();
     expect((await fixture.run("waits")).type).toBe("ok");
     expect((await fixture.run("victim")).type).toBe("ok");
-    expect([lurker.gained, guest.gained]).toEqual([{ count: expect.any(Number) }, { greet: null }]);
+    expect(lurker.gained).toEqual({ count: expect.any(Number) });
+    // The warden may end it before it could say that its greeting had no answer.
+    expect([{}, { greet: null }]).toContainEqual(guest.gained);
     expect(fixture.sandbox.status("waits")).toMatchObject({ kills: 0 });
   });
 
