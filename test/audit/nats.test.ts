@@ -5,6 +5,9 @@ import { startNats } from "../tools/nats.ts";
 import { until } from "../tools/until.ts";
 import { audit } from "./audit.ts";
 
+/** A run makes a hundred commits or more: each holds all that came since the one before. */
+const commitsBetween = 30;
+
 const noFault = { missed: [], unflagged: [], disordered: [], invented: [] };
 
 test.skipIf(!natsProgram)(
@@ -21,7 +24,7 @@ test.skipIf(!natsProgram)(
       const commits = async () => (await nats.jsm.streams.info(nats.logStream)).state.last_seq;
       while (!ended) {
         const before = await until("the server is back", 20_000, commits);
-        await until("it commits", 120_000, async () => ended || (await commits()) > before + 100);
+        await until("it commits", 120_000, async () => ended || (await commits()) > before + commitsBetween);
         await server.kill();
         await server.start();
         killed++;
