@@ -122,6 +122,34 @@ test("a list that was completed since the question knows better than an answer t
   expect(fresh.log.filter((line) => line.startsWith("list"))).toEqual(["list initial from nowhere"]);
 });
 
+test("a list that is read when time turns out to have gone back is given up, and its end says nothing", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, () => {});
+  const [steady, fresh] = [new RecordingSubscriber("900", "steady"), new RecordingSubscriber(undefined, "fresh")];
+  fixture.watches.subscribe(configMaps, steady);
+  (await fixture.server.request(isPlainWatch)).stream();
+  const question = await fixture.server.request(isProbe);
+  fixture.watches.subscribe(configMaps, fresh);
+  const ofBefore = (await fixture.server.request(isWatchList)).stream();
+  ofBefore.lines(event("ADDED", configMap("a", 890)));
+  await fresh.saw("item a 890");
+  question.stream().lines(bookmark(40, true));
+  await fresh.saw("abort");
+  ofBefore.lines(bookmark(901, true));
+  await fixture.pass(1);
+  (await fixture.server.request(isWatchList, 2)).stream().lines(event("ADDED", configMap("b", 39)), bookmark(41, true));
+  await Promise.all([steady.saw("end 41"), fresh.saw("end 41")]);
+  expect(steady.log.slice(0, 3)).toEqual(["list rv-rewind from 900", "item b 39", "end 41"]);
+  expect(fresh.log.slice(0, 6)).toEqual([
+    "list initial from nowhere",
+    "item a 890",
+    "abort",
+    "list initial from nowhere",
+    "item b 39",
+    "end 41",
+  ]);
+});
+
 test("a rewind that is found when its connection has already been replaced ends the one that replaced it", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, () => {});
