@@ -1,6 +1,6 @@
 import { deadLetterPageSize } from "../checkpoint/store.ts";
 import { readEnvironment } from "../config.ts";
-import { table } from "../dev/banner.ts";
+import { table } from "../dev/table.ts";
 import { WatchfireError } from "../errors.ts";
 import type { DeadLetterRow } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";

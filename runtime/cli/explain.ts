@@ -1,4 +1,4 @@
-import { table } from "../dev/banner.ts";
+import { table } from "../dev/table.ts";
 import { WatchfireError } from "../errors.ts";
 import { type Explanation, explanationSchema, type Question, type TriggerExplanation } from "../observe/explanation.ts";
 import { suggest } from "../suggest.ts";

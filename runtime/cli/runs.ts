@@ -1,4 +1,4 @@
-import { table } from "../dev/banner.ts";
+import { table } from "../dev/table.ts";
 import { type RunsAnswer, runsAnswerSchema } from "../observe/function-desk.ts";
 import { clean } from "../wording.ts";
 import { command } from "./command.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { table } from "../dev/banner.ts";
+import { table } from "../dev/table.ts";
 import { WatchfireError } from "../errors.ts";
 import { clean } from "../wording.ts";
 import { command } from "./command.ts";

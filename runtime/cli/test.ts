@@ -1,9 +1,9 @@
 import { relative } from "node:path";
 import { openCode } from "../catalog/function-code.ts";
 import { systemClock } from "../clock.ts";
-import { table } from "../dev/banner.ts";
 import { readFixtures } from "../dev/fixtures/fixture-file.ts";
 import { FixtureRunner, type OwnCluster } from "../dev/fixtures/fixture-runner.ts";
+import { table } from "../dev/table.ts";
 import { checkExpression } from "../dispatch/filter/check-expression.ts";
 import { WatchfireError } from "../errors.ts";
 import { connectDirect } from "../kube/direct.ts";
