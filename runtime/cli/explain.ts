@@ -28,7 +28,7 @@ export const explain = command({
     const { function: name, ...object } = question;
     const path = `explain/${encodeURIComponent(name)}?${new URLSearchParams(object)}`;
     const answer = only(await runtime.ask(explanationSchema, path), trigger);
-    const text = given.has("json") ? JSON.stringify(answer, null, 2) : clean(render(answer).join("\n"));
+    const text = given.has("json") ? JSON.stringify(answer, null, 2) : render(answer).join("\n");
     process.stdout.write(`${text}\n`);
     return 0;
   },
@@ -63,7 +63,7 @@ function only(answer: Explanation, trigger: string | undefined): Explanation {
 
 function render({ function: { name, ready, reason, message }, object, triggers }: Explanation): string[] {
   const said = reason === undefined ? "" : `, ${reason}: ${message}`;
-  const lines = [`function ${name} is ${ready ? "ready" : "not ready"}${said}`];
+  const lines = [clean(`function ${name} is ${ready ? "ready" : "not ready"}${said}`)];
   const of = object.namespace === "" ? object.name : `${object.namespace}/${object.name}`;
   for (const trigger of triggers) lines.push("", ...renderTrigger(trigger, of));
   return lines;
@@ -95,9 +95,9 @@ function renderTrigger({ trigger, kind, why, next, checks, filtered, runs }: Tri
     ),
   ].filter((rows) => rows.length > 1);
   return [
-    `trigger ${trigger}: ${kind} ${of}`,
-    `  why: ${why}`,
-    ...(next === undefined ? [] : [`  next: ${next}`]),
+    ...[`trigger ${trigger}: ${kind} ${of}`, `  why: ${why}`, ...(next === undefined ? [] : [`  next: ${next}`])].map(
+      clean,
+    ),
     ...tables.flatMap((rows) => ["", ...rows.map((row) => `  ${row}`)]),
   ];
 }

@@ -12,14 +12,14 @@ export const runs = command({
   async run(invocation) {
     const name = functionOperand("runs", invocation.operands);
     const answer = await runningRuntime(invocation).ask(runsAnswerSchema, functionPath(name, "runs"));
-    const text = invocation.given.has("json") ? JSON.stringify(answer, null, 2) : clean(render(name, answer));
+    const text = invocation.given.has("json") ? JSON.stringify(answer, null, 2) : render(name, answer);
     process.stdout.write(`${text}\n`);
     return 0;
   },
 });
 
 function render(name: string, { runs }: RunsAnswer): string {
-  if (runs.length === 0) return `no attempt of function ${name} has ended since the runtime began`;
+  if (runs.length === 0) return `no attempt of function ${clean(name)} has ended since the runtime began`;
   return table(
     ["ENDED AT", "EVENT", "OBJECT", "ATTEMPT", "OUTCOME", "TOOK", "ID", "ERROR"],
     runs.map(({ at, type, kind, object, attempt, outcome, durationMs, id, error = "" }) => [

@@ -35,7 +35,7 @@ export const slots = command({
   async run(invocation) {
     const { fleet } = await runningRuntime(invocation).ask(statusSchema, "status");
     if (!fleet) throw new WatchfireError("WF_CLI_USAGE", { what: "this runtime is no replica of a fleet" });
-    const text = invocation.given.has("json") ? JSON.stringify(fleet, null, 2) : clean(render(fleet));
+    const text = invocation.given.has("json") ? JSON.stringify(fleet, null, 2) : render(fleet);
     process.stdout.write(`${text}\n`);
     return 0;
   },
@@ -50,5 +50,5 @@ function render({ replica, replicas, obstacle, slots: all }: Fleet): string {
     functions.join(" "),
   ]);
   const head = `${replica} sees ${replicas} replica${replicas === 1 ? "" : "s"}${obstacle === undefined ? "" : `; it takes no slot: ${obstacle}`}`;
-  return [head, ...table(["SLOT", "OWNER", "STATE", "OLDEST EVENT", "FUNCTIONS"], rows)].join("\n");
+  return [clean(head), ...table(["SLOT", "OWNER", "STATE", "OLDEST EVENT", "FUNCTIONS"], rows)].join("\n");
 }

@@ -10,7 +10,7 @@ import { connectDirect } from "../kube/direct.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { suggest } from "../suggest.ts";
-import { clean, cut } from "../wording.ts";
+import { cut } from "../wording.ts";
 import { command } from "./command.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readFolder } from "./operand.ts";
@@ -52,7 +52,7 @@ export const test = command({
       throw new WatchfireError("WF_DEV_FIXTURE", { what, place: { file: folder } });
     }
     if (rows.length > 0) {
-      process.stdout.write(`${clean(table(["FIXTURE", "WHAT", "EXPECTED", "GOT"], rows).join("\n"))}\n\n`);
+      process.stdout.write(`${table(["FIXTURE", "WHAT", "EXPECTED", "GOT"], rows).join("\n")}\n\n`);
     }
     process.stdout.write(`${passed} passed, ${failed} failed\n`);
     return failed === 0 && faults.length === 0 ? 0 : 1;

@@ -20,6 +20,24 @@ beforeEach(async () => {
 });
 
 describe("what a function did", () => {
+  test.each(["runs greet", "explain greet TEAM/a", "dead-letters list"])(
+    "is told on a terminal in colours, and without a written escape, by `watchfire %s`",
+    async (words) => {
+      await runtime.define("greet", {
+        watch: team.watch(),
+        spec: { delivery: { retry: { maxAttempts: 1 } } },
+        work: `throw new Error("no");`,
+      });
+      await runtime.start();
+      await team.make("a");
+      await runtime.sees("it is given up", async () => (await runtime.deadLetters()).length === 1);
+      const args = [...words.replace("TEAM", team.name).split(" "), "--data", runtime.data];
+      const { stdout } = await watchfire(args, { FORCE_COLOR: "1" });
+      expect(stdout).toContain(String.fromCharCode(27));
+      expect(stdout).not.toContain("u001b");
+    },
+  );
+
   test("is told by its runs, newest first, with the ID, the outcome and the error, and by its log's lines", async () => {
     const work = `if (event.object.data.v === "2") throw new Error("two is odd");`;
     await runtime.define("greet", { watch: team.watch(), spec: { delivery: { retry: { maxAttempts: 1 } } }, work });
