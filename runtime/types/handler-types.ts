@@ -55,8 +55,9 @@ export async function checkTypes(
       ? left.map((handler) => `types of ${handler}, since ${where} leaves it out`)
       : [`types, since ${where} cannot be used: ${general.replace(/^error /, "")}`];
   return {
-    faults: faults.map(
-      ({ what, file, line, column }) => new WatchfireError("WF_TYPES_HANDLER", { what, place: { file, line, column } }),
+    faults: withoutConsequences(faults).map(
+      ({ what, file, line, column }) =>
+        new WatchfireError("WF_TYPES_HANDLER", { what, place: { file, line, column }, hint: hintOf(what) }),
     ),
     unchecked,
   };
@@ -132,4 +133,28 @@ function diagnostics(lines: readonly string[]): Diagnostic[] {
     found.push({ file, line: Number(line), column: Number(column), what: what.join(": ") });
   }
   return found;
+}
+
+/** A package that the compiler does not find; its import alone has a fault then. */
+const missingPackage = /^TS2307: Cannot find module '((?:@[^/':]+\/)?[^./':][^/':]*)['/]/;
+
+/** A file that imports from packages which are not installed has one fault for each of them: its others may follow from that. */
+function withoutConsequences(found: readonly Diagnostic[]): readonly Diagnostic[] {
+  const packageOf = ({ what }: Diagnostic) => missingPackage.exec(what)?.[1];
+  const incomplete = new Set(found.filter(packageOf).map(({ file }) => file));
+  const told = new Set<string>();
+  return found.filter((each) => {
+    if (!incomplete.has(each.file)) return true;
+    const name = packageOf(each);
+    const once = `${each.file}\n${name}`;
+    if (name === undefined || told.has(once)) return false;
+    told.add(once);
+    return true;
+  });
+}
+
+/** Undefined: that of the code. */
+function hintOf(what: string): string | undefined {
+  const name = missingPackage.exec(what)?.[1];
+  return name === undefined ? undefined : `install it in the folder's project: npm install --save-dev ${name}`;
 }

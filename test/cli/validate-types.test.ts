@@ -64,6 +64,25 @@ test.each([
   expect(status).toBe(0);
 });
 
+test("a package that is not installed is the one fault of its file, with how to install it", async () => {
+  const folder = typedProject({
+    ...files(
+      `import type { A } from "absent/deep";\nimport type { B } from "absent";\n${wrong.replace("dta", "dta as A | B")}`,
+    ),
+    "functions/other/function.yaml": manifest("other"),
+    "functions/other/handler.ts": wrong,
+  });
+  const { stdout, stderr } = await validate(folder);
+  const faults = stderr.split("\n").filter((line) => line.startsWith("WF_TYPES_HANDLER"));
+  expect(faults.map((line) => /functions\/\w+\/handler\.ts:\d+/.exec(line)?.[0])).toEqual([
+    "functions/copy/handler.ts:1",
+    "functions/other/handler.ts:5",
+  ]);
+  expect(faults[0]).toMatch(/Cannot find module 'absent\/deep'.*npm install --save-dev absent$/);
+  expect(faults[1]).not.toContain("npm install");
+  expect(stdout).toBe("0 valid, 2 faults\n");
+});
+
 test("what could not be built is told of once, not by the compiler again", async () => {
   const { stdout, stderr } = await validate(typedProject(files(`import "./none.ts";\n${wrong}`)));
   expect(stderr).toMatch(/^WF_BUNDLE_UNRESOLVED /m);
