@@ -27,7 +27,8 @@ export interface DeadLetterDesk {
 }
 
 /**
- * Of a folder that a runtime uses: that runtime's, at the address and with the token that it left there.
+ * Of a folder that a runtime uses: that runtime's, at the address and with the token that it left there. One that keeps its
+ * positions elsewhere leaves nothing more.
  * @throws WatchfireError of the checkpoint section
  */
 export function openFolder(folder: string): DeadLetterDesk {
@@ -35,10 +36,12 @@ export function openFolder(folder: string): DeadLetterDesk {
     return openStopped(folder);
   } catch (error) {
     const url = readAddress(folder);
-    if (!(error instanceof WatchfireError) || error.code !== "WF_CHECKPOINT_LOCKED" || url === undefined) throw error;
+    if (!(error instanceof WatchfireError) || !lettersElsewhere.has(error.code) || url === undefined) throw error;
     return openRuntime(url, readToken(folder));
   }
 }
+
+const lettersElsewhere: ReadonlySet<string> = new Set(["WF_CHECKPOINT_LOCKED", "WF_CHECKPOINT_MISSING"]);
 
 function openStopped(folder: string): DeadLetterDesk {
   const store = new SqliteStore({ folder, maintenance: true });

@@ -2,7 +2,7 @@ import { deadLetterPageSize } from "../checkpoint/store.ts";
 import { readEnvironment } from "../config.ts";
 import { table } from "../dev/table.ts";
 import { WatchfireError } from "../errors.ts";
-import type { DeadLetterRow } from "../observe/dead-letter.ts";
+import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";
 import { type DeadLetterDesk, openFolder, openRuntime } from "./dead-letter-desk.ts";
@@ -52,7 +52,7 @@ function actionOf({ operands, options: values, given }: Invocation<typeof option
   const { after, function: only } = values;
   const all = given.has("all");
   if (given.has("after") && name !== "list") throw usage("--after is for list");
-  if (after !== undefined && !/^\d{1,15}$/.test(after))
+  if (after !== undefined && !deadLetterId.test(after))
     throw usage("--after takes a dead letter's id", undefined, after);
   if (only !== undefined && name !== "list" && !all) throw usage("--function is for list and --all");
   switch (name) {

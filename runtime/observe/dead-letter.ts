@@ -4,6 +4,9 @@ import { type ErrorCode, errorCodes, WatchfireError } from "../errors.ts";
 
 const errorSchema = z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() });
 
+/** A dead letter's id; in a fleet its slot comes before it. */
+export const deadLetterId = /^(?:\d{1,4}-)?\d{1,15}$/;
+
 /** A dead letter in a list, as JSON for the endpoints and the command. */
 export const deadLetterRowSchema = z.object({
   /** What `show`, `replay` and `drop` take. */

@@ -10,7 +10,7 @@ import type { DeadLetterPage } from "../checkpoint/store.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
 import { shorten, systemReason } from "../wording.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
-import { describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
+import { deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
 import { type Explanation, nameSchema, namespaceSchema, type Question } from "./explanation.ts";
 import { type FunctionDesk, functionRoutes } from "./function-desk.ts";
 import { isOwnHost } from "./hosts.ts";
@@ -152,7 +152,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   const desk = () => inspection.deadLetters();
   app.get("/dead-letters", async (c) => {
     const after = c.req.query("after");
-    if (after !== undefined && !/^\d{1,15}$/.test(after))
+    if (after !== undefined && !deadLetterId.test(after))
       return c.json({ error: "after takes a dead letter's id" }, 400);
     return c.json((await desk().list({ after, function: c.req.query("function") })).map(describeSummary));
   });

@@ -3,11 +3,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { fleetLetters } from "../../runtime/app/fleet/fleet-letters.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { deadLetterPageSize } from "../../runtime/checkpoint/store.ts";
 import { leaveAddress } from "../../runtime/observe/address-file.ts";
-import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import { type DeadLetterDesk, serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
 import { keepToken } from "../../runtime/observe/token-file.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
@@ -54,6 +56,12 @@ async function dataFolder(): Promise<string> {
 /** A runtime's endpoints on its folder; ended with the test. */
 async function runtimeOn(folder: string): Promise<string> {
   const store = new SqliteStore({ folder });
+  onTestFinished(() => store.close(true));
+  return endpointsOn(folder, new DeadLetters(store));
+}
+
+/** The endpoints of a runtime with this data folder and these dead letters; ended with the test. */
+async function endpointsOn(folder: string, letters: DeadLetterDesk): Promise<string> {
   const endpoints = await serveEndpoints("127.0.0.1", 0, {
     live: () => true,
     ready: () => true,
@@ -61,15 +69,12 @@ async function runtimeOn(folder: string): Promise<string> {
     status: () => ({}),
     metrics: async () => "",
     token: keepToken(folder),
-    deadLetters: () => new DeadLetters(store),
+    deadLetters: () => letters,
     explain: async () => Promise.reject(new Error("not asked")),
     functions: {} as FunctionDesk,
   });
   leaveAddress(folder, endpoints.url);
-  onTestFinished(async () => {
-    await endpoints.close();
-    await store.close(true);
-  });
+  onTestFinished(() => endpoints.close());
   return endpoints.url;
 }
 
@@ -123,6 +128,43 @@ describe.each([
       'WF_CHECKPOINT_NO_DEAD_LETTER: no dead letter has this id, got "7"; see `watchfire dead-letters list`\n',
     );
     expect(status).toBe(1);
+  });
+});
+
+/** The data folder of a fleet's replica, which has no positions in it: `counts` letters are in its slots 2, 5 and so on. */
+async function replica(...counts: readonly number[]): Promise<string> {
+  const slots = counts.map(async (count, index): Promise<[number, DeadLetters]> => {
+    const store = new SqliteStore({ folder: folderOf({}) });
+    onTestFinished(() => store.close(true));
+    const { id } = await store.openView("greet", "settings", "/ConfigMap");
+    const deadLetters = Array.from({ length: count }, () => letter(id, "greet"));
+    await store.commit({ ...emptyBatch, deadLetters });
+    return [2 + 3 * index, new DeadLetters(store)];
+  });
+  const bySlot = new Map(await Promise.all(slots));
+  const folder = folderOf({});
+  await endpointsOn(
+    folder,
+    fleetLetters(() => bySlot),
+  );
+  return folder;
+}
+
+describe("the dead letters of a fleet's replica", () => {
+  it("are found by its data folder, though that has no positions, and are named by their slots", async () => {
+    const at = ["--data", await replica(1, 2)];
+    expect((await run("list", ...at)).stdout.match(/^\d+\S*/gm)).toEqual(["2-1", "5-1", "5-2"]);
+    expect((await run("list", "--after", "2-1", ...at)).stdout.match(/^\d+\S*/gm)).toEqual(["5-1", "5-2"]);
+    expect(await run("drop", "5-1", ...at)).toMatchObject({ stdout: "dropped 1\n", status: 0 });
+    expect((await run("show", "5-1", ...at)).stderr).toContain("WF_CHECKPOINT_NO_DEAD_LETTER");
+  });
+
+  it("are dropped and replayed all at once, however many lists they fill", async () => {
+    const at = ["--data", await replica(deadLetterPageSize - 1, 3)];
+    const [page = "", end] = (await run("list", ...at)).stdout.split("there may be more: list --after ");
+    expect([page.trimEnd().split("\n").length - 1, end]).toEqual([deadLetterPageSize, "5-1\n"]);
+    expect(await run("replay", "--all", ...at)).toMatchObject({ stdout: `replayed ${deadLetterPageSize + 2}\n` });
+    expect((await run("list", ...at)).stdout).toBe("no dead letters\n");
   });
 });
 

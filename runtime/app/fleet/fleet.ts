@@ -294,7 +294,10 @@ export class FleetReplica {
       active && held.holds ? [{ active, live }] : [],
     );
     if (here.length > 0) return here;
-    throw new WatchfireError("WF_LEASE_STANDBY", { what: `the function's ${this.elsewhere(name)}` });
+    throw new WatchfireError("WF_LEASE_STANDBY", {
+      what: `the function's ${this.elsewhere(name)}`,
+      hint: "ask that replica: its name begins with that of its host, which is its pod's",
+    });
   }
 
   /** Where the shards of a function are that are not here; undefined where all are. */
