@@ -45,16 +45,20 @@ export class DeadLetters {
    */
   replay(letters: readonly string[]): Promise<void> {
     return this.next(letters, async () => {
-      const found = await this.all(letters);
-      const empty = found.find(({ bodyDropped }) => bodyDropped);
-      if (empty) {
-        const what = `the body of a dead letter of function ${empty.function} was dropped`;
-        throw new WatchfireError("WF_CHECKPOINT_LETTER_EMPTY", { what, actual: empty.letter });
-      }
-      const views = await this.store.views();
-      const atHome = found.map((letter) => ({ ...letter, view: homeOf(letter, views).id }));
-      for (const letter of atHome) await this.replayer.replay(letter);
+      for (const letter of await this.replayable(letters)) await this.replayer.replay(letter);
     });
+  }
+
+  /** The letters as `replay` puts them back, each in the view that takes it. It is refused as that is, and does nothing. */
+  async replayable(letters: readonly string[]): Promise<DeadLetter[]> {
+    const found = await this.all(letters);
+    const empty = found.find(({ bodyDropped }) => bodyDropped);
+    if (empty) {
+      const what = `the body of a dead letter of function ${empty.function} was dropped`;
+      throw new WatchfireError("WF_CHECKPOINT_LETTER_EMPTY", { what, actual: empty.letter });
+    }
+    const views = await this.store.views();
+    return found.map((letter) => ({ ...letter, view: homeOf(letter, views).id }));
   }
 
   /** Forgets for good. A replay of others is not waited for: it may wait for a full store, in which this makes room. */
@@ -70,6 +74,11 @@ export class DeadLetters {
     return done;
   }
 
+  /** @throws WatchfireError WF_CHECKPOINT_NO_DEAD_LETTER where one of them is not there */
+  all(letters: readonly string[]): Promise<DeadLetter[]> {
+    return Promise.all([...new Set(letters)].map((letter) => this.show(letter)));
+  }
+
   private next(letters: readonly string[], call: () => Promise<void>): Promise<void> {
     const taken = [...letters];
     this.waiting.add(taken);
@@ -78,10 +87,6 @@ export class DeadLetters {
       .finally(() => this.waiting.delete(taken));
     this.last = done.catch(() => undefined);
     return done;
-  }
-
-  private all(letters: readonly string[]): Promise<DeadLetter[]> {
-    return Promise.all([...new Set(letters)].map((letter) => this.show(letter)));
   }
 }
 

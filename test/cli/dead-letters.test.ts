@@ -131,14 +131,15 @@ describe.each([
   });
 });
 
-/** The data folder of a fleet's replica, which has no positions in it: `counts` letters are in its slots 2, 5 and so on. */
-async function replica(...counts: readonly number[]): Promise<string> {
-  const slots = counts.map(async (count, index): Promise<[number, DeadLetters]> => {
+/** The data folder of a fleet's replica, which has no positions in it: `letters` are in its slots 2, 5 and so on, or one that is `gone`. */
+async function replica(...letters: readonly (number | "gone")[]): Promise<string> {
+  const slots = letters.map(async (count, index): Promise<[number, DeadLetters]> => {
     const store = new SqliteStore({ folder: folderOf({}) });
     onTestFinished(() => store.close(true));
     const { id } = await store.openView("greet", "settings", "/ConfigMap");
-    const deadLetters = Array.from({ length: count }, () => letter(id, "greet"));
+    const deadLetters = Array.from({ length: count === "gone" ? 1 : count }, () => letter(id, "greet"));
     await store.commit({ ...emptyBatch, deadLetters });
+    if (count === "gone") await store.retire([id], 1);
     return [2 + 3 * index, new DeadLetters(store)];
   });
   const bySlot = new Map(await Promise.all(slots));
@@ -165,6 +166,23 @@ describe("the dead letters of a fleet's replica", () => {
     expect([page.trimEnd().split("\n").length - 1, end]).toEqual([deadLetterPageSize, "5-1\n"]);
     expect(await run("replay", "--all", ...at)).toMatchObject({ stdout: `replayed ${deadLetterPageSize + 2}\n` });
     expect((await run("list", ...at)).stdout).toBe("no dead letters\n");
+  });
+});
+
+describe("of the dead letters of several slots", () => {
+  it("all are refused where one cannot be replayed, which is told by its id, and the others are then replayed", async () => {
+    const at = ["--data", await replica(1, 1, "gone")];
+    const all = (await run("list", ...at)).stdout;
+    const { stderr, status } = await run("replay", "2-1", "8-1", "5-1", ...at);
+    expect(stderr).toMatch(/^WF_CHECKPOINT_LETTER_HOMELESS: function greet has no trigger .*, got "8-1"; /);
+    expect([status, (await run("list", ...at)).stdout]).toEqual([1, all]);
+    expect(await run("replay", "--all", ...at)).toMatchObject({ stdout: "replayed 2, left 1\n", stderr });
+  });
+
+  it.each(["9-1", "-1", "1", "2-1-1", "2-", "2-7"])("%s is none", async (id) => {
+    const at = ["--data", await replica(1)];
+    const { stderr } = await run(...at, "drop", "--", id);
+    expect(stderr).toMatch(new RegExp(`^WF_CHECKPOINT_NO_DEAD_LETTER: .*, got "${id}"; `));
   });
 });
 

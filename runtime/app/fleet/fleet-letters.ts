@@ -4,32 +4,33 @@ import { deadLetterPageSize } from "../../checkpoint/store.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { DeadLetterDesk } from "../../observe/endpoints.ts";
 
+/** A letter among those of its slot. */
+interface Place {
+  readonly id: string;
+  readonly slot: number;
+  readonly letters: DeadLetters;
+  readonly letter: string;
+}
+
+type Work = (letters: DeadLetters, own: readonly string[]) => Promise<unknown>;
+
 /** The dead letters of all slots that this replica has, slot by slot; the ID of one begins with its slot. */
 export function fleetLetters(of: () => ReadonlyMap<number, DeadLetters>): DeadLetterDesk {
-  const unknown = (id: string) =>
-    new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", {
-      what: "no slot of this replica has a dead letter of this id",
-      actual: id,
-    });
-  const place = (id: string) => {
-    const [slot, letter] = id.split("-");
-    const letters = slot === undefined ? undefined : of().get(Number(slot));
-    if (!letters || letter === undefined) throw unknown(id);
-    return { slot: Number(slot), letters, letter };
+  const place = (id: string): Place => {
+    const [, slot, letter] = /^(\d{1,4})-(\d{1,15})$/.exec(id) ?? [];
+    const letters = of().get(Number(slot));
+    if (letters && letter !== undefined) return { id, slot: Number(slot), letters, letter };
+    const what = "no slot of this replica has a dead letter of this id";
+    throw new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", { what, actual: id });
   };
-  const named = <T extends DeadLetterSummary>(slot: number, letter: T): T => ({
-    ...letter,
-    letter: `${slot}-${letter.letter}`,
-  });
-  /** Nothing is done where one of them is unknown. */
-  const each = async (ids: readonly string[], work: (letters: DeadLetters, ids: string[]) => Promise<void>) => {
-    const placed = ids.map(place);
-    await Promise.all(placed.map(({ letters, letter }) => letters.show(letter)));
-    for (const [letters, own] of Map.groupBy(placed, (it) => it.letters)) {
-      await work(
-        letters,
-        own.map(({ letter }) => letter),
-      );
+  /** Nothing is done in any slot where `judge` refuses a letter of one. */
+  const each = async (ids: readonly string[], judge: Work, work: Work) => {
+    const bySlot = Map.groupBy(ids.map(place), ({ letters }) => letters);
+    for (const act of [judge, work]) {
+      for (const [letters, placed] of bySlot) {
+        const own = placed.map(({ letter }) => letter);
+        await act(letters, own).catch((error) => refuse(error, placed));
+      }
     }
   };
   return {
@@ -46,10 +47,33 @@ export function fleetLetters(of: () => ReadonlyMap<number, DeadLetters>): DeadLe
       return found;
     },
     async show(id): Promise<DeadLetter> {
-      const { slot, letters, letter } = place(id);
-      return named(slot, await letters.show(letter));
+      const found = place(id);
+      const letter = await found.letters.show(found.letter).catch((error) => refuse(error, [found]));
+      return named(found.slot, letter);
     },
-    replay: (ids) => each(ids, (letters, own) => letters.replay(own)),
-    drop: (ids) => each(ids, (letters, own) => letters.drop(own)),
+    replay: (ids) =>
+      each(
+        ids,
+        (letters, own) => letters.replayable(own),
+        (letters, own) => letters.replay(own),
+      ),
+    drop: (ids) =>
+      each(
+        ids,
+        (letters, own) => letters.all(own),
+        (letters, own) => letters.drop(own),
+      ),
   };
+}
+
+const named = <T extends DeadLetterSummary>(slot: number, letter: T): T => ({
+  ...letter,
+  letter: `${slot}-${letter.letter}`,
+});
+
+/** A slot's refusal of one of its letters, by the ID that the letter has here. */
+function refuse(error: unknown, placed: readonly Place[]): never {
+  const refused = error instanceof WatchfireError && placed.find(({ letter }) => letter === error.detail.actual);
+  if (!refused) throw error;
+  throw new WatchfireError(error.code, { ...error.detail, actual: refused.id, cause: error });
 }
