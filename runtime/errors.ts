@@ -14,7 +14,7 @@ export const errorCodes = {
   WF_CLI_ENVIRONMENT: user("an environment variable has a value that cannot be used", "correct it or unset it"),
   WF_CLI_UNREACHABLE: user(
     "no runtime answers at the URL",
-    "start it, or give --data in place of --url to read the folder of one that is stopped",
+    "start it, or name another by --url or --data; `watchfire dead-letters --data DIR` reads the folder of one that is stopped",
   ),
   WF_CLI_REFUSED: user(
     "the runtime refused what was asked",

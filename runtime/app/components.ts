@@ -257,18 +257,24 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   };
 }
 
+/** What is otherwise where several stores of one replica are active, each for a slot. */
+interface SlotPart {
+  readonly hold?: Hold | undefined;
+  readonly instanceOf?: (name: string) => string;
+  readonly letterPrefix?: string;
+}
+
 /**
  * Makes what only one replica may have, on the store that it has opened. `onLost`: another runtime has taken the store
  * over. `hold`: what says whether it may go on; default: the Lease, where there is one. `instanceOf`: what the sandbox
- * calls a function; default: by its name.
+ * calls a function; default: by its name. `letterPrefix` comes before the id of each dead letter.
  */
 export async function activate(
   components: Components,
   store: CheckpointStore,
   options: RuntimeOptions,
   onLost: (error: WatchfireError) => void,
-  hold: Hold | undefined = components.elector,
-  instanceOf: (name: string) => string = (name) => name,
+  { hold = components.elector, instanceOf = (name) => name, letterPrefix = "" }: SlotPart = {},
 ): Promise<ActiveComponents> {
   const { clock, random, log } = options;
   const { metrics, redactor, recorder, sandbox, reads } = components;
@@ -285,6 +291,7 @@ export async function activate(
     log,
     observer: metrics.dispatch,
     onLost,
+    letterPrefix,
     look: newestState(components.manifests, { transport: options.transport, discovery: components.discovery, clock }),
     ...(hold && { permitted: () => hold.holds }),
     ...(options.memory && { memory: options.memory }),
@@ -298,7 +305,8 @@ export async function activate(
     components.refusals.delete(suspect);
     await grants?.close();
   };
-  return { ...components, store, dispatcher, deadLetters: new DeadLetters(store, dispatcher), pauses, grants, leave };
+  const deadLetters = new DeadLetters(store, dispatcher, letterPrefix);
+  return { ...components, store, dispatcher, deadLetters, pauses, grants, leave };
 }
 
 /** Shows at each scrape how everything stands. `active`: whatever has functions at that moment. */

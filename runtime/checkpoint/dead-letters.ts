@@ -15,27 +15,28 @@ export interface Replayer {
 export class DeadLetters {
   private readonly store: CheckpointStore;
   private readonly replayer: Replayer;
+  private readonly prefix: string;
   /** One call after the other, so that none takes a letter that another has just taken. */
   private last: Promise<void> = Promise.resolve();
   private lastDrop: Promise<void> = Promise.resolve();
   /** The letters of each call that is in `last`. */
   private readonly waiting = new Set<readonly string[]>();
 
-  constructor(store: CheckpointStore, replayer: Replayer = new OfflineReplayer(store)) {
+  /** @param prefix comes before the store's id of each letter: that of its slot, in a fleet */
+  constructor(store: CheckpointStore, replayer: Replayer = new OfflineReplayer(store), prefix = "") {
     this.store = store;
     this.replayer = replayer;
+    this.prefix = prefix;
   }
 
   /** Oldest first, a page at a time. */
-  list(page?: DeadLetterPage): Promise<DeadLetterSummary[]> {
-    return this.store.deadLetters(page);
+  async list({ after, ...page }: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
+    const from = after === undefined ? {} : { after: this.idOf(after) };
+    return (await this.store.deadLetters({ ...page, ...from })).map((letter) => this.named(letter));
   }
 
   async show(letter: string): Promise<DeadLetter> {
-    const found = await this.store.deadLetter(letter);
-    if (!found)
-      throw new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", { what: "no dead letter has this id", actual: letter });
-    return found;
+    return this.named(await this.find(letter));
   }
 
   /**
@@ -49,16 +50,14 @@ export class DeadLetters {
     });
   }
 
-  /** The letters as `replay` puts them back, each in the view that takes it. It is refused as that is, and does nothing. */
-  async replayable(letters: readonly string[]): Promise<DeadLetter[]> {
-    const found = await this.all(letters);
-    const empty = found.find(({ bodyDropped }) => bodyDropped);
-    if (empty) {
-      const what = `the body of a dead letter of function ${empty.function} was dropped`;
-      throw new WatchfireError("WF_CHECKPOINT_LETTER_EMPTY", { what, actual: empty.letter });
-    }
-    const views = await this.store.views();
-    return found.map((letter) => ({ ...letter, view: homeOf(letter, views).id }));
+  /** Refuses letters as `replay` does, and does nothing. */
+  async assertReplayable(letters: readonly string[]): Promise<void> {
+    await this.replayable(letters);
+  }
+
+  /** @throws WatchfireError WF_CHECKPOINT_NO_DEAD_LETTER where one of them is not there */
+  async assertThere(letters: readonly string[]): Promise<void> {
+    await this.all(letters);
   }
 
   /** Forgets for good. A replay of others is not waited for: it may wait for a full store, in which this makes room. */
@@ -74,11 +73,6 @@ export class DeadLetters {
     return done;
   }
 
-  /** @throws WatchfireError WF_CHECKPOINT_NO_DEAD_LETTER where one of them is not there */
-  all(letters: readonly string[]): Promise<DeadLetter[]> {
-    return Promise.all([...new Set(letters)].map((letter) => this.show(letter)));
-  }
-
   private next(letters: readonly string[], call: () => Promise<void>): Promise<void> {
     const taken = [...letters];
     this.waiting.add(taken);
@@ -88,15 +82,47 @@ export class DeadLetters {
     this.last = done.catch(() => undefined);
     return done;
   }
-}
 
-/** The view that takes it: the one it was of, or the one that its trigger has now. */
-function homeOf({ letter, function: name, trigger, ...of }: DeadLetter, views: readonly StoredView[]): StoredView {
-  const resource = resourceOf(of);
-  const home = views.find((it) => it.function === name && it.trigger === trigger && it.resource === resource);
-  if (home) return home;
-  const what = `function ${name} has no trigger ${trigger} any more that could take it`;
-  throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: letter });
+  /** As the store has them, each with the view that takes it. */
+  private async replayable(letters: readonly string[]): Promise<DeadLetter[]> {
+    const found = await this.all(letters);
+    const empty = found.find(({ bodyDropped }) => bodyDropped);
+    if (empty) {
+      const what = `the body of a dead letter of function ${empty.function} was dropped`;
+      throw new WatchfireError("WF_CHECKPOINT_LETTER_EMPTY", { what, actual: this.named(empty).letter });
+    }
+    const views = await this.store.views();
+    return found.map((letter) => ({ ...letter, view: this.homeOf(letter, views).id }));
+  }
+
+  /** The view that takes it: the one it was of, or the one that its trigger has now. */
+  private homeOf(letter: DeadLetter, views: readonly StoredView[]): StoredView {
+    const { function: name, trigger } = letter;
+    const resource = resourceOf(letter);
+    const home = views.find((it) => it.function === name && it.trigger === trigger && it.resource === resource);
+    if (home) return home;
+    const what = `function ${name} has no trigger ${trigger} any more that could take it`;
+    throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: this.named(letter).letter });
+  }
+
+  private all(letters: readonly string[]): Promise<DeadLetter[]> {
+    return Promise.all([...new Set(letters)].map((letter) => this.find(letter)));
+  }
+
+  private async find(letter: string): Promise<DeadLetter> {
+    const isOurs = letter.startsWith(this.prefix);
+    const found = isOurs ? await this.store.deadLetter(this.idOf(letter)) : undefined;
+    if (found) return found;
+    throw new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", { what: "no dead letter has this id", actual: letter });
+  }
+
+  private idOf(letter: string): string {
+    return letter.slice(this.prefix.length);
+  }
+
+  private named<T extends DeadLetterSummary>(letter: T): T {
+    return { ...letter, letter: this.prefix + letter.letter };
+  }
 }
 
 /** A dead letter as the spilled event that replays it. */

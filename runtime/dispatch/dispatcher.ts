@@ -34,6 +34,8 @@ export interface DispatcherOptions {
   readonly memoryBudget?: number;
   /** Memory that other dispatchers of this process share. Default: a budget of its own. */
   readonly memory?: Budget;
+  /** Before the id of a dead letter, as commands take it. Default: nothing. */
+  readonly letterPrefix?: string | undefined;
   /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
   readonly permitted?: () => boolean;
   /** Asks the API server for an object whose body the store has not. Default: it cannot be asked. */
@@ -76,12 +78,12 @@ export class Dispatcher implements Replayer {
 
   /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
-    const { store, clock, observer, log, permitted = () => true, onLost = () => {} } = options;
+    const { store, clock, observer, log, letterPrefix, permitted = () => true, onLost = () => {} } = options;
     await purge(options);
     const rows = await store.journal();
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
-    const commits = new Commits({ store, clock, observer, log, firstJournalRow, permitted, onLost });
+    const commits = new Commits({ store, clock, observer, log, letterPrefix, firstJournalRow, permitted, onLost });
     if (rows.length > 0)
       commits.carryJournal(
         rows.map(({ id }) => id),

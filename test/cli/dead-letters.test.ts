@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { fleetLetters } from "../../runtime/app/fleet/fleet-letters.ts";
+import { fleetLetters, slotPrefix } from "../../runtime/app/fleet/fleet-letters.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
@@ -140,7 +140,8 @@ async function replica(...letters: readonly (number | "gone")[]): Promise<string
     const deadLetters = Array.from({ length: count === "gone" ? 1 : count }, () => letter(id, "greet"));
     await store.commit({ ...emptyBatch, deadLetters });
     if (count === "gone") await store.retire([id], 1);
-    return [2 + 3 * index, new DeadLetters(store)];
+    const slot = 2 + 3 * index;
+    return [slot, new DeadLetters(store, undefined, slotPrefix(slot))];
   });
   const bySlot = new Map(await Promise.all(slots));
   const folder = folderOf({});

@@ -1,38 +1,26 @@
-import type { DeadLetter, DeadLetterSummary } from "../../checkpoint/batch.ts";
+import type { DeadLetterSummary } from "../../checkpoint/batch.ts";
 import type { DeadLetters } from "../../checkpoint/dead-letters.ts";
 import { deadLetterPageSize } from "../../checkpoint/store.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { DeadLetterDesk } from "../../observe/endpoints.ts";
 
-/** A letter among those of its slot. */
-interface Place {
-  readonly id: string;
-  readonly slot: number;
-  readonly letters: DeadLetters;
-  readonly letter: string;
-}
+/** Before the id of each dead letter of a slot. */
+export const slotPrefix = (slot: number): string => `${slot}-`;
 
-type Work = (letters: DeadLetters, own: readonly string[]) => Promise<unknown>;
-
-/** The dead letters of all slots that this replica has, slot by slot; the ID of one begins with its slot. */
+/** The dead letters of all slots that this replica has, slot by slot. Those of each have its prefix. */
 export function fleetLetters(of: () => ReadonlyMap<number, DeadLetters>): DeadLetterDesk {
-  const place = (id: string): Place => {
-    const [, slot, letter] = /^(\d{1,4})-(\d{1,15})$/.exec(id) ?? [];
-    const letters = of().get(Number(slot));
-    if (letters && letter !== undefined) return { id, slot: Number(slot), letters, letter };
+  const place = (id: string): { id: string; slot: number; letters: DeadLetters } => {
+    const slot = Number(/^(\d{1,4})-\d{1,15}$/.exec(id)?.[1]);
+    const letters = of().get(slot);
+    if (letters) return { id, slot, letters };
     const what = "no slot of this replica has a dead letter of this id";
     throw new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", { what, actual: id });
   };
-  /** Nothing is done in any slot where `judge` refuses a letter of one. */
-  const each = async (ids: readonly string[], judge: Work, work: Work) => {
-    const bySlot = Map.groupBy(ids.map(place), ({ letters }) => letters);
-    for (const act of [judge, work]) {
-      for (const [letters, placed] of bySlot) {
-        const own = placed.map(({ letter }) => letter);
-        await act(letters, own).catch((error) => refuse(error, placed));
-      }
-    }
-  };
+  const bySlot = (ids: readonly string[]): [DeadLetters, string[]][] =>
+    [...Map.groupBy(ids.map(place), ({ letters }) => letters)].map(([letters, own]) => [
+      letters,
+      own.map(({ id }) => id),
+    ]);
   return {
     async list({ after, function: name }) {
       const from = after === undefined ? undefined : place(after);
@@ -41,39 +29,21 @@ export function fleetLetters(of: () => ReadonlyMap<number, DeadLetters>): DeadLe
         if (from && slot < from.slot) continue;
         const limit = deadLetterPageSize - found.length;
         if (limit === 0) break;
-        const page = { function: name, after: slot === from?.slot ? from.letter : undefined, limit };
-        found.push(...(await letters.list(page)).map((letter) => named(slot, letter)));
+        found.push(...(await letters.list({ function: name, after: slot === from?.slot ? after : undefined, limit })));
       }
       return found;
     },
-    async show(id): Promise<DeadLetter> {
-      const found = place(id);
-      const letter = await found.letters.show(found.letter).catch((error) => refuse(error, [found]));
-      return named(found.slot, letter);
+    show: async (id) => place(id).letters.show(id),
+    // Nothing is done in any slot where one of them refuses a letter.
+    async replay(ids) {
+      const placed = bySlot(ids);
+      for (const [letters, own] of placed) await letters.assertReplayable(own);
+      for (const [letters, own] of placed) await letters.replay(own);
     },
-    replay: (ids) =>
-      each(
-        ids,
-        (letters, own) => letters.replayable(own),
-        (letters, own) => letters.replay(own),
-      ),
-    drop: (ids) =>
-      each(
-        ids,
-        (letters, own) => letters.all(own),
-        (letters, own) => letters.drop(own),
-      ),
+    async drop(ids) {
+      const placed = bySlot(ids);
+      for (const [letters, own] of placed) await letters.assertThere(own);
+      for (const [letters, own] of placed) await letters.drop(own);
+    },
   };
-}
-
-const named = <T extends DeadLetterSummary>(slot: number, letter: T): T => ({
-  ...letter,
-  letter: `${slot}-${letter.letter}`,
-});
-
-/** A slot's refusal of one of its letters, by the ID that the letter has here. */
-function refuse(error: unknown, placed: readonly Place[]): never {
-  const refused = error instanceof WatchfireError && placed.find(({ letter }) => letter === error.detail.actual);
-  if (!refused) throw error;
-  throw new WatchfireError(error.code, { ...error.detail, actual: refused.id, cause: error });
 }

@@ -12,6 +12,7 @@ import { fleetPlace, type Place, slotName } from "../positions/place.ts";
 import { type Spread, spreadIn, whole } from "../positions/spread.ts";
 import { untilReached } from "../positions/until-reached.ts";
 import type { Catalogue } from "./catalogue.ts";
+import { slotPrefix } from "./fleet-letters.ts";
 
 /** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */
 const drainMs = 25_000;
@@ -136,7 +137,8 @@ export class SlotRun implements SlotWork {
       signal.throwIfAborted();
       if (cluster !== undefined) await claimCluster(store, cluster);
       const instanceOf = (name: string) => this.live.get(name)?.instance ?? name;
-      this.opened = await activate(components, store, options, lost, held, instanceOf);
+      const part = { hold: held, instanceOf, letterPrefix: slotPrefix(held.slot) };
+      this.opened = await activate(components, store, options, lost, part);
     } catch (error) {
       await store.close(false);
       throw error;

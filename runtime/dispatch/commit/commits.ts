@@ -50,6 +50,8 @@ export interface CommitsOptions {
   readonly clock: Clock;
   readonly observer: Observer;
   readonly log: Log;
+  /** Before the id of a dead letter, as commands take it; default: nothing. */
+  readonly letterPrefix?: string | undefined;
   /** The journal's rows so far end before it. */
   readonly firstJournalRow: number;
   /** Asked before each commit; once it says no, nothing is written any more. */
@@ -368,9 +370,10 @@ export class Commits {
   /** Said once it is on disk: whoever reads of it can look at it. */
   private tellGivenUp(letter: NewDeadLetter, id: string | undefined): void {
     const { function: name, trigger, attempts: attempt } = letter;
-    const ways = { show: `watchfire dead-letters show ${id}`, replay: `watchfire dead-letters replay ${id}` };
+    const called = `${this.options.letterPrefix ?? ""}${id}`;
+    const ways = { show: `watchfire dead-letters show ${called}`, replay: `watchfire dead-letters replay ${called}` };
     this.options.log.warn(
-      { function: name, trigger, object: objectText(letter), attempt, letter: id, ...ways },
+      { function: name, trigger, object: objectText(letter), attempt, letter: called, ...ways },
       "event given up",
     );
   }
