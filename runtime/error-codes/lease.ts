@@ -4,7 +4,7 @@ import { type Entry, system, user } from "./entry.ts";
 export const leaseCodes = {
   WF_LEASE_LOST: system(
     "the Lease could not be renewed in time, or another replica has taken it",
-    "start it again, as a pod's restart does: it then waits as a standby; if it happens often, look at the API server's latency",
+    "start it again, as a pod's restart does: it works once it holds one again; if it happens often, look at the API server's latency",
   ),
   WF_LEASE_UNWRITTEN: system(
     "a Lease that is held cannot be annotated, which is tried on",

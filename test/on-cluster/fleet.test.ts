@@ -191,6 +191,32 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     for (const each of [functions, fewer]) await rm(each, { recursive: true });
   }, 300_000);
 
+  test("tells of a dead letter by an id that its commands take, in the log, in the list and to explain", async () => {
+    await using world = await fixture(1, 1);
+    const { on } = world;
+    const functions = await mkdtemp(join(tmpdir(), "watchfire-fails-"));
+    await mkdir(join(functions, "fails"));
+    const watch = `{ apiVersion: v1, kind: ConfigMap, namespaceSelector: { matchNames: [${on.namespace}] }, fieldSelector: metadata.name=news }`;
+    const head = "apiVersion: watchfire.dev/v1alpha1\nkind: Function\nmetadata: { name: fails }";
+    const spec = `spec:\n  handler: ./handler.ts\n  triggers: [{ name: settings, watch: ${watch} }]\n  delivery: { retry: { maxAttempts: 1 } }`;
+    await writeFile(join(functions, "fails/function.yaml"), `${head}\n${spec}\n`);
+    await writeFile(join(functions, "fails/handler.ts"), `export default async () => { throw new Error("no"); };\n`);
+    const replica = await world.start(functions);
+    await balanced(replica);
+    await admin.post(`/api/v1/namespaces/${on.namespace}/configmaps`, { metadata: { name: "news" } });
+    const way = /"replay":"watchfire (dead-letters replay (\d+-1))"/;
+    await until("the log tells of it", 30_000, async () => way.test(await replica.log()));
+    const [, replay = "", id = ""] = way.exec(await replica.log()) ?? [];
+    const { fleet } = await replica.status();
+    expect(fleet?.slots.find(({ functions: [name] }) => name === "fails")?.slot).toBe(Number(id.split("-")[0]));
+    const command = async (words: string) =>
+      (await execute(process.execPath, [bin, ...words.split(" "), "--data", replica.options.data])).stdout;
+    expect(await command("dead-letters list")).toMatch(new RegExp(`^${id} +fails `, "m"));
+    expect(await command(`explain fails ${on.namespace}/news`)).toContain(`dead-letters show ${id}`);
+    expect(await command(replay)).toBe("replayed 1\n");
+    await rm(functions, { recursive: true });
+  }, 120_000);
+
   test("watches each namespace once where a function is spread by namespace, also after a kill", async () => {
     await using world = await fixture(1, 1);
     const { start } = world;
