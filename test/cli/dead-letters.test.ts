@@ -131,7 +131,7 @@ describe.each([
   });
 });
 
-/** The data folder of a fleet's replica, which has no positions in it: `letters` are in its slots 2, 5 and so on, or one that is `gone`. */
+/** The data folder of a replica of a fleet, without positions. Slots 2, 5 and so on have `letters`, or one that is `gone`. */
 async function replica(...letters: readonly (number | "gone")[]): Promise<string> {
   const slots = letters.map(async (count, index): Promise<[number, DeadLetters]> => {
     const store = new SqliteStore({ folder: folderOf({}) });
