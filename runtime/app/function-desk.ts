@@ -4,15 +4,16 @@ import type { PastRun } from "../dispatch/history/history.ts";
 import { WatchfireError } from "../errors.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Trigger } from "../manifest/function.ts";
-import type { FunctionDesk, PauseAnswer, Redeliveries, RunsAnswer } from "../observe/function-desk.ts";
+import type { FunctionDesk, PauseAnswer, RunsAnswer } from "../observe/function-desk.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
 import { suggest } from "../suggest.ts";
 import type { ActiveComponents } from "./components.ts";
 import type { LiveFunction } from "./live-function.ts";
 import type { Recorder } from "./record/recorder.ts";
-import { Errands, redeliveriesOf } from "./redeliver/errands.ts";
-import { Redeliverer, type Tally } from "./redeliver/redeliverer.ts";
+import { anyShard } from "./redeliver/any-shard.ts";
+import { Errands } from "./redeliver/errands.ts";
+import { Redeliverer } from "./redeliver/redeliverer.ts";
 
 /** Runs that are shown, of all shards together. */
 const mostRuns = 200;
@@ -116,29 +117,20 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
       });
       log.info({ function: name, ...question }, "redelivery asked for");
       if ("run" in question) {
-        return one(shards, ({ redeliverer, retold }) => redeliverer.run(retold, question.run));
+        return anyShard(shards, ({ redeliverer, retold }) => redeliverer.run(retold, question.run), elsewhere(name));
       }
       if ("object" in question) {
-        return one(shards, ({ redeliverer, retold }) => redeliverer.object(retold, question.object));
+        return anyShard(
+          shards,
+          ({ redeliverer, retold }) => redeliverer.object(retold, question.object),
+          elsewhere(name),
+        );
       }
       return errands.begin(name, async (tally) => {
         for (const { redeliverer, retold } of shards) await redeliverer.all(retold, tally);
       });
     },
   };
-}
-
-/** What the first shard that can do it came to. Rejects with what the first one said where none can. */
-async function one<T>(shards: readonly T[], redeliver: (shard: T) => Promise<Tally>): Promise<Redeliveries> {
-  const refusals: unknown[] = [];
-  for (const shard of shards) {
-    try {
-      return redeliveriesOf(await redeliver(shard));
-    } catch (error) {
-      refusals.push(error);
-    }
-  }
-  throw refusals[0];
 }
 
 /** @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED for a trigger that the function does not have */
