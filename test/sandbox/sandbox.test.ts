@@ -274,6 +274,15 @@ describe("a module that cannot be loaded says where", () => {
       "WF_SANDBOX_MEMORY",
       /f\.ts:3:1/,
     ],
+    [
+      "allocates buffers, the large and then the small",
+      `const m = [];
+try { for (;;) m.push(new Uint8Array(1e5)); } catch {}
+for (;;) m.push(new Uint8Array(16).buffer);
+export default () => {};`,
+      "WF_SANDBOX_MEMORY",
+      /f\.ts:4:1/,
+    ],
   ])("when its top level %s", async (_, code, expected, place) => {
     const fixture = fixtureForTest();
     await fixture.load("other", "export default () => {};");

@@ -110,3 +110,24 @@ export class IsolateFactory {
     return { filename: this.scriptName, ...(cachedData && { cachedData }) };
   }
 }
+
+/**
+ * Milliseconds of CPU time that an isolate has used; 0 once it is disposed of. At its memory limit its own thread disposes
+ * of it, at any moment: what `isDisposed` says may be wrong by the next line.
+ */
+export function cpuMsOf(isolate: ivm.Isolate): number {
+  try {
+    return Number(isolate.cpuTime) / 1e6;
+  } catch {
+    return 0;
+  }
+}
+
+/** Disposes of an isolate, which may do so itself at the same moment. */
+export function disposeOf(isolate: ivm.Isolate): void {
+  try {
+    isolate.dispose();
+  } catch {
+    // It was first.
+  }
+}

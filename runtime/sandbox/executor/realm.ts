@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { EndReason } from "../messages.ts";
 import { abortItem, composeBatch, eventItem, type Item, type QueuedEvent, replyItem } from "./batch.ts";
 import { type EventSource, Intake } from "./intake.ts";
-import type { GuestDoors, GuestScript } from "./isolate.ts";
+import { cpuMsOf, disposeOf, type GuestDoors, type GuestScript } from "./isolate.ts";
 import { type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
 import { ownStack, type Rejection, rejectionOf } from "./rejection.ts";
 import type { Slots } from "./slots.ts";
@@ -433,7 +433,7 @@ export class Realm implements Watched {
       const failure = error instanceof Error ? error : new Error(String(error));
       if (isTimeout(error, timeout, startedAt))
         this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, ownStack(failure));
-      else this.end(/memory limit/.test(failure.message) ? "memory" : "killed");
+      else this.end(this.doors.isolate.isDisposed ? "memory" : "killed");
       return undefined;
     } finally {
       this.entry = undefined;
@@ -465,7 +465,7 @@ export class Realm implements Watched {
     this.watchdog.remove(this);
     this.pending.clear();
     this.inbox.length = 0;
-    if (!this.doors.isolate.isDisposed) this.doors.isolate.dispose();
+    disposeOf(this.doors.isolate);
     if (!this.entry) return;
     const { entry } = this;
     setTimeout(() => {
@@ -474,7 +474,7 @@ export class Realm implements Watched {
   }
 
   private cpuMs(): number {
-    return this.doors.isolate.isDisposed ? 0 : Number(this.doors.isolate.cpuTime) / 1e6;
+    return cpuMsOf(this.doors.isolate);
   }
 }
 

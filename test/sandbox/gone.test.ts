@@ -1,0 +1,11 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+it("an isolate that disposes of itself does so under a look at its CPU time, and no fault comes of it", async () => {
+  const program = join(import.meta.dirname, "gone.program.ts");
+  // As executors run; isolated-vm asks for the flag.
+  const { stdout } = await promisify(execFile)(process.execPath, ["--no-node-snapshot", program]);
+  expect(stdout).toBe("20");
+});
