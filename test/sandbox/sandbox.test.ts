@@ -290,6 +290,7 @@ export default () => {};`,
       () => undefined,
       (failure) => failure,
     );
+    expect(fixture.notes).toEqual([]);
     expect(error).toMatchObject({ code: expected, message: expect.stringMatching(place) });
     expect((await fixture.run("other")).type).toBe("ok");
   });
