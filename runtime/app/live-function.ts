@@ -193,7 +193,7 @@ export class LiveFunction {
       const bundle = await offer.bundle(signal);
       if (signal.aborted) return;
       if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
-        if (this.refused && isNewest()) this.tell("mended", bundle);
+        if (this.refused?.message !== offer.refused?.message && isNewest()) this.tell("mended", bundle);
         return;
       }
       // Undefined: it was stopped, or something newer was asked for, while it waited.
@@ -218,11 +218,15 @@ export class LiveFunction {
     }
   }
 
-  /** It runs as its files say. One line: at the runtime's start of interest to few. */
+  /** It runs as its files say, but for a part that may be refused. One line: at the runtime's start of interest to few. */
   private tell(occasion: Occasion | "changed", bundle: Bundle): void {
+    const { log } = this.parts;
+    const before = this.refused;
     this.refused = this.offered.refused;
     const level = occasion === "start" ? "debug" : "info";
-    this.parts.log[level]({ function: this.name, bundle: bundle.hash.slice(0, 12) }, occasions[occasion]);
+    log[level]({ function: this.name, bundle: bundle.hash.slice(0, 12) }, occasions[occasion]);
+    if (!this.refused || this.refused.message === before?.message) return;
+    log.error({ function: this.name, error: this.refused.message }, "a part of the manifest refused");
   }
 
   /** Said once, however often it is tried. */

@@ -324,7 +324,12 @@ function stopOf(
 function refusalOf(refusal: LiveFunction["refusal"]): Said | undefined {
   if (!refusal) return undefined;
   const { code, message } = refusal;
-  return { reason: "ChangeRefused", code, message: `the change is refused, the old version runs on: ${message}` };
+  // How it is spread is all that is refused: its code and the rest of its manifest run.
+  const how =
+    code === "WF_LEASE_SHARDS"
+      ? "it runs as its files say, but for this"
+      : "the change is refused, the old version runs on";
+  return { reason: "ChangeRefused", code, message: `${how}: ${message}` };
 }
 
 /** That one of its sources was connected, and is not for longer than a moment. */

@@ -131,6 +131,21 @@ test.each<[string, string, (build: PromiseWithResolvers<Bundle>) => void, readon
   },
 );
 
+test("a part of the manifest that is refused is said once, and the rest is taken up", async () => {
+  const refused = new WatchfireError("WF_LEASE_SHARDS", { what: "its positions are in one shard" });
+  const { live, said, swaps } = fixture();
+  await live.start("start");
+  const changed = live.update({ ...offer("b"), refused });
+  await until("it waits", 5_000, async () => swaps.length === 1).then(() => swaps[0]?.resolve());
+  await changed;
+  const once = ["change taken up", "a part of the manifest refused"];
+  expect([said, live.refusal]).toEqual([once, refused]);
+  await live.update({ ...offer("b"), refused });
+  expect([said, live.refusal]).toEqual([once, refused]);
+  await live.update(offer("b"));
+  expect([said.at(-1), live.refusal]).toEqual(["function mended", undefined]);
+});
+
 test("a function that comes while the store takes nothing runs once it does again, and its files need not change", async () => {
   const clock = new VirtualClock();
   const faults = ["the disk is full", "the disk is full"];
