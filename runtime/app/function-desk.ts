@@ -50,6 +50,11 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
     if (!names.includes(name)) throw noSuchFunction(name, names);
     return active;
   };
+  /** An answer that is of what is here, with where the rest is. */
+  const withElsewhere = <T extends object>(name: string, answer: T): T & { readonly elsewhere?: string } => {
+    const others = elsewhere(name);
+    return others === undefined ? answer : { ...answer, elsewhere: others };
+  };
   /** Changes all that acts for the function here, and says what came of it. */
   const change = async (
     name: string,
@@ -83,26 +88,27 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
       const triggers = here.flatMap(({ live }) => live(name)?.manifest.triggers ?? []);
       const kinds = new Map(triggers.map((trigger) => [trigger.name, trigger.kind]));
       const last = runs.slice(0, mostRuns);
-      return { runs: last.map((run) => describeRun(run, kinds, (text) => redactor.redact(name, text))) };
+      const described = last.map((run) => describeRun(run, kinds, (text) => redactor.redact(name, text)));
+      return withElsewhere(name, { runs: described });
     },
     logs: async (name, after, waitMs) => {
       of(name);
       const lines = functionLog?.after(name, after) ?? [];
-      if (lines.length > 0 || waitMs === 0 || !functionLog) return { lines: [...lines] };
+      if (lines.length > 0 || waitMs === 0 || !functionLog) return withElsewhere(name, { lines: [...lines] });
       const late = new AbortController();
       const timer = clock.after(waitMs, () => late.abort());
       await functionLog.another(name, late.signal);
       timer.cancel();
-      return { lines: [...functionLog.after(name, after)] };
+      return withElsewhere(name, { lines: [...functionLog.after(name, after)] });
     },
     record: async (name, question) => {
       of(name);
       if (!("recording" in question)) log.info({ function: name, ...question }, "recording asked for");
-      return recorder.ask(name, question);
+      return withElsewhere(name, await recorder.ask(name, question));
     },
     redeliver: async (name, question) => {
       const here = of(name);
-      if ("errand" in question) return errands.ask(name, question.errand);
+      if ("errand" in question) return withElsewhere(name, await errands.ask(name, question.errand));
       const trigger = "trigger" in question ? question.trigger : undefined;
       const shards = here.map(({ dispatcher, discovery, deadLetters, live }) => {
         const dispatch = dispatcher.loaded(name);
@@ -126,9 +132,10 @@ export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
           elsewhere(name),
         );
       }
-      return errands.begin(name, async (tally) => {
+      const begun = await errands.begin(name, async (tally) => {
         for (const { redeliverer, retold } of shards) await redeliverer.all(retold, tally);
       });
+      return withElsewhere(name, begun);
     },
   };
 }

@@ -2,7 +2,7 @@ import { readEnvironment } from "../config.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { logAnswerSchema } from "../observe/function-desk.ts";
 import { command } from "./command.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
 /** How long one question waits for a line, in seconds: the endpoints let go of a connection that is silent for 15. */
@@ -25,11 +25,12 @@ export const logs = command({
     let last = 0;
     const more = async (wait: number) => {
       const path = functionPath(name, `logs?after=${last}&wait=${wait}`);
-      const { lines } = await runtime.ask(logAnswerSchema, path);
-      for (const { line } of lines) process.stdout.write(`${show(line)}\n`);
-      last = lines.at(-1)?.number ?? last;
+      const answer = await runtime.ask(logAnswerSchema, path);
+      for (const { line } of answer.lines) process.stdout.write(`${show(line)}\n`);
+      last = answer.lines.at(-1)?.number ?? last;
+      return answer;
     };
-    await more(0);
+    tellElsewhere(await more(0));
     if (!given.has("follow")) return 0;
     const stop = stopSignal(readEnvironment());
     const stopped = untilAborted(stop);

@@ -11,7 +11,7 @@ import { systemReason } from "../wording.ts";
 import { command, type Invocation } from "./command.ts";
 import { readFolder, readObject } from "./operand.ts";
 import { functions as functionsFolder } from "./options.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
 /** How long one question waits, in seconds: the endpoints let go of a connection that is silent for 15. */
@@ -49,8 +49,10 @@ export const record = command({
     const ask = (body: object) => runtime.ask(recordAnswerSchema, functionPath(name, "record"), body);
     const stop = stopSignal(readEnvironment());
     const stopped = untilAborted(stop);
-    let { recording } = await ask(given.has("follow") ? {} : { count });
+    const begun = await ask(given.has("follow") ? {} : { count });
+    let { recording } = begun;
     process.stderr.write(`recording what ${name} is given\n`);
+    tellElsewhere(begun);
     if (told) await runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), { object: told });
     let lastAt = systemClock.monotonic();
     while (recording !== undefined && !stop.aborted) {

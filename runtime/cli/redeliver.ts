@@ -2,7 +2,7 @@ import { WatchfireError } from "../errors.ts";
 import { type Redeliveries, type RedeliverQuestion, redeliveriesSchema } from "../observe/function-desk.ts";
 import { command, type Invocation } from "./command.ts";
 import { readObject } from "./operand.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 
 const options = {
   ...runtimeOptions,
@@ -28,6 +28,7 @@ export const redeliver = command({
     let answer = await ask(question);
     while (answer.errand !== undefined) answer = await ask({ errand: answer.errand });
     process.stdout.write(`${render(answer)}\n`);
+    tellElsewhere(answer);
     const isInVain = answer.told === 0 && answer.left.some(({ why }) => why === "filtered");
     return isInVain || answer.left.some(({ why }) => why === "full") ? 1 : 0;
   },

@@ -2,6 +2,7 @@ import { readEnvironment } from "../config.ts";
 import { WatchfireError } from "../errors.ts";
 import { readAddress } from "../observe/address-file.ts";
 import { readToken } from "../observe/token-file.ts";
+import { clean } from "../wording.ts";
 import { data } from "./options.ts";
 import { RuntimeClient } from "./runtime-client.ts";
 
@@ -49,3 +50,8 @@ export function functionOperand(command: string, operands: readonly string[]): s
 
 /** Where the endpoints have what concerns one function. */
 export const functionPath = (name: string, rest: string): string => `functions/${encodeURIComponent(name)}/${rest}`;
+
+/** Says on stderr which shards of its function an answer is not of. */
+export function tellElsewhere({ elsewhere }: { readonly elsewhere?: string | undefined }): void {
+  if (elsewhere !== undefined) process.stderr.write(`this is of the shards here alone: ${clean(elsewhere)}\n`);
+}

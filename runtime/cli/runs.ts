@@ -2,7 +2,7 @@ import { table } from "../dev/table.ts";
 import { type RunsAnswer, runsAnswerSchema } from "../observe/function-desk.ts";
 import { clean } from "../wording.ts";
 import { command } from "./command.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 
 export const runs = command({
   name: "runs",
@@ -14,6 +14,7 @@ export const runs = command({
     const answer = await runningRuntime(invocation).ask(runsAnswerSchema, functionPath(name, "runs"));
     const text = invocation.given.has("json") ? JSON.stringify(answer, null, 2) : render(name, answer);
     process.stdout.write(`${text}\n`);
+    tellElsewhere(answer);
     return 0;
   },
 });

@@ -277,7 +277,7 @@ export class FunctionDispatch {
     return {
       position: subscription && { lowWaterMark: subscription.lowWaterMark, ready: subscription.isReady },
       known: standing && { resourceVersion: standing.resourceVersion, deleted: standing.deleted },
-      isElsewhere: this.parts.shard?.mayOwnIn(meta.namespace) === false,
+      isElsewhere: this.parts.shard && this.isElsewhere(trigger, meta, seen, this.parts.shard),
       isStranger: view.isStranger(key),
       lane: queue.lane(view, key) ?? keyLanes[0],
       waits: !view.isIdle(key),
@@ -286,6 +286,18 @@ export class FunctionDispatch {
       next: seen && (await view.preview(key, withUid(seen, view.resource))),
       wakes: seen && reconciling?.wakes.next(view, meta, seen.body),
     };
+  }
+
+  /** An object that is gone may have woken any keys, where its fields say which: it is another shard's for none. */
+  private isElsewhere(
+    trigger: string,
+    meta: Pick<ObjectMeta, "namespace" | "name">,
+    seen: Change | undefined,
+    shard: Shard,
+  ): boolean {
+    if (!shard.mayOwnIn(meta.namespace)) return true;
+    if (seen) return !this.concerns(trigger, seen);
+    return this.view(trigger).trigger.key === undefined && !shard.owns(objectKey(meta));
   }
 
   /** What is known of a schedule's runs, the last ones of them, newest first. Another shard's has none here. */

@@ -8,8 +8,8 @@ import type { LaneReport } from "./queue/lane.ts";
 export interface ObjectReport {
   /** Where the trigger stands in the object's namespace; undefined where it does not read that namespace. */
   readonly position: { readonly lowWaterMark: ResourceVersion | undefined; readonly ready: boolean } | undefined;
-  /** No object of its namespace is this shard's. */
-  readonly isElsewhere?: boolean;
+  /** Whether another shard has it; undefined of a function that is not in shards. */
+  readonly isElsewhere?: boolean | undefined;
   /** As the trigger knows it once all that waits is done; undefined of one that it has never seen, or forgot. */
   readonly known: { readonly resourceVersion: ResourceVersion; readonly deleted: boolean } | undefined;
   /** Nothing is kept of it because it has not met the conditions, if it was brought at all. */

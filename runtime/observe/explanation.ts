@@ -10,6 +10,8 @@ export const nameSchema = z.string().regex(/^[^/%\s\p{Cc}]{1,253}$/u);
 const whyWords = [
   /** The function is not loaded, or does not run as it should. */
   "function",
+  /** Another shard of the function has the object. */
+  "shard",
   "namespace",
   /** Its source cannot be read, or has not been yet. */
   "source",

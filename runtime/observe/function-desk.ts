@@ -2,6 +2,9 @@ import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { nameSchema, namespaceSchema } from "./explanation.ts";
 
+/** In words, where the shards of the function are that the answer is not of; left out where it is of all. */
+const elsewhere = z.string().optional();
+
 /** How a function stands after `pause` or `resume`. */
 export const pauseAnswerSchema = z.object({
   /** Whether this command changed anything. */
@@ -15,6 +18,7 @@ export type PauseAnswer = z.infer<typeof pauseAnswerSchema>;
 export const logAnswerSchema = z.object({
   /** As the log has them: JSON, oldest first. */
   lines: z.array(z.object({ number: z.number(), line: z.string() })),
+  elsewhere,
 });
 export type LogAnswer = z.infer<typeof logAnswerSchema>;
 
@@ -40,6 +44,7 @@ export const runsAnswerSchema = z.object({
       error: z.string().optional(),
     }),
   ),
+  elsewhere,
 });
 export type RunsAnswer = z.infer<typeof runsAnswerSchema>;
 
@@ -63,6 +68,7 @@ export const redeliveriesSchema = z.object({
   left: z.array(z.object({ why: z.enum(["waits", "news", "filtered", "full"]), count: z.number() })),
   /** It goes on: what to ask for next. */
   errand: z.string().optional(),
+  elsewhere,
 });
 export type Redeliveries = z.infer<typeof redeliveriesSchema>;
 
@@ -89,6 +95,7 @@ export const recordAnswerSchema = z.object({
   left: z.number(),
   /** It goes on: what to ask for next. */
   recording: z.string().optional(),
+  elsewhere,
 });
 export type RecordAnswer = z.infer<typeof recordAnswerSchema>;
 

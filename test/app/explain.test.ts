@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { nextOf } from "../../runtime/app/explain/answer.ts";
 import { explain, type Subject } from "../../runtime/app/explain/explainer.ts";
 import { explainShards } from "../../runtime/app/fleet/explain-shards.ts";
@@ -158,13 +158,30 @@ it.each<readonly [string, ObjectReport["wakes"], readonly [string, string | RegE
   expect(found?.says).toMatch(typeof says === "string" ? new RegExp(`^${says}$`) : says);
 });
 
-it("an object of a namespace that is another shard's is said to be so, and the shard that has it is heard", async () => {
-  const known = { position: undefined, known: undefined, isElsewhere: true };
-  const elsewhere = await answerTo({ known, trigger: { namespaces: { type: "names", names: ["team-a"] } } });
-  expect(elsewhere).toMatchObject({ reason: "namespace", why: expect.stringContaining("another shard's") });
-  const here = await answerTo({});
-  const answer = (trigger: typeof here) => ({ triggers: [trigger] }) as unknown as Explanation;
-  expect(explainShards([answer(elsewhere), answer(here)]).triggers).toEqual([here]);
+describe("an object that another shard has", () => {
+  const answer = (trigger: unknown) => ({ triggers: [trigger] }) as unknown as Explanation;
+
+  it.each<readonly [string, Given]>([
+    ["by its namespace", { known: { position: undefined, known: undefined, isElsewhere: true } }],
+    ["by its key", { known: { known: undefined, isElsewhere: true } }],
+  ])("%s is said to be elsewhere, and the shard that has it is heard", async (_, given) => {
+    const elsewhere = await answerTo(given);
+    expect(elsewhere).toMatchObject({ reason: "shard", why: expect.stringContaining("another shard") });
+    expect(elsewhere?.next).toBeUndefined();
+    const here = await answerTo({ known: { isElsewhere: false } });
+    for (const all of [
+      [elsewhere, here],
+      [here, elsewhere],
+    ]) {
+      expect(explainShards(all.map(answer), "slot 3 is with b").triggers).toEqual([here]);
+    }
+  });
+
+  it("is looked for where the other shards are", async () => {
+    const elsewhere = answer(await answerTo({ known: { isElsewhere: true } }));
+    const [said] = explainShards([elsewhere, elsewhere], "slot 3 is with b").triggers;
+    expect(said?.why).toMatch(/another shard .*: slot 3 is with b$/);
+  });
 });
 
 it("what comes next tells the keys that run, or why none does", () => {

@@ -47,6 +47,17 @@ describe("a shard", () => {
     expect(next.subscription.resumeFrom).toBe("30");
   });
 
+  test("says of an object that another one has that it is elsewhere, be it there or gone", async () => {
+    const one = await (await open(shardOf("a"))).listed();
+    const isElsewhere = async (name: string, seen?: ReturnType<typeof change>) =>
+      (await one.function.object("settings", { namespace: "team-a", name }, seen)).isElsewhere;
+    expect([await isElsewhere("a"), await isElsewhere("b")]).toEqual([false, true]);
+    const [a, b] = [change("Modified", "a", 11), change("Modified", "b", 12)];
+    expect([await isElsewhere("a", a), await isElsewhere("b", b)]).toEqual([false, true]);
+    const whole = await (await DispatchFixture.open()).listed();
+    expect((await whole.function.object("settings", { namespace: "team-a", name: "b" })).isElsewhere).toBeUndefined();
+  });
+
   test("redelivers its own objects alone", async () => {
     const one = await (await open(shardOf("a"))).listed();
     expect(one.function.concerns("settings", change("Added", "a", 11))).toBe(true);
@@ -143,6 +154,17 @@ describe("an object that wakes a key by its fields", () => {
     expect(await tell(pod("Modified", 13, "b"))).toEqual([[], ["b"]]);
     expect(await tell(pod("Modified", 14, "a"))).toEqual([["a"], ["b"]]);
     expect(await tell(pod("Deleted", 15, "a"))).toEqual([["a"], []]);
+  });
+
+  test("is elsewhere where it wakes none of the shard's keys; of one that is gone nobody knows", async () => {
+    const [a] = await shards();
+    const isElsewhere = async (seen?: ReturnType<typeof pod>) =>
+      (await a?.fixture.function.object("pods", { namespace: "team-a", name: "x" }, seen))?.isElsewhere;
+    expect([await isElsewhere(pod("Modified", 11, "a")), await isElsewhere(pod("Modified", 11, "b"))]).toEqual([
+      false,
+      true,
+    ]);
+    expect(await isElsewhere()).toBe(false);
   });
 
   test("wakes both where it moved while nobody watched", async () => {

@@ -8,6 +8,7 @@ import { isDeepStrictEqual, promisify } from "node:util";
 import { describe, expect, inject, test } from "vitest";
 import { parse } from "yaml";
 import type { Status } from "../../runtime/app/status.ts";
+import type { RunsAnswer } from "../../runtime/observe/function-desk.ts";
 import { describe as inWords } from "../audit/audit.ts";
 import { ReplicasFixture } from "../audit/replicas-fixture.ts";
 import { total } from "../bench/histogram.ts";
@@ -67,6 +68,10 @@ async function balanced(...replicas: readonly Replica[]): Promise<number> {
   for (const each of replicas) await until("it is ready", 30_000, async () => (await each.read("/readyz")).ok);
   return Math.round(performance.now() - from);
 }
+
+/** Runs a command on one replica; gives what it prints. */
+const command = (replica: Replica, words: string) =>
+  execute(process.execPath, [bin, ...words.split(" "), "--data", replica.options.data]);
 
 // What a slot's first owner has not listed yet comes and goes untold: the writer begins once all are ready.
 describe.skipIf(natsProgram === undefined)("a fleet", () => {
@@ -130,6 +135,15 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
         return recorder?.ready && recorder.lastEvent !== undefined && others.length === 0;
       });
     }
+    const asked = await command(first, "runs recorder --json");
+    expect(asked.stderr).toMatch(/^this is of the shards here alone: slots [\d, ]+ are with \S+\n$/);
+    const { runs } = JSON.parse(asked.stdout) as RunsAnswer;
+    const explained = (by: Replica, object = "") => command(by, `explain recorder ${object}`);
+    for (const object of new Set(runs.slice(0, 10).map((run) => run.object))) {
+      expect((await explained(first, object)).stdout).toContain("why: it did fire");
+      expect((await explained(second, object)).stdout).toMatch(/why: .* another shard .*: slots [\d, ]+ are with /);
+    }
+
     on.write(200);
     const third = await start();
     await balanced(first, second, third);
@@ -209,11 +223,10 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const [, replay = "", id = ""] = way.exec(await replica.log()) ?? [];
     const { fleet } = await replica.status();
     expect(fleet?.slots.find(({ functions: [name] }) => name === "fails")?.slot).toBe(Number(id.split("-")[0]));
-    const command = async (words: string) =>
-      (await execute(process.execPath, [bin, ...words.split(" "), "--data", replica.options.data])).stdout;
-    expect(await command("dead-letters list")).toMatch(new RegExp(`^${id} +fails `, "m"));
-    expect(await command(`explain fails ${on.namespace}/news`)).toContain(`dead-letters show ${id}`);
-    expect(await command(replay)).toBe("replayed 1\n");
+    const says = async (words: string) => (await command(replica, words)).stdout;
+    expect(await says("dead-letters list")).toMatch(new RegExp(`^${id} +fails `, "m"));
+    expect(await says(`explain fails ${on.namespace}/news`)).toContain(`dead-letters show ${id}`);
+    expect(await says(replay)).toBe("replayed 1\n");
     await rm(functions, { recursive: true });
   }, 120_000);
 

@@ -4,7 +4,7 @@ import type { Facts } from "./facts.ts";
 import { isNobody, wokenBy } from "./woken.ts";
 
 /** Checks that keep any event of the object away, whatever it brings. */
-const barriers = ["namespace", "source", "labelSelector", "fieldSelector", "lane"] as const;
+const barriers = ["shard", "namespace", "source", "labelSelector", "fieldSelector", "lane"] as const;
 
 type Answer = Pick<TriggerExplanation, "reason" | "why">;
 
@@ -14,9 +14,10 @@ export function answerOf(facts: Facts, checks: readonly Check[]): Answer {
     const found = checks.find((check) => check.name === name && check.passes === "no");
     return found && { reason: name, why: `${labels[name] ?? name}: ${found.says}` };
   };
-  const [namespace, source, ...rest] = barriers.map(barred);
+  const [shard, namespace, source, ...rest] = barriers.map(barred);
   const stopped = facts.trouble === undefined ? undefined : ({ reason: "function", why: facts.trouble } as const);
   return (
+    shard ??
     namespace ??
     source ??
     stopped ??
@@ -28,6 +29,7 @@ export function answerOf(facts: Facts, checks: readonly Check[]): Answer {
 }
 
 const labels: { readonly [why in Why]?: string } = {
+  shard: "it is not told of here",
   namespace: "its namespace is not read",
   source: "its source does not bring it",
   labelSelector: "the label selector leaves it out",
@@ -75,8 +77,8 @@ function nothing({ report, trigger, live, show }: Facts): Answer {
 
 /** What an event with the object as it is now would come to; undefined where none can come. */
 export function nextOf({ report, live, trigger, show }: Facts): string | undefined {
-  const { next, position, wakes } = report;
-  if (!next || !position || live.type !== "there" || !live.labels || !live.fields) return undefined;
+  const { next, position, wakes, isElsewhere } = report;
+  if (isElsewhere || !next || !position || live.type !== "there" || !live.labels || !live.fields) return undefined;
   const event = `${next.type === "Added" ? "an" : "a"} ${next.type} with the object as it is now`;
   const heldBack = next.heldBack ?? (wakes && isNobody(wakes) ? wakes.now.heldBack : undefined);
   if (heldBack) return `${event} is filtered: ${because(heldBack, next.type, trigger, show)}`;

@@ -9,6 +9,7 @@ import { isNobody, wokenBy } from "./woken.ts";
 /** Every rule that an event of the object has to pass, in the order in which they are asked. */
 export function checksOf(facts: Facts): Check[] {
   return [
+    ...shard(facts),
     check("namespace", ...namespace(facts)),
     check("source", ...source(facts)),
     check("object", ...object(facts)),
@@ -27,10 +28,15 @@ type Said = readonly [passes: Check["passes"], says: string];
 
 const check = (name: string, passes: Check["passes"], says: string): Check => ({ name, passes, says });
 
+/** Asked of a function that is in shards alone. */
+function shard({ report: { isElsewhere } }: Facts): Check[] {
+  if (isElsewhere === undefined) return [];
+  if (isElsewhere) return [check("shard", "no", "another shard of the function has the object")];
+  return [check("shard", "yes", "this one has the object")];
+}
+
 function namespace({ trigger: { namespaces }, namespace, report, live }: Facts): Said {
   if (live.type === "misnamed") return ["no", live.why];
-  if (report.isElsewhere)
-    return ["no", "objects of this namespace are another shard's, which another replica may have"];
   if (namespace === "" && namespaces.type === "all") return ["yes", "the object has none"];
   switch (namespaces.type) {
     case "all":

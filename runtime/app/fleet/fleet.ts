@@ -303,11 +303,11 @@ export class FleetReplica {
   /** Where the shards of a function are that are not here; undefined where all are. */
   private elsewhere(name: string): string | undefined {
     const others = this.catalogue.slotsOf(name).filter((slot) => !this.runs.get(slot)?.active);
-    const words = others.map((slot) => {
-      const owner = this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
-      return `slot ${slot} is with ${owner}`;
-    });
-    return words.length === 0 ? undefined : words.join(", ");
+    const ownerOf = (slot: number) => this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
+    const words = [...Map.groupBy(others, ownerOf)].map(([owner, [first, ...more]]) =>
+      more.length === 0 ? `slot ${first} is with ${owner}` : `slots ${[first, ...more].join(", ")} are with ${owner}`,
+    );
+    return words.length === 0 ? undefined : words.join("; ");
   }
 
   private async serve(): Promise<void> {
@@ -340,6 +340,7 @@ export class FleetReplica {
           return explainFunction(active, live.get(question.function), functions, question, this.options);
         }),
       ),
+      this.elsewhere(question.function),
     );
   }
 
