@@ -13,6 +13,7 @@ import {
   describeSummary,
 } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
+import { type Fleet, fleetOf } from "./fleet.ts";
 import { RuntimeClient } from "./runtime-client.ts";
 
 /** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
@@ -23,6 +24,8 @@ export interface DeadLetterDesk {
   /** Of an id that cannot be replayed all are refused. */
   replay(ids: readonly string[]): Promise<void>;
   drop(ids: readonly string[]): Promise<void>;
+  /** In words, that other replicas have letters too; undefined where all are here. */
+  others(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -51,6 +54,7 @@ function openStopped(folder: string): DeadLetterDesk {
     show: async (id) => describeDeadLetter(await letters.show(id)),
     replay: (ids) => letters.replay(ids),
     drop: (ids) => letters.drop(ids),
+    others: async () => undefined,
     close: () => store.close(false),
   };
 }
@@ -66,6 +70,13 @@ export function openRuntime(url: string, token: string | undefined): DeadLetterD
     show: (id) => runtime.ask(deadLetterSchema, `dead-letters/${encodeURIComponent(id)}`),
     replay: async (ids) => void (await runtime.ask(z.unknown(), "dead-letters/replay", { ids })),
     drop: async (ids) => void (await runtime.ask(z.unknown(), "dead-letters/drop", { ids })),
+    others: async () => othersOf(await fleetOf(runtime)),
     close: async () => undefined,
   };
+}
+
+function othersOf(fleet: Fleet | undefined): string | undefined {
+  const here = fleet?.slots.filter(({ state }) => state === "running") ?? [];
+  if (!fleet || here.length === fleet.slots.length) return undefined;
+  return `${here.length} of ${fleet.slots.length} slots are here; \`watchfire slots\` says who has the others' dead letters`;
 }

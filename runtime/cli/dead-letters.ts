@@ -80,7 +80,13 @@ async function list(desk: DeadLetterDesk, page: { after: string | undefined; fun
   const letters = await desk.list(page);
   const of = page.function === undefined ? "" : ` of function ${page.function}`;
   process.stdout.write(letters.length === 0 ? `no dead letters${of}\n` : `${rows(letters).join("\n")}\n`);
+  await tellOthers(desk);
   return 0;
+}
+
+async function tellOthers(desk: DeadLetterDesk): Promise<void> {
+  const others = await desk.others();
+  if (others !== undefined) process.stderr.write(`${others}\n`);
 }
 
 function rows(letters: readonly DeadLetterRow[]): string[] {
@@ -128,6 +134,7 @@ async function settleAll(desk: DeadLetterDesk, action: "replay" | "drop", only: 
     left += await settleEach(desk, action, ids.slice(start, start + mostIds));
   }
   process.stdout.write(`${done[action]} ${ids.length - left}${left > 0 ? `, left ${left}` : ""}\n`);
+  await tellOthers(desk);
   return left === 0 ? 0 : 1;
 }
 

@@ -137,6 +137,10 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     }
     const asked = await command(first, "runs recorder --json");
     expect(asked.stderr).toMatch(/^this is of the shards here alone: slots [\d, ]+ are with \S+\n$/);
+    const letters = await command(first, "dead-letters list");
+    expect(letters.stderr).toMatch(
+      /^6 of 12 slots are here; `watchfire slots` says who has the others' dead letters\n$/,
+    );
     const { runs } = JSON.parse(asked.stdout) as RunsAnswer;
     const explained = (by: Replica, object = "") => command(by, `explain recorder ${object}`);
     for (const object of new Set(runs.slice(0, 10).map((run) => run.object))) {
@@ -223,7 +227,11 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const [, replay = "", id = ""] = way.exec(await replica.log()) ?? [];
     const { fleet } = await replica.status();
     expect(fleet?.slots.find(({ functions: [name] }) => name === "fails")?.slot).toBe(Number(id.split("-")[0]));
-    const says = async (words: string) => (await command(replica, words)).stdout;
+    const says = async (words: string) => {
+      const { stdout, stderr } = await command(replica, words);
+      expect(stderr).toBe("");
+      return stdout;
+    };
     expect(await says("dead-letters list")).toMatch(new RegExp(`^${id} +fails `, "m"));
     expect(await says(`explain fails ${on.namespace}/news`)).toContain(`dead-letters show ${id}`);
     expect(await says(replay)).toBe("replayed 1\n");
