@@ -303,9 +303,8 @@ export class FunctionDispatch {
   /** What is known of a schedule's runs, the last ones of them, newest first. Another shard's has none here. */
   schedule(trigger: string): ScheduleReport {
     const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
-    const { next, isBusy } = found ?? { next: undefined, isBusy: false };
     const runs = [...this.parts.history.runs].filter((run) => run.trigger === trigger).slice(0, mostTold);
-    return { next, isBusy, runs };
+    return { isElsewhere: !found, next: found?.next, isBusy: found?.isBusy ?? false, runs };
   }
 
   /** Tells a schedule's run again, unless another one of it waits. */

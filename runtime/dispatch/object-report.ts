@@ -32,6 +32,8 @@ export const mostTold = 5;
 
 /** What dispatch knows of a schedule's runs. */
 export interface ScheduleReport {
+  /** Another shard has it. */
+  readonly isElsewhere: boolean;
   /** When the next one begins, epoch milliseconds; undefined where none does. */
   readonly next: number | undefined;
   /** One waits, or is under way. */

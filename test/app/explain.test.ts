@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { nextOf } from "../../runtime/app/explain/answer.ts";
 import { explain, type Subject } from "../../runtime/app/explain/explainer.ts";
+import { explainSchedule } from "../../runtime/app/explain/schedule.ts";
 import { explainShards } from "../../runtime/app/fleet/explain-shards.ts";
 import type { DeadLetterSummary } from "../../runtime/checkpoint/batch.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
@@ -11,6 +12,7 @@ import type { Trigger } from "../../runtime/manifest/function.ts";
 import type { Explanation } from "../../runtime/observe/explanation.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change } from "../dispatch/fixture.ts";
+import { schedule } from "../dispatch/schedule/fixture.ts";
 import { trigger } from "../rbac/trigger.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
@@ -175,6 +177,17 @@ describe("an object that another shard has", () => {
     ]) {
       expect(explainShards(all.map(answer), "slot 3 is with b").triggers).toEqual([here]);
     }
+  });
+
+  it("may be a schedule, which runs in one of them", async () => {
+    const told = { next: 0, isBusy: false, runs: [], isElsewhere: false };
+    const [here, elsewhere] = [false, true].map((isElsewhere) =>
+      explainSchedule(schedule(), { ...told, isElsewhere }, undefined, String),
+    );
+    expect(here?.why).toContain("runs at 1970-01-01");
+    expect(explainShards([answer(elsewhere), answer(here)], "slot 3 is with b").triggers).toEqual([here]);
+    const [alone] = explainShards([answer(elsewhere)], "slot 3 is with b").triggers;
+    expect(alone?.why).toBe("it runs in another shard of the function: slot 3 is with b");
   });
 
   it("is looked for where the other shards are", async () => {

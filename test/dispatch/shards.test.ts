@@ -73,6 +73,8 @@ describe("a shard", () => {
       one.subscription.change(change("Added", "a", 11));
       one.subscription.change(change("Added", "b", 12));
       await quiet(one.runner);
+      const isHere = mode === "Reconcile" || isFirst;
+      expect(one.function.schedule("nightly").isElsewhere).toBe(!isHere);
       const before = one.runner.deliveries.length;
       await clock.advance(2 * minute);
       return one.runner.deliveries.slice(before).map(({ object }) => object.name);

@@ -6,7 +6,7 @@ import type { TriggerExplanation } from "../../observe/explanation.ts";
 /** Says of a schedule when it ran last, and when it runs next. `trouble`: why its function does not run as it should. */
 export function explainSchedule(
   schedule: Schedule,
-  { next, isBusy, runs: past }: ScheduleReport,
+  { isElsewhere, next, isBusy, runs: past }: ScheduleReport,
   trouble: string | undefined,
   show: (text: string) => string,
 ): TriggerExplanation {
@@ -19,11 +19,13 @@ export function explainSchedule(
     durationMs,
     ...(error !== undefined && { error: show(error) }),
   }));
+  const head = { trigger: schedule.name, ...scheduleKind, checks: [], filtered: [], runs };
+  if (isElsewhere) return { ...head, reason: "shard", why: "it runs in another shard of the function" };
   const when = next === undefined ? "never again" : `at ${new Date(next).toISOString()}`;
   const says = `${scheduleText(schedule)}: runs ${when}`;
   const answer =
     trouble === undefined ? answerOf(runs[0], isBusy, says) : ({ reason: "function", why: trouble } as const);
-  return { trigger: schedule.name, ...scheduleKind, ...answer, next: says, checks: [], filtered: [], runs };
+  return { ...head, ...answer, next: says };
 }
 
 function answerOf(
