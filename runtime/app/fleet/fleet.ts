@@ -46,6 +46,7 @@ import { mergedStatus, worstShards } from "./merged-status.ts";
 import { Reloads } from "./reloads.ts";
 import { SlotRun } from "./slot-run.ts";
 import { Spreads } from "./spreads.ts";
+import { whereabouts } from "./whereabouts.ts";
 
 /** How often `untilReady` looks, in milliseconds: at first often, then ever less. */
 const readyPollMs = { from: 5, to: 1_000 };
@@ -290,24 +291,24 @@ export class FleetReplica {
   private acting(name: string): { readonly active: ActiveComponents; readonly live: SlotRun["live"] }[] {
     const { names } = this.catalogue;
     if (!names.includes(name)) throw noSuchFunction(name, names);
-    const here = this.runsOf(name).flatMap(({ active, held, live }) =>
-      active && held.holds ? [{ active, live }] : [],
-    );
+    const runs = this.runsOf(name);
+    const here = runs.flatMap(({ active, held, live }) => (active && held.holds ? [{ active, live }] : []));
     if (here.length > 0) return here;
     throw new WatchfireError("WF_LEASE_STANDBY", {
       what: `the function's ${this.elsewhere(name)}`,
-      hint: "ask that replica: its name begins with that of its host, which is its pod's",
+      hint:
+        runs.length > 0
+          ? "ask again in a moment; `watchfire slots` says how its slots stand"
+          : "ask that replica: its name begins with that of its host, which is its pod's",
     });
   }
 
   /** Where the shards of a function are that are not here; undefined where all are. */
   private elsewhere(name: string): string | undefined {
-    const others = this.catalogue.slotsOf(name).filter((slot) => !this.runs.get(slot)?.active);
-    const ownerOf = (slot: number) => this.slots.fleet?.owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
-    const words = [...Map.groupBy(others, ownerOf)].map(([owner, [first, ...more]]) =>
-      more.length === 0 ? `slot ${first} is with ${owner}` : `slots ${[first, ...more].join(", ")} are with ${owner}`,
-    );
-    return words.length === 0 ? undefined : words.join("; ");
+    const { runs } = this;
+    const isAtWork = (slot: number) => runs.get(slot)?.active !== undefined && runs.get(slot)?.held.holds;
+    const others = this.catalogue.slotsOf(name).filter((slot) => !isAtWork(slot));
+    return whereabouts(others, runs, this.slots.fleet?.owners);
   }
 
   private async serve(): Promise<void> {
