@@ -77,7 +77,7 @@ const lines = (label: string, needs: readonly Need[]): string[] =>
 function remedy({ options: values, given }: Invocation<typeof options>, namespace: string): string {
   const { kubeconfig, context } = values;
   const said: Readonly<Record<string, string | undefined>> = values;
-  const own = ["functions", "service-account", "store", "leader-elect", "deployed", "function-status"]
+  const own = ["functions", "service-account", "store", "leader-elect", "slots", "deployed", "function-status"]
     .filter((name) => given.has(name))
     .map((name) => (said[name] === undefined ? `--${name}` : `--${name} ${quoted(said[name])}`));
   const cluster = [

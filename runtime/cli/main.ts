@@ -6,8 +6,8 @@ import { version } from "../version.ts";
 import type { Command } from "./command.ts";
 import { invoke, report } from "./invoke.ts";
 
-/** Each command is imported when it is asked for, so that none pays for another's libraries. */
-const commands: Readonly<Record<string, () => Promise<Command>>> = {
+/** Each command is imported when it is asked for, so that none pays for another's libraries. In the order of the help. */
+export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   init: async () => (await import("./init.ts")).init,
   dev: async () => (await import("./dev.ts")).dev,
   start: async () => (await import("./start.ts")).start,

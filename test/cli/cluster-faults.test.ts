@@ -47,6 +47,14 @@ test("doctor of somebody who may not ask says that it knows nothing, and gives n
   expect(stdout).toContain("subjectaccessreviews");
 });
 
+test("doctor's remedy is for a runtime that is started as it was told", async () => {
+  const started = ["--service-account", "no-such", "--store", "nats", "--slots", "--deployed", "--function-status"];
+  const { status, stdout } = await watchfire(["doctor", ...(await kubeconfig(cluster.adminToken)), ...started]);
+  expect(status).toBe(1);
+  const remedy = /watchfire rbac .*(?= \| )/.exec(stdout)?.[0].split(" ");
+  expect(remedy).toEqual(expect.arrayContaining(started));
+});
+
 test("doctor names the namespaces that are not there, and what to do", async () => {
   const spec = {
     permissions: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], namespaces: ["nowhere-yet"] }],

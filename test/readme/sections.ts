@@ -1,26 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { build } from "../../runtime/cli/build.ts";
-import { cluster } from "../../runtime/cli/cluster.ts";
-import { type Command, help } from "../../runtime/cli/command.ts";
-import { deadLetters } from "../../runtime/cli/dead-letters.ts";
-import { deploy } from "../../runtime/cli/deploy.ts";
-import { dev } from "../../runtime/cli/dev.ts";
-import { doctor } from "../../runtime/cli/doctor.ts";
-import { executor } from "../../runtime/cli/executor.ts";
-import { explain } from "../../runtime/cli/explain.ts";
-import { init } from "../../runtime/cli/init.ts";
-import { kubectl } from "../../runtime/cli/kubectl.ts";
-import { logs } from "../../runtime/cli/logs.ts";
-import { pause, resume } from "../../runtime/cli/pause.ts";
-import { rbac } from "../../runtime/cli/rbac.ts";
-import { record } from "../../runtime/cli/record.ts";
-import { redeliver } from "../../runtime/cli/redeliver.ts";
-import { runs } from "../../runtime/cli/runs.ts";
-import { start } from "../../runtime/cli/start.ts";
-import { test } from "../../runtime/cli/test.ts";
-import { types } from "../../runtime/cli/types.ts";
-import { validate } from "../../runtime/cli/validate.ts";
+import { help } from "../../runtime/cli/command.ts";
+import { commands as everyCommand } from "../../runtime/cli/main.ts";
 import { errorCodes } from "../../runtime/errors.ts";
 import { manifestTable } from "./manifest-table.ts";
 import { metricsTable } from "./metrics-table.ts";
@@ -36,29 +17,7 @@ export const pages = {
 } as const;
 
 /** Every command, in the order of the help. */
-export const commands: readonly Command[] = [
-  init,
-  dev,
-  start,
-  executor,
-  cluster,
-  kubectl,
-  validate,
-  test,
-  types,
-  build,
-  deploy,
-  rbac,
-  doctor,
-  explain,
-  runs,
-  logs,
-  record,
-  redeliver,
-  pause,
-  resume,
-  deadLetters,
-];
+export const commands = await Promise.all(Object.values(everyCommand).map((load) => load()));
 
 /** What is made from code, by the name in its markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
