@@ -193,7 +193,7 @@ export const errorCodes = {
   // checkpoint
   WF_CHECKPOINT_LOCKED: user(
     "another runtime uses this data folder",
-    "stop the other one, or give this one a folder of its own with --data",
+    "stop the other one, or give this one a folder of its own with --data, or on NATS an account of its own",
   ),
   WF_CHECKPOINT_NEWER_SCHEMA: user(
     "the data folder was written by a newer version",
@@ -221,7 +221,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_OTHER_CLUSTER: user(
     "the data folder belongs to another cluster",
-    "name that cluster's context, or give this one a folder of its own with --data",
+    "name that cluster's context, or give this one a folder of its own with --data, or on NATS an account of its own",
   ),
   WF_CHECKPOINT_FULL: user(
     "the Secrets that hold the checkpoint are full",
