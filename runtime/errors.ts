@@ -193,7 +193,7 @@ export const errorCodes = {
   // checkpoint
   WF_CHECKPOINT_LOCKED: user(
     "another runtime uses this data folder",
-    "stop the other one, or give this one a folder of its own with --data, or on NATS an account of its own",
+    "stop the other one, or give this one a folder of its own with --data",
   ),
   WF_CHECKPOINT_NEWER_SCHEMA: user(
     "the data folder was written by a newer version",
