@@ -39,17 +39,17 @@ function watchTurns(): { stop(): number } {
 describe("a flood of large calls", () => {
   it("keeps the runtime from its other work no longer than a few of them take", async () => {
     const { access, attempt, received } = await accessTo({ manifest: granted });
-    const args = JSON.stringify({ object: objectOf(8000) });
+    const args = JSON.stringify({ object: objectOf(32_000) });
     const call = () => access.call(caller, "kube.create", args, attempt.signal);
     for (let warm = 0; warm < 5; warm++) await call();
     const startedAt = cpuMs();
-    await call();
-    const oneMs = cpuMs() - startedAt;
+    for (let single = 0; single < 4; single++) await call();
+    const oneMs = (cpuMs() - startedAt) / 4;
     const turns = watchTurns();
     const replies = await Promise.all(Array.from({ length: 16 }, call));
     const worst = turns.stop();
     expect(replies.every(({ ok }) => ok)).toBe(true);
-    expect(received.length).toBe(22);
+    expect(received.length).toBe(25);
     expect(worst).toBeLessThan(8 * oneMs);
   });
 
