@@ -50,7 +50,7 @@ describe("a flood of large calls", () => {
     const worst = turns.stop();
     expect(replies.every(({ ok }) => ok)).toBe(true);
     expect(received.length).toBe(25);
-    expect(worst).toBeLessThan(8 * oneMs);
+    expect(worst).toBeLessThan(5 * oneMs);
   });
 
   it("waits up to a limit of bytes, and is refused beyond it", async () => {
