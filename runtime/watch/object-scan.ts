@@ -107,28 +107,36 @@ export class ObjectScanner implements ObjectMeta {
   }
 
   /**
-   * The object's text without `metadata.managedFields`: a view of `bytes` where nothing had to go, else a copy.
-   * @param identity what to begin the object with instead of its own `kind` and `apiVersion`, comma included.
+   * The object's text without `metadata.managedFields`: a view of `bytes`, in which what stands before a cut moves up to what
+   * follows it. So `bytes` are read no more once this was called. A copy costs 1 us, and 3 us more to collect it.
+   * @param identity what to begin the object with instead of its own `kind` and `apiVersion`, comma included: a copy then.
    */
   body(bytes: Buffer, from: number, end: number, identity?: Buffer): Buffer {
-    const drops = identity ? this.cuts.length : this.cuts.length - 3 * this.identityCuts;
-    if (drops === 0 && !identity) return bytes.subarray(from, end);
+    if (identity) return this.bodyAs(identity, bytes, from, end);
     const { cuts } = this;
-    let length = end - from + (identity?.length ?? 0);
+    let start = from;
     for (let index = 0; index < cuts.length; index += 3) {
-      if (identity || cuts[index + 2] === 0) length -= (cuts[index + 1] as number) - (cuts[index] as number);
+      if (cuts[index + 2] === 1) continue;
+      const [cutStart, cutEnd] = [cuts[index] as number, cuts[index + 1] as number];
+      const moved = start + cutEnd - cutStart;
+      bytes.copyWithin(moved, start, cutStart);
+      start = moved;
+    }
+    return bytes.subarray(start, end);
+  }
+
+  private bodyAs(identity: Buffer, bytes: Buffer, from: number, end: number): Buffer {
+    const { cuts } = this;
+    let length = end - from + identity.length;
+    for (let index = 0; index < cuts.length; index += 3) {
+      length -= (cuts[index + 1] as number) - (cuts[index] as number);
     }
     const body = Buffer.allocUnsafe(length);
-    let read = from;
-    let written = 0;
-    if (identity) {
-      body[0] = openBrace;
-      identity.copy(body, 1);
-      written = identity.length + 1;
-      read = from + 1;
-    }
+    body[0] = openBrace;
+    identity.copy(body, 1);
+    let written = identity.length + 1;
+    let read = from + 1;
     for (let index = 0; index < cuts.length; index += 3) {
-      if (!identity && cuts[index + 2] === 1) continue;
       written += bytes.copy(body, written, read, cuts[index]);
       read = cuts[index + 1] as number;
     }

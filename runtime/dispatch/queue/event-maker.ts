@@ -38,7 +38,16 @@ const noFlags: EventFlags = {};
 /** An event before its first attempt here; what is absent is usual. */
 type NewEvent = Omit<
   LaneEvent,
-  "size" | "interruptions" | "verdict" | "journalRow" | "oldBody" | "replayed" | "mark" | "members" | "notBefore"
+  | "size"
+  | "chunk"
+  | "interruptions"
+  | "verdict"
+  | "journalRow"
+  | "oldBody"
+  | "replayed"
+  | "mark"
+  | "members"
+  | "notBefore"
 > &
   Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark" | "members" | "notBefore" | "verdict">>;
 
@@ -52,6 +61,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   id: made.id,
   flags: made.flags,
   body: made.body,
+  chunk: undefined,
   members: made.members,
   oldBody: made.oldBody,
   size: made.body?.length ?? 0,

@@ -8,6 +8,7 @@ import type { Doubt } from "../doubt/doubt.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { MarkEntry } from "../position/low-water-mark.ts";
 import type { View, ViewEvent } from "../position/view.ts";
+import type { Chunk } from "./chunks.ts";
 
 /** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
 export interface MarkOwner {
@@ -33,6 +34,8 @@ export interface LaneEvent extends ViewEvent {
   readonly flags: EventFlags;
   /** Undefined while only the disk holds it, and of a deletion that was found: the view has the last one known. */
   body: Buffer | undefined;
+  /** What the body is a part of, while the event waits. */
+  chunk: Chunk | undefined;
   /** Where the object's members are in that, where it is as it was received. */
   readonly members: ObjectMembers | undefined;
   /** Only of a replayed dead letter; otherwise it is what the view knows. */

@@ -1,8 +1,8 @@
 import type { SpilledEvent } from "../../checkpoint/batch.ts";
 import type { CheckpointStore } from "../../checkpoint/store.ts";
-import { apart } from "../../watch/change.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Budget } from "./budget.ts";
+import { Chunks } from "./chunks.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */
@@ -21,9 +21,6 @@ const rowBytes = 512;
 
 /** How much of a function's memory one lane may keep where others need it. */
 const laneShare = 0.25;
-
-/** So many events may keep the 64 KiB chunk that their body is a part of, because they will soon be gone. */
-const chunkLimit = 64;
 
 /**
  * An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it. An API server
@@ -58,6 +55,7 @@ export class Spill {
   private readonly memory: Budget;
   private readonly disk: Budget;
   private readonly leavesKeys: boolean;
+  private readonly chunks = new Chunks();
   /** Events that are on disk alone, behind all that are in lanes. */
   private overflow: number;
   /** Events that are on disk alone, in the place that their lanes keep for them. */
@@ -160,7 +158,7 @@ export class Spill {
   entered(event: LaneEvent): void {
     this.fresh++;
     this.hold(event.size);
-    if (this.fresh > chunkLimit && event.body) event.body = apart(event.body);
+    this.chunks.hold(event);
   }
 
   /** The event is terminal. */
@@ -178,6 +176,7 @@ export class Spill {
   }
 
   private letGo(event: LaneEvent): void {
+    this.chunks.release(event);
     if (event.place === "disk") this.stubs--;
     else {
       this.fresh--;
@@ -220,6 +219,7 @@ export class Spill {
   /** Lets go of the body of an event that will wait, where the disk has it. Each attempt brings it back. */
   release(event: LaneEvent): void {
     if (event.place === "memory") return;
+    this.chunks.release(event);
     event.body = undefined;
     if (event.place === "disk") return;
     event.place = "disk";
