@@ -1,9 +1,16 @@
 import type { Clock, Timer } from "../../clock.ts";
 import type { MemoryLimit, Spill } from "./spill.ts";
 
-/** How full a function's memory is when its sources begin to wait, and when they go on. */
-const holdAt = 0.75;
+/** How full a function's memory is when it is full, where it has no disk, and when it takes events again. */
+const fullAt = 0.75;
 const freeAt = 0.5;
+
+/**
+ * How full it is when its sources begin to wait, and when they go on: 500 and 350 events. Of more, a collection of young objects
+ * finds most still there, and has them twice before they are over.
+ */
+const waitAt = 0.5;
+const goOnAt = 0.35;
 
 /** What of its memory a function must get through from one look to the next, so that waiting for it is worth it. */
 const quickShare = 0.5;
@@ -41,7 +48,7 @@ export class Backpressure {
 
   /** A promise while sources should wait. */
   get congested(): Promise<void> | undefined {
-    if (this.stopped || this.spill.fill < holdAt) return undefined;
+    if (this.stopped || this.spill.fill < waitAt) return undefined;
     this.watch();
     if (!this.quick) return undefined;
     this.held ??= Promise.withResolvers<void>();
@@ -52,7 +59,7 @@ export class Backpressure {
   get full(): Promise<void> | undefined {
     if (this.stopped || this.refusing) return this.refusing?.promise;
     const { spill } = this;
-    if (spill.holdsQueues ? !spill.isSpent : this.quick || spill.fill < holdAt) return undefined;
+    if (spill.holdsQueues ? !spill.isSpent : this.quick || spill.fill < fullAt) return undefined;
     this.refusing = Promise.withResolvers<void>();
     return this.refusing.promise;
   }
@@ -68,7 +75,7 @@ export class Backpressure {
     this.bytes += bytes;
     const { holdsQueues, diskFill, fill } = this.spill;
     if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
-    if (this.held && this.spill.fill <= freeAt) this.free();
+    if (this.held && fill <= goOnAt) this.free();
   }
 
   /** Holds nobody up any more. */
@@ -89,7 +96,7 @@ export class Backpressure {
     this.timer = undefined;
     const { events, bytes } = this.limit;
     this.quick = this.events >= quickShare * events || this.bytes >= quickShare * bytes;
-    const isFilled = this.spill.fill > freeAt;
+    const isFilled = this.spill.fill > goOnAt;
     // What waits for a retry leaves memory without an end that would say so.
     if (!this.quick || !isFilled) this.free();
     if (isFilled) this.watch();
