@@ -1,5 +1,5 @@
 /**
- * A Map or Set that empties may begin anew after so many deletions. Before that it has held few entries, and they are few
+ * A Map that empties may begin anew after so many deletions. Before that it has held few entries, and they are few
  * to be kept for nothing.
  */
 const renewAfter = 16;
@@ -51,27 +51,5 @@ export class TransientMap<K, V> {
 
   [Symbol.iterator](): MapIterator<[K, V]> {
     return this.entriesNow.entries();
-  }
-}
-
-/** A Set whose members come and go all the time, as with `TransientMap`. */
-export class TransientSet<T> {
-  private members = new Set<T>();
-  private deletions = 0;
-
-  add(member: T): void {
-    this.members.add(member);
-  }
-
-  delete(member: T): void {
-    const { members } = this;
-    if (!members.delete(member)) return;
-    if (++this.deletions < renewAfter || members.size > 0) return;
-    this.members = new Set();
-    this.deletions = 0;
-  }
-
-  [Symbol.iterator](): SetIterator<T> {
-    return this.members.values();
   }
 }

@@ -103,19 +103,19 @@ describe("the last body of an object that changes often", () => {
     }
   });
 
-  it("waits in memory no further than 16 MiB: what goes beyond is written at once", async () => {
+  it("waits in memory no further than 32 MiB: what goes beyond is written at once", async () => {
     const store = new NotingStore();
     const it = await (await DispatchFixture.open({ store })).listed();
     const spec = "x".repeat(1 << 20);
-    for (let n = 1; n <= 20; n++) it.subscription.change(change("Added", `n${n}`, n + 10, { spec }));
+    for (let n = 1; n <= 36; n++) it.subscription.change(change("Added", `n${n}`, n + 10, { spec }));
     await it.clock.advance(1_000);
-    for (let n = 1; n <= 20; n++) it.subscription.change(change("Modified", `n${n}`, n + 40, { spec }));
+    for (let n = 1; n <= 36; n++) it.subscription.change(change("Modified", `n${n}`, n + 60, { spec }));
     await it.clock.advance(1_000);
-    const late = store.written.filter((version) => Number(version) > 40);
+    const late = store.written.filter((version) => Number(version) > 60);
     expect(late.length).toBeGreaterThanOrEqual(4);
     expect(late.length).toBeLessThan(10);
     await it.clock.advance(5_000);
-    expect(new Set(store.written.filter((version) => Number(version) > 40)).size).toBe(20);
+    expect(new Set(store.written.filter((version) => Number(version) > 60)).size).toBe(36);
   });
 });
 

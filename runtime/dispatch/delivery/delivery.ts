@@ -31,7 +31,7 @@ export interface Delivery {
   /** And of the changes among these, the states that nothing which is read for the run may be older than. */
   readonly seen?: readonly Seen[];
   /** The previous object's JSON text, where it is kept and the handler uses it. */
-  readonly oldBody?: Buffer;
+  readonly oldBody?: Buffer | undefined;
   /** Where several events are one delivery, their ids: the body is the JSON text of a list of them. */
   readonly batch?: readonly string[];
   /** And the deliveries that it stands for. */

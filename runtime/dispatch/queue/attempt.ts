@@ -25,7 +25,7 @@ export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | und
     redelivered: isRedelivered(event),
     flags,
     body,
-    ...(oldBody && { oldBody }),
+    oldBody,
     timeoutMs,
   };
 }

@@ -1,5 +1,6 @@
 import type { Timer } from "../../clock.ts";
 import type { LaneEvent } from "./event.ts";
+import type { InLine, Line } from "./line.ts";
 import type { MemoryLimit } from "./spill.ts";
 
 /** How a lane stands, for a person. */
@@ -23,7 +24,7 @@ export interface LaneReport {
  * The events of one object for one function, in order; one of them at a time is in a handler. The first are in memory, those
  * behind them may be on disk alone, of which it keeps the sequences.
  */
-export class Lane {
+export class Lane implements InLine<Lane> {
   readonly key: string;
   /** Its head is in a handler, or about to be. */
   running = false;
@@ -37,6 +38,10 @@ export class Lane {
   blocked = false;
   /** What it has on disk is being read. */
   reading = false;
+  /** The line of those that could run, and its neighbours there. */
+  line: Line<Lane> | undefined;
+  before: Lane | undefined;
+  behind: Lane | undefined;
   private readonly events: LaneEvent[] = [];
   private shelf: number[] = [];
   /** Those of `shelf` before it were taken back. */

@@ -1,26 +1,25 @@
-import { TransientSet } from "../../transient.ts";
 import type { Lane } from "./lane.ts";
+import { Line } from "./line.ts";
 
 /** Lanes that could run, first come first served; those with live events before those that lists filled. */
 export class ReadyLanes {
-  private readonly live = new TransientSet<Lane>();
-  private readonly bulk = new TransientSet<Lane>();
+  private readonly live = new Line<Lane>();
+  private readonly bulk = new Line<Lane>();
 
+  /** It stays where it is if it is there already, unless its head has been replaced by one of the other kind. */
   add(lane: Lane): void {
-    // Its head may have been replaced since it was last added.
-    (lane.isBulk ? this.live : this.bulk).delete(lane);
-    (lane.isBulk ? this.bulk : this.live).add(lane);
+    const line = lane.isBulk ? this.bulk : this.live;
+    if (lane.line === line) return;
+    this.delete(lane);
+    line.push(lane);
   }
 
   /** The next. */
   get first(): Lane | undefined {
-    for (const lane of this.live) return lane;
-    for (const lane of this.bulk) return lane;
-    return undefined;
+    return this.live.first ?? this.bulk.first;
   }
 
   delete(lane: Lane): void {
-    this.live.delete(lane);
-    this.bulk.delete(lane);
+    lane.line?.remove(lane);
   }
 }

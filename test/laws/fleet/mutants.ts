@@ -101,14 +101,14 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a store with little room lets a first list fill the memory",
     file: dispatch("queue/backpressure"),
-    edits: [["!spill.isSpent : this.quick || spill.fill < holdAt", "!spill.isSpent : true"]],
+    edits: [["!spill.isSpent : this.quick || spill.fill < fullAt", "!spill.isSpent : true"]],
     caughtBy: "test/dispatch/full.test.ts",
   },
   {
     fault: "where there is little room, a blocked object holds its source, and others with it",
     file: dispatch("queue/backpressure"),
     edits: [
-      ["!spill.isSpent : this.quick || spill.fill < holdAt", "!spill.isSpent : true"],
+      ["!spill.isSpent : this.quick || spill.fill < fullAt", "!spill.isSpent : true"],
       ["if (!this.quick) return undefined;", "if (!this.quick && this.spill.holdsQueues) return undefined;"],
       [
         "if (!this.quick || !isFilled) this.free();",

@@ -1,0 +1,41 @@
+/** What can stand in a line: it knows its neighbours there. */
+export interface InLine<T> {
+  line: Line<T> | undefined;
+  before: T | undefined;
+  behind: T | undefined;
+}
+
+/**
+ * Those who wait, in the order in which they came. A Set would keep the places of those that have left, and would be searched
+ * from there on each time for its first.
+ */
+export class Line<T> {
+  private head: (T & InLine<T>) | undefined;
+  private tail: (T & InLine<T>) | undefined;
+
+  get first(): T | undefined {
+    return this.head;
+  }
+
+  /** Adds one that stands in no line. */
+  push(one: T & InLine<T>): void {
+    const { tail } = this;
+    one.line = this;
+    one.before = tail;
+    if (tail) tail.behind = one;
+    else this.head = one;
+    this.tail = one;
+  }
+
+  /** Takes one out that stands in this line. */
+  remove(one: T & InLine<T>): void {
+    const before = one.before as (T & InLine<T>) | undefined;
+    const behind = one.behind as (T & InLine<T>) | undefined;
+    if (before) before.behind = behind;
+    else this.head = behind;
+    if (behind) behind.before = before;
+    else this.tail = before;
+    // One that has left must keep no other alive.
+    one.line = one.before = one.behind = undefined;
+  }
+}
