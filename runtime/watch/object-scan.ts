@@ -24,6 +24,9 @@ const keys = {
 /** Offsets that are kept of an object's own members: sixteen of them. */
 const mostSpans = 16 * memberOffsets.count;
 
+/** Numbers of cuts of an object that says nothing twice. */
+const usualCuts = 9;
+
 const beforeIdentity = literal("{");
 const beforeMetadata = literal('"metadata":');
 const afterMetadata = literal("}");
@@ -46,10 +49,12 @@ export class ObjectScanner implements ObjectMeta {
   /** The span of `metadata`, empty where there is none. */
   private metadataStart = 0;
   private metadataEnd = 0;
-  /** Offsets of the object's own members. */
-  private readonly spans: number[] = [];
+  /** Offsets of the object's own members, as far as they are kept. They stay for the next object: an array that empties grows anew. */
+  private readonly spans = new Int32Array(mostSpans);
+  private spanCount = 0;
   /** Spans to leave out, ascending: start, end, and 1 where it is `kind` or `apiVersion`. */
-  private readonly cuts: number[] = [];
+  private cuts: number[] = [];
+  private cutCount = 0;
   private identityCuts = 0;
   private lastKind = "";
   private lastApiVersion = "";
@@ -59,8 +64,9 @@ export class ObjectScanner implements ObjectMeta {
   scan(bytes: Buffer, from: number, end: number): number {
     this.namespace = this.name = this.uid = this.apiVersion = this.kind = "";
     this.resourceVersion = noResourceVersion;
-    this.annotationsStart = this.annotationsEnd = this.cuts.length = this.identityCuts = 0;
-    this.metadataStart = this.metadataEnd = this.spans.length = 0;
+    this.annotationsStart = this.annotationsEnd = this.cutCount = this.identityCuts = 0;
+    this.metadataStart = this.metadataEnd = this.spanCount = 0;
+    if (this.cuts.length > usualCuts) this.cuts = [];
     if (bytes[from] !== openBrace) return skipValue(bytes, from, end);
     let at = skipSpace(bytes, from + 1, end);
     if (bytes[at] === closeBrace && at < end) return at + 1;
@@ -81,7 +87,7 @@ export class ObjectScanner implements ObjectMeta {
         this.metadataEnd = after;
       } else after = skipValue(bytes, value, end);
       if (after < 0) return malformed;
-      this.spans.push(key, afterKey - 1, value, after);
+      this.span(key, afterKey - 1, value, after);
       const identity = field === keys.kind || field === keys.apiVersion;
       if (field === keys.kind) this.kind = this.lastKind = stringAt(bytes, value, after, this.lastKind);
       else if (field === keys.apiVersion)
@@ -113,9 +119,9 @@ export class ObjectScanner implements ObjectMeta {
    */
   body(bytes: Buffer, from: number, end: number, identity?: Buffer): Buffer {
     if (identity) return this.bodyAs(identity, bytes, from, end);
-    const { cuts } = this;
+    const { cuts, cutCount } = this;
     let start = from;
-    for (let index = 0; index < cuts.length; index += 3) {
+    for (let index = 0; index < cutCount; index += 3) {
       if (cuts[index + 2] === 1) continue;
       const [cutStart, cutEnd] = [cuts[index] as number, cuts[index + 1] as number];
       const moved = start + cutEnd - cutStart;
@@ -126,9 +132,9 @@ export class ObjectScanner implements ObjectMeta {
   }
 
   private bodyAs(identity: Buffer, bytes: Buffer, from: number, end: number): Buffer {
-    const { cuts } = this;
+    const { cuts, cutCount } = this;
     let length = end - from + identity.length;
-    for (let index = 0; index < cuts.length; index += 3) {
+    for (let index = 0; index < cutCount; index += 3) {
       length -= (cuts[index + 1] as number) - (cuts[index] as number);
     }
     const body = Buffer.allocUnsafe(length);
@@ -136,7 +142,7 @@ export class ObjectScanner implements ObjectMeta {
     identity.copy(body, 1);
     let written = identity.length + 1;
     let read = from + 1;
-    for (let index = 0; index < cuts.length; index += 3) {
+    for (let index = 0; index < cutCount; index += 3) {
       written += bytes.copy(body, written, read, cuts[index]);
       read = cuts[index + 1] as number;
     }
@@ -146,16 +152,21 @@ export class ObjectScanner implements ObjectMeta {
 
   /** Where the object's members are in its `body` with no other identity; undefined where they are not worth it. */
   members(from: number): ObjectMembers | undefined {
-    const { spans, cuts } = this;
-    const drops = cuts.length / 3 - this.identityCuts;
-    if (spans.length > mostSpans || drops > 1) return undefined;
+    const { spans, spanCount, cuts, cutCount } = this;
+    const drops = cutCount / 3 - this.identityCuts;
+    if (spanCount > mostSpans || drops > 1) return undefined;
     let [cutStart, cutLength] = [Number.POSITIVE_INFINITY, 0];
-    for (let index = 0; index < cuts.length; index += 3) {
+    for (let index = 0; index < cutCount; index += 3) {
       if (cuts[index + 2] === 1) continue;
       cutStart = cuts[index] as number;
       cutLength = (cuts[index + 1] as number) - cutStart;
     }
-    return spans.map((at) => (at > cutStart ? at - from - cutLength : at - from));
+    const members = new Array<number>(spanCount);
+    for (let index = 0; index < spanCount; index++) {
+      const at = spans[index] as number;
+      members[index] = at > cutStart ? at - from - cutLength : at - from;
+    }
+    return members;
   }
 
   /**
@@ -163,10 +174,10 @@ export class ObjectScanner implements ObjectMeta {
    * @param identity its `kind` and `apiVersion`, comma included.
    */
   metadataBody(bytes: Buffer, identity: Buffer): Buffer {
-    const { metadataStart, metadataEnd, cuts } = this;
+    const { metadataStart, metadataEnd, cuts, cutCount } = this;
     const parts: Uint8Array[] = [beforeIdentity, identity, beforeMetadata];
     let read = metadataStart;
-    for (let index = 0; index < cuts.length; index += 3) {
+    for (let index = 0; index < cutCount; index += 3) {
       const start = cuts[index] as number;
       if (start < metadataStart || start >= metadataEnd) continue;
       parts.push(bytes.subarray(read, start));
@@ -222,8 +233,22 @@ export class ObjectScanner implements ObjectMeta {
   }
 
   private cut(start: number, end: number, identity: 0 | 1): void {
-    this.cuts.push(start, end, identity);
+    const { cuts, cutCount } = this;
+    cuts[cutCount] = start;
+    cuts[cutCount + 1] = end;
+    cuts[cutCount + 2] = identity;
+    this.cutCount += 3;
     this.identityCuts += identity;
+  }
+
+  private span(keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): void {
+    const { spans, spanCount } = this;
+    this.spanCount += memberOffsets.count;
+    if (this.spanCount > mostSpans) return;
+    spans[spanCount] = keyStart;
+    spans[spanCount + 1] = keyEnd;
+    spans[spanCount + 2] = valueStart;
+    spans[spanCount + 3] = valueEnd;
   }
 }
 

@@ -45,3 +45,14 @@ test("a tombstone leaves what is not settled on record", () => {
   rows.settle(7, of);
   expect(rows.bury(1, "a", "second")).toEqual([{ id: 7, started: [again, other] }]);
 });
+
+test("a tombstone takes them out of each row that tells of them, however many there are", () => {
+  const rows = new OpenRows();
+  for (const row of [7, 8, 9]) {
+    for (const each of [of, other]) rows.add(row, each, [of, other]);
+    rows.settle(row, of);
+  }
+  expect(rows.settle(8, other)).toBe(true);
+  expect(rows.bury(1, "a", "second")).toEqual([7, 9].map((id) => ({ id, started: [other] })));
+  expect(rows.bury(1, "a", "third")).toEqual([]);
+});

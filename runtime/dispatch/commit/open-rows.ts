@@ -18,8 +18,8 @@ const openShare = 0.25;
 /** Rows of the journal whose attempts are not all settled: a row has those of one commit, and stays for the last of them. */
 export class OpenRows {
   private readonly rows = new TransientMap<number, OpenRow>();
-  /** By an object's key, of any view: rows that tell of attempts at it which are settled. */
-  private readonly outdated = new TransientMap<string, Set<number>>();
+  /** By an object's key, of any view: the row that tells of attempts at it which are settled, or the rows where they are several. */
+  private readonly outdated = new TransientMap<string, number | Set<number>>();
 
   /** An attempt goes into a row. `all`: every one that the row is to have, in the end. */
   add(row: number, attempt: StartedEvent, all: readonly StartedEvent[]): void {
@@ -66,8 +66,8 @@ export class OpenRows {
    */
   bury(view: number, key: string, uid: string): JournalRow[] {
     const rows = this.outdated.get(key);
-    if (!rows) return [];
-    return [...rows].flatMap((row) => {
+    if (rows === undefined) return [];
+    return [...(typeof rows === "number" ? [rows] : rows)].flatMap((row) => {
       const open = this.rows.get(row)?.open;
       const isDone = (each: StartedEvent) =>
         each.view === view && each.key === key && uidOf(each.id) !== uid && !open?.has(attemptKey(each));
@@ -77,13 +77,16 @@ export class OpenRows {
 
   private note(row: number, key: string): void {
     const rows = this.outdated.get(key);
-    if (rows) rows.add(row);
-    else this.outdated.set(key, new Set([row]));
+    if (rows === undefined) this.outdated.set(key, row);
+    else if (typeof rows !== "number") rows.add(row);
+    else if (rows !== row) this.outdated.set(key, new Set([rows, row]));
   }
 
   private forget(row: number, { key }: StartedEvent): void {
     const rows = this.outdated.get(key);
-    if (rows?.delete(row) && rows.size === 0) this.outdated.delete(key);
+    if (rows === undefined) return;
+    const isEmpty = typeof rows === "number" ? rows === row : rows.delete(row) && rows.size === 0;
+    if (isEmpty) this.outdated.delete(key);
   }
 
   /** Undefined where it says nothing of the kind. */

@@ -13,7 +13,7 @@ import { withUid } from "../queue/event.ts";
 import type { EventSource } from "../queue/event-maker.ts";
 
 /** What an event of a list is made from; whose it is, its subscription adds. */
-export type ListedSource = Omit<EventSource, "view" | "epoch" | "selective" | "mark"> & Partial<EventSource>;
+export type ListedSource = Omit<EventSource, "mark">;
 
 /** How a list is to be read. */
 export interface ReadingPlan {

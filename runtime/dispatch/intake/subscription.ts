@@ -9,14 +9,14 @@ import { Turns } from "../../watch/turns.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Observer } from "../delivery/observer.ts";
 import { Aftermath } from "../doubt/aftermath.ts";
-import { type Doubt, graver } from "../doubt/doubt.ts";
+import type { Doubt } from "../doubt/doubt.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import { LowWaterMark, type MarkEntry } from "../position/low-water-mark.ts";
 import { endsAsItWas, isStale, type Standing } from "../position/standing.ts";
 import type { View } from "../position/view.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "../queue/event.ts";
-import type { EventMaker, EventSource } from "../queue/event-maker.ts";
+import type { EventMaker, EventOrigin, EventSource } from "../queue/event-maker.ts";
 import type { Concern } from "./concern.ts";
 import { Passing } from "./passing.ts";
 import { type ListedSource, type Reader, Reading, type ReadingPlan, type Rebase } from "./reading.ts";
@@ -67,10 +67,11 @@ type State =
 type Intake = "open" | "aside" | "closed" | "left";
 
 /** One trigger on one source: turns what is received into events, and keeps the cursor. */
-export class Subscription implements Subscriber, MarkOwner, Reader {
+export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin {
   readonly id: string;
   readonly namespace: string;
   readonly view: View;
+  readonly isSelective: boolean;
   readonly clock: Clock;
   readonly listLimit: number;
   private readonly parts: SubscriptionParts;
@@ -87,7 +88,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
   private listing = false;
   /** As the cursor has it: that of the last list that was done. */
   private selection: string;
-  private epoch: number;
+  epoch: number;
   /** As the cursor has it: what the first list shows was not all told. */
   private initial: boolean;
   /** What the first list brought is on disk: a process that is killed from now on does not take itself for new. */
@@ -105,6 +106,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     const { view, cursor, selection, clock } = parts;
     this.parts = parts;
     this.view = view;
+    this.isSelective = isSelective(view.trigger);
     this.clock = clock;
     this.listLimit = parts.listLimit;
     this.id = `${view.functionName}/${view.trigger.name}/${view.resource}/${cursor.namespace}`;
@@ -455,12 +457,9 @@ export class Subscription implements Subscriber, MarkOwner, Reader {
     return standing !== undefined && isStale(standing, change);
   }
 
-  private accept(source: Omit<EventSource, "view" | "epoch" | "selective"> & Partial<EventSource>): void {
+  private accept(source: EventSource): void {
     const { queue, maker } = this.parts;
-    const { view, epoch } = this;
-    const selective = source.selective || isSelective(view.trigger);
-    const doubt = graver(this.aftermath.doubt, source.doubt ?? "none");
-    queue.accept(maker.make({ ...source, view, epoch, doubt, selective }));
+    queue.accept(maker.make(source, this, this.aftermath.doubt));
   }
 
   /**

@@ -153,18 +153,16 @@ export class TriggerScope {
     const epochs = this.leaveOthers(kept, new Set(leaving.map(({ key }) => namespaceOf(key))));
     for (const { key, uid, resourceVersion, doubt } of leaving) {
       const name = nameOf(key);
-      const event = maker.make({
-        view,
-        type: "Deleted",
+      const source = {
+        type: "Deleted" as const,
         key,
         meta: { ...name, uid, resourceVersion },
         receivedAt: clock.monotonic(),
-        epoch: epochs.get(name.namespace) ?? epochs.get(wholeScope) ?? 0,
-        selective: true,
-        flags: { synthetic: true, reason: "unselected", finalStateUnknown: true },
+        flags: { synthetic: true, reason: "unselected", finalStateUnknown: true } as const,
         doubt,
-      });
-      queue.accept(event);
+      };
+      const epoch = epochs.get(name.namespace) ?? epochs.get(wholeScope) ?? 0;
+      queue.accept(maker.make(source, { view, epoch, isSelective: true }));
     }
   }
 

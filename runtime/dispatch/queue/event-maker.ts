@@ -6,14 +6,21 @@ import type { ObjectMeta } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import { epochOf, eventId } from "../delivery/event-id.ts";
-import type { Doubt, Doubts } from "../doubt/doubt.ts";
+import { type Doubt, type Doubts, graver } from "../doubt/doubt.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { View } from "../position/view.ts";
 import type { LaneEvent } from "./event.ts";
 
+/** Whose event it is. */
+export interface EventOrigin {
+  readonly view: View;
+  readonly epoch: number;
+  /** Objects can come and go there without being created or deleted. */
+  readonly isSelective: boolean;
+}
+
 /** What an event is made from; what is absent is usual. */
 export interface EventSource {
-  readonly view: View;
   readonly type: EventType;
   readonly key: string;
   readonly meta: ObjectMeta;
@@ -22,8 +29,8 @@ export interface EventSource {
   /** Where the object's members are in it. */
   readonly members?: ObjectMembers | undefined;
   readonly receivedAt: number;
-  readonly epoch: number;
-  readonly selective: boolean;
+  /** As of its origin, where that is not so as a rule. */
+  readonly selective?: boolean;
   readonly mark?: LaneEvent["mark"];
   readonly flags?: EventFlags;
   readonly deletedBy?: ResourceVersion;
@@ -101,14 +108,16 @@ export class EventMaker {
     return ++this.sequence;
   }
 
-  make(source: EventSource): LaneEvent {
-    const { view, type, key, meta, body, selective, epoch } = source;
+  /** @param doubtThere what the origin says of it, if not the source itself */
+  make(source: EventSource, { view, epoch, isSelective }: EventOrigin, doubtThere: Doubt = "none"): LaneEvent {
+    const { type, key, meta, body } = source;
+    const selective = source.selective || isSelective;
     const lastKnown = body === undefined;
     const { uid, resourceVersion } = meta;
     const deletedBy = source.deletedBy ?? resourceVersion;
     const id = eventId({ type, uid, resourceVersion, lastKnown, selective, epoch });
     const told = { view: view.id, key, uid, id, type, deletedBy };
-    const { attempts, doubt } = this.doubts.ofNew(told, source.doubt ?? "none");
+    const { attempts, doubt } = this.doubts.ofNew(told, graver(doubtThere, source.doubt ?? "none"));
     return laneEvent({
       view,
       sequence: this.nextSequence(),

@@ -301,8 +301,8 @@ export class FunctionQueue {
   private proceed(lane: Lane): void {
     if (lane.length > 0) this.ready.add(lane);
     else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
-    void this.takeBack(lane);
-    void this.refill();
+    if (lane.firstShelved !== undefined) void this.takeBack(lane);
+    if (this.parts.spill.overflows) void this.refill();
   }
 
   private conclude(lane: Lane, event: LaneEvent, conclusion: Conclusion): void {

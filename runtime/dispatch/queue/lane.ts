@@ -42,7 +42,7 @@ export class Lane implements InLine<Lane> {
   line: Line<Lane> | undefined;
   before: Lane | undefined;
   behind: Lane | undefined;
-  private readonly events: LaneEvent[] = [];
+  private events: LaneEvent[] = [];
   private shelf: number[] = [];
   /** Those of `shelf` before it were taken back. */
   private shelfHead = 0;
@@ -104,7 +104,9 @@ export class Lane implements InLine<Lane> {
 
   push(event: LaneEvent): void {
     this.since ??= event.receivedAt;
-    this.events.push(event);
+    // Most lanes have one event; an array that grows from none takes room for seventeen.
+    if (this.events.length === 0) this.events = [event];
+    else this.events.push(event);
   }
 
   shift(): void {
