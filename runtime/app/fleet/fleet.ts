@@ -354,9 +354,10 @@ export class FleetReplica {
     };
     const patient = { clock, log, waiting };
     try {
-      this.cluster = await recogniseCluster(options, signal);
+      const cluster = await recogniseCluster(options, signal);
+      this.cluster = cluster;
       await this.enter(signal);
-      this.connection = await untilReached(patient, signal, () => connectNats(options));
+      this.connection = await untilReached(patient, signal, () => connectNats({ ...options, cluster }));
       await this.reloads.first(signal, waiting);
       await membership.join(signal);
       this.delay = undefined;
