@@ -209,6 +209,13 @@ export class Nats {
     await this.jsm.streams.purge(`OBJ_${this.bucket}`, { filter: `$O.${this.bucket}.M.${coded}` });
   }
 
+  /** How many parts of an object there are. @throws what the client throws */
+  async partsOf(nuid: string): Promise<number> {
+    const filter = `$O.${this.bucket}.C.${nuid}`;
+    const { state } = await this.jsm.streams.info(`OBJ_${this.bucket}`, { subjects_filter: filter });
+    return state.subjects?.[filter] ?? 0;
+  }
+
   async close(): Promise<void> {
     await this.connection.close();
   }
