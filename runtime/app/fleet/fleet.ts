@@ -117,7 +117,7 @@ export class FleetReplica {
       catalogue: this.catalogue,
       spreads,
       runs: () => [...this.runs.values()],
-      isHere: (name) => this.runsOf(name).length > 0,
+      isHere: (name) => this.runsOf(name).some(({ damage }) => !damage),
       clock,
       log,
     });
@@ -164,11 +164,15 @@ export class FleetReplica {
     return this.endpoints?.url ?? "";
   }
 
-  /** True once it has joined, and every function of its slots that can run has caught up with its first list. */
+  /**
+   * True once it has joined, and every function of its slots that can run has caught up with its first list. A slot that
+   * stands still holds it up where it has no other.
+   */
   get ready(): boolean {
-    if (!this.caughtUp && this.slots.complete && this.reloads.isAgreed) {
+    if (!this.caughtUp && !this.damage && this.slots.complete && this.reloads.isAgreed) {
       const runs = [...this.runs.values()];
-      this.caughtUp = runs.every(({ live }) => live.loaded) && isSettled(this.statusParts);
+      this.caughtUp =
+        runs.every(({ damage, live }) => damage !== undefined || live.loaded) && isSettled(this.statusParts);
     }
     return this.caughtUp && this.obstacle === undefined;
   }
@@ -242,7 +246,13 @@ export class FleetReplica {
   /** Why it can run nothing at present. */
   private get obstacle(): WatchfireError | undefined {
     const stores = this.active.map(({ store }) => store.trouble);
-    return this.components.executors.trouble() ?? stores.find((trouble) => trouble !== undefined);
+    return this.components.executors.trouble() ?? stores.find((trouble) => trouble !== undefined) ?? this.damage;
+  }
+
+  /** Where all slots that are here stand still, why the first does. */
+  private get damage(): WatchfireError | undefined {
+    const damages = [...this.runs.values()].map(({ damage }) => damage);
+    return damages.includes(undefined) ? undefined : damages[0];
   }
 
   /** Why it takes no slots. */
