@@ -177,7 +177,7 @@ function standbySources({ apiVersion, kind, namespaces }: Trigger): StandbySourc
   return namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...source, namespace })) : [source];
 }
 
-function describeRefused({ name, file, faults }: RejectedFunction): FunctionReport {
+export function describeRefused({ name, file, faults }: RejectedFunction): FunctionReport {
   const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
   return {
     name: name ?? file,

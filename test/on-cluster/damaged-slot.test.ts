@@ -92,6 +92,12 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     }
     // Each of the other functions is told what happens.
     await on.load(100);
+    const reports = (await Promise.all(both.map((each) => each.status()))).flatMap(({ functions }) => functions);
+    for (const { name, ready, code } of reports) {
+      const still = { ready: false, code: "WF_CHECKPOINT_CORRUPT" };
+      expect({ ready, code }, name).toEqual(slotOf(name, slots) === slot ? still : { ready: true, code: undefined });
+    }
+    expect(reports.map(({ name }) => name).toSorted()).toEqual(Array.from({ length: 8 }, (_, n) => `recorder-${n}`));
     const owner = (await first.status()).fleet?.slots[slot]?.owner;
     const [holder, other] = owner === first.name ? [first, second] : [second, first];
     const left = (await lastOf(slot))?.sequence;

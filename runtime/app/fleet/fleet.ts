@@ -42,8 +42,9 @@ import { describeFleet } from "./describe-fleet.ts";
 import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
 import { fleetPublication } from "./fleet-publication.ts";
-import { mergedStatus, worstShards } from "./merged-status.ts";
+import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
 import { Reloads } from "./reloads.ts";
+import { damageOn } from "./slot-damage.ts";
 import { SlotRun } from "./slot-run.ts";
 import { Spreads } from "./spreads.ts";
 import { whereabouts } from "./whereabouts.ts";
@@ -118,6 +119,7 @@ export class FleetReplica {
       spreads,
       runs: () => [...this.runs.values()],
       isHere: (name) => this.runsOf(name).some(({ damage }) => !damage),
+      isStuck: (name) => this.isStuck(name),
       clock,
       log,
     });
@@ -198,7 +200,7 @@ export class FleetReplica {
     const { identity } = options.election;
     const fleet = describeFleet(identity, options.slots, slots.fleet, runs, catalogue, obstacle);
     const { functions, ...rest } = describeStatus(parts);
-    return { ...rest, functions: worstShards(functions), fleet };
+    return { ...rest, functions: withStill(worstShards(functions), this.still), fleet };
   }
 
   /** Takes no slot any more, lets handlers finish, saves, lets go of each slot, and leaves the fleet. */
@@ -247,6 +249,19 @@ export class FleetReplica {
   private get obstacle(): WatchfireError | undefined {
     const stores = this.active.map(({ store }) => store.trouble);
     return this.components.executors.trouble() ?? stores.find((trouble) => trouble !== undefined) ?? this.damage;
+  }
+
+  /** Whether a function's first slot stands still, whoever has it. */
+  private isStuck(name: string): boolean {
+    const [slot = 0] = this.catalogue.slotsOf(name);
+    return (this.runs.get(slot)?.damage ?? damageOn(this.slots.fleet?.slots[slot]?.annotations)) !== undefined;
+  }
+
+  /** By function, why a slot of it that is here stands still. */
+  private get still(): ReadonlyMap<string, WatchfireError> {
+    const { names } = this.catalogue;
+    const faults = names.map((name) => [name, this.runsOf(name).find(({ damage }) => damage)?.damage] as const);
+    return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault]] : [])));
   }
 
   /** Where all slots that are here stand still, why the first does. */
