@@ -64,6 +64,8 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     const slot = slotOf("recorder-0", slots);
     const former = await start();
     await until("it has all slots", 60_000, async () => (await states(former)).running?.length === slots);
+    // What comes and goes before the first list is told to nobody.
+    await until("it is ready", 60_000, async () => (await readiness(former)) === "200 ok\n");
     await on.load(100);
     await former.kill();
     await damage(slot);
