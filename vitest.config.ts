@@ -23,6 +23,7 @@ const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.tes
 const long = [
   "on-cluster/replicas",
   "on-cluster/fleet",
+  "on-cluster/damaged-slot",
   "on-cluster/carry-fleet",
   "hostile/executors",
   "catalog/deploy",
@@ -45,6 +46,7 @@ const long = [
   "cli/validate",
   "cli/build",
   "scenarios/restart",
+  "scenarios/two-clusters",
   "hostile/patient",
   "chart/odd-values",
   "sandbox/containment",

@@ -92,7 +92,8 @@ export class Runtime {
    */
   static async start(options: RuntimeOptions, signal: AbortSignal): Promise<Runtime> {
     // A data folder that another uses is told of before anything else is done.
-    const store = options.election ? undefined : await openStore({ ...options, onLost: () => {} }, undefined, signal);
+    const alone = { ...options, cluster: undefined, onLost: () => {} };
+    const store = options.election ? undefined : await openStore(alone, undefined, signal);
     const runtime = new Runtime(options, await makeComponents(options));
     try {
       signal.throwIfAborted();
@@ -263,7 +264,7 @@ export class Runtime {
     this.components.endpoints.port = this.endpoints.port;
     leaveAddress(this.options.data, this.endpoints.url);
     const { elector } = this.components;
-    if (!elector) return this.takeUp(signal);
+    if (!elector) return this.takeUp(await recogniseCluster(this.options, signal), signal);
     this.reloading = this.readFunctions(AbortSignal.any([signal, this.stopping.signal])).catch(() => undefined);
     this.campaigning = this.campaign(elector, AbortSignal.any([signal, this.stopping.signal]));
   }
@@ -275,24 +276,25 @@ export class Runtime {
     };
     try {
       await elector.campaign(signal);
+      // Before any store is opened: whoever opens one on NATS ends the one before, whichever cluster's it is.
+      const cluster = await recogniseCluster(this.options, signal);
       const store = await openStore(
-        { ...this.options, ...this.options.election, waiting, onLost: this.losing.resolve },
+        { ...this.options, ...this.options.election, cluster, waiting, onLost: this.losing.resolve },
         elector,
         signal,
       );
       await this.reloading;
       this.active = await activate(this.components, store, this.options, this.losing.resolve);
       this.options.log.info({ fence: elector.fence?.number }, "active");
-      await this.takeUp(signal);
+      await this.takeUp(cluster, signal);
     } catch (error) {
       if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
     }
   }
 
   /** With the store open: makes sure that it is this cluster's, and brings every function. */
-  private async takeUp(signal: AbortSignal): Promise<void> {
-    const uid = await recogniseCluster(this.options, signal);
-    if (uid !== undefined && this.active) await claimCluster(this.active.store, uid);
+  private async takeUp(cluster: string | undefined, signal: AbortSignal): Promise<void> {
+    if (cluster !== undefined && this.active) await claimCluster(this.active.store, cluster);
     // A change that was heard of before is read first: an older reading never comes after a newer one.
     const first = this.reloading.then(() => this.readFunctions(AbortSignal.any([signal, this.stopping.signal])));
     this.reloading = first.catch(() => undefined);

@@ -45,8 +45,9 @@ export interface FleetReport {
     readonly slot: number;
     /** "" for nobody. */
     readonly owner: string;
-    readonly state: "running" | "opening" | "leaving" | "elsewhere" | "free";
-    /** Why this replica lacks it, does not work on it, or cannot write its Lease. */
+    /** `damaged`, wherever it is: its positions cannot be read, and it stands still until they are repaired. */
+    readonly state: "running" | "opening" | "leaving" | "elsewhere" | "free" | "damaged";
+    /** Why this replica lacks it, does not work on it, or cannot write its Lease. Of one that is damaged, the remedy too. */
     readonly reason?: string;
     /** All that fall into it, wherever they run. */
     readonly functions: readonly string[];
@@ -176,7 +177,7 @@ function standbySources({ apiVersion, kind, namespaces }: Trigger): StandbySourc
   return namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...source, namespace })) : [source];
 }
 
-function describeRefused({ name, file, faults }: RejectedFunction): FunctionReport {
+export function describeRefused({ name, file, faults }: RejectedFunction): FunctionReport {
   const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
   return {
     name: name ?? file,

@@ -9,8 +9,18 @@ export async function claimCluster(store: CheckpointStore, uid: string): Promise
   const owner = await store.cluster();
   if (owner === uid) return;
   if (owner === undefined) return store.setCluster(uid);
-  throw new WatchfireError("WF_CHECKPOINT_OTHER_CLUSTER", {
-    what: `the positions are of the cluster whose kube-system namespace has the uid ${owner}`,
-    actual: uid,
-  });
+  throw otherCluster("the positions are", owner, uid);
 }
+
+/** @param positions such as `the positions are` */
+export const otherCluster = (
+  positions: string,
+  owner: string,
+  actual: string | undefined,
+  hint?: string,
+): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_OTHER_CLUSTER", {
+    what: `${positions} of the cluster whose kube-system namespace has the uid ${owner}`,
+    actual,
+    ...(hint !== undefined && { hint }),
+  });

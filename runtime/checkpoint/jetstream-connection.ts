@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
-import type { JetStreamClient, JetStreamManager, StreamConfig } from "@nats-io/jetstream";
+import type { JetStreamClient, JetStreamManager, StreamConfig, StreamInfo } from "@nats-io/jetstream";
 import type { ObjectStore } from "@nats-io/obj";
 import type { Authenticator, NatsConnection } from "@nats-io/transport-node";
 import { WatchfireError } from "../errors.ts";
+import { otherCluster } from "./cluster.ts";
 import { connectFault, isStatus, natsFault, status } from "./jetstream-fault.ts";
 import { identityCheck } from "./jetstream-identity.ts";
 
@@ -15,6 +16,8 @@ const reconnectMs = 500;
 const reconnectJitterMs = 500;
 /** How often the server is asked whether it is there, in milliseconds; the second answer that is missing ends the connection. */
 const pingMs = 5_000;
+/** In the log stream's metadata: the uid of the cluster whose positions the streams have. */
+const clusterKey = "watchfire.dev/cluster";
 
 export interface NatsOptions {
   /** Such as `nats://nats.nats:4222`; one of a cluster is enough. */
@@ -29,6 +32,8 @@ export interface NatsOptions {
   };
   /** Of the runtime: its streams and subjects are called after it. Letters, digits, `-` and `_`. */
   readonly name: string;
+  /** The cluster's uid, where it is known: new streams are of it, and those of another are refused as they are. */
+  readonly cluster?: string | undefined;
   /** Of new streams. Default: 3 on a cluster, 1 on a server alone. */
   readonly replicas?: number | undefined;
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
@@ -54,14 +59,18 @@ export class Nats {
   readonly bodySubject: string;
   /** Stores that are open. */
   readonly users = new Set<NatsUser>();
+  /** The cluster that the streams are to be of, where it is known. */
+  readonly cluster: string | undefined;
+  private marked: string | undefined;
   private readonly connection: NatsConnection;
   private readonly headersOf: () => ReturnType<typeof import("@nats-io/transport-node").headers>;
   private readonly replicas: number;
   private readonly bucket: string;
 
   private constructor(options: NatsOptions, connection: NatsConnection, client: Client, parts: Parts) {
-    const { name } = options;
+    const { name, cluster } = options;
     this.connection = connection;
+    this.cluster = cluster;
     this.headersOf = client.transport.headers;
     this.js = parts.js;
     this.jsm = parts.jsm;
@@ -75,8 +84,8 @@ export class Nats {
   }
 
   /**
-   * Connects, and makes the streams that are not there.
-   * @throws WatchfireError WF_CHECKPOINT_NATS_CLIENT, WF_CHECKPOINT_NATS_AWAY, WF_CHECKPOINT_NATS
+   * Connects, and makes the streams that are not there. Where they are another cluster's, nothing is written.
+   * @throws WatchfireError WF_CHECKPOINT_NATS_CLIENT, WF_CHECKPOINT_NATS_AWAY, WF_CHECKPOINT_NATS, WF_CHECKPOINT_OTHER_CLUSTER
    */
   static async connect(options: NatsOptions): Promise<Nats> {
     const client = await loadClient();
@@ -116,14 +125,13 @@ export class Nats {
       const jsm = await client.jetstream.jetstreamManager(connection, { timeout: requestMs, checkAPI: false });
       const replicas = options.replicas ?? (connection.info?.cluster ? 3 : 1);
       const bucket = bucketOf(name);
-      const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
       const manager = new client.objects.Objm(js);
-      const objects = found
-        ? await manager.open(bucket, { check: false })
-        : await manager.create(bucket, { replicas, compression: true });
+      const objects = await manager.open(bucket, { check: false });
       const nats = new Nats(options, connection, client, { js, jsm, objects, replicas });
       void nats.tell(log);
       await nats.identity();
+      if (!(await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent)))
+        await manager.create(bucket, { replicas, compression: true });
       return nats;
     } catch (error) {
       await connection.close();
@@ -131,7 +139,15 @@ export class Nats {
     }
   }
 
-  /** Tells the streams from others that are made in their place later. Makes what is not there. */
+  /** The cluster that the streams say they are of; undefined where they say nothing. */
+  get owner(): string | undefined {
+    return this.marked;
+  }
+
+  /**
+   * Tells the streams from others that are made in their place later. Makes what is not there.
+   * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, and has written nothing then; what the client throws
+   */
   async identity(): Promise<string> {
     const common = {
       storage: "file",
@@ -139,10 +155,30 @@ export class Nats {
       discard: "new",
       compression: "s2",
     } as const;
-    const log = await this.stream({ ...common, name: this.logStream, subjects: [`${this.logSubject}.*`] });
+    const { cluster } = this;
+    const mark = cluster !== undefined && { metadata: { [clusterKey]: cluster } };
+    const log = await this.stream({ ...common, ...mark, name: this.logStream, subjects: [`${this.logSubject}.*`] });
+    this.marked = log.config.metadata?.[clusterKey];
+    if (cluster !== undefined && this.marked !== undefined && this.marked !== cluster)
+      throw this.othersStreams(this.marked);
     const bodies = { name: this.bodyStream, subjects: [`${this.bodySubject}.>`], max_msgs_per_subject: 1 };
     const body = await this.stream({ ...common, ...bodies });
-    return `${log} ${body}`;
+    return `${log.created} ${body.created}`;
+  }
+
+  /** Says on streams of an older runtime that they are of this cluster. @throws as `identity` */
+  async mark(): Promise<void> {
+    if (this.cluster === undefined) return;
+    const { config } = await this.jsm.streams.info(this.logStream);
+    const metadata = { [clusterKey]: this.cluster, ...config.metadata };
+    await this.jsm.streams.update(this.logStream, { metadata });
+    // Another cluster's runtime may have been quicker.
+    await this.identity();
+  }
+
+  /** What is said where they are the positions of another cluster. */
+  othersStreams(owner: string): WatchfireError {
+    return otherCluster(`the positions of the stream ${this.logStream} on NATS are`, owner, this.cluster, natsHint);
   }
 
   /** The largest message, in bytes, headers included. */
@@ -173,6 +209,13 @@ export class Nats {
     await this.jsm.streams.purge(`OBJ_${this.bucket}`, { filter: `$O.${this.bucket}.M.${coded}` });
   }
 
+  /** How many parts of an object there are. @throws what the client throws */
+  async partsOf(nuid: string): Promise<number> {
+    const filter = `$O.${this.bucket}.C.${nuid}`;
+    const { state } = await this.jsm.streams.info(`OBJ_${this.bucket}`, { subjects_filter: filter });
+    return state.subjects?.[filter] ?? 0;
+  }
+
   async close(): Promise<void> {
     await this.connection.close();
   }
@@ -189,18 +232,22 @@ export class Nats {
     }
   }
 
-  private async stream(config: Partial<StreamConfig> & { readonly name: string }): Promise<string> {
+  private async stream(config: Partial<StreamConfig> & { readonly name: string }): Promise<StreamInfo> {
     const found = await this.jsm.streams.info(config.name).catch(unlessAbsent);
-    if (found) return found.created;
+    if (found) return found;
     try {
-      return (await this.jsm.streams.add(config)).created;
+      return await this.jsm.streams.add(config);
     } catch (error) {
       // Another replica has made it meanwhile.
-      if (isStatus(error, status.streamExists)) return (await this.jsm.streams.info(config.name)).created;
+      if (isStatus(error, status.streamExists)) return this.jsm.streams.info(config.name);
       throw error;
     }
   }
 }
+
+/** What whoever meets another cluster's positions can do. */
+const natsHint =
+  "give each cluster an account of NATS of its own (runtime/docs/nats.md#rights). Where that cluster is gone for good, delete its three streams";
 
 /** Of snapshots, and of what is larger than a message. */
 const bucketOf = (name: string): string => `watchfire-${name}`;

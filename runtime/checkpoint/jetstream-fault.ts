@@ -48,4 +48,20 @@ export function natsFault(error: unknown, what: string): WatchfireError {
   return new WatchfireError(code, { what: `${what}: ${reason(error)}`, cause: error });
 }
 
+/**
+ * Positions of a slot that cannot be read. The remedy begins as after a loss, with the slot alone.
+ * @param why such as `its snapshot is gone`
+ */
+export const corrupt = (
+  { logStream, logSubject }: { readonly logStream: string; readonly logSubject: string },
+  slot: string,
+  why: string,
+  cause?: unknown,
+): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_CORRUPT", {
+    what: `the positions of ${logSubject}.${slot} on NATS cannot be used: ${why}`,
+    hint: `restore the streams from a copy, or run \`nats stream purge ${logStream} --subject ${logSubject}.${slot}\`: what the slot knew is gone then, all is listed, and what may be a repeat is flagged`,
+    cause,
+  });
+
 const reason = (error: unknown): string => lowerFirst(error instanceof Error ? error.message : String(error));

@@ -3,7 +3,8 @@ import { type Clock, pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { Fence } from "../lease/elector.ts";
 import { ackMs, type Nats, requestMs } from "./jetstream-connection.ts";
-import { isStatus, isUnheard, natsFault, status } from "./jetstream-fault.ts";
+import { corrupt, isStatus, isUnheard, natsFault, status } from "./jetstream-fault.ts";
+import { readObject } from "./jetstream-object.ts";
 import { pack, unpack } from "./packing.ts";
 
 /** Raised with every change of the format; a higher one is refused. */
@@ -102,7 +103,7 @@ export class JetstreamLog {
         if (isStatus(error, status.messageNotFound)) return null;
         throw error;
       });
-    return found ? { sequence: found.seq, note: readNote(found.header.get(headerName), this.subject) } : undefined;
+    return found ? { sequence: found.seq, note: this.noteOf(found.header.get(headerName)) } : undefined;
   }
 
   /** Puts a first message behind `after`; false where somebody else was there before. */
@@ -135,24 +136,27 @@ export class JetstreamLog {
     const messages = await consumer.consume(pulling);
     const listen = () => this.clock.after(silenceMs, () => messages.stop(silence(this.subject, before)));
     let patience = listen();
-    for await (const message of messages) {
-      patience.cancel();
-      if (message.seq <= to) {
-        const note = readNote(message.headers?.get(headerName) ?? "", this.subject);
-        if (note.after !== undefined && note.after !== before)
-          throw corrupt(this.subject, `messages between ${before} and ${message.seq} are gone`);
-        before = message.seq;
-        const bytes = note.object === undefined ? Buffer.from(message.data) : await this.object(note.object);
-        if (note.object !== undefined) objects.push(note.object);
-        if (bytes.length > 0) visit(note.packed ? await unpack(bytes) : bytes);
+    try {
+      for await (const message of messages) {
+        patience.cancel();
+        if (message.seq <= to) {
+          const note = this.noteOf(message.headers?.get(headerName) ?? "");
+          if (note.after !== undefined && note.after !== before)
+            throw this.corrupt(`messages between ${before} and ${message.seq} are gone`);
+          before = message.seq;
+          const bytes = note.object === undefined ? Buffer.from(message.data) : await this.object(note.object);
+          if (note.object !== undefined) objects.push(note.object);
+          await this.visitEntry(bytes, note.packed, visit);
+        }
+        if (message.seq >= to) break;
+        patience = listen();
       }
-      if (message.seq >= to) break;
-      patience = listen();
+    } finally {
+      patience.cancel();
+      void consumer.delete().catch(() => false);
     }
-    patience.cancel();
     // What is there now is another's.
     if (before < to) throw silence(this.subject, before);
-    await consumer.delete().catch(() => false);
     return objects;
   }
 
@@ -245,11 +249,36 @@ export class JetstreamLog {
     }
   }
 
+  private async visitEntry(bytes: Buffer, packed: boolean, visit: (entry: Buffer) => void): Promise<void> {
+    if (bytes.length === 0) return;
+    try {
+      visit(packed ? await unpack(bytes) : bytes);
+    } catch (cause) {
+      throw this.corrupt("the rows of a message cannot be read", cause);
+    }
+  }
+
   /** The bytes of an object. */
-  private async object(name: string): Promise<Buffer> {
-    const bytes = await this.nats.objects.getBlob(name);
-    if (!bytes) throw corrupt(this.subject, `its object ${name} is gone`);
-    return Buffer.from(bytes);
+  private object(name: string): Promise<Buffer> {
+    return readObject(this.nats, this.slot, name);
+  }
+
+  private noteOf(text: string): FoundNote {
+    let note: FoundNote;
+    try {
+      note = noteSchema.parse(JSON.parse(text));
+    } catch (cause) {
+      throw this.corrupt("a message has no header of ours", cause);
+    }
+    if (note.version > version) {
+      const what = `the subject ${this.subject} has a format newer than ${version}`;
+      throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: note.version });
+    }
+    return note;
+  }
+
+  private corrupt(why: string, cause?: unknown): WatchfireError {
+    return corrupt(this.nats, this.slot, why, cause);
   }
 }
 
@@ -259,29 +288,8 @@ const silence = (subject: string, after: number): WatchfireError =>
     actual: after,
   });
 
-function readNote(text: string, subject: string): FoundNote {
-  let note: FoundNote;
-  try {
-    note = noteSchema.parse(JSON.parse(text));
-  } catch (cause) {
-    throw corrupt(subject, "a message has no header of ours", cause);
-  }
-  if (note.version > version) {
-    const what = `the subject ${subject} has a format newer than ${version}`;
-    throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: note.version });
-  }
-  return note;
-}
-
 export const fenced = (by: number | undefined): WatchfireError =>
   new WatchfireError("WF_CHECKPOINT_FENCED", { what: "another replica has opened its subject on NATS", actual: by });
 
 export const rewound = (what: string, actual: unknown): WatchfireError =>
   new WatchfireError("WF_CHECKPOINT_REWOUND", { what: `of the stream of positions: ${what}`, actual });
-
-export const corrupt = (subject: string, why: string, cause?: unknown): WatchfireError =>
-  new WatchfireError("WF_CHECKPOINT_CORRUPT", {
-    what: `the positions of ${subject} cannot be used: ${why}`,
-    hint: "restore the streams from a copy, or delete them to begin again: every existing object is then new to the functions",
-    cause,
-  });

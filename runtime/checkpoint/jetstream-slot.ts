@@ -74,7 +74,7 @@ export async function takeSlot(
     const first = moved === undefined ? note : { ...note, end: `moved:${moved}` as const };
     if (!(await log.claim(first, last?.sequence ?? 0))) continue;
     const disk = new MemoryDisk();
-    const found = await readAll(nats, log, note, disk, bodies);
+    const found = await readAll(nats, slot, log, note, disk, bodies);
     disk.end = previousEnd;
     await witness?.write(markOf(log.sequence, streams));
     return { log, disk, note, previousEnd, loss, moved, ...found };
@@ -82,17 +82,22 @@ export async function takeSlot(
   throw new WatchfireError("WF_CHECKPOINT_FENCED", { what: "other replicas open its subject on NATS again and again" });
 }
 
-/** The cluster whose positions lie in a slot, which is left as it is; undefined where nothing says so. @throws as `takeSlot` */
-export async function clusterOf({ nats, slot, clock }: Pick<SlotOptions, "nats" | "slot" | "clock">) {
+type Read = Pick<SlotOptions, "nats" | "slot" | "clock">;
+
+/** What lies in a slot, which is left as it is. @throws as `takeSlot` */
+export async function readSlot({ nats, slot, clock }: Read): Promise<MemoryDisk> {
+  const disk = new MemoryDisk();
   const log = new JetstreamLog(nats, clock, slot);
   const last = await log.read();
-  if (!last) return undefined;
-  const disk = new MemoryDisk();
+  if (!last) return disk;
   const { object, sequence = 0 } = last.note.snapshot ?? {};
-  if (object !== undefined) await readSnapshot(nats, object, disk);
+  if (object !== undefined) await readSnapshot(nats, slot, object, disk);
   await log.entries(sequence, (entry) => void applyEntry(disk, entry), last.sequence);
-  return disk.cluster;
+  return disk;
 }
+
+/** The cluster whose positions lie in a slot, which is left as it is; undefined where nothing says so. @throws as `takeSlot` */
+export const clusterOf = async (of: Read): Promise<string | undefined> => (await readSlot(of)).cluster;
 
 /** What a witness is told. */
 export const markOf = (sequence: number, streams: string): string => `${sequence} ${streams}`;
@@ -123,13 +128,14 @@ function endOf(last: LastMessage | undefined, loss: WatchfireError | undefined):
 /** Reads the snapshot and the log behind it. Takes away what a process that was killed has left half done. */
 async function readAll(
   nats: Nats,
+  slot: string,
   log: JetstreamLog,
   { snapshot }: Note,
   disk: MemoryDisk,
   bodies: JetstreamBodies,
 ): Promise<Pick<TakenSlot, "sizes" | "objects">> {
   const object = snapshot?.object;
-  const size = object === undefined ? 0 : await readSnapshot(nats, object, disk);
+  const size = object === undefined ? 0 : await readSnapshot(nats, slot, object, disk);
   const touched = new Map<string, readonly [number, string]>();
   const views = new Set<number>();
   let bytes = 0;

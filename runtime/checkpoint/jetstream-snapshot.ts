@@ -1,7 +1,8 @@
 import { ReadableStream } from "node:stream/web";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Nats, requestMs } from "./jetstream-connection.ts";
-import { corrupt } from "./jetstream-log.ts";
+import { corrupt } from "./jetstream-fault.ts";
+import { readObject } from "./jetstream-object.ts";
 import { applyEntry, Changes, encodeEntry } from "./log-entry.ts";
 import type { MemoryDisk } from "./memory.ts";
 import { frame, framesOf, unpack } from "./packing.ts";
@@ -27,13 +28,16 @@ export async function writeSnapshot(nats: Nats, object: string, disk: MemoryDisk
   return size;
 }
 
-/** Puts a snapshot's rows in their places. Gives its bytes. @throws WatchfireError WF_CHECKPOINT_CORRUPT where it is gone */
-export async function readSnapshot(nats: Nats, object: string, disk: MemoryDisk): Promise<number> {
-  const bytes = await nats.objects.getBlob(object);
-  if (!bytes) throw corrupt(nats.logStream, `its snapshot ${object} is gone`);
-  for (const entry of framesOf(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))) {
-    applyEntry(disk, await unpack(entry));
-    await nextTurn();
+/** Puts a slot's snapshot's rows in their places. Gives its bytes. @throws WatchfireError WF_CHECKPOINT_CORRUPT where it cannot be read */
+export async function readSnapshot(nats: Nats, slot: string, object: string, disk: MemoryDisk): Promise<number> {
+  const bytes = await readObject(nats, slot, object);
+  try {
+    for (const entry of framesOf(bytes)) {
+      applyEntry(disk, await unpack(entry));
+      await nextTurn();
+    }
+  } catch (cause) {
+    throw corrupt(nats, slot, `its snapshot ${object} cannot be read`, cause);
   }
   return bytes.length;
 }

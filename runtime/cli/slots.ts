@@ -27,5 +27,7 @@ function render({ replica, replicas, obstacle, slots: all }: Fleet): string {
     functions.join(" "),
   ]);
   const head = `${replica} sees ${replicas} replica${replicas === 1 ? "" : "s"}${obstacle === undefined ? "" : `; it takes no slot: ${obstacle}`}`;
-  return [clean(head), ...table(["SLOT", "OWNER", "STATE", "OLDEST EVENT", "FUNCTIONS"], rows)].join("\n");
+  const damaged = all.filter(({ state }) => state === "damaged");
+  const still = damaged.map(({ slot, reason = "" }) => clean(`slot ${slot} stands still: ${reason}`));
+  return [clean(head), ...table(["SLOT", "OWNER", "STATE", "OLDEST EVENT", "FUNCTIONS"], rows), ...still].join("\n");
 }

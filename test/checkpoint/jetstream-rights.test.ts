@@ -76,6 +76,9 @@ describe.skipIf(!natsProgram)("rights on NATS (NATS_SERVER names the server's pr
       [],
     ]);
     await next.close(true);
+    const claiming = await connect(server, { credentials, cluster: "uid" });
+    await claiming.mark();
+    expect(claiming.owner).toBe("uid");
     await expect(connect(server, { credentials, name: "apps_other" })).rejects.toMatchObject({
       code: "WF_CHECKPOINT_NATS",
     });

@@ -84,6 +84,7 @@ class Pod {
       account,
       pod,
       identity: pod,
+      cluster: undefined,
       clock,
       random: () => 0.5,
       log,

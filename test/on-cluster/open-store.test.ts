@@ -67,6 +67,7 @@ class Pod {
       namespace,
       account,
       pod,
+      cluster: undefined,
       clock,
       random: () => 0.5,
       log,

@@ -1,4 +1,4 @@
-import type { FunctionOffer, FunctionSet, FunctionSource } from "../../catalog/function-source.ts";
+import type { FunctionOffer, FunctionSet, FunctionSource, Origin } from "../../catalog/function-source.ts";
 import { WatchfireError } from "../../errors.ts";
 import { slotOf, slotsOf } from "../../fleet/rendezvous.ts";
 import { isAsAsked, type Spread, shardIn, spreadOf } from "../positions/spread.ts";
@@ -18,6 +18,7 @@ export class Catalogue {
   private spreadFunctions: readonly string[] = [];
   /** By function, the file that declared it last, also while that is refused. */
   private files: ReadonlyMap<string, string> = new Map();
+  private origins: ReadonlyMap<string, Origin> = new Map();
   /** Functions whose file declares another one now, which is refused: what runs of them goes on. */
   private kept: readonly string[] = [];
 
@@ -35,6 +36,11 @@ export class Catalogue {
   /** Those that are to be spread, and nobody has agreed how. */
   get unsettled(): readonly string[] {
     return this.spreadFunctions.filter((name) => !this.spreads.of(name));
+  }
+
+  /** Where a function's code lies; undefined where nothing declares it now. */
+  originOf(name: string): Origin | undefined {
+    return this.origins.get(name);
   }
 
   /** The slots that a function is in, that of its first shard first. */
@@ -56,6 +62,10 @@ export class Catalogue {
     const renamed = set.rejected.filter(({ name = "", file }) => this.files.get(name) !== file).map(({ file }) => file);
     const former = [...this.files].filter(([name, file]) => refused.includes(name) || renamed.includes(file));
     this.files = new Map([...former, ...set.functions.map(({ manifest: { name, file } }) => [name, file] as const)]);
+    this.origins = new Map([
+      ...set.rejected.flatMap(({ name, origin }) => (name === undefined ? [] : [[name, origin] as const])),
+      ...set.functions.map(({ manifest, origin }) => [manifest.name, origin] as const),
+    ]);
     this.kept = [...this.files.keys()].filter((name) => !now.includes(name));
     this.known = [...now, ...this.kept];
   }

@@ -1,6 +1,7 @@
 import type { FleetView } from "../../fleet/sightings.ts";
 import type { FleetReport } from "../status.ts";
 import type { Catalogue } from "./catalogue.ts";
+import { damageOn } from "./slot-damage.ts";
 import type { SlotRun } from "./slot-run.ts";
 
 /** How the fleet stands, as one of its replicas sees it. */
@@ -24,7 +25,7 @@ export function describeFleet(
       return {
         slot,
         owner: run ? replica : owner,
-        ...(run ? describeRun(run) : elsewhere(owner)),
+        ...(run ? describeRun(run) : elsewhere(owner, damageOn(view?.slots[slot]?.annotations))),
         functions: (functions.get(slot) ?? []).map(({ name }) => name).toSorted(),
       };
     }),
@@ -37,7 +38,8 @@ function describeRun(run: SlotRun): Pick<FleetReport["slots"][number], "state" |
       state: "leaving",
       reason: run.held.unwritten?.message ?? "its handlers finish, then another replica has it",
     };
-  const { active, delay, held } = run;
+  const { active, damage, delay, held } = run;
+  if (damage) return { state: "damaged", reason: damage.message };
   const unwritten = held.unwritten?.message;
   if (!active) return { state: "opening", reason: delay ?? unwritten ?? "its positions are being read" };
   const lags = active.dispatcher.status().map(({ lagSeconds }) => lagSeconds);
@@ -45,7 +47,10 @@ function describeRun(run: SlotRun): Pick<FleetReport["slots"][number], "state" |
   return { state: "running", ...(unwritten !== undefined && { reason: unwritten }), oldestEventSeconds };
 }
 
-const elsewhere = (owner: string) =>
-  owner === ""
-    ? ({ state: "free", reason: "nobody has it yet, or its owner is dead: the next look finds it a replica" } as const)
-    : ({ state: "elsewhere", reason: `${owner} has it` } as const);
+function elsewhere(owner: string, damage: string | undefined): Pick<FleetReport["slots"][number], "state" | "reason"> {
+  if (owner === "")
+    return { state: "free", reason: "nobody has it yet, or its owner is dead: the next look finds it a replica" };
+  return damage === undefined
+    ? { state: "elsewhere", reason: `${owner} has it` }
+    : { state: "damaged", reason: damage };
+}

@@ -13,18 +13,18 @@ export interface FleetPublicationParts {
   readonly owners: FleetView["owners"];
   readonly reports: Status["functions"];
   readonly runs: ReadonlyMap<number, SlotRun>;
-  readonly catalogue: Pick<Catalogue, "names" | "slotsOf">;
+  readonly catalogue: Pick<Catalogue, "names" | "slotsOf" | "originOf">;
 }
 
 /**
- * The functions that a replica tells of: those whose first shard it has, and its parts of others. So one replica
+ * The functions that a replica tells of: those whose first shard it has, and its parts of others, also where they stand still. So one replica
  * writes how a function stands, and it alone takes a function's object away. A part is told under the process's own name:
  * what the one before it told says nothing of it.
  */
 export function fleetPublication({ owner, owners, reports, runs, catalogue }: FleetPublicationParts): Publication {
   const isHere = (slot: number) => {
     const run = runs.get(slot);
-    return run?.active !== undefined && run.held.holds && !run.isEnding;
+    return run !== undefined && (run.active ?? run.damage) !== undefined && run.held.holds && !run.isEnding;
   };
   const live = [...runs].filter(([slot]) => isHere(slot)).map(([, run]) => run.live);
   const origins = new Map(
@@ -34,7 +34,7 @@ export function fleetPublication({ owner, owners, reports, runs, catalogue }: Fl
     ]),
   );
   const functions = reports.flatMap((report): PublishedFunction[] => {
-    const origin = origins.get(report.name);
+    const origin = origins.get(report.name) ?? catalogue.originOf(report.name);
     if (!origin) return [];
     const slots = catalogue.slotsOf(report.name);
     const [first] = slots;

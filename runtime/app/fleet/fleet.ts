@@ -42,8 +42,9 @@ import { describeFleet } from "./describe-fleet.ts";
 import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
 import { fleetPublication } from "./fleet-publication.ts";
-import { mergedStatus, worstShards } from "./merged-status.ts";
+import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
 import { Reloads } from "./reloads.ts";
+import { damageOn } from "./slot-damage.ts";
 import { SlotRun } from "./slot-run.ts";
 import { Spreads } from "./spreads.ts";
 import { whereabouts } from "./whereabouts.ts";
@@ -117,7 +118,8 @@ export class FleetReplica {
       catalogue: this.catalogue,
       spreads,
       runs: () => [...this.runs.values()],
-      isHere: (name) => this.runsOf(name).length > 0,
+      isHere: (name) => this.runsOf(name).some(({ damage }) => !damage),
+      isStuck: (name) => this.isStuck(name),
       clock,
       log,
     });
@@ -164,11 +166,15 @@ export class FleetReplica {
     return this.endpoints?.url ?? "";
   }
 
-  /** True once it has joined, and every function of its slots that can run has caught up with its first list. */
+  /**
+   * True once it has joined, and every function of its slots that can run has caught up with its first list. A slot that
+   * stands still holds it up where it has no other.
+   */
   get ready(): boolean {
-    if (!this.caughtUp && this.slots.complete && this.reloads.isAgreed) {
+    if (!this.caughtUp && !this.damage && this.slots.complete && this.reloads.isAgreed) {
       const runs = [...this.runs.values()];
-      this.caughtUp = runs.every(({ live }) => live.loaded) && isSettled(this.statusParts);
+      this.caughtUp =
+        runs.every(({ damage, live }) => damage !== undefined || live.loaded) && isSettled(this.statusParts);
     }
     return this.caughtUp && this.obstacle === undefined;
   }
@@ -194,7 +200,7 @@ export class FleetReplica {
     const { identity } = options.election;
     const fleet = describeFleet(identity, options.slots, slots.fleet, runs, catalogue, obstacle);
     const { functions, ...rest } = describeStatus(parts);
-    return { ...rest, functions: worstShards(functions), fleet };
+    return { ...rest, functions: withStill(worstShards(functions), this.still), fleet };
   }
 
   /** Takes no slot any more, lets handlers finish, saves, lets go of each slot, and leaves the fleet. */
@@ -242,7 +248,26 @@ export class FleetReplica {
   /** Why it can run nothing at present. */
   private get obstacle(): WatchfireError | undefined {
     const stores = this.active.map(({ store }) => store.trouble);
-    return this.components.executors.trouble() ?? stores.find((trouble) => trouble !== undefined);
+    return this.components.executors.trouble() ?? stores.find((trouble) => trouble !== undefined) ?? this.damage;
+  }
+
+  /** Whether a function's first slot stands still, whoever has it. */
+  private isStuck(name: string): boolean {
+    const [slot = 0] = this.catalogue.slotsOf(name);
+    return (this.runs.get(slot)?.damage ?? damageOn(this.slots.fleet?.slots[slot]?.annotations)) !== undefined;
+  }
+
+  /** By function, why a slot of it that is here stands still. */
+  private get still(): ReadonlyMap<string, WatchfireError> {
+    const { names } = this.catalogue;
+    const faults = names.map((name) => [name, this.runsOf(name).find(({ damage }) => damage)?.damage] as const);
+    return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault]] : [])));
+  }
+
+  /** Where all slots that are here stand still, why the first does. */
+  private get damage(): WatchfireError | undefined {
+    const damages = [...this.runs.values()].map(({ damage }) => damage);
+    return damages.includes(undefined) ? undefined : damages[0];
   }
 
   /** Why it takes no slots. */
@@ -354,9 +379,10 @@ export class FleetReplica {
     };
     const patient = { clock, log, waiting };
     try {
-      this.cluster = await recogniseCluster(options, signal);
+      const cluster = await recogniseCluster(options, signal);
+      this.cluster = cluster;
       await this.enter(signal);
-      this.connection = await untilReached(patient, signal, () => connectNats(options));
+      this.connection = await untilReached(patient, signal, () => connectNats({ ...options, cluster }));
       await this.reloads.first(signal, waiting);
       await membership.join(signal);
       this.delay = undefined;

@@ -1,5 +1,8 @@
 import type { FunctionStatus } from "../../dispatch/function-dispatch.ts";
+import type { WatchfireError } from "../../errors.ts";
 import type { FunctionReport } from "../function-status/function-report.ts";
+import { reasonOfCode } from "../function-status/reason.ts";
+import { describeRefused } from "../status.ts";
 
 /** How functions do whose shards are here, each as one: counts are added up, and the worst of the rest stands for all. */
 export function mergedStatus(all: readonly FunctionStatus[]): FunctionStatus[] {
@@ -57,4 +60,22 @@ export function worstShards(reports: readonly FunctionReport[]): FunctionReport[
   return [...Map.groupBy(reports, ({ name }) => name).values()].flatMap(
     (shards) => shards.find(({ ready }) => !ready) ?? shards.find(({ reason }) => reason) ?? shards[0] ?? [],
   );
+}
+
+/** The reports, with those of functions that stand still in a slot: `why`, by function, whatever other shards of them do. */
+export function withStill(
+  reports: readonly FunctionReport[],
+  why: ReadonlyMap<string, WatchfireError>,
+): FunctionReport[] {
+  const running = new Set(reports.map(({ name }) => name));
+  const others = [...why].filter(([name]) => !running.has(name));
+  return [
+    ...reports.map((report) => {
+      const fault = why.get(report.name);
+      if (!fault) return report;
+      const { code, message } = fault;
+      return { ...report, ready: false, reason: reasonOfCode(code), code, message };
+    }),
+    ...others.map(([name, fault]) => describeRefused({ name, file: "", faults: [fault] })),
+  ];
 }

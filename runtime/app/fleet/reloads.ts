@@ -19,6 +19,8 @@ export interface ReloadsParts {
   readonly runs: () => readonly Reader[];
   /** Whether a slot of this function is here. */
   readonly isHere: (name: string) => boolean;
+  /** Whether the slot that would say how this function is spread stands still: it is not waited for. */
+  readonly isStuck: (name: string) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -36,10 +38,10 @@ export class Reloads {
     this.parts = parts;
   }
 
-  /** Whether all slots that are here know how each function is spread. */
+  /** Whether all slots that are here know how each function is spread, as far as that can be known. */
   get isAgreed(): boolean {
-    const { catalogue, spreads } = this.parts;
-    return catalogue.unsettled.length === 0 && spreads.size === this.taken;
+    const { catalogue, spreads, isStuck } = this.parts;
+    return catalogue.unsettled.every(isStuck) && spreads.size === this.taken;
   }
 
   /**

@@ -1,5 +1,7 @@
 import { claimCluster } from "../../checkpoint/cluster.ts";
+import type { JetstreamStore } from "../../checkpoint/jetstream.ts";
 import type { Nats } from "../../checkpoint/jetstream-connection.ts";
+import { readSlot } from "../../checkpoint/jetstream-slot.ts";
 import { pause } from "../../clock.ts";
 import { asWatchfireError, type WatchfireError } from "../../errors.ts";
 import type { HeldSlot } from "../../fleet/held-slot.ts";
@@ -13,6 +15,7 @@ import { type Spread, spreadIn, whole } from "../positions/spread.ts";
 import { untilReached } from "../positions/until-reached.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { slotPrefix } from "./fleet-letters.ts";
+import { SlotDamage } from "./slot-damage.ts";
 
 /** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */
 const drainMs = 25_000;
@@ -44,7 +47,10 @@ export class SlotRun implements SlotWork {
   readonly live: LiveFunctions;
   private readonly parts: SlotRunParts;
   private readonly stopping = new AbortController();
+  private readonly damages: SlotDamage;
   private readonly opening: Promise<void>;
+  /** Resolves once its positions are open, or are known to be damaged, or it ends. */
+  private readonly tried = Promise.withResolvers<void>();
   private opened: ActiveComponents | undefined;
   private why: string | undefined;
 
@@ -53,9 +59,12 @@ export class SlotRun implements SlotWork {
     this.held = held;
     const source = parts.catalogue.of(held.slot, (name) => this.recorded(name));
     this.live = new LiveFunctions({ ...parts.options, source, active: () => this.opened });
-    this.opening = this.open().catch((error: unknown) => {
-      if (!this.stopping.signal.aborted) parts.onLost(asWatchfireError(error));
-    });
+    this.damages = new SlotDamage({ ...parts.options, held });
+    this.opening = this.open()
+      .catch((error: unknown) => {
+        if (!this.stopping.signal.aborted) parts.onLost(asWatchfireError(error));
+      })
+      .finally(this.tried.resolve);
   }
 
   /** Undefined until its positions are open. */
@@ -73,9 +82,14 @@ export class SlotRun implements SlotWork {
     return this.why;
   }
 
-  /** Takes up what the catalogue has now. */
+  /** Why it stands still: its positions cannot be read. */
+  get damage(): WatchfireError | undefined {
+    return this.damages.fault;
+  }
+
+  /** Takes up what the catalogue has now. Where its positions are damaged, it does so once they are open. */
   async reload(): Promise<void> {
-    await this.opening;
+    await this.tried.promise;
     if (this.opened) await this.live.read(this.stopping.signal);
   }
 
@@ -113,26 +127,14 @@ export class SlotRun implements SlotWork {
   }
 
   private async open(): Promise<void> {
-    const { options, components, connection, slots, cluster, onLost } = this.parts;
+    const { options, components, cluster, onLost } = this.parts;
     const { held } = this;
     const { signal } = this.stopping;
     const from = options.clock.monotonic();
-    const room = roomOfSlot(slots);
-    const waiting = (why: string | undefined) => {
-      this.why = why;
-    };
     const lost = (error: WatchfireError) => {
       if (!signal.aborted) onLost(error);
     };
-    const store = await untilReached({ ...options, waiting }, signal, async () => {
-      // Once the slot is this replica's: whoever carries positions away has all slots until the place says so.
-      const { where, set, carried } = await this.parts.readPlace();
-      if (where !== fleetPlace(slots) || set !== this.parts.place.set)
-        throw elsewhere(`the positions of slot ${held.slot} went to ${where || "nowhere"}`);
-      const slot = slotName(set, held.slot);
-      const of = { connection, slot, carried: carried[held.slot], room, cacheBytes: room };
-      return openSlot({ ...options, ...of, onLost: lost }, held);
-    });
+    const store = await this.openStore(lost);
     try {
       signal.throwIfAborted();
       if (cluster !== undefined) await claimCluster(store, cluster);
@@ -147,6 +149,35 @@ export class SlotRun implements SlotWork {
     if (signal.aborted) return;
     const tookMs = Math.round(options.clock.monotonic() - from);
     options.log.info({ slot: held.slot, functions: this.live.all.length, tookMs }, "slot runs");
+  }
+
+  /** Waits for what passes, and for positions that are damaged to be repaired. */
+  private async openStore(onLost: (error: WatchfireError) => void): Promise<JetstreamStore> {
+    const { options, connection, slots, place, readPlace } = this.parts;
+    const { held, damages } = this;
+    const { signal } = this.stopping;
+    const room = roomOfSlot(slots);
+    const waiting = (why: string | undefined) => {
+      this.why = why;
+    };
+    const slot = slotName(place.set, held.slot);
+    const patient = { ...options, waiting };
+    const open = async () => {
+      // Once the slot is this replica's: whoever carries positions away has all slots until the place says so.
+      const { where, set, carried } = await readPlace();
+      if (where !== fleetPlace(slots) || set !== place.set)
+        throw elsewhere(`the positions of slot ${held.slot} went to ${where || "nowhere"}`);
+      const of = { connection, slot, carried: carried[held.slot], room, cacheBytes: room };
+      return openSlot({ ...options, ...of, onLost }, held);
+    };
+    return damages.untilWhole(
+      {
+        open: () => untilReached(patient, signal, open),
+        read: () => untilReached(patient, signal, () => readSlot({ ...options, nats: connection, slot })),
+        told: this.tried.resolve,
+      },
+      signal,
+    );
   }
 
   /** How a function's positions here are spread; undefined where there are none. */

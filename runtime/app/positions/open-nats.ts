@@ -1,15 +1,17 @@
 import { runtimeAccount } from "../../access/account.ts";
 import { JetstreamStore } from "../../checkpoint/jetstream.ts";
 import { Nats, type NatsOptions } from "../../checkpoint/jetstream-connection.ts";
+import { natsFault } from "../../checkpoint/jetstream-fault.ts";
 import type { Witness } from "../../checkpoint/jetstream-slot.ts";
 import type { Clock } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Elector } from "../../lease/elector.ts";
 import type { Logger } from "../../observe/log.ts";
+import { claimStreams } from "./claim-streams.ts";
 import { type Place, placeIn, slotName } from "./place.ts";
 
 /** Which NATS, and how it is reached. */
-export type NatsPlace = Omit<NatsOptions, "name" | "log">;
+export type NatsPlace = Omit<NatsOptions, "name" | "cluster" | "log">;
 
 /** On the Lease: how far the slot's log was when it was looked at last, and which streams it was in. */
 const markKey = "watchfire.dev/nats-";
@@ -22,6 +24,8 @@ export interface NatsStoreOptions {
   readonly nats?: NatsPlace | undefined;
   readonly namespace: string;
   readonly account?: string | undefined;
+  /** The cluster's uid, where it is known: positions of another are refused, and stay as they are. */
+  readonly cluster: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly onLost: (error: WatchfireError) => void;
@@ -62,14 +66,24 @@ export async function openNats(
   }
 }
 
-/** Connects to a runtime's streams, and makes those that are not there. @throws WatchfireError of the checkpoint section */
+/**
+ * Connects to a runtime's streams, and makes those that are not there. They are this cluster's then.
+ * @throws WatchfireError of the checkpoint section
+ */
 export async function connectNats(options: Omit<NatsStoreOptions, "onLost">): Promise<Nats> {
-  const { nats: place, namespace, account = runtimeAccount, log } = options;
+  const { nats: place, namespace, account = runtimeAccount, cluster, clock, log } = options;
   if (!place) throw new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: "they are on NATS, and --nats names none" });
-  return Nats.connect({ ...place, name: streamName(namespace, account), log });
+  const nats = await Nats.connect({ ...place, name: streamName(namespace, account), cluster, log });
+  try {
+    await claimStreams(nats, clock, log);
+    return nats;
+  } catch (error) {
+    await nats.close();
+    throw natsFault(error, "it could not be read whose positions are there");
+  }
 }
 
-export interface SlotStoreOptions extends NatsStoreOptions {
+export interface SlotStoreOptions extends Omit<NatsStoreOptions, "cluster"> {
   readonly connection: Nats;
   readonly slot: string;
   /** Default: the connection stays open. */

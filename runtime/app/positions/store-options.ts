@@ -20,6 +20,8 @@ export interface StoreOptions {
   readonly pod?: string | undefined;
   /** Of this process, where there is an election. */
   readonly identity?: string | undefined;
+  /** The cluster's uid, where it is known: positions on NATS of another are left as they are. */
+  readonly cluster: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;

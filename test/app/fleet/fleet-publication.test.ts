@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { type FleetPublicationParts, fleetPublication } from "../../../runtime/app/fleet/fleet-publication.ts";
+import { withStill } from "../../../runtime/app/fleet/merged-status.ts";
 import type { FunctionReport } from "../../../runtime/app/function-status/function-report.ts";
 import { type FoundShare, shareOf, wholeReport } from "../../../runtime/app/function-status/function-share.ts";
+import { WatchfireError } from "../../../runtime/errors.ts";
 
 const [first, other] = [1, 5];
 
@@ -28,7 +30,7 @@ function toldBy(owner: string, here: readonly number[], owners: Record<number, s
     owners: Array.from({ length: 8 }, (_, slot) => owners[slot]),
     reports: [hot],
     runs: runs as unknown as FleetPublicationParts["runs"],
-    catalogue: { names: ["hot"], slotsOf: () => [first, other] },
+    catalogue: { names: ["hot"], slotsOf: () => [first, other], originOf: () => undefined },
   });
   const [{ report, sharing, isStill } = {}] = functions;
   if (!report || !sharing || !isStill) throw new TypeError("it tells of no part");
@@ -56,4 +58,24 @@ test("a part that a replica lets go of, or loses, is not its own to tell from th
   expect(left.isStill()).toBe(false);
   Object.assign(ended.runs.get(other) ?? {}, { isEnding: true });
   expect(ended.isStill()).toBe(false);
+});
+
+test("a function whose slot stands still is told of by the replica that has the slot, and its object stays", () => {
+  const live = { all: [], rejected: [], complete: false };
+  const damage = new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its snapshot is gone" });
+  const run = { active: undefined, damage, held: { holds: true }, isEnding: false, live };
+  const runs = new Map([[first, run]]) as unknown as FleetPublicationParts["runs"];
+  const origin = { type: "folder", manifest: "f" } as const;
+  const told = (name: string) => (name === "hot" ? origin : undefined);
+  const { functions, isGone } = fleetPublication({
+    owner: "a#1",
+    owners: [],
+    reports: withStill([], new Map([["hot", damage]])),
+    runs,
+    catalogue: { names: ["hot"], slotsOf: () => [first], originOf: told },
+  });
+  expect(functions).toMatchObject([
+    { origin, report: { name: "hot", ready: false, reason: "CheckpointFailing", code: "WF_CHECKPOINT_CORRUPT" } },
+  ]);
+  expect([isGone("hot"), isGone("removed")]).toEqual([false, false]);
 });

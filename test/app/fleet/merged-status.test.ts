@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mergedStatus } from "../../../runtime/app/fleet/merged-status.ts";
+import { mergedStatus, withStill } from "../../../runtime/app/fleet/merged-status.ts";
+import { describeRefused } from "../../../runtime/app/status.ts";
 import type { FunctionStatus } from "../../../runtime/dispatch/function-dispatch.ts";
+import { WatchfireError } from "../../../runtime/errors.ts";
 
 /** A shard that has held events back for one reason: how many, and when the last. */
 const shard = (count: number, last: number): FunctionStatus => ({
@@ -35,4 +37,26 @@ test("what shards held back for one reason is one count, with the time of the ne
       expect(merged?.filtered).toEqual([{ trigger: "settings", why: "changedFields", count, last }]);
     }),
   );
+});
+
+test("a function of which one shard stands still is not ready and says why, with the counts of its other shards", () => {
+  const fault = new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its snapshot is gone" });
+  const works = (name: string) => {
+    const { reason: _, message: __, code: ___, ...report } = describeRefused({ name, file: "", faults: [fault] });
+    return { ...report, ready: true, queued: 3 };
+  };
+  const still = { ready: false, reason: "CheckpointFailing", code: fault.code, message: fault.message };
+  const told = withStill(
+    [works("hot"), works("copy")],
+    new Map([
+      ["hot", fault],
+      ["audit", fault],
+    ]),
+  );
+  expect(told).toMatchObject([
+    { name: "hot", queued: 3, ...still },
+    { name: "copy", queued: 3, ready: true },
+    { name: "audit", queued: 0, ...still },
+  ]);
+  expect(told[1]?.code).toBeUndefined();
 });

@@ -17,6 +17,8 @@ function world() {
     /** Why a slot cannot take up what was read. */
     fault: undefined as Error | undefined,
     slots: 1,
+    /** Whether the first slot of all functions stands still. */
+    stuck: false,
   };
   const reloads = new Reloads({
     catalogue: {
@@ -43,6 +45,7 @@ function world() {
         },
       })),
     isHere: () => true,
+    isStuck: () => state.stuck,
     clock,
     log: createLog("error", { write: (line: string) => void lines.push(line) }),
   });
@@ -93,6 +96,24 @@ test("slots that have taken up all that was agreed are left alone", async () => 
   const agreeing = reloads.agree(signal);
   await clock.advance(5_000);
   expect(steps).not.toContain("reload");
+  stopping.abort();
+  await clock.advance(1_000);
+  await agreeing;
+});
+
+test("a function whose first slot stands still is not waited for, and is agreed on once the slot is repaired", async () => {
+  const { reloads, state, steps, signal, stopping, clock } = world();
+  state.unsettled = ["hot"];
+  await reloads.first(signal, () => {});
+  expect(reloads.isAgreed).toBe(false);
+  state.stuck = true;
+  expect(reloads.isAgreed).toBe(true);
+  const agreeing = reloads.agree(signal);
+  await clock.advance(5_000);
+  expect(steps).not.toContain("reload");
+  state.stuck = false;
+  await clock.advance(1_000);
+  expect([reloads.isAgreed, steps.includes("reload")]).toEqual([false, true]);
   stopping.abort();
   await clock.advance(1_000);
   await agreeing;

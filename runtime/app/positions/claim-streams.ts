@@ -1,0 +1,51 @@
+import type { Nats } from "../../checkpoint/jetstream-connection.ts";
+import { clusterOf } from "../../checkpoint/jetstream-slot.ts";
+import { slotsOn } from "../../checkpoint/jetstream-sweep.ts";
+import type { Clock } from "../../clock.ts";
+import { WatchfireError } from "../../errors.ts";
+import type { Logger } from "../../observe/log.ts";
+import { setOfName } from "./place.ts";
+
+/** A slot that is written into may be trimmed while it is read; so often it is read anew. */
+const readings = 3;
+
+/**
+ * Makes streams that do not say whose they are this cluster's, where their positions are not another's. An older runtime
+ * has made them. What it wrote says the cluster, and is only read. New streams say it from the first on.
+ * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, and has written nothing then; what the client throws
+ */
+export async function claimStreams(nats: Nats, clock: Clock, log: Logger): Promise<void> {
+  const { cluster } = nats;
+  if (cluster === undefined || nats.owner !== undefined) return;
+  const owners = new Set<string>();
+  for (const slots of Map.groupBy(await slotsOn(nats), setOfName).values()) {
+    const owner = await ownerOf(nats, slots, clock);
+    if (owner !== undefined) owners.add(owner);
+  }
+  const [other] = owners.difference(new Set([cluster]));
+  if (other === undefined) return nats.mark();
+  if (!owners.has(cluster)) throw nats.othersStreams(other);
+  // Two clusters that an older runtime let in, each in slots of its own: neither is to lose its positions.
+  log.warn({ stream: nats.logStream, other }, "the streams have positions of another cluster as well");
+}
+
+/** The cluster whose positions a set of slots has, by the first slot that says it. */
+async function ownerOf(nats: Nats, slots: readonly string[], clock: Clock): Promise<string | undefined> {
+  for (const slot of slots) {
+    const owner = await read(nats, slot, clock);
+    if (owner !== undefined) return owner;
+  }
+  return undefined;
+}
+
+/** Undefined also of a slot that is damaged: whoever opens it tells of that. */
+async function read(nats: Nats, slot: string, clock: Clock): Promise<string | undefined> {
+  for (let tries = 0; tries < readings; tries++) {
+    try {
+      return await clusterOf({ nats, slot, clock });
+    } catch (error) {
+      if (!(error instanceof WatchfireError) || error.code !== "WF_CHECKPOINT_CORRUPT") throw error;
+    }
+  }
+  return undefined;
+}

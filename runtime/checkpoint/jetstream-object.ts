@@ -1,0 +1,22 @@
+import type { Nats } from "./jetstream-connection.ts";
+import { corrupt } from "./jetstream-fault.ts";
+
+/**
+ * The bytes of one of a slot's objects.
+ * @throws WatchfireError WF_CHECKPOINT_CORRUPT where it is gone, or not whole; what the client throws
+ */
+export async function readObject(nats: Nats, slot: string, name: string): Promise<Buffer> {
+  const info = await nats.objects.info(name);
+  if (!info || info.deleted) throw corrupt(nats, slot, `its object ${name} is gone`);
+  // The client would wait for the last part of it for ever.
+  const parts = await nats.partsOf(info.nuid);
+  if (parts < info.chunks) throw corrupt(nats, slot, `its object ${name} has ${parts} of ${info.chunks} parts`);
+  try {
+    const bytes = await nats.objects.getBlob(name);
+    return Buffer.from(bytes ?? []);
+  } catch (cause) {
+    // The client has no code for it.
+    if (!(cause instanceof Error && /digests do not match/.test(cause.message))) throw cause;
+    throw corrupt(nats, slot, `its object ${name} is not what was written`, cause);
+  }
+}
