@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
-import type { JetStreamClient, JetStreamManager, StreamConfig } from "@nats-io/jetstream";
+import type { JetStreamClient, JetStreamManager, StreamConfig, StreamInfo } from "@nats-io/jetstream";
 import type { ObjectStore } from "@nats-io/obj";
 import type { Authenticator, NatsConnection } from "@nats-io/transport-node";
 import { WatchfireError } from "../errors.ts";
 import { connectFault, isStatus, natsFault, status } from "./jetstream-fault.ts";
 import { identityCheck } from "./jetstream-identity.ts";
+import { assertKeeps } from "./jetstream-limits.ts";
 
 /** One request to NATS, in milliseconds; a cluster takes about as long to choose a new leader. */
 export const requestMs = 5_000;
@@ -76,7 +77,7 @@ export class Nats {
 
   /**
    * Connects, and makes the streams that are not there.
-   * @throws WatchfireError WF_CHECKPOINT_NATS_CLIENT, WF_CHECKPOINT_NATS_AWAY, WF_CHECKPOINT_NATS
+   * @throws WatchfireError of NATS
    */
   static async connect(options: NatsOptions): Promise<Nats> {
     const client = await loadClient();
@@ -117,6 +118,7 @@ export class Nats {
       const replicas = options.replicas ?? (connection.info?.cluster ? 3 : 1);
       const bucket = bucketOf(name);
       const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
+      if (found) assertKeeps(found.config, "last");
       const manager = new client.objects.Objm(js);
       const objects = found
         ? await manager.open(bucket, { check: false })
@@ -131,7 +133,10 @@ export class Nats {
     }
   }
 
-  /** Tells the streams from others that are made in their place later. Makes what is not there. */
+  /**
+   * Tells the streams from others that are made in their place later. Makes what is not there.
+   * @throws WatchfireError WF_CHECKPOINT_NATS_FORGETS; what the client throws
+   */
   async identity(): Promise<string> {
     const common = {
       storage: "file",
@@ -142,7 +147,9 @@ export class Nats {
     const log = await this.stream({ ...common, name: this.logStream, subjects: [`${this.logSubject}.*`] });
     const bodies = { name: this.bodyStream, subjects: [`${this.bodySubject}.>`], max_msgs_per_subject: 1 };
     const body = await this.stream({ ...common, ...bodies });
-    return `${log} ${body}`;
+    assertKeeps(log.config, "all");
+    assertKeeps(body.config, "last");
+    return `${log.created} ${body.created}`;
   }
 
   /** The largest message, in bytes, headers included. */
@@ -189,14 +196,14 @@ export class Nats {
     }
   }
 
-  private async stream(config: Partial<StreamConfig> & { readonly name: string }): Promise<string> {
+  private async stream(config: Partial<StreamConfig> & { readonly name: string }): Promise<StreamInfo> {
     const found = await this.jsm.streams.info(config.name).catch(unlessAbsent);
-    if (found) return found.created;
+    if (found) return found;
     try {
-      return (await this.jsm.streams.add(config)).created;
+      return await this.jsm.streams.add(config);
     } catch (error) {
       // Another replica has made it meanwhile.
-      if (isStatus(error, status.streamExists)) return (await this.jsm.streams.info(config.name)).created;
+      if (isStatus(error, status.streamExists)) return this.jsm.streams.info(config.name);
       throw error;
     }
   }

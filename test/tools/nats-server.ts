@@ -49,9 +49,10 @@ export class NatsServer {
     return join(this.folder, "data");
   }
 
-  /** Resolves when JetStream answers. */
-  async start(): Promise<void> {
-    const args = ["-a", "127.0.0.1", "-p", String(this.port), "-js", "-sd", this.data, ...this.args];
+  /** Resolves when it answers. @param jetstream whether JetStream is enabled */
+  async start({ jetstream = true } = {}): Promise<void> {
+    const stored = jetstream ? ["-js", "-sd", this.data] : [];
+    const args = ["-a", "127.0.0.1", "-p", String(this.port), ...stored, ...this.args];
     // The leash: should this process die in any way, the pipe closes and the server is killed.
     const leash =
       'exec 3<&0; "$@" </dev/null 3<&- & pid=$!; { cat <&3 >/dev/null; kill -KILL $pid; } 2>/dev/null & wait $pid';
