@@ -402,6 +402,14 @@ export const errorCodes = {
     "what was asked for cannot be told again",
     "`watchfire explain FUNCTION OBJECT` says how the function and the object stand",
   ),
+  WF_RUNTIME_PENDING: system(
+    "what was asked is taken, and is not done yet",
+    "it is done by itself once it can be saved, so do not ask again; where the runtime ends before, look first",
+  ),
+  WF_RUNTIME_BUSY: system(
+    "too many requests wait to be done",
+    "ask again later; /readyz says why nothing is saved meanwhile",
+  ),
   WF_RUNTIME_STATUS_UNWRITTEN: user(
     "an object of `--function-status` cannot be kept, which is tried on; its function runs all the same",
     "see to what the API server answers; `watchfire rbac --function-status` prints the rights that it takes",

@@ -248,6 +248,7 @@ export class Runtime {
       // A standby is ready to take over; a rollout waits for it.
       ready: () => (this.ready || this.canTakeOver) && !this.frozen,
       obstacle: () => this.obstacle?.message ?? this.delay,
+      unsaved: () => this.active?.dispatcher.trouble ?? this.active?.store.trouble,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
       token: keepToken(this.options.data),
@@ -258,6 +259,7 @@ export class Runtime {
         return explainFunction(active, this.live.get(question.function), functions, question, this.options);
       },
       functions: this.desk,
+      clock: this.options.clock,
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;

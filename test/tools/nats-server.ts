@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -67,6 +67,14 @@ export class NatsServer {
       if (child.exitCode !== null) throw new Hopeless(said);
       return said.includes("Server is ready");
     });
+  }
+
+  /** Sends it a signal. It must run. */
+  signal(signal: NodeJS.Signals): void {
+    const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, "utf8").split(" ").map(Number);
+    const server = children.find((pid) => readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("nats-server"));
+    if (server === undefined) throw new Error("the server does not run");
+    process.kill(server, signal);
   }
 
   /** Ends it at once, as the kernel would. */

@@ -239,6 +239,11 @@ export class FleetReplica {
     return this.membership.holds && this.active.length > 0;
   }
 
+  /** Why the positions of a slot cannot be saved at present. */
+  private get unsaved(): WatchfireError | undefined {
+    return this.active.flatMap(({ dispatcher, store }) => dispatcher.trouble ?? store.trouble ?? [])[0];
+  }
+
   /** Why it can run nothing at present. */
   private get obstacle(): WatchfireError | undefined {
     const stores = this.active.map(({ store }) => store.trouble);
@@ -320,12 +325,14 @@ export class FleetReplica {
       live: () => true,
       ready: () => this.ready && !this.stopping.signal.aborted,
       obstacle: () => this.obstacle?.message ?? this.waitsFor,
+      unsaved: () => this.unsaved,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
       token: keepToken(data),
       deadLetters: () => letters,
       explain: (question: Question) => this.explain(question),
       functions: this.desk,
+      clock: this.options.clock,
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
