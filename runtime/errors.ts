@@ -1,5 +1,6 @@
 import { type Blame, type Entry, system, user } from "./error-codes/entry.ts";
 import { leaseCodes } from "./error-codes/lease.ts";
+import { natsCodes } from "./error-codes/nats.ts";
 import { readsCodes } from "./error-codes/reads.ts";
 import { sandboxCodes } from "./error-codes/sandbox.ts";
 import { clean, shorten } from "./wording.ts";
@@ -239,22 +240,7 @@ export const errorCodes = {
     "the Secrets that hold the checkpoint cannot be used",
     "apply what `watchfire rbac --store kubernetes` prints: the Secrets, and get and update of them",
   ),
-  WF_CHECKPOINT_NATS: user(
-    "positions cannot be kept on this NATS",
-    "check --nats, its credentials, its certificate and the account's rights: runtime/docs/nats.md lists what it needs",
-  ),
-  WF_CHECKPOINT_NATS_AWAY: system(
-    "NATS does not answer",
-    "bring it back, or let the runtime reach it; until then events wait, and nothing is lost",
-  ),
-  WF_CHECKPOINT_NATS_CLIENT: user(
-    "the client of NATS is not installed",
-    "run `npm install @nats-io/transport-node@3.4.0 @nats-io/jetstream@3.4.0 @nats-io/obj@3.4.0`; the image has it",
-  ),
-  WF_CHECKPOINT_REWOUND: system(
-    "NATS has lost positions that it had acknowledged",
-    "nothing is to be done for delivery: the next start lists everything and flags what may be a repeat. Find out why the streams are gone, empty or older",
-  ),
+  ...natsCodes,
   WF_CHECKPOINT_ELSEWHERE: user(
     "the positions are not where this runtime looks for them",
     "bring back the volume or the Secrets that hold them. To begin anew, empty the Secrets and the data folder, and delete the Lease: every existing object is new to the functions then",
@@ -415,6 +401,14 @@ export const errorCodes = {
   WF_RUNTIME_NOT_REDELIVERED: user(
     "what was asked for cannot be told again",
     "`watchfire explain FUNCTION OBJECT` says how the function and the object stand",
+  ),
+  WF_RUNTIME_PENDING: system(
+    "what was asked is taken, and is not done yet",
+    "it is done by itself once it can be saved, so do not ask again; where the runtime ends before, look first",
+  ),
+  WF_RUNTIME_BUSY: system(
+    "too many requests wait to be done",
+    "ask again later; /readyz says why nothing is saved meanwhile",
   ),
   WF_RUNTIME_STATUS_UNWRITTEN: user(
     "an object of `--function-status` cannot be kept, which is tried on; its function runs all the same",

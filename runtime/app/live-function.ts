@@ -406,6 +406,8 @@ const passing: ReadonlySet<ErrorCode> = new Set([
   "WF_CHECKPOINT_WRITE_FAILED",
   "WF_CHECKPOINT_FULL",
   "WF_CHECKPOINT_NATS_AWAY",
+  "WF_CHECKPOINT_NATS_FULL",
+  "WF_CHECKPOINT_NATS_JETSTREAM",
 ]);
 
 const occasions: Readonly<Record<Occasion | "changed", string>> = {

@@ -51,12 +51,11 @@ export class Pauses {
   pause(name: string): Promise<boolean> {
     return this.next(async () => {
       if (this.byCommand.has(name)) return false;
-      const { store, dispatcher, clock } = this.parts;
+      const { dispatcher, clock } = this.parts;
       const since = clock.now();
       dispatcher.hold(name, "command");
       try {
-        await store.setPaused(name, since);
-        await store.sync();
+        await this.record(name, since, undefined);
       } catch (error) {
         dispatcher.release(name, "command");
         throw error;
@@ -72,11 +71,11 @@ export class Pauses {
    */
   resume(name: string): Promise<boolean> {
     return this.next(async () => {
-      const { store, dispatcher } = this.parts;
-      const was = this.byCommand.has(name);
+      const { dispatcher } = this.parts;
+      const since = this.byCommand.get(name);
+      const was = since !== undefined;
       if (was) {
-        await store.setPaused(name, undefined);
-        await store.sync();
+        await this.record(name, undefined, since);
         this.byCommand.delete(name);
         dispatcher.release(name, "command");
       }
@@ -86,6 +85,18 @@ export class Pauses {
         actual: name,
       });
     });
+  }
+
+  /** @throws what the store throws; it is as it was then, also where the store keeps what it could not write */
+  private async record(name: string, since: number | undefined, before: number | undefined): Promise<void> {
+    const { store } = this.parts;
+    try {
+      await store.setPaused(name, since);
+      await store.sync();
+    } catch (error) {
+      await store.setPaused(name, before).catch(() => undefined);
+      throw error;
+    }
   }
 
   private next<T>(command: () => Promise<T>): Promise<T> {

@@ -4,7 +4,6 @@ import { pause } from "../clock.ts";
 import { asWatchfireError, WatchfireError } from "../errors.ts";
 import type { Candidacy, Elector } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { leaveAddress } from "../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
 import type { Question } from "../observe/explanation.ts";
 import type { FunctionDesk } from "../observe/function-desk.ts";
@@ -27,6 +26,7 @@ import { type OfferedFunctions, offeredFunctions } from "./offered-functions.ts"
 import { openStore } from "./positions/open-store.ts";
 import { isSettled } from "./readiness.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";
+import { Residence } from "./residence.ts";
 import { describeStandby, describeStatus, type Status } from "./status.ts";
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
@@ -43,6 +43,7 @@ export class Runtime {
   readonly desk: FunctionDesk;
   private readonly options: RuntimeOptions;
   private readonly components: Components;
+  private readonly residence: Residence;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   /** Why it holds the Lease and cannot begin yet. */
   private delay: string | undefined;
@@ -63,6 +64,7 @@ export class Runtime {
   private constructor(options: RuntimeOptions, components: Components) {
     this.options = options;
     this.components = components;
+    this.residence = new Residence(options.data);
     this.lost = this.losing.promise;
     components.metrics.leader(() => this.isActive);
     showStates(components, () => (this.active ? [this.active] : []));
@@ -102,6 +104,7 @@ export class Runtime {
       return runtime;
     } catch (error) {
       await runtime.endpoints?.close();
+      runtime.residence.end();
       await closeComponents({ store, ...runtime.components, ...runtime.active }, false);
       throw error;
     }
@@ -189,6 +192,7 @@ export class Runtime {
     await this.publisher?.close();
     const clean = await this.active?.dispatcher.drain(drainMs);
     await this.endpoints?.close();
+    this.residence.end();
     await closeComponents(this.active ?? this.components, clean ?? false);
     await this.components.elector?.release();
     log.info({ clean }, "drained");
@@ -202,6 +206,7 @@ export class Runtime {
     this.active?.dispatcher.halt();
     await this.publisher?.close();
     await this.endpoints?.close();
+    this.residence.end();
     await closeComponents(this.active ?? this.components, false);
     await this.components.elector?.release();
   }
@@ -249,6 +254,7 @@ export class Runtime {
       // A standby is ready to take over; a rollout waits for it.
       ready: () => (this.ready || this.canTakeOver) && !this.frozen,
       obstacle: () => this.obstacle?.message ?? this.delay,
+      unsaved: () => this.active?.dispatcher.trouble ?? this.active?.store.trouble,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
       token: keepToken(this.options.data),
@@ -259,12 +265,16 @@ export class Runtime {
         return explainFunction(active, this.live.get(question.function), functions, question, this.options);
       },
       functions: this.desk,
+      clock: this.options.clock,
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
-    leaveAddress(this.options.data, this.endpoints.url);
     const { elector } = this.components;
-    if (!elector) return this.takeUp(await recogniseCluster(this.options, signal), signal);
+    if (!elector) {
+      this.residence.takeOver(this.url);
+      return this.takeUp(await recogniseCluster(this.options, signal), signal);
+    }
+    this.residence.announce(this.url);
     this.reloading = this.readFunctions(AbortSignal.any([signal, this.stopping.signal])).catch(() => undefined);
     this.campaigning = this.campaign(elector, AbortSignal.any([signal, this.stopping.signal]));
   }
@@ -285,6 +295,7 @@ export class Runtime {
       );
       await this.reloading;
       this.active = await activate(this.components, store, this.options, this.losing.resolve);
+      this.residence.takeOver(this.url);
       this.options.log.info({ fence: elector.fence?.number }, "active");
       await this.takeUp(cluster, signal);
     } catch (error) {

@@ -1,5 +1,5 @@
 import { WatchfireError } from "../errors.ts";
-import { type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
+import { type Batch, type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
 import { type CheckpointStore, type DeadLetterPage, resourceOf, type StoredView } from "./store.ts";
 
 /** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
@@ -135,20 +135,23 @@ export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEven
 
 /** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */
 export class OfflineReplayer implements Replayer {
-  private readonly store: CheckpointStore;
+  private readonly store: Pick<CheckpointStore, "spillHeaders">;
+  private readonly commit: (batch: Batch) => Promise<unknown>;
 
-  constructor(store: CheckpointStore) {
+  /** @param commit beside a running dispatcher: by its commits */
+  constructor(store: CheckpointStore, commit: (batch: Batch) => Promise<unknown> = (batch) => store.commit(batch)) {
     this.store = store;
+    this.commit = commit;
   }
 
   async replay(letter: DeadLetter): Promise<void> {
     let last = 0;
     for (const { sequence } of await this.store.spillHeaders(letter.function)) last = sequence;
     const event = replayedEvent(letter, last + 1);
-    await this.store.commit({ ...emptyBatch, spill: [event], droppedDeadLetters: [letter.letter] });
+    await this.commit({ ...emptyBatch, spill: [event], droppedDeadLetters: [letter.letter] });
   }
 
   async drop(letter: DeadLetter): Promise<void> {
-    await this.store.commit({ ...emptyBatch, droppedDeadLetters: [letter.letter] });
+    await this.commit({ ...emptyBatch, droppedDeadLetters: [letter.letter] });
   }
 }

@@ -6,6 +6,7 @@ import { WatchfireError } from "../errors.ts";
 import { otherCluster } from "./cluster.ts";
 import { connectFault, isStatus, natsFault, status } from "./jetstream-fault.ts";
 import { identityCheck } from "./jetstream-identity.ts";
+import { assertKeeps } from "./jetstream-limits.ts";
 
 /** One request to NATS, in milliseconds; a cluster takes about as long to choose a new leader. */
 export const requestMs = 5_000;
@@ -85,7 +86,7 @@ export class Nats {
 
   /**
    * Connects, and makes the streams that are not there. Where they are another cluster's, nothing is written.
-   * @throws WatchfireError WF_CHECKPOINT_NATS_CLIENT, WF_CHECKPOINT_NATS_AWAY, WF_CHECKPOINT_NATS, WF_CHECKPOINT_OTHER_CLUSTER
+   * @throws WatchfireError of NATS, WF_CHECKPOINT_OTHER_CLUSTER
    */
   static async connect(options: NatsOptions): Promise<Nats> {
     const client = await loadClient();
@@ -130,8 +131,9 @@ export class Nats {
       const nats = new Nats(options, connection, client, { js, jsm, objects, replicas });
       void nats.tell(log);
       await nats.identity();
-      if (!(await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent)))
-        await manager.create(bucket, { replicas, compression: true });
+      const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
+      if (found) assertKeeps(found.config, "last");
+      else await manager.create(bucket, { replicas, compression: true });
       return nats;
     } catch (error) {
       await connection.close();
@@ -146,7 +148,7 @@ export class Nats {
 
   /**
    * Tells the streams from others that are made in their place later. Makes what is not there.
-   * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, and has written nothing then; what the client throws
+   * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, and has written nothing then; WF_CHECKPOINT_NATS_FORGETS; what the client throws
    */
   async identity(): Promise<string> {
     const common = {
@@ -163,6 +165,8 @@ export class Nats {
       throw this.othersStreams(this.marked);
     const bodies = { name: this.bodyStream, subjects: [`${this.bodySubject}.>`], max_msgs_per_subject: 1 };
     const body = await this.stream({ ...common, ...bodies });
+    assertKeeps(log.config, "all");
+    assertKeeps(body.config, "last");
     return `${log.created} ${body.created}`;
   }
 

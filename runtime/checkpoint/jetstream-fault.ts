@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { type ErrorCode, WatchfireError } from "../errors.ts";
 import { lowerFirst } from "../wording.ts";
 
 /** Codes of JetStream's API errors (`server/errors.json` of nats-server). */
@@ -9,6 +9,28 @@ export const status = {
   wrongLastSequence: 10071,
   wrongLastSequenceConstant: 10164,
 } as const;
+
+/** What JetStream says where it has no room, and which limit that is. */
+const full: Readonly<Record<number, string>> = {
+  10002: "raise the account's limits of JetStream's storage (max_file, max_mem)",
+  10023: "raise the servers' max_file_store, or give their disks room",
+  10028: "raise the servers' max_memory_store",
+  10047: "raise the servers' max_file_store, or give their disks room",
+  10077: "raise the stream's max_bytes or max_msgs, or take them off",
+};
+
+/** What of the settings is in the way, by what JetStream says. */
+const unfit: Readonly<Record<number, string>> = {
+  10005: "bring more servers into the cluster, or ask for fewer by --nats-replicas",
+  10026: "raise the max_consumers of the account or the stream: each opening of a slot takes one for a moment",
+  10027: "raise the account's max_streams: each runtime has three streams",
+  10054: "raise the stream's max_msg_size, or take it off",
+  10074: "run NATS as a cluster, or leave out --nats-replicas",
+  10113: "take max_bytes_required off the account: a limit of the account itself serves better",
+};
+
+/** JetStream is not enabled: on the server, or for the account. */
+const off: readonly number[] = [10039, 10076];
 
 /** Whether JetStream answered with this code. */
 export const isStatus = (error: unknown, ...codes: readonly number[]): boolean =>
@@ -24,6 +46,13 @@ const isRefusal = (error: unknown): boolean =>
 export const isUnheard = (error: unknown): boolean =>
   error instanceof Error &&
   (["JetStreamNotEnabled", "NoRespondersError"].includes(error.name) || isUnheard(error.cause));
+
+/** Whether there is no JetStream, not only nobody who takes a message. */
+const isOff = (error: unknown): boolean =>
+  error instanceof Error &&
+  (isStatus(error, ...off) ||
+    ("subject" in error && String(error.subject).startsWith("$JS.API.")) ||
+    isOff(error.cause));
 
 /** What is said of a connection that could not be made; of the servers, their addresses alone. */
 export function connectFault(error: unknown, servers: readonly string[]): WatchfireError {
@@ -42,10 +71,15 @@ export function connectFault(error: unknown, servers: readonly string[]): Watchf
 /** @param what could not be done */
 export function natsFault(error: unknown, what: string): WatchfireError {
   if (error instanceof WatchfireError) return error;
-  // An answer of JetStream itself, such as that the account may have no more streams.
-  const answered = error instanceof Error && "code" in error && Number(error.code) > 0 && Number(error.code) !== 503;
-  const code = isRefusal(error) || answered ? "WF_CHECKPOINT_NATS" : "WF_CHECKPOINT_NATS_AWAY";
-  return new WatchfireError(code, { what: `${what}: ${reason(error)}`, cause: error });
+  const told = (code: ErrorCode, hint?: string) =>
+    new WatchfireError(code, { what: `${what}: ${reason(error)}`, cause: error, ...(hint && { hint }) });
+  if (isOff(error)) return told("WF_CHECKPOINT_NATS_JETSTREAM");
+  const answer = error instanceof Error && "code" in error ? Number(error.code) : 0;
+  const room = full[answer];
+  if (room) return told("WF_CHECKPOINT_NATS_FULL", `${room}; until then events wait, and nothing is lost`);
+  // An answer of JetStream itself.
+  if (isRefusal(error) || (answer > 0 && answer !== 503)) return told("WF_CHECKPOINT_NATS", unfit[answer]);
+  return told("WF_CHECKPOINT_NATS_AWAY");
 }
 
 /**

@@ -32,14 +32,26 @@ export class RuntimeClient {
     try {
       response = await fetch(new URL(path, base), { ...(body === undefined ? {} : post), headers, signal });
     } catch (cause) {
-      const what = signal.aborted ? `nothing is answered within ${answerMs / 1000} s` : "no runtime answers";
-      throw new WatchfireError("WF_CLI_UNREACHABLE", { what, actual: url, cause });
+      throw new WatchfireError("WF_CLI_UNREACHABLE", { ...unanswered(cause, signal.aborted), actual: url, cause });
     }
     const answer: unknown = await response.json().catch(() => undefined);
     if (!response.ok) throw refusal(response.status, answer, url);
     return understood(schema, answer, url);
   }
 }
+
+/** Why there is no answer. Whoever was reached may have done what was asked all the same. */
+function unanswered(cause: unknown, late: boolean): { readonly what: string; readonly hint?: string } {
+  const hint = "it may have done what was asked, or do it yet: look before you ask again";
+  if (late) return { what: `nothing is answered within ${answerMs / 1000} s`, hint };
+  const isReached = cause instanceof Error && codesOfReached.has((cause.cause as NodeJS.ErrnoException)?.code ?? "");
+  return isReached
+    ? { what: "the runtime let go of the connection before it answered", hint }
+    : { what: "no runtime answers" };
+}
+
+/** Of connections that had been made. */
+const codesOfReached: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);
 
 function baseOf(url: string): URL {
   const base = URL.canParse(url) ? new URL(url) : undefined;

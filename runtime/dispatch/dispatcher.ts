@@ -71,7 +71,7 @@ export class Dispatcher implements Replayer {
     this.options = options;
     this.commits = commits;
     this.startedBefore = startedBefore;
-    this.offline = new OfflineReplayer(options.store);
+    this.offline = new OfflineReplayer(options.store, (batch) => commits.past(batch));
     const { store, memoryBudget = heapQuarter(), memory = new Budget(() => memoryBudget) } = options;
     this.budgets = { memory, disk: new Budget(() => store.spillLimit) };
   }

@@ -151,7 +151,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     lostWrites,
     letterStock: () => store.deadLetterStock(manifest.name),
     limitLetters: (limit) => store.limitDeadLetters(manifest.name, limit),
-    drop: (letter) => new OfflineReplayer(store).drop(letter),
+    drop: (letter) => new OfflineReplayer(store, (batch) => commits.past(batch)).drop(letter),
   });
 }
 

@@ -7,6 +7,7 @@ import { Hono } from "hono";
 import { z } from "zod";
 import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
 import type { DeadLetterPage } from "../checkpoint/store.ts";
+import type { Clock } from "../clock.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
 import { shorten, systemReason } from "../wording.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
@@ -15,6 +16,7 @@ import { type Explanation, nameSchema, namespaceSchema, type Question } from "./
 import { type FunctionDesk, functionRoutes } from "./function-desk.ts";
 import { isOwnHost } from "./hosts.ts";
 import { bears } from "./token-file.ts";
+import { UnderWay } from "./under-way.ts";
 
 /** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
 export interface DeadLetterDesk {
@@ -37,6 +39,8 @@ export interface Inspection {
   ready(): boolean;
   /** Why it is not ready, where that is no function's matter. */
   obstacle(): string | undefined;
+  /** Why nothing can be saved at present. */
+  unsaved(): WatchfireError | undefined;
   status(): object;
   /** Prometheus text. */
   metrics(): Promise<string>;
@@ -48,6 +52,7 @@ export interface Inspection {
   explain(question: Question): Promise<Explanation>;
   /** What is asked of one function. */
   readonly functions: FunctionDesk;
+  readonly clock: Clock;
 }
 
 export interface Endpoints {
@@ -92,6 +97,8 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
   WF_CHECKPOINT_LETTER_HOMELESS: 409,
   WF_CHECKPOINT_LETTER_EMPTY: 409,
   WF_LEASE_STANDBY: 503,
+  WF_RUNTIME_PENDING: 503,
+  WF_RUNTIME_BUSY: 503,
   WF_RUNTIME_NO_FUNCTION: 404,
   WF_RUNTIME_PAUSED_BY_MANIFEST: 409,
   WF_RUNTIME_NO_RUN: 404,
@@ -109,6 +116,7 @@ const guarded = [
 /** The routes alone; tests ask them without a socket. `own`: names that this process is called by. */
 function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   const app = new Hono();
+  const underWay = new UnderWay(inspection.clock, () => inspection.unsaved());
   const names = own.map((name) => name.toLowerCase());
   app.get("/livez", (c) => (inspection.live() ? c.text("ok\n") : c.text("not live\n", 503)));
   app.get("/readyz", (c) =>
@@ -148,7 +156,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     if (!asked.success) return c.json({ error: "the query is namespace=NAMESPACE&name=NAME, of an object" }, 400);
     return c.json(await inspection.explain({ function: c.req.param("function"), ...asked.data }));
   });
-  app.route("/functions", functionRoutes(inspection.functions));
+  app.route("/functions", functionRoutes(inspection.functions, underWay));
   const desk = () => inspection.deadLetters();
   app.get("/dead-letters", async (c) => {
     const after = c.req.query("after");
@@ -161,7 +169,8 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     app.post(`/dead-letters/${action}`, async (c) => {
       const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
       if (!asked.success) return c.json({ error: 'the body is {"ids": ["…"]}' }, 400);
-      await desk()[action](asked.data.ids);
+      const { ids } = asked.data;
+      await underWay.answer(`the ${action} of dead letters`, () => desk()[action](ids));
       return c.json({});
     });
   }

@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { nameSchema, namespaceSchema } from "./explanation.ts";
+import type { UnderWay } from "./under-way.ts";
 
 /** In words, where the shards of the function are that the answer is not of; left out where it is of all. */
 const elsewhere = z.string().optional();
@@ -124,11 +125,13 @@ export interface FunctionDesk {
 }
 
 /** What is below `/functions`. */
-export function functionRoutes(desk: FunctionDesk): Hono {
+export function functionRoutes(desk: FunctionDesk, underWay: UnderWay): Hono {
   const app = new Hono();
   const nameOf = (c: Context) => c.req.param("name") ?? "";
-  app.post("/:name/pause", async (c) => c.json(await desk.pause(nameOf(c))));
-  app.post("/:name/resume", async (c) => c.json(await desk.resume(nameOf(c))));
+  app.post("/:name/pause", async (c) => c.json(await underWay.answer("the pause", () => desk.pause(nameOf(c)))));
+  app.post("/:name/resume", async (c) =>
+    c.json(await underWay.answer("the end of the pause", () => desk.resume(nameOf(c)))),
+  );
   app.get("/:name/runs", async (c) => c.json(await desk.runs(nameOf(c))));
   app.get("/:name/logs", async (c) => {
     const asked = logQuestionSchema.safeParse(c.req.query());
@@ -138,7 +141,9 @@ export function functionRoutes(desk: FunctionDesk): Hono {
   app.post("/:name/redeliver", async (c) => {
     const asked = redeliverQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
     if (!asked.success) return c.json({ error: "the body names an object, all, a run or an errand" }, 400);
-    return c.json(await desk.redeliver(nameOf(c), asked.data));
+    const answer = await underWay.answer("the redelivery", () => desk.redeliver(nameOf(c), asked.data));
+    if (answer.errand !== undefined) underWay.assertSaves("the redelivery");
+    return c.json(answer);
   });
   app.post("/:name/record", async (c) => {
     const asked = recordQuestionSchema.safeParse(await c.req.json().catch(() => undefined));

@@ -83,4 +83,26 @@ describe("a function that is paused", () => {
     await quiet(it.runner);
     expect([pauses.of("copy"), it.runner.told]).toEqual([undefined, ["Added a@11"]]);
   });
+
+  test("is as it was, on record too, where the store keeps what it could not write yet", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    let isAway = true;
+    const store = {
+      paused: () => it.store.paused(),
+      sync: () => it.store.sync(),
+      setPaused: async (name: string, since: number | undefined) => {
+        await it.store.setPaused(name, since);
+        if (isAway) throw new Error("nats is away");
+      },
+    };
+    const pauses = await Pauses.open({ ...it, store });
+    await expect(pauses.pause("copy")).rejects.toThrow("nats is away");
+    expect([pauses.of("copy"), await it.store.paused()]).toEqual([undefined, new Map()]);
+    isAway = false;
+    await pauses.pause("copy");
+    const before = await it.store.paused();
+    isAway = true;
+    await expect(pauses.resume("copy")).rejects.toThrow("nats is away");
+    expect([pauses.of("copy")?.by, await it.store.paused()]).toEqual(["command", before]);
+  });
 });

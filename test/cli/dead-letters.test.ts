@@ -8,6 +8,7 @@ import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.t
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { deadLetterPageSize } from "../../runtime/checkpoint/store.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import { leaveAddress } from "../../runtime/observe/address-file.ts";
 import { type DeadLetterDesk, serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
@@ -66,6 +67,8 @@ async function endpointsOn(folder: string, letters: DeadLetterDesk): Promise<str
     live: () => true,
     ready: () => true,
     obstacle: () => undefined,
+    unsaved: () => undefined,
+    clock: systemClock,
     status: () => ({}),
     metrics: async () => "",
     token: keepToken(folder),
@@ -242,5 +245,17 @@ describe("the dead letters' command", () => {
     );
     await new Promise((done) => server.close(done));
     expect((await run("list", "--url", url)).stderr).toContain(`WF_CLI_UNREACHABLE: no runtime answers, got "${url}"`);
+  });
+
+  it("does not say that nothing was done of a runtime that was reached and did not answer", async () => {
+    const server = createServer(({ socket }) => socket.destroy());
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { status, stderr } = await run("drop", "1", "--url", url);
+    expect([status, stderr]).toEqual([
+      1,
+      `WF_CLI_UNREACHABLE: the runtime let go of the connection before it answered, got "${url}"; it may have done what was asked, or do it yet: look before you ask again\n`,
+    ]);
   });
 });

@@ -127,6 +127,40 @@ describe("a dead letter", () => {
     expect([await letters.list(), it.function.status().deadLetters]).toEqual([[], 0]);
   });
 
+  it.each([
+    ["dropped", "copy"],
+    ["dropped", "a function that is not loaded"],
+    ["replayed", "a function that is not loaded"],
+  ] as const)(
+    "is not %s of %s before the store has it, which may take a batch and say that it failed",
+    async (what, of) => {
+      const { it, letters } = await withLetter();
+      if (of !== "copy") await it.dispatcher.remove("copy", { retire: false });
+      const commit = it.store.commit.bind(it.store);
+      const batches = new Set<Batch>();
+      let isAway = true;
+      it.store.commit = (batch) => {
+        batches.add(batch);
+        return isAway ? Promise.reject(new Error("nats is away")) : commit(batch);
+      };
+      let done = false;
+      const settled = (what === "dropped" ? letters.drop(["1"]) : letters.replay(["1"])).then(() => {
+        done = true;
+      });
+      await it.clock.advance(10_000);
+      // The same batch again: a store that has taken it waits for the one that is under way.
+      expect([done, batches.size, it.dispatcher.trouble?.message]).toEqual([
+        false,
+        1,
+        expect.stringContaining("nats is away"),
+      ]);
+      isAway = false;
+      await it.clock.advance(2_000);
+      await settled;
+      expect([await letters.list(), it.dispatcher.trouble]).toEqual([[], undefined]);
+    },
+  );
+
   it("that is dropped while it is replayed is unknown by then, and is counted once", async () => {
     const { it, letters } = await withLetter();
     const both = await Promise.allSettled([letters.replay(["1"]), letters.drop(["1"])]);

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } fro
 import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { systemClock } from "../../runtime/clock.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import type { Question } from "../../runtime/observe/explanation.ts";
@@ -49,6 +50,8 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   live: () => true,
   ready: () => true,
   obstacle: () => undefined,
+  unsaved: () => undefined,
+  clock: systemClock,
   status: () => ({ functions: [] }),
   metrics: async () => "watchfire_up 1\n",
   token,

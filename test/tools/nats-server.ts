@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -49,9 +49,10 @@ export class NatsServer {
     return join(this.folder, "data");
   }
 
-  /** Resolves when JetStream answers. */
-  async start(): Promise<void> {
-    const args = ["-a", "127.0.0.1", "-p", String(this.port), "-js", "-sd", this.data, ...this.args];
+  /** Resolves when it answers. @param jetstream whether JetStream is enabled */
+  async start({ jetstream = true } = {}): Promise<void> {
+    const stored = jetstream ? ["-js", "-sd", this.data] : [];
+    const args = ["-a", "127.0.0.1", "-p", String(this.port), ...stored, ...this.args];
     // The leash: should this process die in any way, the pipe closes and the server is killed.
     const leash =
       'exec 3<&0; "$@" </dev/null 3<&- & pid=$!; { cat <&3 >/dev/null; kill -KILL $pid; } 2>/dev/null & wait $pid';
@@ -66,6 +67,14 @@ export class NatsServer {
       if (child.exitCode !== null) throw new Hopeless(said);
       return said.includes("Server is ready");
     });
+  }
+
+  /** Sends it a signal. It must run. */
+  signal(signal: NodeJS.Signals): void {
+    const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, "utf8").split(" ").map(Number);
+    const server = children.find((pid) => readFileSync(`/proc/${pid}/comm`, "utf8").startsWith("nats-server"));
+    if (server === undefined) throw new Error("the server does not run");
+    process.kill(server, signal);
   }
 
   /** Ends it at once, as the kernel would. */

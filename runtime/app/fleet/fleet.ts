@@ -9,7 +9,6 @@ import type { HeldSlot } from "../../fleet/held-slot.ts";
 import { Membership } from "../../fleet/membership.ts";
 import { Slots } from "../../fleet/slots.ts";
 import { type LeaseApi, leaseApi } from "../../lease/lease-api.ts";
-import { leaveAddress } from "../../observe/address-file.ts";
 import { type Endpoints, serveEndpoints } from "../../observe/endpoints.ts";
 import type { Explanation, Question } from "../../observe/explanation.ts";
 import type { FunctionDesk } from "../../observe/function-desk.ts";
@@ -36,6 +35,7 @@ import { type Place, readPlace } from "../positions/place.ts";
 import { untilReached } from "../positions/until-reached.ts";
 import { isSettled } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
+import { Residence } from "../residence.ts";
 import { describeStatus, type Status } from "../status.ts";
 import { Catalogue } from "./catalogue.ts";
 import { describeFleet } from "./describe-fleet.ts";
@@ -64,6 +64,7 @@ export class FleetReplica {
   readonly lost: Promise<WatchfireError>;
   private readonly options: FleetOptions;
   private readonly components: Components;
+  private readonly residence: Residence;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   /** The runtime's, which says where its positions are. */
   private readonly lease: LeaseApi;
@@ -93,6 +94,7 @@ export class FleetReplica {
     const quarter = heapQuarter();
     this.options = { ...options, memory: new Budget(() => quarter) };
     this.components = components;
+    this.residence = new Residence(options.data);
     this.lost = this.losing.promise;
     const { elector } = components;
     if (!elector) throw new TypeError("a fleet's replica has a Lease of its own");
@@ -146,16 +148,18 @@ export class FleetReplica {
     this.publisher = keptStatus(options, elector, () => this.publication());
   }
 
-  /** Serves its endpoints, and joins the fleet beside them. @throws WatchfireError when the address is taken */
+  /** Serves its endpoints, and joins the fleet beside them. @throws WatchfireError when the address or the data folder is taken */
   static async start(options: FleetOptions, signal: AbortSignal): Promise<FleetReplica> {
     const replica = new FleetReplica(options, await makeComponents(options));
     try {
       signal.throwIfAborted();
+      replica.residence.asReplica();
       await replica.serve();
       replica.joining = replica.join(AbortSignal.any([signal, replica.stopping.signal]));
       return replica;
     } catch (error) {
       await replica.endpoints?.close();
+      replica.residence.end();
       await closeComponents(replica.components, false);
       throw error;
     }
@@ -232,6 +236,7 @@ export class FleetReplica {
   private async close(): Promise<void> {
     this.offered.code?.close();
     await this.endpoints?.close();
+    this.residence.end();
     await closeComponents(this.components, false);
     await this.connection?.close();
   }
@@ -243,6 +248,11 @@ export class FleetReplica {
 
   private get isActive(): boolean {
     return this.membership.holds && this.active.length > 0;
+  }
+
+  /** Why the positions of a slot cannot be saved at present. */
+  private get unsaved(): WatchfireError | undefined {
+    return this.active.flatMap(({ dispatcher, store }) => dispatcher.trouble ?? store.trouble ?? [])[0];
   }
 
   /** Why it can run nothing at present. */
@@ -345,16 +355,18 @@ export class FleetReplica {
       live: () => true,
       ready: () => this.ready && !this.stopping.signal.aborted,
       obstacle: () => this.obstacle?.message ?? this.waitsFor,
+      unsaved: () => this.unsaved,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
       token: keepToken(data),
       deadLetters: () => letters,
       explain: (question: Question) => this.explain(question),
       functions: this.desk,
+      clock: this.options.clock,
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;
-    leaveAddress(data, this.endpoints.url);
+    this.residence.announce(this.url);
   }
 
   private async explain(question: Question): Promise<Explanation> {
@@ -386,6 +398,7 @@ export class FleetReplica {
       await this.reloads.first(signal, waiting);
       await membership.join(signal);
       this.delay = undefined;
+      this.residence.takeOver(this.url);
       log.info({ replica: membership.owner, slots: options.slots }, "joined the fleet");
       slots.start();
       this.publisher?.start();

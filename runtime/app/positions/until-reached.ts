@@ -4,7 +4,13 @@ import { ApiError } from "../../kube/api-error.ts";
 import type { Logger } from "../../observe/log.ts";
 
 /** Faults that somebody else ends. */
-const passingCodes = new Set(["WF_CHECKPOINT_LOCKED", "WF_CHECKPOINT_NATS_AWAY", "WF_KUBE_UNREACHABLE"]);
+const passingCodes = new Set([
+  "WF_CHECKPOINT_LOCKED",
+  "WF_CHECKPOINT_NATS_AWAY",
+  "WF_CHECKPOINT_NATS_FULL",
+  "WF_CHECKPOINT_NATS_JETSTREAM",
+  "WF_KUBE_UNREACHABLE",
+]);
 
 /** How often a data folder that another process still holds, or an API server that does not answer, is tried; milliseconds. */
 const againMs = 1_000;

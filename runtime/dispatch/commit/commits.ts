@@ -261,6 +261,22 @@ export class Commits {
     });
   }
 
+  /**
+   * Commits a batch past what waits, however often that is tried: a store that could not say so in time may have taken it.
+   * @throws WatchfireError why it could not, once nothing is written any more
+   */
+  async past(batch: Batch): Promise<void> {
+    while (this.options.permitted() && !this.halted) {
+      if (await this.attempt(batch)) {
+        // What is being written says itself how it fares.
+        if (!this.writing) this.failure = undefined;
+        return;
+      }
+      await pause(this.options.clock, retryMs);
+    }
+    throw this.failure ?? new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: "the runtime ends" });
+  }
+
   /** Resolves when everything given so far outlives this process, bodies and rows at rest included. */
   async sync(): Promise<void> {
     await this.flushAll();
