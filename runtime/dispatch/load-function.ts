@@ -95,8 +95,6 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   for (const { view } of schedules) byId.set(view.id, view);
   await retireUnused(parts, byId);
   const lostWrites = store.previousEnd === "power-loss";
-  // Their ends may be missing. What comes behind them is none of theirs, whenever these have their turn.
-  if (lostWrites) await store.doubtSpilled(manifest.name);
   const { last, waiting, keys } = expectSpilled(await store.spillHeaders(manifest.name), byId, isReconciler);
   const doubts = new Doubts(parts.startedBefore);
   const maker = new EventMaker(clock, doubts, last);

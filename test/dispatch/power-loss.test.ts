@@ -231,6 +231,22 @@ describe("after a power loss", () => {
     expect(await it.drain()).toBe(true);
   });
 
+  it("what has come to wait since is not flagged for it, also where its function is loaded again", async () => {
+    const it = await restored();
+    it.subscription.serverIsAt(resourceVersion("10"));
+    it.subscription.bookmark(resourceVersion("10"));
+    it.dispatcher.hold("copy", "command");
+    it.subscription.change(change("Added", "a", 11));
+    await it.clock.advance(70_000);
+    await it.dispatcher.remove("copy", { retire: false });
+    const again = await it.dispatcher.function(manifest(), { usesOldObject: false });
+    const subscription = again.subscription("settings", { selection: "all", namespace: "" });
+    subscription.serverIsAt(resourceVersion("11"));
+    it.dispatcher.release("copy", "command");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11"]);
+  });
+
   it("a change back to what is on record is told, since what came in between may be what is not", async () => {
     const options = { manifest: manifest({}, [trigger({ changedFields: [["spec"]] })]) };
     const first = await (await DispatchFixture.open(options)).listed();

@@ -320,8 +320,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "pause and power: what waited over a power loss is not noted as doubted",
-    file: dispatch("load-function"),
-    edits: [["if (lostWrites) await store.doubtSpilled(manifest.name);", ""]],
+    file: dispatch("dispatcher"),
+    edits: [["    await store.doubtSpilled(name);\n", ""]],
     caughtBy: "test/laws/doubt.test.ts",
   },
   {
