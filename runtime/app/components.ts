@@ -347,7 +347,7 @@ function electorFor(
   const label = accountLabel(account);
   if (slots !== undefined) {
     const api = fleetLeases(transport, { namespace, account, label }).member(identity);
-    return new Elector({ api, identity, clock, random, log });
+    return new Elector({ api, identity, clock, random, log, makesAgain: true });
   }
   const api = leaseApi(transport, namespace, account);
   return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats) });

@@ -149,6 +149,7 @@ export interface SpillHeader
     | "deletedBy"
     | "type"
     | "replayed"
+    | "redelivered"
     | "receivedAt"
     | "notBefore"
     | "pending"

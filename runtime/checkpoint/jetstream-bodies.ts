@@ -43,8 +43,9 @@ export class JetstreamBodies {
   private dropping: Promise<void> | undefined;
   /** The newest message of the bodies' stream that is surely older than all that a later owner of the slot writes. */
   private reached = 0;
-  /** Subjects whose bodies are in the object store. */
-  private readonly large = new Set<string>();
+  /** By a subject's token, the objects that hold bodies of it. Each owner of the slot has names of its own. */
+  private readonly large = new Map<string, Set<string>>();
+  private readonly session = crypto.randomUUID();
   private readonly ending = new AbortController();
 
   constructor(nats: Nats, clock: Clock, slot: string, cacheBytes: number) {
@@ -61,7 +62,10 @@ export class JetstreamBodies {
   /** Learns which bodies are in the object store, from its list. */
   learn(objects: readonly string[]): void {
     const prefix = `${this.slot}/body/`;
-    for (const name of objects) if (name.startsWith(prefix)) this.large.add(name.slice(prefix.length));
+    for (const name of objects) {
+      const [token = ""] = name.startsWith(prefix) ? name.slice(prefix.length).split("/") : [];
+      if (token !== "") this.note(token, name);
+    }
   }
 
   /** Learns how far the stream is. To be asked before the slot is taken: what comes later may be another's. */
@@ -123,7 +127,7 @@ export class JetstreamBodies {
   dropView(view: number): void {
     const prefix = `${this.nats.bodySubject}.${this.slot}.${view}.`;
     for (const subject of this.cache.keys()) if (subject.startsWith(prefix)) this.forget(subject);
-    for (const token of this.large) {
+    for (const token of this.large.keys()) {
       if (token.startsWith(`${view}.`)) this.unwanted.add(`${this.nats.bodySubject}.${this.slot}.${token}`);
     }
     this.unwanted.add(`${prefix}>`);
@@ -137,8 +141,7 @@ export class JetstreamBodies {
     this.cached = 0;
     const { jsm, bodyStream, bodySubject } = this.nats;
     await jsm.streams.purge(bodyStream, { filter: `${bodySubject}.${this.slot}.>` });
-    for (const token of this.large) await this.nats.deleteObject(`${this.slot}/body/${token}`);
-    this.large.clear();
+    for (const token of this.large.keys()) await this.deleteLarge(token);
   }
 
   /** Resolves when all that was dropped so far is gone. */
@@ -175,16 +178,16 @@ export class JetstreamBodies {
   private async putOne(subject: string, { bytes, state }: TaggedBody): Promise<void> {
     const token = this.tokenOf(subject);
     const isLarge = bytes.length > this.nats.maxPayload - headerBytes;
-    const object = `${this.slot}/body/${token}`;
+    const object = `${this.slot}/body/${token}/${this.session}`;
     const { objects, js } = this.nats;
     if (isLarge) {
-      this.large.add(token);
+      this.note(token, object);
       await objects.putBlob({ name: object, metadata: { state } }, bytes, { timeout: requestMs });
     }
     const headers = this.nats.headers({ [stateHeader]: state, ...(isLarge && { [objectHeader]: object }) });
     const { seq } = await js.publish(subject, isLarge ? undefined : bytes, { headers, timeout: ackMs });
     this.reached = Math.max(this.reached, seq);
-    if (!isLarge) await this.deleteLarge(token);
+    await this.deleteLarge(token, isLarge ? object : undefined);
   }
 
   private async getOne(subject: string): Promise<TaggedBody | undefined> {
@@ -207,11 +210,20 @@ export class JetstreamBodies {
     await this.deleteLarge(this.tokenOf(subject));
   }
 
-  /** It is known until it is gone, however often that is tried. */
-  private async deleteLarge(token: string): Promise<void> {
-    if (!this.large.has(token)) return;
-    await this.nats.deleteObject(`${this.slot}/body/${token}`);
-    this.large.delete(token);
+  private note(token: string, object: string): void {
+    const names = this.large.get(token) ?? new Set();
+    this.large.set(token, names.add(object));
+  }
+
+  /** All but `except`. Each is known until it is gone, however often that is tried. What a later owner wrote is not known. */
+  private async deleteLarge(token: string, except?: string): Promise<void> {
+    const names = this.large.get(token) ?? new Set();
+    for (const name of names) {
+      if (name === except) continue;
+      await this.nats.deleteObject(name);
+      names.delete(name);
+    }
+    if (names.size === 0) this.large.delete(token);
   }
 
   /** A subject's last parts: the view and the object. */

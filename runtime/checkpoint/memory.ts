@@ -1,15 +1,16 @@
 import type { WatchfireError } from "../errors.ts";
-import type {
-  Batch,
-  Cursor,
-  DeadLetter,
-  JournalRow,
-  KnownBody,
-  KnownIdentity,
-  KnownState,
-  NewDeadLetter,
-  SpilledEvent,
-  SpillHeader,
+import {
+  type Batch,
+  type Cursor,
+  type DeadLetter,
+  emptyBatch,
+  type JournalRow,
+  type KnownBody,
+  type KnownIdentity,
+  type KnownState,
+  type NewDeadLetter,
+  type SpilledEvent,
+  type SpillHeader,
 } from "./batch.ts";
 import { type LetterCut, LetterLedger, type LetterLimit, type LetterSize, type LetterStock } from "./letter-ledger.ts";
 import { headerOf } from "./sqlite-rows.ts";
@@ -196,6 +197,12 @@ export class MemoryStore implements CheckpointStore {
       .filter((event) => event.function === functionName && event.sequence > after)
       .sort((a, b) => a.sequence - b.sequence);
     return takeSpilled(waiting, limit, bytes);
+  }
+
+  async doubtSpilled(functionName: string): Promise<void> {
+    const all = await this.spilled(functionName, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
+    const spill = all.filter(({ redelivered }) => !redelivered).map((event) => ({ ...event, redelivered: true }));
+    if (spill.length > 0) await this.commit({ ...emptyBatch, spill });
   }
 
   async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetter[]> {

@@ -279,6 +279,11 @@ export class SqliteStore implements CheckpointStore {
     return takeSpilled(this.each(query, readSpilled, functionName, after), limit, bytes);
   }
 
+  async doubtSpilled(functionName: string): Promise<void> {
+    const note = "UPDATE spill SET header = json_set(header, '$.redelivered', json('true')) WHERE function = ?";
+    await this.write(() => this.db.prepare(note).run(functionName));
+  }
+
   async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
     const { function: name, after = "0", limit = deadLetterPageSize } = page;
     const from = Number(after);

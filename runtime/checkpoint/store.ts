@@ -85,6 +85,8 @@ export interface CheckpointStore {
   spillHeaders(functionName: string): Promise<Iterable<SpillHeader>>;
   /** The next spilled events after `sequence`, by sequence; at most `limit`, and none after `bytes` of bodies. Default: however many. */
   spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]>;
+  /** Notes of all that a function has in its spill that a handler may have had it. */
+  doubtSpilled(functionName: string): Promise<void>;
 
   /** Oldest first, a page at a time. */
   deadLetters(page?: DeadLetterPage): Promise<DeadLetterSummary[]>;

@@ -63,6 +63,8 @@ export class Dispatcher implements Replayer {
   private readonly unsaved = new Map<string, Promise<void>>();
   /** Views of functions that were unloaded when nothing of theirs was in doubt any more. */
   private readonly settled = new Set<number>();
+  /** Functions of which it is on disk what waited in doubt when this process began. */
+  private readonly noted = new Set<string>();
   private readonly offline: Replayer;
   private readonly holders = new Holders<View>();
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
@@ -106,6 +108,7 @@ export class Dispatcher implements Replayer {
       this.unsaved.delete(manifest.name);
       await this.readStarted();
     }
+    await this.noteDoubts(manifest.name);
     const { commits, startedBefore } = this;
     const loaded = await loadFunction({
       memoryLimit: defaultMemoryLimit,
@@ -186,6 +189,14 @@ export class Dispatcher implements Replayer {
 
   status(): FunctionStatus[] {
     return [...this.functions.values()].map((it) => it.status());
+  }
+
+  /** The ends may be missing of what waited when the machine went down, and of nothing that this process has put there since. */
+  private async noteDoubts(name: string): Promise<void> {
+    const { store } = this.options;
+    if (store.previousEnd !== "power-loss" || this.noted.has(name)) return;
+    await store.doubtSpilled(name);
+    this.noted.add(name);
   }
 
   /** Why the last commit failed; it is tried again. Undefined where it succeeded. */

@@ -168,12 +168,12 @@ export class FunctionDispatch {
 
   /** Whether something that may have been handled without a record of it is still to come, or waits for its turn. */
   get isInDoubt(): boolean {
-    const { lostWrites, queue, maker } = this.parts;
+    const { lostWrites, queue } = this.parts;
     if (!lostWrites) return false;
     const scopes = [...this.scopes.values()].filter(({ readsNothing }) => !readsNothing);
     if (scopes.length > 0 && this.subscriptions.length === 0) return true;
     if (scopes.some(({ isInDoubt }) => isInDoubt)) return true;
-    return queue.holdsUnnoted(maker.firstSequence);
+    return queue.holdsUnnoted;
   }
 
   /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */

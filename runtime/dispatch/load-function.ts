@@ -94,9 +94,9 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   const schedules = await openSchedules(parts, history);
   for (const { view } of schedules) byId.set(view.id, view);
   await retireUnused(parts, byId);
-  const { last, waiting, keys } = expectSpilled(await store.spillHeaders(manifest.name), byId, isReconciler);
   const lostWrites = store.previousEnd === "power-loss";
-  const doubts = new Doubts(parts.startedBefore, lostWrites ? last + 1 : undefined);
+  const { last, waiting, keys } = expectSpilled(await store.spillHeaders(manifest.name), byId, isReconciler);
+  const doubts = new Doubts(parts.startedBefore);
   const maker = new EventMaker(clock, doubts, last);
   for (const event of parts.startedBefore) {
     if (parts.startedBefore.isReplay(event) || runSequence(event.id) !== undefined) continue;
@@ -112,9 +112,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     budgets: parts.budgets,
     leavesKeys: isReconciler,
   });
-  const reconciling = isReconciler
-    ? reconcilingOf(parts, { views, rules, keys, maker, history, lostWrites })
-    : undefined;
+  const reconciling = isReconciler ? reconcilingOf(parts, { views, rules, keys, maker, history }) : undefined;
   const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;

@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
-import type { Fence } from "../lease/elector.ts";
+import { type Fence, leaseMs } from "../lease/elector.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
 import type { LeaseChange, LeaseRecord } from "../lease/lease-record.ts";
 import { Unwritten } from "../lease/unwritten.ts";
@@ -24,13 +24,13 @@ export interface HeldSlotOptions {
 /** One slot, from when this replica took it until it lets go of it. */
 export class HeldSlot {
   readonly slot: number;
-  /** Whoever takes the slot later has a higher number. */
-  readonly fence: Fence;
   private readonly options: HeldSlotOptions;
   private readonly owner: string;
   private readonly writing: Unwritten;
   private record: LeaseRecord;
+  private current: Fence;
   private isOver = false;
+  private making: Promise<unknown> | undefined;
   /** One write after the other, each on the resourceVersion of the one before. */
   private last: Promise<unknown> = Promise.resolve();
 
@@ -40,13 +40,18 @@ export class HeldSlot {
     this.slot = slot;
     this.record = record;
     this.owner = record.holder;
-    this.fence = { lease: record.uid, number: record.transitions };
+    this.current = { lease: record.uid, number: record.transitions };
     this.writing = new Unwritten(`the Lease of slot ${slot}`, options.log);
   }
 
   /** Whether it is held now. To be asked just before anything that only the holder may do. */
   get holds(): boolean {
     return !this.isOver && this.options.isAlive();
+  }
+
+  /** Whoever takes the slot later has a higher number. */
+  get fence(): Fence {
+    return this.current;
   }
 
   /** Why its Lease cannot be written, while that is so. */
@@ -64,6 +69,15 @@ export class HeldSlot {
     if (!(await this.write({ annotations }))) {
       throw new WatchfireError("WF_LEASE_LOST", { what: `slot ${this.slot} was lost before it could be annotated` });
     }
+  }
+
+  /** Makes its Lease again, which was not there. Whether it is this replica's, the next look tells. Never rejects. */
+  makeAgain(): void {
+    this.making ??= this.write({})
+      .catch(() => false)
+      .finally(() => {
+        this.making = undefined;
+      });
   }
 
   /** Lets go of it; what needs it must have ended. Gives whether the API server has heard of it. Never rejects. */
@@ -91,13 +105,34 @@ export class HeldSlot {
         }
         // Somebody annotated it, or an answer was lost on the way.
         const found = await api.get(requestMs);
-        if (found?.holder !== this.owner || found.transitions !== this.fence.number) return change.holder === "";
-        this.record = found;
+        if (!found) {
+          if (await this.createAgain(change)) return true;
+        } else if (found.holder !== this.owner || found.transitions !== this.fence.number) return change.holder === "";
+        else this.record = found;
       } catch (error) {
         this.writing.failed(error instanceof Error ? error.message : String(error));
         await pause(clock, againMs);
       }
     }
     return false;
+  }
+
+  /**
+   * Somebody deleted it. Nobody takes it within 10 s of seeing that it is gone, and what it said counts on. Gives whether
+   * it is there now; false where somebody else was quicker, or this very request was, whose answer was lost.
+   */
+  private async createAgain(change: LeaseChange): Promise<boolean> {
+    const { api, clock, log } = this.options;
+    const { slot, owner, fence, record } = this;
+    const now = clock.now();
+    const own = { holder: owner, durationMs: leaseMs, transitions: fence.number, acquiredAt: now, renewedAt: now };
+    const annotations = { ...record.annotations, ...change.annotations };
+    const made = await api.create({ ...own, ...change, annotations }, requestMs);
+    if (made === "conflict") return false;
+    log.warn({ slot, lease: made.name }, "the slot's lease was deleted, made again");
+    this.record = made;
+    this.current = { lease: made.uid, number: made.transitions };
+    this.writing.written();
+    return true;
   }
 }

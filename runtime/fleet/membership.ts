@@ -1,5 +1,6 @@
 import type { WatchfireError } from "../errors.ts";
 import type { Elector } from "../lease/elector.ts";
+import type { FleetLeases } from "./fleet-leases.ts";
 import { ownerOf, readyKey } from "./sightings.ts";
 
 /** That this replica lives: a Lease of its own, which it alone takes and renews. */
@@ -26,6 +27,11 @@ export class Membership {
   get owner(): string | undefined {
     const { fence } = this.elector;
     return fence && ownerOf(this.identity, fence.number);
+  }
+
+  /** What its own Lease is called among these. */
+  leaseIn({ nameOfMember }: Pick<FleetLeases, "nameOfMember">): string {
+    return nameOfMember(this.identity);
   }
 
   /** Says that it takes slots from now on. @throws the signal's reason; WF_LEASE_LOST */

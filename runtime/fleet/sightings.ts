@@ -19,6 +19,8 @@ export interface FleetView {
   readonly owners: readonly (string | undefined)[];
   /** The slots' Leases; undefined where there is none yet. */
   readonly slots: readonly (LeaseRecord | undefined)[];
+  /** Slots whose Lease is not there and may have been deleted a moment ago: whoever has one makes it again. */
+  readonly lost: ReadonlySet<number>;
   /** Leases of replicas that are dead for certain, and have not let go of them. */
   readonly silent: readonly LeaseRecord[];
   /** Leases of replicas that are gone for good. */
@@ -41,6 +43,8 @@ interface Sighting {
 export class Sightings {
   private readonly leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">;
   private seen = new Map<string, Sighting>();
+  /** By slot, whether its Lease was ever there, and since when it is not. */
+  private readonly seenSlots = new Map<number, { readonly wasThere: boolean; readonly goneAt: number | undefined }>();
 
   constructor(leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">) {
     this.leases = leases;
@@ -48,12 +52,13 @@ export class Sightings {
 
   /**
    * Takes in what was listed. `sentAt` and `heardAt`: when the list was asked for and when it was there, by the monotonic
-   * clock. What is new counts from when it was heard, what is unchanged up to when it was asked for.
+   * clock. What is new counts from when it was heard, what is unchanged up to when it was asked for. `me`: who looks, if he
+   * has a name yet.
    */
   look(
     listed: ReadonlyMap<string, LeaseRecord>,
     slots: number,
-    { sentAt, heardAt }: { readonly sentAt: number; readonly heardAt: number },
+    { sentAt, heardAt, me }: { readonly sentAt: number; readonly heardAt: number; readonly me?: string | undefined },
   ): FleetView {
     const { leases } = this;
     const found = Array.from({ length: slots }, (_, slot) => listed.get(leases.nameOfSlot(slot)));
@@ -80,6 +85,9 @@ export class Sightings {
         return sentAt - (this.seen.get(name)?.madeAt ?? heardAt) >= leaseMs;
       return silentMs(name) >= leaseMs;
     };
+    const owners = found.map((lease) =>
+      lease && lease.holder !== "" && !isDead(lease.holder) ? lease.holder : undefined,
+    );
     return {
       members: replicas
         .filter(
@@ -87,11 +95,31 @@ export class Sightings {
         )
         .filter(({ name }) => silentMs(name) < leaseMs)
         .map(({ holder, transitions }) => ownerOf(holder, transitions)),
-      owners: found.map((lease) => (lease && lease.holder !== "" && !isDead(lease.holder) ? lease.holder : undefined)),
+      owners,
       slots: found,
+      lost: this.lostSlots(
+        found,
+        { sentAt, heardAt },
+        owners.some((owner) => owner !== undefined && owner !== me),
+      ),
       silent: replicas.filter(({ name, holder }) => holder !== "" && silentMs(name) >= leaseMs),
       forgotten: replicas.filter(({ name }) => silentMs(name) >= forgottenMs),
     };
+  }
+
+  /** One that never saw a slot's Lease takes it for a deleted one where others have slots: the fleet is no new one then. */
+  private lostSlots(
+    found: FleetView["slots"],
+    { sentAt, heardAt }: { readonly sentAt: number; readonly heardAt: number },
+    haveOthers: boolean,
+  ): Set<number> {
+    const lost = new Set<number>();
+    for (const [slot, lease] of found.entries()) {
+      const { wasThere = false, goneAt = heardAt } = this.seenSlots.get(slot) ?? {};
+      this.seenSlots.set(slot, lease ? { wasThere: true, goneAt: undefined } : { wasThere, goneAt });
+      if (!lease && (wasThere || haveOthers) && sentAt - goneAt < leaseMs) lost.add(slot);
+    }
+    return lost;
   }
 }
 

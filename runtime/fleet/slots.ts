@@ -117,26 +117,30 @@ export class Slots {
     const settled = new Set([...this.own].flatMap(([slot, { leaving }]) => (leaving ? [] : [slot])));
     const sentAt = clock.monotonic();
     const listed = await leases.list(requestMs);
-    const view = this.sightings.look(listed, slots, { sentAt, heardAt: clock.monotonic() });
-    this.view = view;
     const me = membership.owner;
+    const view = this.sightings.look(listed, slots, { sentAt, heardAt: clock.monotonic(), me });
+    this.view = view;
     if (signal.aborted || me === undefined || !membership.holds) return;
-    const targets = assignment(view.members, view.owners);
+    // Where its own Lease was deleted it makes that one again. Until then nobody can reckon with it, nor it with others.
+    const members = listed.has(membership.leaseIn(leases)) ? view.members : [];
+    const targets = assignment(members, view.owners);
     this.isEager = view.owners.some((owner, slot) => owner !== undefined && owner !== me && targets[slot] === me);
     const takes: Promise<void>[] = [];
     for (const [slot, owner] of view.owners.entries()) {
       const own = this.own.get(slot);
       const record = view.slots[slot];
       if (own) {
-        if (settled.has(slot) && owner !== me) return this.stolen(slot, record);
+        if (!settled.has(slot)) continue;
+        if (!record) own.held.makeAgain();
+        else if (owner !== me) return this.stolen(slot, record);
         // Where nobody is to have it, this replica does not take slots any more, or is not seen to.
-        if (settled.has(slot) && targets[slot] !== undefined && targets[slot] !== me) void this.leave(own);
+        else if (targets[slot] !== undefined && targets[slot] !== me) void this.leave(own);
       } else if (before.has(slot)) {
         // It was let go of meanwhile: what was listed is older.
       } else if (owner === me && record) {
         // An answer was lost on the way.
         this.begin(slot, record);
-      } else if (owner === undefined && targets[slot] === me) {
+      } else if (owner === undefined && targets[slot] === me && !view.lost.has(slot)) {
         takes.push(this.take(slot, record, me));
       }
     }
@@ -144,7 +148,7 @@ export class Slots {
     const told = view.silent.map((dead) => leases.member(dead.holder).update(dead, { holder: "" }, requestMs));
     await Promise.all([...takes, Promise.allSettled(told)]);
     const owed = targets.some((target, slot) => target === me && !this.own.has(slot));
-    this.isComplete = view.members.includes(me) && !owed;
+    this.isComplete = members.includes(me) && !owed;
     for (const gone of view.forgotten) await leases.remove(gone, requestMs).catch(() => undefined);
   }
 
@@ -186,9 +190,8 @@ export class Slots {
     return own.leaving;
   }
 
-  private stolen(slot: number, record: LeaseRecord | undefined): void {
+  private stolen(slot: number, record: LeaseRecord): void {
     this.stopping.abort();
-    const holder = record ? record.holder || "nobody" : "nobody, its Lease was deleted";
-    this.options.onLost(lostError(`slot ${slot} is with ${holder}`));
+    this.options.onLost(lostError(`slot ${slot} is with ${record.holder || "nobody"}`));
   }
 }

@@ -37,6 +37,8 @@ export interface ElectorOptions {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   /** Asked each time the Lease is free. Default: always eligible. */
   readonly eligible?: Eligible;
+  /** Whether a holder whose Lease was deleted makes it again, as long as it believes. Default: it has lost it. */
+  readonly makesAgain?: boolean;
 }
 
 /** How a candidate finds the Lease. */
@@ -61,7 +63,8 @@ interface Moment {
 }
 
 interface Term {
-  readonly fence: Fence;
+  /** Of the Lease as it is now: one that was made again has another uid. */
+  fence: Fence;
   /** When the last successful renewal was sent. */
   since: Moment;
 }
@@ -290,12 +293,7 @@ export class Elector {
       const since = this.moment();
       const written = await api.update(record, { ...change, renewedAt: clock.now() }, requestMs);
       if (this.term !== term || !this.holds) return false;
-      if (written !== "conflict") {
-        this.record = written;
-        term.since = since;
-        this.watchDeadline();
-        return true;
-      }
+      if (written !== "conflict") return this.renewed(term, written, since);
       // Somebody annotated it, or an answer was lost on the way: only the fence tells whether it is still held.
       const found = await api.get(requestMs);
       if (this.term !== term || !this.holds) return false;
@@ -304,11 +302,31 @@ export class Elector {
         this.record = found;
         return await this.writeNow(change);
       }
+      if (!found && this.options.makesAgain) return await this.makeAgain(term, record, change);
       this.lose(found ? `${found.holder || "nobody"} holds it` : "it was deleted");
     } catch (error) {
       this.trouble = error instanceof Error ? error.message : String(error);
     }
     return false;
+  }
+
+  private renewed(term: Term, written: LeaseRecord, since: Moment): true {
+    this.record = written;
+    term.since = since;
+    this.watchDeadline();
+    return true;
+  }
+
+  /** Nobody else makes one within 10 s of seeing that it is gone. Whoever never saw it may: then it is lost at the next write. */
+  private async makeAgain(term: Term, { annotations }: LeaseRecord, change: LeaseChange): Promise<boolean> {
+    const { api, log, identity } = this.options;
+    const since = this.moment();
+    const kept = { ...annotations, ...change.annotations };
+    const made = await api.create({ ...this.claim(term.fence.number), ...change, annotations: kept }, requestMs);
+    if (made === "conflict" || this.term !== term || !this.holds) return false;
+    log.warn({ identity, lease: made.name }, "lease was deleted, made again");
+    term.fence = { lease: made.uid, number: made.transitions };
+    return this.renewed(term, made, since);
   }
 
   private watchDeadline(): void {

@@ -479,6 +479,46 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     await stale.close(false);
   });
 
+  test("nor does it take away or write over a large one", async () => {
+    const place = await Place.make();
+    const { streams } = place.nats.jsm;
+    const { objects } = place.nats;
+    const clock = new VirtualClock();
+    const stale = await place.open({ clock });
+    const { id } = await stale.openView("copy", "settings", "/ConfigMap");
+    const [before, now] = [randomBytes(2 * 1024 * 1024), randomBytes(2 * 1024 * 1024)];
+    await commit(stale, { known: [row(id, "a/x", 1, before), row(id, "a/y", 1, before)] });
+    const away = () => Promise.reject(new Error("the server is away"));
+    const put = objects.putBlob.bind(objects);
+    const purge = streams.purge.bind(streams);
+    streams.purge = objects.putBlob = away;
+    await commit(stale, { known: [{ view: id, key: "a/x", state: undefined }] });
+    const late = commit(stale, { known: [row(id, "a/y", 2, before)] }).catch(() => undefined);
+    await clock.advance(600);
+    streams.purge = purge;
+    objects.putBlob = put;
+    const owner = await place.open({ cacheBytes: 0 });
+    await commit(owner, { known: [row(id, "a/x", 3, now), row(id, "a/y", 3, now)] });
+    const written = Promise.withResolvers<void>();
+    const purged = Promise.withResolvers<void>();
+    objects.putBlob = (...of) => put(...of).finally(() => written.resolve());
+    streams.purge = (...of) => purge(...of).finally(() => purged.resolve());
+    await clock.advance(2_000);
+    await Promise.all([written.promise, purged.promise]);
+    await stale.close(false);
+    await late;
+    const found = await owner.body(id, "a/x");
+    expect([found?.bytes.equals(now), found?.isOlder]).toEqual([true, false]);
+    const names = (await objects.list()).map(({ name }) => name);
+    const blobs = await Promise.all(names.map((name) => objects.getBlob(name)));
+    expect(blobs.filter((blob) => blob && now.equals(blob))).toHaveLength(2);
+    await owner.close(true);
+    const next = await place.open();
+    await commit(next, { known: ["a/x", "a/y"].map((key) => ({ view: id, key, state: undefined })) });
+    await next.close(true);
+    expect(await objects.list()).toEqual([]);
+  });
+
   test("a large body that could not be taken away is taken away later", async () => {
     const place = await Place.make();
     const { objects } = place.nats;

@@ -146,6 +146,27 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     await second.close(true);
   });
 
+  it("what waits of a function can be noted as doubted, all of it and nothing else, and is so after a kill", async () => {
+    const { open, kill } = await place();
+    const first = await open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    const other = await first.openView("other", "settings", "/ConfigMap");
+    const others = spilledEvent(other.id, 6, { function: "other" });
+    const oldBody = Buffer.from("{}");
+    await commit(first, { spill: [spilledEvent(id, 4), spilledEvent(id, 5, { oldBody, redelivered: true }), others] });
+    await first.doubtSpilled("copy");
+    await first.doubtSpilled("nobody");
+    await commit(first, { spill: [spilledEvent(id, 7)] });
+    await first.sync();
+    await kill(first);
+    const second = await open();
+    const doubted = [spilledEvent(id, 4, { redelivered: true }), spilledEvent(id, 5, { oldBody, redelivered: true })];
+    expect(await second.spilled("copy", 0, 9)).toEqual([...doubted, spilledEvent(id, 7)]);
+    expect(await second.spilled("other", 0, 9)).toEqual([others]);
+    expect([...(await second.spillHeaders("copy"))].map(({ redelivered }) => redelivered)).toEqual([true, true, false]);
+    await second.close(true);
+  });
+
   it("what was committed is there after a kill, and a kill is told from a clean end", async () => {
     const { open, kill, unclean = "killed", keepsBodies = true } = await place();
     const first = await open();

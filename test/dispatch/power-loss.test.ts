@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
-import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { carryOver } from "../../runtime/checkpoint/carry-over.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, DispatchFixture, type DispatchOptions, done, manifest, quiet, trigger } from "./fixture.ts";
@@ -123,6 +124,44 @@ describe("after a power loss", () => {
     expect(third.runner.told).toEqual(["Added a@11 !", "Added b@12 !"]);
   });
 
+  it("what waits while its function is paused is flagged, and what comes since is not, however often it is carried over", async () => {
+    const paused = {
+      ...one,
+      opened: async ({ dispatcher }: Pick<DispatchFixture, "dispatcher">) => dispatcher.hold("copy", "command"),
+    };
+    const first = await (await DispatchFixture.open(paused)).listed();
+    first.subscription.change(change("Added", "a", 11));
+    await first.clock.advance(70_000);
+    let it = await powerLoss(first, paused);
+    it.subscription.serverIsAt(resourceVersion("13"));
+    it.subscription.change(change("Added", "b", 13));
+    it.subscription.change(change("Added", "c", 14));
+    for (const version of [20, 30, 40]) {
+      const clean = await it.drain();
+      expect(clean).toBe(true);
+      await it.store.close(clean);
+      const from = new MemoryStore(it.disk);
+      const disk = new MemoryDisk();
+      await carryOver(from, new MemoryStore(disk));
+      disk.end = from.previousEnd;
+      it = await it.restart({ ...paused, disk });
+      it.subscription.serverIsAt(resourceVersion(String(version + 5)));
+      if (version === 20) it.subscription.change(change("Added", "c", 14));
+      it.subscription.change(change("Added", `n${version}`, version));
+      await it.clock.advance(70_000);
+    }
+    it.dispatcher.release("copy", "command");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual([
+      "Added a@11 !",
+      "Added b@13 !",
+      "Added c@14",
+      "Added n20@20",
+      "Added n30@30",
+      "Added n40@40",
+    ]);
+  });
+
   it("is told again as it was on record, which may be older than what handlers saw, also from disk", async () => {
     const looks = { manifest: manifest({ concurrency: 1 }, [trigger({ changedFields: [["spec", "v"]] })]) };
     const at = (rv: number, v: number) => change("Modified", "b", rv, { spec: { v } });
@@ -190,6 +229,22 @@ describe("after a power loss", () => {
     it.subscription.bookmark(resourceVersion("10"));
     await it.dispatcher.remove("copy", { retire: true });
     expect(await it.drain()).toBe(true);
+  });
+
+  it("what has come to wait since is not flagged for it, also where its function is loaded again", async () => {
+    const it = await restored();
+    it.subscription.serverIsAt(resourceVersion("10"));
+    it.subscription.bookmark(resourceVersion("10"));
+    it.dispatcher.hold("copy", "command");
+    it.subscription.change(change("Added", "a", 11));
+    await it.clock.advance(70_000);
+    await it.dispatcher.remove("copy", { retire: false });
+    const again = await it.dispatcher.function(manifest(), { usesOldObject: false });
+    const subscription = again.subscription("settings", { selection: "all", namespace: "" });
+    subscription.serverIsAt(resourceVersion("11"));
+    it.dispatcher.release("copy", "command");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11"]);
   });
 
   it("a change back to what is on record is told, since what came in between may be what is not", async () => {

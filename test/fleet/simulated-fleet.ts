@@ -68,7 +68,14 @@ export class SimulatedReplica {
     const { clock } = this;
     const leases = fleet.leases(clock, () => this.fate());
     const random = () => 0.5;
-    const elector = new Elector({ api: leases.member(identity), identity, clock, random, log: silent });
+    const elector = new Elector({
+      api: leases.member(identity),
+      identity,
+      clock,
+      random,
+      log: silent,
+      makesAgain: true,
+    });
     this.membership = new Membership(elector, identity);
     const over = () => {
       this.isOver = true;
@@ -108,6 +115,11 @@ export class SimulatedReplica {
   get believes(): number[] {
     if (this.clock.stopped || this.isOver) return [];
     return [...this.working.values()].filter(({ holds }) => holds).map(({ slot }) => slot);
+  }
+
+  /** The slots that it has taken and not let go of. */
+  get held(): HeldSlot[] {
+    return [...this.working.values()];
   }
 
   /** As by SIGTERM. */

@@ -5,6 +5,7 @@ import { VirtualClock } from "../virtual-clock.ts";
 import { SimulatedFleet, SimulatedReplica } from "./simulated-fleet.ts";
 
 const slots = 8;
+const runs = Number(process.env.RUNS ?? 30);
 const prompt: Fate = { thereMs: 5, backMs: 5 };
 /** A crash is over by then: a term of 10 s, a renewal and a look before it, and the requests. */
 const takenWithinMs = 15_000;
@@ -118,9 +119,9 @@ test("the next process of a pod takes what the one before it had within 15 s, al
   }
   const deleted = replica("a");
   await clock.advance(12_000);
+  deleted.clock.stop(false);
   fleet.lease("replica-a").remove();
   await clock.advance(8_000);
-  expect(deleted.isOver).toBe(true);
   const next = replica("a");
   await clock.advance(takenWithinMs);
   expect(counts(deleted, next)).toEqual([0, 8]);
@@ -166,6 +167,97 @@ test("a replica whose slot was given to another by hand ends at once", async () 
   expect([a.isOver, a.believes]).toEqual([true, []]);
 });
 
+test("a slot whose Lease is deleted stays with its replica, which makes the Lease again and keeps its other slots", async () => {
+  const { clock, fleet, replica } = world();
+  const [a, b] = [replica("a"), replica("b")];
+  await clock.advance(5_000);
+  const had = [a.believes, b.believes];
+  for (let slot = 0; slot < slots; slot++) {
+    const { holder } = fleet.lease(`slot-${slot}`);
+    fleet.lease(`slot-${slot}`).remove();
+    await clock.advance(2_000);
+    expect([a.believes, b.believes, a.isOver, b.isOver]).toEqual([...had, false, false]);
+    expect(fleet.lease(`slot-${slot}`).holder).toBe(holder);
+  }
+  void a.end();
+  await clock.advance(4_000);
+  expect(counts(a, b)).toEqual([0, 8]);
+});
+
+test("what a slot's Lease said is on it again once it was deleted and made again, also where it was let go of meanwhile", async () => {
+  const { clock, fleet, replica } = world();
+  const a = replica("a");
+  await clock.advance(3_000);
+  const [held] = a.held;
+  await Promise.all([held?.annotate({ mark: "9" }), clock.advance(100)]);
+  fleet.lease("slot-0").remove();
+  await clock.advance(2_000);
+  expect(fleet.lease("slot-0").object?.metadata.annotations).toEqual({ mark: "9" });
+  void a.end();
+  await clock.advance(100);
+  fleet.lease("slot-0").remove();
+  await clock.advance(1_000);
+  expect(fleet.lease("slot-0").object?.metadata.annotations).toEqual({ mark: "9" });
+  expect([fleet.lease("slot-0").holder, a.isOver]).toEqual(["", true]);
+});
+
+test("a slot whose Lease is deleted under a replica that is killed is taken by another within 15 s", async () => {
+  const { clock, fleet, replica } = world();
+  const [a, b] = [replica("a"), replica("b")];
+  await clock.advance(5_000);
+  fleet.lease(`slot-${a.believes[0]}`).remove();
+  a.clock.stop(false);
+  await clock.advance(takenWithinMs);
+  expect(counts(b)).toEqual([8]);
+});
+
+test("a slot whose Lease is deleted stays with its replica also where another comes before that one looks", async () => {
+  for (let laterMs = 0; laterMs < 1_000; laterMs += 100) {
+    const { clock, fleet, replica } = world();
+    const a = replica("a");
+    await clock.advance(3_000);
+    const b = replica("b");
+    await clock.advance(laterMs);
+    fleet.lease("slot-0").remove();
+    for (let step = 0; step < 60; step++) {
+      await clock.advance(100);
+      expect(a.believes.filter((slot) => b.believes.includes(slot))).toEqual([]);
+    }
+    expect([counts(a, b), a.isOver, b.isOver]).toEqual([[4, 4], false, false]);
+  }
+});
+
+test("a replica whose own Lease is deleted makes it again, and keeps its slots", async () => {
+  const { clock, fleet, replica } = world();
+  const [a, b] = [replica("a"), replica("b")];
+  await clock.advance(5_000);
+  const had = [a.believes, b.believes];
+  for (let times = 0; times < 3; times++) {
+    fleet.lease("replica-a").remove();
+    for (let step = 0; step < 30; step++) {
+      await clock.advance(100);
+      expect([a.believes, b.believes, a.isOver, b.isOver]).toEqual([...had, false, false]);
+    }
+    expect(fleet.lease("replica-a").holder).toBe("a");
+  }
+  a.clock.stop(false);
+  await clock.advance(takenWithinMs);
+  expect(counts(b)).toEqual([8]);
+});
+
+test("all Leases of a fleet may be deleted at once: no replica ends, and no slot moves", async () => {
+  const { clock, fleet, replica } = world();
+  const [a, b, c] = [replica("a"), replica("b"), replica("c")];
+  await clock.advance(8_000);
+  const had = [a.believes, b.believes, c.believes];
+  for (const lease of fleet.all.values()) lease.remove();
+  for (let step = 0; step < 300; step++) {
+    await clock.advance(100);
+    expect([a.believes, b.believes, c.believes, a.isOver, b.isOver, c.isOver]).toEqual([...had, false, false, false]);
+  }
+  expect([...fleet.all.values()].every(({ holder }) => holder !== "")).toBe(true);
+});
+
 test("the Lease of a replica that is gone for ten minutes is taken away", async () => {
   const { clock, fleet, replica } = world();
   const [a, b] = [replica("a"), replica("b")];
@@ -196,7 +288,9 @@ const stepOf = fc.record({
     "go",
     "end",
     "restart",
-    "unname",
+    "annotate",
+    "delete a slot's Lease",
+    "delete a replica's Lease",
     "slow",
   ),
   forMs: fc.oneof(fc.nat(3_000), fc.nat(15_000)),
@@ -248,7 +342,9 @@ test("no slot ever has two owners, and each has one soon after faults end", asyn
             it.clock.stop(false);
             all[process] = fresh();
           }
-          if (what === "unname") fleet.lease(`slot-${forMs % slots}`).annotate("k", String(forMs));
+          if (what === "delete a slot's Lease") fleet.lease(`slot-${forMs % slots}`).remove();
+          if (what === "delete a replica's Lease") fleet.lease(`replica-p${forMs % count}`).remove();
+          if (what === "annotate") fleet.lease(`slot-${forMs % slots}`).annotate("k", String(forMs));
           if (what === "slow") it.drainMs = forMs;
           await pass(forMs);
         }
@@ -266,7 +362,7 @@ test("no slot ever has two owners, and each has one soon after faults end", asyn
         expect(Math.max(...each) - Math.min(...each)).toBeLessThanOrEqual(1);
       },
     ),
-    { numRuns: Number(process.env.RUNS ?? 30) },
+    { numRuns: runs },
   );
   expect(moves).toBeGreaterThan(100);
-}, 120_000);
+}, 600_000);

@@ -208,6 +208,36 @@ describe("a Lease", () => {
     expect(b.believes).toBe(true);
   });
 
+  test("that is deleted is made again by a holder that does so, with what it said, before anybody takes it", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a", { makesAgain: true }).run();
+    const b = new Candidate(clock, lease, "b");
+    await clock.advance(100);
+    b.run();
+    await Promise.all([a.elector.annotate({ positions: "kubernetes" }), clock.advance(100)]);
+    for (let times = 0; times < 5; times++) {
+      lease.remove();
+      await clock.advance(3_000);
+      expect([a.believes, b.believes, lease.holder]).toEqual([true, false, "a"]);
+      expect(lease.object?.metadata).toMatchObject({
+        uid: a.elector.fence?.lease,
+        annotations: { positions: "kubernetes" },
+      });
+    }
+    await Promise.all([a.elector.release(), clock.advance(3_000)]);
+    expect([a.believes, b.believes, a.lostBecause]).toEqual([false, true, undefined]);
+  });
+
+  test("that is deleted is lost to one who came since and made it, also by a holder that would", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a", { makesAgain: true }).run();
+    await clock.advance(2_100);
+    lease.remove();
+    const b = new Candidate(clock, lease, "b").run();
+    await clock.advance(3_000);
+    expect([a.believes, b.believes, a.lostBecause]).toEqual([false, true, expect.stringContaining("b holds it")]);
+  });
+
   test("is left alone by one that may not have it", async () => {
     const { clock, lease } = world();
     const eligible = ({ positions }: Readonly<Record<string, string>>) =>

@@ -46,6 +46,11 @@ interface Kept {
   readonly status?: { readonly conditions: readonly { readonly status: string }[] };
 }
 
+interface Held {
+  readonly metadata: { readonly name: string };
+  readonly spec?: { readonly holderIdentity: string };
+}
+
 /** Makes the cluster serve Function objects, where it does not yet. */
 async function serveFunctions(): Promise<void> {
   const file = join(import.meta.dirname, "../../deploy/chart/files/functions.watchfire.dev.yaml");
@@ -117,6 +122,38 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const verdict = await on.verdict();
     expect(verdict, inWords(verdict)).toMatchObject(noFault);
     process.stdout.write(`kill -9 in ${killed} ms, SIGSTOP in ${stopped} ms: ${inWords(verdict)}\n`);
+  }, 300_000);
+
+  test("goes on without a move, an end or a repeat where its Leases are deleted under load", async () => {
+    await using world = await fixture(10, 1);
+    const { on, start } = world;
+    const [first, second] = [await start(), await start()];
+    await balanced(first, second);
+    await on.load(50);
+    const leases = `/apis/coordination.k8s.io/v1/namespaces/${on.namespace}/leases`;
+    const there = async () => {
+      const { items } = await admin.get(leases, { labelSelector: "watchfire.dev/fleet" });
+      return items.map(({ metadata, spec }: Held) => `${metadata.name} ${spec?.holderIdentity}`).toSorted();
+    };
+    const before = await there();
+    expect(before).toHaveLength(slots + 2);
+    on.write(300);
+    const names = before.map((line) => line.split(" ")[0] ?? "");
+    for (const name of [...names.filter((name) => name.includes("-replica-")), ...names.slice(-2)]) {
+      await admin.delete(`${leases}/${name}`);
+      await until("it is there again", 10_000, async () => isDeepStrictEqual(await there(), before));
+    }
+    for (const name of names) await admin.delete(`${leases}/${name}`);
+    await until("all are there again", 10_000, async () => isDeepStrictEqual(await there(), before));
+    await balanced(first, second);
+    await on.load(50);
+    const verdict = await on.verdict();
+    expect(verdict, inWords(verdict)).toMatchObject({ ...noFault, flagged: 0 });
+    for (const each of [first, second]) {
+      each.signal("SIGTERM");
+      expect(await each.ended()).toBe(0);
+      expect(await each.log()).toContain("was deleted, made again");
+    }
   }, 300_000);
 
   test("spreads one function over replicas: each object is told in one shard, also as shards move and a replica is killed", async () => {

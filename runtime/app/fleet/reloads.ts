@@ -6,6 +6,8 @@ import type { Spreads } from "./spreads.ts";
 
 /** How often it is looked whether it is agreed by now how a function is spread, in milliseconds. */
 const agreePollMs = 500;
+/** After a reading that failed, in milliseconds: no other change may come that would begin the next. */
+const againMs = 5_000;
 
 /** Something that takes up what the catalogue has now. */
 interface Reader {
@@ -33,6 +35,8 @@ export class Reloads {
   private taken = 0;
   /** Why the last reading failed; empty where it did not. */
   private failure = "";
+  /** When what a reading lacked is to be read again, by the monotonic clock; undefined where it lacked nothing. */
+  private dueAt: number | undefined;
 
   constructor(parts: ReloadsParts) {
     this.parts = parts;
@@ -59,17 +63,27 @@ export class Reloads {
   /** Reads the functions again, for all slots. Never rejects. */
   again(signal: AbortSignal): Promise<void> {
     const reading = this.next(async () => {
-      await this.readAll(signal);
-      await this.reloadRuns();
+      this.dueAt = undefined;
+      try {
+        await this.readAll(signal);
+        await this.reloadRuns();
+      } catch (error) {
+        this.dueAt = this.parts.clock.monotonic() + againMs;
+        throw error;
+      }
     });
     return this.settled(reading, signal);
   }
 
-  /** Looks, while nobody has agreed how a function is spread, whether its first slot has said so meanwhile. Never rejects. */
+  /**
+   * Looks, while nobody has agreed how a function is spread, whether its first slot has said so meanwhile. Reads again what a
+   * reading lacked. Never rejects.
+   */
   async agree(signal: AbortSignal): Promise<void> {
     const { clock, spreads, catalogue, isHere } = this.parts;
     while (!signal.aborted) {
       await pause(clock, agreePollMs, signal).catch(() => undefined);
+      if (!signal.aborted && this.dueAt !== undefined && clock.monotonic() >= this.dueAt) await this.again(signal);
       if (signal.aborted || this.isAgreed) continue;
       if (catalogue.unsettled.length > 0) await spreads.read().catch(() => undefined);
       // It could not be said when the slot was read: the API server was away.

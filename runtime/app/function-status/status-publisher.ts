@@ -120,12 +120,22 @@ export class StatusPublisher {
       }),
     );
     const present = new Set(publication.functions.map(({ report }) => report.name));
+    const denied = new Map<string, ApiError>();
+    let tried = 0;
     for (const each of publication.functions) {
-      if (!dnsLabel.test(each.report.name) || each.isStill?.() === false) continue;
-      await this.unlessRefused(each.report.name, async () => {
+      const { name } = each.report;
+      if (!dnsLabel.test(name) || each.isStill?.() === false) continue;
+      tried++;
+      const denial = await this.unlessRefused(name, async () => {
         if (each.sharing?.isFirst === false) await this.publishShare(each.report, each.sharing, signal);
         else await this.publish(each, signal);
       });
+      if (denial) denied.set(name, denial);
+    }
+    // A right that is missing is all functions' trouble, and what an admission webhook denies that of one.
+    for (const [name, denial] of denied) {
+      if (denied.size === tried) throw denial;
+      this.refuse(name, denial);
     }
     for (const name of this.refused.keys()) if (!present.has(name)) this.refused.delete(name);
     for (const name of this.published.keys()) {
@@ -135,18 +145,28 @@ export class StatusPublisher {
     }
   }
 
-  /** An object that the server takes for invalid is its function's own trouble: it is tried again in the next round. */
-  private async unlessRefused(name: string, write: () => Promise<void>): Promise<void> {
+  /**
+   * An object that the server takes for invalid is its function's own trouble: it is tried again in the next round. Gives the
+   * answer to one that may not be written.
+   */
+  private async unlessRefused(name: string, write: () => Promise<void>): Promise<ApiError | undefined> {
     const { log } = this.options;
     try {
       await write();
       if (this.refused.delete(name)) log.info({ function: name }, "function status kept again");
     } catch (error) {
+      if (error instanceof ApiError && error.status === 403) return error;
       if (!(error instanceof ApiError && invalid.has(error.status))) throw error;
-      const why = faultOf(error, `that of ${name} is refused: `).message;
-      if (this.refused.get(name) !== why) log.warn({ function: name, error: why }, "function status refused");
-      this.refused.set(name, why);
+      this.refuse(name, error);
     }
+    return undefined;
+  }
+
+  private refuse(name: string, error: ApiError): void {
+    const why = faultOf(error, `that of ${name} is refused: `).message;
+    if (this.refused.get(name) !== why)
+      this.options.log.warn({ function: name, error: why }, "function status refused");
+    this.refused.set(name, why);
   }
 
   private async publish({ report, origin, sharing }: PublishedFunction, signal: AbortSignal): Promise<void> {

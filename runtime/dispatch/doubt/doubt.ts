@@ -35,12 +35,9 @@ export interface BegunBefore {
 /** Says of each event of a function whether a handler may have been told of it by a process before this one. */
 export class Doubts {
   private readonly begun: BegunBefore;
-  private readonly lostBefore: number | undefined;
 
-  /** @param lostBefore of events on disk with a lower sequence the end may be missing, because the machine went down */
-  constructor(begun: BegunBefore, lostBefore: number | undefined) {
+  constructor(begun: BegunBefore) {
     this.begun = begun;
-    this.lostBefore = lostBefore;
   }
 
   /** The past of an event that is made. `doubt`: what its source says of it. Asked once for each event. */
@@ -53,12 +50,8 @@ export class Doubts {
   }
 
   /** The past of an event that comes back from disk, where `doubt` was noted of it. */
-  ofStored(event: Told & { readonly sequence: number; readonly replayed: boolean }, doubt: Doubt): Past {
-    const { view, key, id, deletedBy, sequence, replayed } = event;
+  ofStored({ view, key, id, deletedBy, replayed }: Told & { readonly replayed: boolean }, doubt: Doubt): Past {
     const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
-    if (doubt === "none" && this.lostBefore !== undefined && sequence < this.lostBefore) {
-      return { attempts, doubt: "unnoted" };
-    }
     const noted = attempts > 0 || this.begun.isOvertaken(view, key, deletedBy);
     return { attempts, doubt: noted ? graver(doubt, "noted") : doubt };
   }

@@ -92,13 +92,10 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
 export class EventMaker {
   private readonly clock: Clock;
   private readonly doubts: Doubts;
-  /** The first that is given; lower ones are of a process before. */
-  readonly firstSequence: number;
   private sequence: number;
 
   /** @param sequence the highest that was used */
   constructor(clock: Clock, doubts: Doubts, sequence: number) {
-    this.firstSequence = sequence + 1;
     this.clock = clock;
     this.doubts = doubts;
     this.sequence = sequence;

@@ -85,17 +85,22 @@ export class FunctionQueue {
     return this.parts.backpressure.full;
   }
 
-  /**
-   * Whether something waits that a process before this one may have handled, and nothing on disk says so. On disk
-   * itself that is an event older than `firstSequence`.
-   */
-  holdsUnnoted(firstSequence: number): boolean {
-    if (this.parts.spill.hasBefore(firstSequence)) return true;
-    for (const lane of this.lanes.values()) {
-      if (lane.firstShelved !== undefined && lane.firstShelved < firstSequence) return true;
-      for (const { doubt } of lane) if (doubt === "unnoted") return true;
-    }
+  /** Whether something waits that a process before this one may have handled, and nothing on disk says so. */
+  get holdsUnnoted(): boolean {
+    for (const lane of this.lanes.values()) if (lane.unnoted.length > 0) return true;
     return false;
+  }
+
+  /** Puts on disk what would else be forgotten at the end: the next process would doubt all that comes. */
+  private noteDoubts(): void {
+    const { spill } = this.parts;
+    for (const lane of this.lanes.values()) {
+      for (const event of lane.unnoted) {
+        spill.pin(event);
+        // There is no room for it, nor then for those behind it.
+        if (event.place === "memory") break;
+      }
+    }
   }
 
   /** Takes an event; synchronous, never refuses. */
@@ -161,12 +166,13 @@ export class FunctionQueue {
   }
 
   /** Nothing begins any more. Resolves when nothing runs. */
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     this.parts.backpressure.stop();
     this.parts.spill.close();
     this.pinTimer?.cancel();
     for (const { backoff, quiet } of this.lanes.values()) (backoff ?? quiet)?.cancel();
-    return this.gate.stop();
+    await this.gate.stop();
+    this.noteDoubts();
   }
 
   private get manifest(): FunctionManifest {

@@ -165,6 +165,11 @@ export class Lane implements InLine<Lane> {
     return this.events.slice(0, this.events.findLastIndex(isPinned) + 1);
   }
 
+  /** Up to the last one that a process before this one may have handled, of which nothing on disk says so. */
+  get unnoted(): readonly LaneEvent[] {
+    return this.events.slice(0, this.events.findLastIndex(({ doubt }) => doubt === "unnoted") + 1);
+  }
+
   [Symbol.iterator](): Iterator<LaneEvent> {
     return this.events[Symbol.iterator]();
   }

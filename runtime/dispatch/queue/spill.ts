@@ -101,11 +101,6 @@ export class Spill {
     return this.overflow > 0;
   }
 
-  /** Whether an event of a lower sequence is on disk alone, behind all that are in lanes. */
-  hasBefore(sequence: number): boolean {
-    return this.overflow > 0 && this.loaded + 1 < sequence;
-  }
-
   /** How much of the function's memory is in use, as a share; 1 and more where something waits on disk. */
   get fill(): number {
     const share = Math.max(this.fresh / this.limit.events, this.bytes / this.limit.bytes);

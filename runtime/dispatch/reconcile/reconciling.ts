@@ -41,8 +41,6 @@ interface OnRecord {
   readonly keys: readonly SpillHeader[];
   readonly maker: EventMaker;
   readonly history: History;
-  /** The last writes before the start may be missing. */
-  readonly lostWrites: boolean;
 }
 
 /** The part of a function's dispatch that mode Reconcile has. */
@@ -57,10 +55,7 @@ export interface Reconciling {
 }
 
 /** Builds it from the manifest and what the store has. */
-export function reconcilingOf(
-  parts: ReconcilingParts,
-  { views, rules, keys, maker, history, lostWrites }: OnRecord,
-): Reconciling {
+export function reconcilingOf(parts: ReconcilingParts, { views, rules, keys, maker, history }: OnRecord): Reconciling {
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const view = [...views.values()].find(({ trigger }) => !trigger.key);
   if (!view) throw new TypeError(`function ${manifest.name} has no trigger without a key`);
@@ -80,7 +75,7 @@ export function reconcilingOf(
     trigger: view.trigger.name,
     isSettledIn: () => false,
   };
-  restore(queue, keys, parts, view, lostWrites);
+  restore(queue, keys, parts, view);
   return reconciling;
 }
 
@@ -90,7 +85,6 @@ function restore(
   keys: readonly SpillHeader[],
   { startedBefore, commits, clock }: ReconcilingParts,
   view: View,
-  lostWrites: boolean,
 ): void {
   const begun = new Map<number, RecordedStart>();
   for (const event of startedBefore) {
@@ -98,13 +92,13 @@ function restore(
     if (sequence !== undefined) begun.set(sequence, event);
   }
   const monotonic = clock.monotonic();
-  for (const { sequence, namespace, name, receivedAt, notBefore = 0, pending } of keys) {
+  for (const { sequence, namespace, name, receivedAt, notBefore = 0, pending, redelivered } of keys) {
     if (!pending) continue;
     const run = begun.get(sequence);
     begun.delete(sequence);
     const counts = { ...pending, begun: Math.max(pending.begun, run?.attempt ?? 0) };
     const wokenAt = { wall: clock.now(), monotonic };
-    const lane = new KeyLane(`${namespace}/${name}`, sequence, counts, wokenAt, lostWrites || run !== undefined);
+    const lane = new KeyLane(`${namespace}/${name}`, sequence, counts, wokenAt, redelivered || run !== undefined);
     lane.journalRow = run?.row;
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }

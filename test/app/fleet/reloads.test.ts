@@ -90,6 +90,27 @@ test("a slot that fails to take up what was agreed is read again until it has, a
   await agreeing;
 });
 
+test("a change that a slot failed to take up is read again until it has, now and then, and that is told once", async () => {
+  const { reloads, state, steps, signal, stopping, clock, lines } = world();
+  await reloads.first(signal, () => {});
+  const agreeing = reloads.agree(signal);
+  state.fault = new Error("the store is away");
+  await reloads.again(signal);
+  await clock.advance(20_000);
+  const tries = steps.filter((step) => step === "reload").length;
+  expect(tries).toBeGreaterThan(2);
+  expect(tries).toBeLessThan(7);
+  state.fault = undefined;
+  await clock.advance(6_000);
+  const before = steps.length;
+  await clock.advance(20_000);
+  expect([steps.length, steps.at(-1)]).toEqual([before, "reload"]);
+  expect(lines.filter((line) => line.includes("the store is away"))).toHaveLength(1);
+  stopping.abort();
+  await clock.advance(1_000);
+  await agreeing;
+});
+
 test("slots that have taken up all that was agreed are left alone", async () => {
   const { reloads, steps, signal, stopping, clock } = world();
   await reloads.first(signal, () => {});

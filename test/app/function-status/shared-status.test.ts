@@ -7,7 +7,9 @@ import { FunctionObjects } from "../../../runtime/app/function-status/function-o
 import type { FunctionReport } from "../../../runtime/app/function-status/function-report.ts";
 import type { Sharing } from "../../../runtime/app/function-status/function-share.ts";
 import { type Publication, StatusPublisher } from "../../../runtime/app/function-status/status-publisher.ts";
+import { ApiError } from "../../../runtime/kube/api-error.ts";
 import { connectDirect } from "../../../runtime/kube/direct.ts";
+import type { KubeRequest } from "../../../runtime/kube/transport.ts";
 import { admin, cluster } from "../../scenarios/cluster.ts";
 import { ImpatientClock } from "../../tools/impatient-clock.ts";
 import { until } from "../../tools/until.ts";
@@ -40,9 +42,17 @@ class Teller {
   private rounds = 0;
   publication: Publication = { functions: [], isGone: () => false };
 
-  /** `warn` hears of each warning. Default: there is to be none. */
-  constructor(account: string, warn = (fields: object): void => expect.unreachable(JSON.stringify(fields))) {
+  /** `warn` hears of each warning; default: there is to be none. `denied`: of a request that an admission webhook denies. */
+  constructor(
+    account: string,
+    warn = (fields: object): void => expect.unreachable(JSON.stringify(fields)),
+    denied: (request: KubeRequest) => boolean = () => false,
+  ) {
     const transport = connectDirect({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
+    const json: typeof transport.json = transport.json.bind(transport);
+    const denial = { status: 403, message: 'admission webhook "names.example" denied the request' };
+    transport.json = (request, limit) =>
+      denied(request) ? Promise.reject(new ApiError(denial)) : json(request, limit);
     const publisher = new StatusPublisher({
       objects: new FunctionObjects(transport, "default", account),
       account,
@@ -70,11 +80,11 @@ class Teller {
     };
   }
 
-  /** A round that begins now is over. */
-  async round(): Promise<void> {
+  /** A round that begins now is over. `longestMs`: how long it may have been waited for. */
+  async round(longestMs = 5_000): Promise<void> {
     const before = this.rounds;
     await until("another round has begun, and is over", 20_000, async () => {
-      return this.clock.cutShort(5_000, 5_001) > 0 && this.rounds > before + 1;
+      return this.clock.cutShort(5_000, longestMs + 1) > 0 && this.rounds > before + 1;
     });
   }
 }
@@ -190,4 +200,41 @@ test("a status that the server refuses keeps no other function's from being writ
   tell(2);
   await teller.round();
   expect((await admin.get(`${root}/odd`)).status.failures).toBe(2);
+});
+
+test("an object that is denied for good keeps no other function's from being written, and is told of once", async () => {
+  const warnings: object[] = [];
+  const denied = ({ method, body }: KubeRequest) => method === "POST" && String(body).includes('"name":"denied"');
+  const teller = new Teller("denying", (fields) => warnings.push(fields), denied);
+  const origin = { type: "folder", manifest: "functions" } as const;
+  const functions = ["denied", "granted"].map((name) => ({ report: report({ name }), origin }));
+  teller.publication = { functions, isGone: (name) => name === "over" };
+  await admin.post(root, {
+    apiVersion: "watchfire.dev/v1alpha1",
+    kind: "Function",
+    metadata: { name: "over", labels: { "watchfire.dev/runtime": "denying" } },
+    spec: { runtime: "denying", source: {} },
+  });
+  await teller.round();
+  await teller.round();
+  expect((await admin.get(`${root}/granted`)).status.conditions).toContainEqual(
+    expect.objectContaining({ type: "Ready", status: "True" }),
+  );
+  expect((await admin.reply("GET", `${root}/over`)).status).toBe(404);
+  expect(warnings).toEqual([{ function: "denied", error: expect.stringContaining("denied the request") }]);
+});
+
+test("where nothing may be written that is told of once for all functions", async () => {
+  const warnings: object[] = [];
+  const teller = new Teller(
+    "forbidden",
+    (fields) => warnings.push(fields),
+    ({ method }) => method === "POST",
+  );
+  const origin = { type: "folder", manifest: "functions" } as const;
+  const functions = ["one", "two"].map((name) => ({ report: report({ name }), origin }));
+  teller.publication = { functions, isGone: () => false };
+  await teller.round(60_000);
+  await teller.round(60_000);
+  expect(warnings).toEqual([{ error: expect.stringContaining("denied the request") }]);
 });

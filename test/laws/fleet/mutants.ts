@@ -318,4 +318,40 @@ export const mutants: readonly Mutant[] = [
     edits: [["const isUnkept = view.isUnkept(key);", "const isUnkept = isStranger;"]],
     caughtBy: "test/dispatch/strangers.test.ts",
   },
+  {
+    fault: "pause and power: what waited over a power loss is not noted as doubted",
+    file: dispatch("dispatcher"),
+    edits: [["    await store.doubtSpilled(name);\n", ""]],
+    caughtBy: "test/laws/doubt.test.ts",
+  },
+  {
+    fault: "pause and power: what waits in memory after a power loss keeps an end from being clean",
+    file: dispatch("queue/function-queue"),
+    edits: [["    this.noteDoubts();\n", ""]],
+    caughtBy: "test/laws/doubt.test.ts",
+  },
+  {
+    fault: "pause and power: a key that waited over a power loss is told unflagged after a clean end",
+    file: dispatch("reconcile/reconciling"),
+    edits: [["redelivered || run !== undefined", "run !== undefined"]],
+    caughtBy: "test/dispatch/reconcile/power-loss.test.ts",
+  },
+  {
+    fault: "deleted Lease: a slot is taken at once where its Lease is gone",
+    file: "runtime/fleet/slots.ts",
+    edits: [[" && !view.lost.has(slot)", ""]],
+    caughtBy: "test/fleet/slots.test.ts",
+  },
+  {
+    fault: "deleted Lease: a replica whose own Lease is gone gives its slots away",
+    file: "runtime/fleet/slots.ts",
+    edits: [["listed.has(membership.leaseIn(leases)) ? view.members : []", "view.members"]],
+    caughtBy: "test/fleet/slots.test.ts",
+  },
+  {
+    fault: "deleted Lease: a slot's Lease that is made again has lost what was written on it",
+    file: "runtime/fleet/held-slot.ts",
+    edits: [["{ ...record.annotations, ...change.annotations }", "{ ...change.annotations }"]],
+    caughtBy: "test/fleet/slots.test.ts",
+  },
 ];
