@@ -28,8 +28,19 @@ export interface Load {
   readonly solo: number;
 }
 
-/** Lengths in bytes; `old` is -1 where there is no previous object. */
-export type EventItem = readonly [no: number, timeoutMs: number, head: number, object: number, old: number];
+/**
+ * Lengths in bytes; `old` is -1 where there is no previous object. The object's metadata is at `metadataAt` in it, up to `metadataEnd`;
+ * -1 where that is not known.
+ */
+export type EventItem = readonly [
+  no: number,
+  timeoutMs: number,
+  head: number,
+  object: number,
+  old: number,
+  metadataAt: number,
+  metadataEnd: number,
+];
 
 /** Segments: of each event JSON of all but its objects, its object, and its previous object, end to end. */
 export interface Events {

@@ -3,3 +3,30 @@ export type ObjectMembers = readonly number[];
 
 /** Offsets of one member: its key's text without quotes, and its value. */
 export const memberOffsets = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, count: 4 } as const;
+
+const metadataKey = Buffer.from("metadata");
+const backslash = 0x5c;
+
+/** Where the value of an object's own `metadata` is; undefined where it has none, or a key that has to be read to be known. */
+export function metadataIn(
+  members: ObjectMembers,
+  body: Buffer,
+): { readonly at: number; readonly end: number } | undefined {
+  let found: { readonly at: number; readonly end: number } | undefined;
+  for (let index = 0; index < members.length; index += memberOffsets.count) {
+    const start = members[index + memberOffsets.keyStart] as number;
+    const end = members[index + memberOffsets.keyEnd] as number;
+    for (let at = start; at < end; at++) if (body[at] === backslash) return undefined;
+    if (end - start !== metadataKey.length || !isKey(body, start, metadataKey)) continue;
+    found = {
+      at: members[index + memberOffsets.valueStart] as number,
+      end: members[index + memberOffsets.valueEnd] as number,
+    };
+  }
+  return found;
+}
+
+function isKey(body: Buffer, start: number, key: Buffer): boolean {
+  for (let index = 0; index < key.length; index++) if (body[start + index] !== key[index]) return false;
+  return true;
+}

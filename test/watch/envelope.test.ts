@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { EnvelopeScanner } from "../../runtime/watch/envelope.ts";
 import { skipValue } from "../../runtime/watch/json-scan.ts";
+import { metadataIn } from "../../runtime/watch/object-members.ts";
 import { ObjectScanner } from "../../runtime/watch/object-scan.ts";
 import { damagedText, jsonText, misbracketedText, objectText } from "./json-text.ts";
 
@@ -181,6 +182,26 @@ test("an object's members lie in its body where they are said to, all of them", 
     { numRuns: 1000 },
   );
   expect(found).toBeGreaterThan(500);
+});
+
+test("an object's metadata is found in its body, or not at all", () => {
+  const scanner = new ObjectScanner();
+  let found = 0;
+  fc.assert(
+    fc.property(objectText, (text) => {
+      const { bytes, start, end } = inChunk(text);
+      scanner.scan(bytes, start, end);
+      const body = scanner.body(bytes, start, end);
+      const members = scanner.members(start);
+      const span = members && metadataIn(members, body);
+      if (!span) return;
+      found++;
+      const metadata = JSON.parse(body.toString("utf8", span.at, span.end));
+      expect(metadata).toEqual((JSON.parse(body.toString()) as Fields).metadata);
+    }),
+    { numRuns: 1000 },
+  );
+  expect(found).toBeGreaterThan(200);
 });
 
 test("a body of metadata alone is what a parser finds of it, without its managed fields", () => {

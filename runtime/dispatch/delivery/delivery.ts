@@ -26,6 +26,8 @@ export interface Delivery {
   readonly flags: EventFlags;
   /** The object's JSON text; empty where a key has no object. */
   readonly body: Buffer;
+  /** Where its metadata is in it, in bytes, where that is known. */
+  readonly metadata?: Span | undefined;
   /** Of a run of a key, which is no event: what woke it. `object` names the key, `body` is its newest state. */
   readonly causes?: readonly Cause[];
   /** And of the changes among these, the states that nothing which is read for the run may be older than. */
@@ -38,6 +40,12 @@ export interface Delivery {
   readonly members?: readonly Delivery[];
   /** The attempt's wall-clock limit in milliseconds. */
   readonly timeoutMs: number;
+}
+
+/** A part of a text: from `at` up to `end`. */
+export interface Span {
+  readonly at: number;
+  readonly end: number;
 }
 
 /** A change, as far as what is read is compared with it. */

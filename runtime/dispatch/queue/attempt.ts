@@ -1,3 +1,4 @@
+import { metadataIn } from "../../watch/object-members.ts";
 import type { Delivery, HandlerError } from "../delivery/delivery.ts";
 import { givenUid, type LaneEvent } from "./event.ts";
 
@@ -25,6 +26,7 @@ export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | und
     redelivered: isRedelivered(event),
     flags,
     body,
+    metadata: event.members && metadataIn(event.members, body),
     oldBody,
     timeoutMs,
   };

@@ -20,12 +20,15 @@ export interface QueuedEvent {
   /** All of it but its objects. */
   readonly head: string;
   readonly object: string;
+  /** Where its metadata is in it; below 0 where that is not known. */
+  readonly metadataAt: number;
+  readonly metadataEnd: number;
   readonly oldObject: string | undefined;
 }
 
-export const eventItem = ({ no, head, object, oldObject }: QueuedEvent): Item => ({
+export const eventItem = ({ no, head, object, metadataAt, metadataEnd, oldObject }: QueuedEvent): Item => ({
   no,
-  head: `[0,${no},${head.length},${object.length},${oldObject === undefined ? -1 : oldObject.length}]`,
+  head: `[0,${no},${head.length},${object.length},${oldObject === undefined ? -1 : oldObject.length},${metadataAt},${metadataEnd}]`,
   text: oldObject === undefined ? head + object : head + object + oldObject,
 });
 

@@ -106,13 +106,17 @@ export class Executor {
       at += length;
       return body.toString("utf8", at - length, at);
     };
-    const events = items.map(([no, timeoutMs, head, object, old]) => ({
-      no,
-      timeoutMs,
-      head: next(head),
-      object: next(object),
-      oldObject: old < 0 ? undefined : next(old),
-    }));
+    const events = items.map(([no, timeoutMs, head, object, old, metadataAt, metadataEnd]) => {
+      const event = { no, timeoutMs, head: next(head), object: next(object) };
+      // Where each character is a byte, bytes are counted as characters are.
+      const isKnown = event.object.length === object;
+      return {
+        ...event,
+        metadataAt: isKnown ? metadataAt : -1,
+        metadataEnd,
+        oldObject: old < 0 ? undefined : next(old),
+      };
+    });
     this.tenants.get(id)?.add(events);
   }
 

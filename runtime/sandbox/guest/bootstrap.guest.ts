@@ -4,6 +4,7 @@ import { createContext, setEnv } from "./context.guest.ts";
 import { errorJson, errorText } from "./failure.guest.ts";
 import { hardenRealm } from "./harden.guest.ts";
 import { installConsole } from "./log.guest.ts";
+import { objectOf } from "./object.guest.ts";
 import { noteStray, takeOutbox } from "./outbox.guest.ts";
 import {
   apply,
@@ -68,7 +69,7 @@ function reject(error: unknown): void {
   loadFailure = `["thrown",${errorJson(error)}]`;
 }
 
-function start({ no, head, object, oldObject }: Delivered): void {
+function start({ no, head, object, metadataAt, metadataEnd, oldObject }: Delivered): void {
   const run = beginRun(no);
   try {
     const event = jsonParse(head) as { readonly batch?: readonly string[] };
@@ -76,6 +77,7 @@ function start({ no, head, object, oldObject }: Delivered): void {
     if (batch === undefined) {
       // A key whose object is gone; a Scheduled is about none.
       if (object === "") put(event, "object", undefined);
+      else if (metadataAt >= 0) defineRead(event, "object", object, (text) => objectOf(text, metadataAt, metadataEnd));
       else if (object !== "null") defineParsed(event, "object", object, (error) => refuse(run, error));
       if (oldObject !== undefined) defineParsed(event, "oldObject", oldObject, () => {});
     }
@@ -117,18 +119,24 @@ function finish(run: Run, batch: readonly string[] | undefined, value: unknown):
 
 /** A property that is parsed only if the handler looks at it. `failed` is called where its text is no JSON. */
 function defineParsed(event: object, key: string, text: string, failed: (error: unknown) => void): void {
+  defineRead(event, key, text, (own) => {
+    try {
+      return jsonParse(own);
+    } catch (error) {
+      failed(error);
+      throw error;
+    }
+  });
+}
+
+/** A property that is made of its text only if the handler looks at it. */
+function defineRead(event: object, key: string, text: string, read: (text: string) => unknown): void {
   // A copy of its own: an event that a handler keeps does not hold on to the text of its whole batch.
   const own = slice(` ${text}`, 1);
   const settle = (value: unknown) => put(event, key, value);
   define(event, key, {
     get() {
-      let value: unknown;
-      try {
-        value = jsonParse(own);
-      } catch (error) {
-        failed(error);
-        throw error;
-      }
+      const value = read(own);
       settle(value);
       return value;
     },
@@ -160,8 +168,9 @@ function blame(name: string, message: string, stack: string): string {
 
 /**
  * One batch of work. The first line is JSON, `[now, seed, most, items]`; the texts that items mean follow it, end to end.
- * Items: `[0, no, headLength, length, oldLength]` is an event, `[1, call, ok, length]` answers a call, `[2, no, cpu]` ends an
- * event's time. `oldLength` is -1 where there is no previous object. Lengths are in UTF-16 units. `most` events may run at once:
+ * Items: `[0, no, headLength, length, oldLength, metadataAt, metadataEnd]` is an event, `[1, call, ok, length]` answers a call,
+ * `[2, no, cpu]` ends an event's time. `oldLength` is -1 where there is no previous object, and `metadataAt` where it is not known where
+ * the object's metadata is. Lengths are in UTF-16 units. `most` events may run at once:
  * what has not begun when the entry ends is left. A batch without items is for timers.
  */
 function pump(batch: string): void {
@@ -187,6 +196,8 @@ function pump(batch: string): void {
         no: id,
         head: slice(batch, at, object),
         object: slice(batch, object, end),
+        metadataAt: item[5] as number,
+        metadataEnd: item[6] as number,
         oldObject: oldLength < 0 ? undefined : slice(batch, end, after),
       });
       at = after;

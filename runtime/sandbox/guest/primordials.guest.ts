@@ -35,7 +35,16 @@ export const charCodeAt = uncurry(String.prototype.charCodeAt);
 export const indexOf = uncurry(String.prototype.indexOf);
 export const functionText = uncurry(Function.prototype.toString);
 export const promiseThen = uncurry(Promise.prototype.then);
-const reflectDefine = Reflect.defineProperty;
+export const {
+  defineProperty: reflectDefine,
+  deleteProperty: reflectDelete,
+  get: reflectGet,
+  getOwnPropertyDescriptor: reflectDescriptor,
+  has: reflectHas,
+  ownKeys: reflectKeys,
+  preventExtensions: reflectPreventExtensions,
+  set: reflectSet,
+} = Reflect;
 const create = Object.create;
 
 /** An object that inherits nothing, so that no lookup leaves it. */

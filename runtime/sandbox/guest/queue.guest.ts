@@ -6,6 +6,9 @@ export interface Delivered {
   readonly no: number;
   readonly head: string;
   readonly object: string;
+  /** Where the object's metadata is in it; below 0 where that is not known. */
+  readonly metadataAt: number;
+  readonly metadataEnd: number;
   readonly oldObject: string | undefined;
 }
 

@@ -65,6 +65,9 @@ const freshIsolates = 4;
 /** Events that an isolate holds at once. */
 const mostInside = 256;
 
+/** Of a body that was not received as it is: where its metadata is. */
+const unknown = { at: -1, end: -1 } as const;
+
 /** Thrown for what no guest can say; the executor is ended for it. */
 class Breach extends Error {}
 
@@ -205,12 +208,13 @@ export class Placement implements TenantListener {
       this.attempts.set(no, attempt);
       attempt.sentAt = now;
       const head = eventHead(attempt);
-      const { body, oldBody, timeoutMs } = attempt.delivery;
+      const { body, oldBody, timeoutMs, metadata } = attempt.delivery;
       const length = head.length + body.length + (oldBody?.length ?? 0);
       if (bytes + length > frameBytes) send();
       bytes += length;
       this.waits(attempt);
-      items.push([no, timeoutMs, head.length, body.length, oldBody ? oldBody.length : -1]);
+      const { at, end } = metadata ?? unknown;
+      items.push([no, timeoutMs, head.length, body.length, oldBody ? oldBody.length : -1, at, end]);
       segments.push(head, body);
       if (oldBody) segments.push(oldBody);
     }

@@ -1,0 +1,92 @@
+import {
+  jsonParse,
+  keysOf,
+  PrimordialProxy,
+  put,
+  reflectDefine,
+  reflectDelete,
+  reflectDescriptor,
+  reflectGet,
+  reflectHas,
+  reflectKeys,
+  reflectPreventExtensions,
+  reflectSet,
+  slice,
+} from "./primordials.guest.ts";
+
+/** An object of which its metadata alone was read so far, if anything: what a Proxy asks for it. */
+class Unread implements ProxyHandler<object> {
+  #target: object;
+  /** Its JSON; empty once all of it was parsed. */
+  #text: string;
+  #metadataAt: number;
+  #metadataEnd: number;
+  #metadata: unknown;
+
+  constructor(target: object, text: string, metadataAt: number, metadataEnd: number) {
+    this.#target = target;
+    this.#text = text;
+    this.#metadataAt = metadataAt;
+    this.#metadataEnd = metadataEnd;
+  }
+
+  /** Parses the rest. Metadata that was handed out stays the same object. */
+  #whole(): object {
+    if (this.#text === "") return this.#target;
+    const parsed = jsonParse(this.#text) as Record<string, unknown>;
+    const keys = keysOf(parsed);
+    for (let index = 0; index < keys.length; index++) {
+      const key = keys[index] as string;
+      put(this.#target, key, key === "metadata" && this.#metadata !== undefined ? this.#metadata : parsed[key]);
+    }
+    this.#text = "";
+    return this.#target;
+  }
+
+  get(_: object, key: PropertyKey): unknown {
+    if (key !== "metadata" || this.#text === "") return reflectGet(this.#whole(), key);
+    this.#metadata ??= jsonParse(slice(this.#text, this.#metadataAt, this.#metadataEnd));
+    return this.#metadata;
+  }
+
+  set(_: object, key: PropertyKey, value: unknown): boolean {
+    return reflectSet(this.#whole(), key, value);
+  }
+
+  has(_: object, key: PropertyKey): boolean {
+    return reflectHas(this.#whole(), key);
+  }
+
+  deleteProperty(_: object, key: PropertyKey): boolean {
+    return reflectDelete(this.#whole(), key);
+  }
+
+  defineProperty(_: object, key: PropertyKey, descriptor: PropertyDescriptor): boolean {
+    return reflectDefine(this.#whole(), key, descriptor);
+  }
+
+  getOwnPropertyDescriptor(_: object, key: PropertyKey): PropertyDescriptor | undefined {
+    return reflectDescriptor(this.#whole(), key);
+  }
+
+  ownKeys(): (string | symbol)[] {
+    return reflectKeys(this.#whole());
+  }
+
+  preventExtensions(): boolean {
+    return reflectPreventExtensions(this.#whole());
+  }
+}
+
+// No trap is looked up where a handler could put one.
+Object.setPrototypeOf(Unread.prototype, null);
+delete (Unread.prototype as { constructor?: unknown }).constructor;
+
+/**
+ * The object that a JSON text stands for. Only its metadata is parsed until something else is asked of it, which costs a third of
+ * the whole for a Pod. The text is one object and well formed: the host has looked at each byte.
+ */
+export function objectOf(text: string, metadataAt: number, metadataEnd: number): object {
+  const target = {};
+  return new PrimordialProxy(target, new Unread(target, text, metadataAt, metadataEnd));
+}
