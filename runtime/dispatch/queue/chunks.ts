@@ -1,4 +1,4 @@
-import { apart } from "../../watch/change.ts";
+import { apart } from "../../apart.ts";
 
 /** Memory that bodies are parts of, while any of them is held. */
 export interface Chunk {
