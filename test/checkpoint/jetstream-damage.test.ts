@@ -97,6 +97,34 @@ describe.skipIf(!natsProgram)("damage on NATS JetStream (NATS_SERVER names the s
     );
   }, 40_000);
 
+  test.each([
+    [
+      "lacks a part",
+      async ({ jsm, bucket, partsOf }: Filled) => {
+        const { seq = 0 } = (await jsm.streams.getMessage(bucket, { last_by_subj: await partsOf("/body/") })) ?? {};
+        await jsm.streams.deleteMessage(bucket, seq);
+      },
+    ],
+    [
+      "is of other bytes",
+      async ({ nats, jsm, bucket, partsOf }: Filled) => {
+        const filter = await partsOf("/body/");
+        await jsm.streams.purge(bucket, { filter });
+        for (let part = 0; part < 9; part++) await nats.js.publish(filter, "other bytes");
+      },
+    ],
+  ])("a large last body that %s is gone, and nobody waits for it", async (_, damage) => {
+    const world = await filled();
+    const store = await world.place.open({ cacheBytes: 0 });
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const body = Buffer.alloc(1024 * 1024, "x");
+    await commit(store, { known: [row(id, "a/z", 1, body)] });
+    expect((await store.body(id, "a/z"))?.bytes.equals(body)).toBe(true);
+    await damage(world);
+    expect(await store.body(id, "a/z")).toBeUndefined();
+    await store.close(true);
+  });
+
   test("an object that goes while it is read is gone, not empty", async () => {
     const { nats, named } = await filled();
     const name = (await named("/snapshot/"))?.name ?? "";
