@@ -286,7 +286,9 @@ export class MemoryStore implements CheckpointStore {
 }
 
 function become(before: KnownObject | undefined, { body, ...identity }: KnownState): KnownObject {
-  return body === "older" ? { ...identity, body: before?.body, bodyIsOlder: true } : { ...identity, body };
+  return body === "older"
+    ? { ...identity, body: before?.body, bodyIsOlder: true }
+    : { ...identity, body: body && apart(body) };
 }
 
 /** What is kept for long must not keep the chunks alive that came from sockets: they are counted nowhere by then. */
