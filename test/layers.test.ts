@@ -19,6 +19,7 @@ const order = [
   "config.ts",
   "resident-memory.ts",
   "garbage.ts",
+  "apart.ts",
   "transient.ts",
   "document",
   "kube",

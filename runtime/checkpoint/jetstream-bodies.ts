@@ -5,6 +5,7 @@ import type { KnownIdentity } from "./batch.ts";
 import { ackMs, type Nats, requestMs } from "./jetstream-connection.ts";
 import { isStatus, isUnheard, natsFault, status } from "./jetstream-fault.ts";
 import { rewound } from "./jetstream-log.ts";
+import { findObject } from "./jetstream-object.ts";
 
 /** The header that says of which state of its object a body is. */
 const stateHeader = "Watchfire-State";
@@ -191,7 +192,7 @@ export class JetstreamBodies {
   }
 
   private async getOne(subject: string): Promise<TaggedBody | undefined> {
-    const { jsm, objects, bodyStream } = this.nats;
+    const { jsm, bodyStream } = this.nats;
     const found = await jsm.streams.getMessage(bodyStream, { last_by_subj: subject }).catch((error: unknown) => {
       if (isStatus(error, status.messageNotFound)) return null;
       throw error;
@@ -199,8 +200,9 @@ export class JetstreamBodies {
     if (!found) return undefined;
     const name = found.header.get(objectHeader);
     if (name === "") return { bytes: Buffer.from(found.data), state: found.header.get(stateHeader) };
-    const [bytes, info] = await Promise.all([objects.getBlob(name), objects.info(name)]);
-    return bytes && info ? { bytes: Buffer.from(bytes), state: info.metadata?.state ?? "" } : undefined;
+    const object = await findObject(this.nats, name);
+    // One that is damaged counts as gone, which keeps no event back.
+    return "why" in object ? undefined : { bytes: object.bytes, state: object.metadata.state ?? "" };
   }
 
   private async dropOne(subject: string): Promise<void> {

@@ -94,7 +94,7 @@ export const corrupt = (
 ): WatchfireError =>
   new WatchfireError("WF_CHECKPOINT_CORRUPT", {
     what: `the positions of ${logSubject}.${slot} on NATS cannot be used: ${why}`,
-    hint: `restore the streams from a copy, or run \`nats stream purge ${logStream} --subject ${logSubject}.${slot}\`: what the slot knew is gone then, all is listed, and what may be a repeat is flagged`,
+    hint: `run \`nats stream purge ${logStream} --subject ${logSubject}.${slot}\`: what the slot knew is gone then, all is listed, and what may be a repeat is flagged. Or end all replicas, and restore the streams from a copy`,
     cause,
   });
 

@@ -3,6 +3,7 @@ import { WatchfireError } from "../errors.ts";
 import type { Fence } from "../lease/elector.ts";
 import type { JetstreamBodies } from "./jetstream-bodies.ts";
 import type { Nats } from "./jetstream-connection.ts";
+import { natsFault } from "./jetstream-fault.ts";
 import { fenced, JetstreamLog, type LastMessage, type Note, rewound } from "./jetstream-log.ts";
 import { readSnapshot } from "./jetstream-snapshot.ts";
 import { applyEntry } from "./log-entry.ts";
@@ -84,19 +85,23 @@ export async function takeSlot(
 
 type Read = Pick<SlotOptions, "nats" | "slot" | "clock">;
 
-/** What lies in a slot, which is left as it is. @throws as `takeSlot` */
+/** What lies in a slot, which is left as it is. @throws WatchfireError of the checkpoint section */
 export async function readSlot({ nats, slot, clock }: Read): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const log = new JetstreamLog(nats, clock, slot);
-  const last = await log.read();
-  if (!last) return disk;
-  const { object, sequence = 0 } = last.note.snapshot ?? {};
-  if (object !== undefined) await readSnapshot(nats, slot, object, disk);
-  await log.entries(sequence, (entry) => void applyEntry(disk, entry), last.sequence);
-  return disk;
+  try {
+    const last = await log.read();
+    if (!last) return disk;
+    const { object, sequence = 0 } = last.note.snapshot ?? {};
+    if (object !== undefined) await readSnapshot(nats, slot, object, disk);
+    await log.entries(sequence, (entry) => void applyEntry(disk, entry), last.sequence);
+    return disk;
+  } catch (error) {
+    throw natsFault(error, "positions could not be read");
+  }
 }
 
-/** The cluster whose positions lie in a slot, which is left as it is; undefined where nothing says so. @throws as `takeSlot` */
+/** The cluster whose positions lie in a slot, which is left as it is; undefined where nothing says so. @throws as `readSlot` */
 export const clusterOf = async (of: Read): Promise<string | undefined> => (await readSlot(of)).cluster;
 
 /** What a witness is told. */

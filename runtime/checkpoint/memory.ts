@@ -1,3 +1,4 @@
+import { apart } from "../apart.ts";
 import type { WatchfireError } from "../errors.ts";
 import {
   type Batch,
@@ -11,6 +12,7 @@ import {
   type NewDeadLetter,
   type SpilledEvent,
   type SpillHeader,
+  type StoredEvent,
 } from "./batch.ts";
 import { type LetterCut, LetterLedger, type LetterLimit, type LetterSize, type LetterStock } from "./letter-ledger.ts";
 import { headerOf } from "./sqlite-rows.ts";
@@ -251,7 +253,7 @@ export class MemoryStore implements CheckpointStore {
     for (const cursor of batch.cursors) views.get(cursor.view)?.cursors.set(cursor.namespace, cursor);
     for (const row of batch.journal) journal.set(row.id, row);
     for (const id of batch.settledJournal) journal.delete(id);
-    for (const event of batch.spill) spill.set(`${event.function}/${event.sequence}`, event);
+    for (const event of batch.spill) spill.set(`${event.function}/${event.sequence}`, withOwnBodies(event));
     for (const { function: name, sequence } of batch.unspill) spill.delete(`${name}/${sequence}`);
     for (const letter of batch.droppedDeadLetters) {
       letters.delete(letter);
@@ -261,7 +263,7 @@ export class MemoryStore implements CheckpointStore {
     const cuts = batch.deadLetters.flatMap((event) => {
       const kept = this.ledger.admit(event.function, this.weigh(event)) ? event : withoutBody(event);
       const letter = String(this.disk.nextLetter++);
-      letters.set(letter, { ...kept, letter, bodyDropped: kept !== event });
+      letters.set(letter, { ...withOwnBodies(kept), letter, bodyDropped: kept !== event });
       ids.push(letter);
       this.ledger.add(event.function, letter, this.weigh(kept));
       return this.cutLetters();
@@ -291,8 +293,17 @@ export class MemoryStore implements CheckpointStore {
 }
 
 function become(before: KnownObject | undefined, { body, ...identity }: KnownState): KnownObject {
-  return body === "older" ? { ...identity, body: before?.body, bodyIsOlder: true } : { ...identity, body };
+  return body === "older"
+    ? { ...identity, body: before?.body, bodyIsOlder: true }
+    : { ...identity, body: body && apart(body) };
 }
+
+/** What is kept for long must not keep the chunks alive that came from sockets: they are counted nowhere by then. */
+const withOwnBodies = <T extends Pick<StoredEvent, "body" | "oldBody">>(event: T): T => ({
+  ...event,
+  body: apart(event.body),
+  oldBody: event.oldBody && apart(event.oldBody),
+});
 
 const withoutBody = (letter: NewDeadLetter): NewDeadLetter => ({
   ...letter,

@@ -1,5 +1,6 @@
+import { apart } from "../apart.ts";
 import { RawFields } from "../dispatch/filter/raw-fields.ts";
-import { apart, type Change, type ObjectMeta } from "../watch/change.ts";
+import type { Change, ObjectMeta } from "../watch/change.ts";
 import { FieldIndex } from "./field-index.ts";
 import type { Labels } from "./label-query.ts";
 

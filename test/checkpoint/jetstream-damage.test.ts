@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { readSlot } from "../../runtime/checkpoint/jetstream-slot.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { natsProgram } from "../tools/assets.ts";
+import { until } from "../tools/until.ts";
 import { Place } from "./jetstream-place.ts";
 import { commit, row } from "./jetstream-rows.ts";
 import { letter } from "./store-contract.ts";
@@ -81,4 +82,64 @@ describe.skipIf(!natsProgram)("damage on NATS JetStream (NATS_SERVER names the s
       expect(names).toEqual([]);
     },
   );
+
+  test("a slot that is looked at while NATS is away says so: that passes, and ends nobody", async () => {
+    const { place, nats } = await filled();
+    const read = () => readSlot({ nats, slot: "0", clock: systemClock });
+    await place.server.kill();
+    expect(await read().catch((error) => error)).toMatchObject({ code: "WF_CHECKPOINT_NATS_AWAY" });
+    await place.server.start();
+    await until("it is back", 20_000, () =>
+      read().then(
+        ({ views }) => views.size === 1,
+        () => false,
+      ),
+    );
+  }, 40_000);
+
+  test.each([
+    [
+      "lacks a part",
+      async ({ jsm, bucket, partsOf }: Filled) => {
+        const { seq = 0 } = (await jsm.streams.getMessage(bucket, { last_by_subj: await partsOf("/body/") })) ?? {};
+        await jsm.streams.deleteMessage(bucket, seq);
+      },
+    ],
+    [
+      "is of other bytes",
+      async ({ nats, jsm, bucket, partsOf }: Filled) => {
+        const filter = await partsOf("/body/");
+        await jsm.streams.purge(bucket, { filter });
+        for (let part = 0; part < 9; part++) await nats.js.publish(filter, "other bytes");
+      },
+    ],
+  ])("a large last body that %s is gone, and nobody waits for it", async (_, damage) => {
+    const world = await filled();
+    const store = await world.place.open({ cacheBytes: 0 });
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const body = Buffer.alloc(1024 * 1024, "x");
+    await commit(store, { known: [row(id, "a/z", 1, body)] });
+    expect((await store.body(id, "a/z"))?.bytes.equals(body)).toBe(true);
+    await damage(world);
+    expect(await store.body(id, "a/z")).toBeUndefined();
+    await store.close(true);
+  });
+
+  test("an object that goes while it is read is gone, not empty", async () => {
+    const { nats, named } = await filled();
+    const name = (await named("/snapshot/"))?.name ?? "";
+    const { objects } = nats;
+    const goes = {
+      info: (of: string) => objects.info(of),
+      getBlob: async (of: string) => {
+        await nats.deleteObject(of);
+        return objects.getBlob(of);
+      },
+    };
+    const racing = Object.create(nats, { objects: { value: goes } });
+    await expect(readSlot({ nats: racing, slot: "0", clock: systemClock })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_CORRUPT",
+      message: expect.stringContaining(`its object ${name} is gone`),
+    });
+  });
 });

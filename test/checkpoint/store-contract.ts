@@ -314,6 +314,23 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     expect([await read(1), await read(4_500), await read(1_000_000)]).toEqual([[1], [1, 2, 3], [1, 2, 3, 4]]);
   });
 
+  it("an object's last body, an event that waits and a dead letter keep nothing alive of the chunk that they came in", async () => {
+    const store = await (await place()).open();
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const chunk = Buffer.allocUnsafeSlow(64 * 1024).fill(" ");
+    const part = chunk.subarray(100, 100 + chunk.write('{"n":1}', 100));
+    const [number = ""] = await commit(store, {
+      known: [{ view: id, key: "a/x", state: { ...state("5"), body: part } }],
+      spill: [spilledEvent(id, 1, { body: part, oldBody: part })],
+      deadLetters: [{ ...letter(id), body: part, oldBody: part }],
+    });
+    const kept = [(await store.spilled("copy", 0, 1))[0], await store.deadLetter(number)];
+    const last = (await store.body(id, "a/x"))?.bytes ?? part;
+    const bodies = [last, ...kept.flatMap((each) => [each?.body ?? part, each?.oldBody ?? part])];
+    expect(bodies.map(String)).toEqual(Array(5).fill('{"n":1}'));
+    expect(bodies.map(({ buffer }) => buffer === chunk.buffer)).toEqual(Array(5).fill(false));
+  });
+
   it("a retired view is hidden, comes back as it was within its time, and is purged after it", async () => {
     const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { Chunks } from "../../runtime/dispatch/queue/chunks.ts";
 
@@ -51,4 +53,20 @@ test("a chunk counts until the last of its events is released, once", () => {
   expect(fits()).toBe(false);
   if (two[1]) chunks.release(two[1]);
   expect(fits()).toBe(true);
+});
+
+test("of events that are over no chunk is kept alive, nor of the last that was held", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const chunks = new Chunks();
+  const chunk = (() => {
+    const event = eventIn(newChunk());
+    chunks.hold(event);
+    chunks.release(event);
+    return new WeakRef(event.body?.buffer ?? {});
+  })();
+  // A reference that was just made is kept until the turn is over.
+  await new Promise(setImmediate);
+  collect();
+  expect(chunk.deref()).toBeUndefined();
 });

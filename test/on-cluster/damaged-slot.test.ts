@@ -38,7 +38,7 @@ async function fixture(slots: number, shares: number) {
     await nats.close();
     await server.remove();
   };
-  return { on, nats, start, lastOf, damage, repair, [Symbol.asyncDispose]: dispose };
+  return { on, server, nats, start, lastOf, damage, repair, [Symbol.asyncDispose]: dispose };
 }
 
 /** By state, the slots as a replica sees them. */
@@ -134,9 +134,9 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     expect([await readiness(other), other.exitStatus]).toEqual(["200 ok\n", null]);
   }, 300_000);
 
-  test("makes a replica that has no other unready, with the code, until it is repaired", async () => {
+  test("makes a replica that has no other unready, with the code, until it is repaired, also where NATS is away meanwhile", async () => {
     await using world = await fixture(1, 1);
-    const { start, damage, repair } = world;
+    const { start, server, damage, repair } = world;
     const former = await start();
     await until("it is ready", 60_000, async () => (await readiness(former)).startsWith("200"));
     await former.kill();
@@ -144,7 +144,12 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     const replica = await start();
     await until("it says why", 60_000, async () => (await readiness(replica)).includes("WF_CHECKPOINT_CORRUPT"));
     expect(await readiness(replica)).toMatch(/^503 not ready: WF_CHECKPOINT_CORRUPT: /);
-    await repair(0);
+    await server.kill();
+    const looked = async () => (await lines(replica, "positions cannot be opened yet")).length > 0;
+    await until("it looks at the slot", 60_000, async () => replica.exitStatus !== null || looked());
+    expect(replica.exitStatus).toBeNull();
+    await server.start();
+    await until("it can be repaired", 30_000, () => repair(0));
     await until("it is ready again", 60_000, async () => (await readiness(replica)) === "200 ok\n");
     await until("it works", 60_000, async () => (await replica.status()).functions[0]?.ready);
   }, 200_000);

@@ -17,9 +17,9 @@ export interface FleetPublicationParts {
 }
 
 /**
- * The functions that a replica tells of: those whose first shard it has, and its parts of others, also where they stand still. So one replica
- * writes how a function stands, and it alone takes a function's object away. A part is told under the process's own name:
- * what the one before it told says nothing of it.
+ * The functions that a replica tells of: those whose first shard it has, and its parts of others, also where they stand
+ * still. So one replica writes how a function stands, and it alone takes a function's object away. A part is told under the
+ * process's own name: what the one before it told says nothing of it.
  */
 export function fleetPublication({ owner, owners, reports, runs, catalogue }: FleetPublicationParts): Publication {
   const isHere = (slot: number) => {
@@ -38,8 +38,9 @@ export function fleetPublication({ owner, owners, reports, runs, catalogue }: Fl
     if (!origin) return [];
     const slots = catalogue.slotsOf(report.name);
     const [first] = slots;
-    if (first === undefined) return [];
     const here = slots.filter(isHere);
+    // What is given away is still reported here, and is the next one's to tell.
+    if (first === undefined || here.length === 0) return [];
     const isStill = () => isDeepStrictEqual(slots.filter(isHere), here);
     if (slots.length === 1) return [{ report, origin, isStill }];
     const others = slots.filter((slot) => !isHere(slot));

@@ -90,7 +90,10 @@ export class SlotRun implements SlotWork {
   /** Takes up what the catalogue has now. Where its positions are damaged, it does so once they are open. */
   async reload(): Promise<void> {
     await this.tried.promise;
-    if (this.opened) await this.live.read(this.stopping.signal);
+    if (!this.opened) return;
+    // It may read its functions for the first time: an older reading never comes after a newer one.
+    await this.opening;
+    await this.live.read(this.stopping.signal);
   }
 
   /** Lets handlers finish for at most 25 s, saves, and closes its positions. Never rejects. */

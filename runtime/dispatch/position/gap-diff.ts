@@ -1,5 +1,6 @@
+import { apart } from "../../apart.ts";
 import { byAge, isUpTo, type ResourceVersion } from "../../resource-version.ts";
-import { apart, type Change, objectKey } from "../../watch/change.ts";
+import { type Change, objectKey } from "../../watch/change.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 
 /** A difference between what was known and a list. */

@@ -1,4 +1,4 @@
-import { apart } from "../../watch/change.ts";
+import { apart } from "../../apart.ts";
 
 /** Memory that bodies are parts of, while any of them is held. */
 export interface Chunk {
@@ -39,13 +39,16 @@ export class Chunks {
   release(event: Holder): void {
     const { chunk } = event;
     event.chunk = undefined;
-    if (chunk && --chunk.holders === 0) this.bytes -= chunk.bytes;
+    if (!chunk || --chunk.holders > 0) return;
+    this.bytes -= chunk.bytes;
+    // A function without events is to keep none.
+    if (this.last?.chunk === chunk) this.last = undefined;
   }
 
   /** Undefined where there is no room for another. */
   private chunkOf(buffer: ArrayBufferLike): Chunk | undefined {
     const { last } = this;
-    if (last?.buffer === buffer && last.chunk.holders > 0) return last.chunk;
+    if (last?.buffer === buffer) return last.chunk;
     const { byteLength } = buffer;
     if (this.bytes + byteLength > mostBytes) return undefined;
     const chunk = { bytes: byteLength, holders: 0 };

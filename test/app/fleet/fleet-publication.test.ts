@@ -79,3 +79,23 @@ test("a function whose slot stands still is told of by the replica that has the 
   ]);
   expect([isGone("hot"), isGone("removed")]).toEqual([false, false]);
 });
+
+test("a function whose slot is given away, or lost, is no longer told of, though what it did is still reported", () => {
+  const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
+  const run = { active: {}, held: { holds: true }, isEnding: false, live };
+  const told = (over: object) => {
+    const { functions } = fleetPublication({
+      owner: "a#1",
+      owners: [],
+      reports: [hot],
+      runs: new Map([[first, { ...run, ...over }]]) as unknown as FleetPublicationParts["runs"],
+      catalogue: {
+        names: ["hot"],
+        slotsOf: () => [first],
+        originOf: () => ({ type: "folder", manifest: "f" }),
+      },
+    });
+    return functions.length;
+  };
+  expect([told({}), told({ isEnding: true }), told({ held: { holds: false } })]).toEqual([1, 0, 0]);
+});

@@ -87,8 +87,8 @@ describe.skipIf(!natsProgram)("streams on NATS (NATS_SERVER names the server's p
     expect([(await state()).metadata, said.length]).toEqual([undefined, 2]);
   });
 
-  test("with a damaged slot are known by the others", async () => {
-    const { older, connect, fill, open, state } = await place();
+  test("with a damaged slot are known by the others; where none says it, they are nobody's until it is repaired", async () => {
+    const { older, connect, fill, open, state, said } = await place();
     await fill("0", "ours");
     const damaged = await open("0");
     await damaged.openView("audit", "settings", "/ConfigMap");
@@ -96,6 +96,8 @@ describe.skipIf(!natsProgram)("streams on NATS (NATS_SERVER names the server's p
     await damaged.close(true);
     await older.jsm.streams.deleteMessage(stream, 3);
     await expect(open("0")).rejects.toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
+    for (const cluster of ["theirs", "ours"]) expect((await connect(cluster)).owner).toBeUndefined();
+    expect(said.filter((line) => line.includes("WF_CHECKPOINT_CORRUPT"))).toHaveLength(2);
     await fill("1", "ours");
     await expect(connect("theirs")).rejects.toMatchObject(refused);
     await connect("ours");
