@@ -50,7 +50,7 @@ export class LineReader {
         if (length > 0 && !line(chunk, start, end)) return;
       } else {
         this.tail.push(chunk.subarray(start, end));
-        const whole = Buffer.concat(this.tail, length);
+        const whole = joined(this.tail, length);
         this.tail = [];
         this.tailLength = 0;
         if (!line(whole, 0, length)) return;
@@ -62,6 +62,14 @@ export class LineReader {
     this.tailLength += chunk.length - start;
     if (this.tailLength > this.limit) throw new OversizeLine(this.limit);
     this.tail.push(chunk.subarray(start));
-    if (this.tail.length >= piecesLimit) this.tail = [Buffer.concat(this.tail, this.tailLength)];
+    if (this.tail.length >= piecesLimit) this.tail = [joined(this.tail, this.tailLength)];
   }
+}
+
+/** In memory of its own: who keeps it keeps no slab of Node's pool, which has other things as well. */
+export function joined(pieces: readonly Buffer[], length: number): Buffer {
+  const whole = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  for (const piece of pieces) at += piece.copy(whole, at);
+  return whole;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { lineLimit, OversizeLine, piecesLimit } from "./line-reader.ts";
+import { joined, lineLimit, OversizeLine, piecesLimit } from "./line-reader.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -161,7 +161,7 @@ export class ListSplitter {
     this.piecesLength += chunk.length - from;
     if (this.piecesLength > lineLimit) throw new OversizeLine(lineLimit);
     this.pieces.push(chunk.subarray(from));
-    if (this.pieces.length >= piecesLimit) this.pieces = [Buffer.concat(this.pieces, this.piecesLength)];
+    if (this.pieces.length >= piecesLimit) this.pieces = [joined(this.pieces, this.piecesLength)];
     return at;
   }
 
@@ -178,7 +178,7 @@ export class ListSplitter {
     const length = this.piecesLength + end - from;
     if (length > lineLimit) throw new OversizeLine(lineLimit);
     this.pieces.push(chunk.subarray(from, end));
-    const whole = Buffer.concat(this.pieces, length);
+    const whole = joined(this.pieces, length);
     this.pieces = [];
     this.piecesLength = 0;
     item(whole, 0, length);

@@ -26,6 +26,15 @@ test("lines are the same however the bytes are cut", () => {
   );
 });
 
+test("a line that spans chunks lies in memory of its own, and one within a chunk in that", () => {
+  const reader = new LineReader();
+  const chunks = [Buffer.from("whole\nfirst "), Buffer.from("second\n")];
+  const kept: number[] = [];
+  for (const chunk of chunks)
+    reader.push(chunk, (bytes) => kept.push(bytes === chunk ? 0 : bytes.buffer.byteLength) > 0);
+  expect(kept).toEqual([0, "first second".length]);
+});
+
 test("half a line at the end of a stream is not a line", () => {
   const reader = new LineReader();
   expect(read([Buffer.from('{"a":1}\n{"b"')], reader)).toEqual(['{"a":1}']);
