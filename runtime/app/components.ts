@@ -12,6 +12,7 @@ import type { TrustedKeys } from "../catalog/signature.ts";
 import { DeadLetters } from "../checkpoint/dead-letters.ts";
 import type { CheckpointStore, StoreKind } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
+import type { BodyRoom } from "../dispatch/commit/last-bodies.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Budget } from "../dispatch/queue/budget.ts";
 import type { WatchfireError } from "../errors.ts";
@@ -83,6 +84,8 @@ export interface RuntimeOptions {
   readonly slots?: number | undefined;
   /** What the queues of several dispatchers share. Default: each has a quarter of the heap. */
   readonly memory?: Budget;
+  /** Room for last bodies that they share. Default: of its own. */
+  readonly bodyRoom?: BodyRoom;
   /** Which NATS keeps them, or kept them before. */
   readonly nats?: NatsPlace | undefined;
   /** Keep a Function object of each function in the runtime's namespace. Default false. */
@@ -295,6 +298,7 @@ export async function activate(
     look: newestState(components.manifests, { transport: options.transport, discovery: components.discovery, clock }),
     ...(hold && { permitted: () => hold.holds }),
     ...(options.memory && { memory: options.memory }),
+    ...(options.bodyRoom && { bodyRoom: options.bodyRoom }),
   });
   const pauses = await Pauses.open({ store, dispatcher, clock });
   const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);

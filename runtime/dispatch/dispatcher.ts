@@ -5,6 +5,7 @@ import type { Clock, Random } from "../clock.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
+import type { BodyRoom } from "./commit/last-bodies.ts";
 import type { Runner } from "./delivery/delivery.ts";
 import type { Log, Observer } from "./delivery/observer.ts";
 import { StartedBefore } from "./doubt/started-before.ts";
@@ -34,6 +35,8 @@ export interface DispatcherOptions {
   readonly memoryBudget?: number;
   /** Memory that other dispatchers of this process share. Default: a budget of its own. */
   readonly memory?: Budget;
+  /** Room for last bodies that they share. Default: of its own. */
+  readonly bodyRoom?: BodyRoom;
   /** Before the id of a dead letter, as commands take it. Default: nothing. */
   readonly letterPrefix?: string | undefined;
   /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
@@ -80,12 +83,13 @@ export class Dispatcher implements Replayer {
 
   /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
-    const { store, clock, observer, log, letterPrefix, permitted = () => true, onLost = () => {} } = options;
+    const { store, clock, observer, log, letterPrefix, bodyRoom, permitted = () => true, onLost = () => {} } = options;
     await purge(options);
     const rows = await store.journal();
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
-    const commits = new Commits({ store, clock, observer, log, letterPrefix, firstJournalRow, permitted, onLost });
+    const told = { observer, log, letterPrefix, onLost };
+    const commits = new Commits({ store, clock, ...told, bodyRoom, firstJournalRow, permitted });
     if (rows.length > 0)
       commits.carryJournal(
         rows.map(({ id }) => id),

@@ -2,6 +2,7 @@ import { runtimeAccount } from "../../access/account.ts";
 import { accountLabel } from "../../catalog/names.ts";
 import type { Nats } from "../../checkpoint/jetstream-connection.ts";
 import { pause } from "../../clock.ts";
+import { BodyRoom } from "../../dispatch/commit/last-bodies.ts";
 import { Budget, heapQuarter } from "../../dispatch/queue/budget.ts";
 import { asWatchfireError, WatchfireError } from "../../errors.ts";
 import { fleetLeases } from "../../fleet/fleet-leases.ts";
@@ -92,7 +93,7 @@ export class FleetReplica {
   private constructor(options: FleetOptions, components: Components) {
     // Slots share what one runtime alone has.
     const quarter = heapQuarter();
-    this.options = { ...options, memory: new Budget(() => quarter) };
+    this.options = { ...options, memory: new Budget(() => quarter), bodyRoom: new BodyRoom() };
     this.components = components;
     this.residence = new Residence(options.data);
     this.lost = this.losing.promise;

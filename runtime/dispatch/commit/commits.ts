@@ -12,7 +12,7 @@ import type { CheckpointStore } from "../../checkpoint/store.ts";
 import { type Clock, pause, type Timer } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
-import { LastBodies, longestWaitMs } from "./last-bodies.ts";
+import { type BodyRoom, LastBodies, longestWaitMs } from "./last-bodies.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 import { type Hold, RestingRows } from "./resting-rows.ts";
@@ -52,6 +52,8 @@ export interface CommitsOptions {
   readonly log: Log;
   /** Before the id of a dead letter, as commands take it; default: nothing. */
   readonly letterPrefix?: string | undefined;
+  /** For last bodies that wait. Default: of its own. */
+  readonly bodyRoom?: BodyRoom | undefined;
   /** The journal's rows so far end before it. */
   readonly firstJournalRow: number;
   /** Asked before each commit; once it says no, nothing is written any more. */
@@ -73,7 +75,7 @@ export class Commits {
   /** Owners whose cursors may wait a little, since when; they go with a later commit. */
   private readonly late = new Set<CursorOwner>();
   private lateSince = 0;
-  private readonly bodies = new LastBodies();
+  private readonly bodies: LastBodies;
   private readonly resting = new RestingRows();
   /** How many callers wait for all bodies. */
   private hurrying = 0;
@@ -92,6 +94,7 @@ export class Commits {
 
   constructor(options: CommitsOptions) {
     this.options = options;
+    this.bodies = new LastBodies(options.bodyRoom);
     this.nextRow = options.firstJournalRow;
     this.pending = new PendingBatch(this.nextRow++);
   }
@@ -325,6 +328,7 @@ export class Commits {
   /** Writes nothing any more, as if the process had been killed. */
   halt(): void {
     this.halted = true;
+    this.bodies.close();
     this.timer?.timer.cancel();
   }
 

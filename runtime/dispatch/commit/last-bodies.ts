@@ -10,6 +10,20 @@ const commitBytes = 512 * 1024;
 /** A newer body of an object often is a little longer: so many bytes are left for that. */
 const spareBytes = 256;
 
+/** Room for the last bodies that wait, which the slots of a replica share. */
+export class BodyRoom {
+  private used = 0;
+
+  hasRoomFor(bytes: number): boolean {
+    return this.used + bytes <= mostBytes;
+  }
+
+  /** Bytes came, or went where negative. */
+  hold(bytes: number): void {
+    this.used += bytes;
+  }
+}
+
 interface Waiting {
   /** The body is at its beginning. A newer one takes its place: a copy of each would live long enough to cost a full collection. */
   place: Buffer;
@@ -25,15 +39,29 @@ interface Waiting {
 export class LastBodies {
   /** Of each view; the object that has waited longest comes first. */
   private readonly views = new Map<number, Map<string, Waiting>>();
+  private readonly room: BodyRoom;
   private bytes = 0;
+  private closed = false;
+
+  constructor(room = new BodyRoom()) {
+    this.room = room;
+  }
+
+  /** Takes no more, and gives its room to others. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.room.hold(-this.bytes);
+  }
 
   /** Takes the body of an object whose row keeps an older one. Gives whether there was room. */
   take(view: number, key: string, body: Buffer, now: number): boolean {
     const before = this.views.get(view)?.get(key);
     const fits = before !== undefined && before.place.length >= body.length;
-    if (!fits && this.bytes + body.length + spareBytes - (before?.place.length ?? 0) > mostBytes) return false;
+    const more = fits ? 0 : body.length + spareBytes - (before?.place.length ?? 0);
+    if (this.closed || (more > 0 && !this.room.hasRoomFor(more))) return false;
     const place = fits ? before.place : Buffer.allocUnsafeSlow(body.length + spareBytes);
-    this.bytes += place.length - (before?.place.length ?? 0);
+    this.hold(more);
     body.copy(place);
     if (before) Object.assign(before, { place, length: body.length });
     else this.ofView(view).set(key, { place, length: body.length, since: now });
@@ -50,7 +78,7 @@ export class LastBodies {
     const ofView = this.views.get(view);
     const found = ofView?.get(key);
     if (!found) return;
-    this.bytes -= found.place.length;
+    this.hold(-found.place.length);
     ofView?.delete(key);
     if (ofView?.size === 0) this.views.delete(view);
   }
@@ -80,6 +108,11 @@ export class LastBodies {
       }
     }
     return released;
+  }
+
+  private hold(bytes: number): void {
+    this.bytes += bytes;
+    if (!this.closed) this.room.hold(bytes);
   }
 
   private ofView(view: number): Map<string, Waiting> {
