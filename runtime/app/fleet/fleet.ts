@@ -8,7 +8,7 @@ import { fleetLeases } from "../../fleet/fleet-leases.ts";
 import type { HeldSlot } from "../../fleet/held-slot.ts";
 import { Membership } from "../../fleet/membership.ts";
 import { Slots } from "../../fleet/slots.ts";
-import { type LeaseApi, leaseApi } from "../../lease/lease-api.ts";
+import { leaseApi } from "../../lease/lease-api.ts";
 import { type Endpoints, serveEndpoints } from "../../observe/endpoints.ts";
 import type { Explanation, Question } from "../../observe/explanation.ts";
 import type { FunctionDesk } from "../../observe/function-desk.ts";
@@ -42,6 +42,7 @@ import { describeFleet } from "./describe-fleet.ts";
 import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
 import { fleetPublication } from "./fleet-publication.ts";
+import { type FleetFacts, KeptLease } from "./kept-lease.ts";
 import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
 import { Reloads } from "./reloads.ts";
 import { damageOn } from "./slot-damage.ts";
@@ -67,7 +68,7 @@ export class FleetReplica {
   private readonly residence: Residence;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   /** The runtime's, which says where its positions are. */
-  private readonly lease: LeaseApi;
+  private readonly lease: KeptLease;
   private readonly membership: Membership;
   private readonly slots: Slots;
   private readonly offered: OfferedFunctions;
@@ -112,7 +113,7 @@ export class FleetReplica {
       onLost: this.losing.resolve,
     });
     this.offered = offeredFunctions(options, components, () => void this.reloads.again(this.stopping.signal));
-    this.lease = leaseApi(transport, namespace, account);
+    this.lease = new KeptLease(leaseApi(transport, namespace, account), () => this.facts, log);
     const spreads = new Spreads(this.lease, log);
     this.spreads = spreads;
     this.catalogue = new Catalogue(this.offered.source, slots, spreads);
@@ -248,6 +249,12 @@ export class FleetReplica {
 
   private get isActive(): boolean {
     return this.membership.holds && this.active.length > 0;
+  }
+
+  /** What the runtime's Lease has to say, as long as nobody can have carried positions away. */
+  private get facts(): FleetFacts | undefined {
+    const { membership, place, spreads } = this;
+    return membership.holds && place ? { place, spreads: spreads.all } : undefined;
   }
 
   /** Why the positions of a slot cannot be saved at present. */
@@ -403,6 +410,7 @@ export class FleetReplica {
       slots.start();
       this.publisher?.start();
       void this.reloads.agree(this.stopping.signal);
+      void this.lease.keep(clock, this.stopping.signal);
     } catch (error) {
       if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
     }
