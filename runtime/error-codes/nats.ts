@@ -26,6 +26,10 @@ export const natsCodes = {
     "the client of NATS is not installed",
     "run `npm install @nats-io/transport-node@3.4.0 @nats-io/jetstream@3.4.0 @nats-io/obj@3.4.0`; the image has it",
   ),
+  WF_CHECKPOINT_UNPLACED: user(
+    "no Lease says which of the positions on NATS count",
+    "restore the runtime's Lease with its annotations; or purge the subjects that do not count (`nats stream purge STREAM --subject SUBJECT`). It goes on by itself then, anew where all are purged",
+  ),
   WF_CHECKPOINT_REWOUND: system(
     "NATS has lost positions that it had acknowledged",
     "nothing is to be done for delivery: the next start lists everything and flags what may be a repeat. Find out why the streams are gone, empty or older",

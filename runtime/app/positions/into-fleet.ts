@@ -5,6 +5,7 @@ import { WatchfireError } from "../../errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { Elector, lostError } from "../../lease/elector.ts";
 import { type LeaseApi, leaseApi } from "../../lease/lease-api.ts";
+import type { LeaseRecord } from "../../lease/lease-record.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Logger } from "../../observe/log.ts";
 import { awaited } from "./awaited.ts";
@@ -12,6 +13,7 @@ import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 import { fillSlots } from "./fill-slots.ts";
 import { type Former, openFormer } from "./former.ts";
+import { findPlace } from "./found-place.ts";
 import { namesIn, retiredIn } from "./names-in.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
 import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey } from "./place.ts";
@@ -110,9 +112,19 @@ export class FleetEntry {
       return this.wasTried || !(await this.due(annotations)) ? place : undefined;
     }
     if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return undefined;
-    const change = { holder: "", annotations: { [positionsKey]: this.here } };
-    const written = await (lease ? this.lease.update(lease, change, requestMs) : this.lease.create(change, requestMs));
+    const found = await findPlace(this.options);
+    if (found) {
+      await this.say(lease, found.annotations);
+      return this.place();
+    }
+    const written = await this.say(lease, { [positionsKey]: this.here });
     return written === "conflict" ? undefined : placeIn(written.annotations);
+  }
+
+  /** On the Lease as it was read, which nobody holds. */
+  private say(lease: LeaseRecord | undefined, annotations: Readonly<Record<string, string>>) {
+    const change = { holder: "", annotations };
+    return lease ? this.lease.update(lease, change, requestMs) : this.lease.create(change, requestMs);
   }
 
   /**
@@ -176,6 +188,9 @@ export class FleetEntry {
     const place = placeIn(elector.annotations);
     const { fence } = elector;
     if (!fence) throw lostError("it was lost before positions were carried over");
+    const found = place.where === "" && !this.folder.holdsPositions ? await findPlace(options) : undefined;
+    // The next look goes by it.
+    if (found) return elector.annotate(found.annotations);
     const isHere = place.where === here;
     const due = isHere ? await this.due(elector.annotations) : "spread";
     if (!due) return;
