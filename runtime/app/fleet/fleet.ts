@@ -357,6 +357,7 @@ export class FleetReplica {
     const { listen, data } = this.options;
     const letters = fleetLetters(
       () => new Map([...this.runs].flatMap(([slot, { active }]) => (active ? [[slot, active.deadLetters]] : []))),
+      (slot) => (slot < this.options.slots ? whereabouts([slot], this.runs, this.slots.fleet?.owners) : undefined),
     );
     const inspection = {
       live: () => true,
