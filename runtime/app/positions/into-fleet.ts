@@ -57,6 +57,8 @@ export class FleetEntry {
   private readonly here: string;
   private elector: Elector | undefined;
   private trouble: string | undefined;
+  /** What is waited for, where that has a code of its own. */
+  private fault: WatchfireError | undefined;
   /** What the fleet's record asked for was done, or could not be done. */
   private wasTried = false;
   /** Positions were the fleet's own when they were looked for last. */
@@ -71,7 +73,8 @@ export class FleetEntry {
 
   /** Why it is not in yet. */
   get why(): WatchfireError | undefined {
-    const { elector, trouble } = this;
+    const { elector, trouble, fault } = this;
+    if (fault) return fault;
     if (elector?.fence)
       return awaited(
         trouble ?? elector.unwritten?.message ?? "they are being carried into the fleet's slots by this replica",
@@ -84,7 +87,10 @@ export class FleetEntry {
 
   /** Resolves once the positions are the fleet's, with where they are. @throws WatchfireError; the signal's reason */
   async enter(signal: AbortSignal): Promise<Place> {
-    const patient = { ...this.options, waiting: (why: string | undefined) => this.waits(why) };
+    const patient = {
+      ...this.options,
+      waiting: (why: string | undefined, fault?: WatchfireError) => this.waits(why, fault),
+    };
     for (;;) {
       const place = await untilReached(patient, signal, () => this.place());
       if (place) return place;
@@ -161,7 +167,10 @@ export class FleetEntry {
     try {
       await elector.campaign(AbortSignal.any([signal, placed.signal]));
       const held = AbortSignal.any([signal, lost.signal]);
-      const patient = { ...this.options, waiting: (why: string | undefined) => this.waits(why) };
+      const patient = {
+        ...this.options,
+        waiting: (why: string | undefined, fault?: WatchfireError) => this.waits(why, fault),
+      };
       await untilReached(patient, held, () => this.carryOver(elector, held));
     } catch (error) {
       signal.throwIfAborted();
@@ -178,7 +187,7 @@ export class FleetEntry {
     if (!(error instanceof WatchfireError)) return false;
     if (error.code !== "WF_LEASE_LOST" && error.code !== "WF_CHECKPOINT_SECRETS") return false;
     this.options.log.warn({ error: error.message }, "positions not carried over");
-    this.trouble = error.message;
+    this.waits(error.message, error);
     return true;
   }
 
@@ -248,8 +257,9 @@ export class FleetEntry {
     return `they are on the volume of ${where.slice("sqlite/".length)}, which is not in ${this.options.data}`;
   }
 
-  private waits(why: string | undefined): void {
+  private waits(why: string | undefined, fault?: WatchfireError): void {
     this.trouble = why;
+    this.fault = fault;
   }
 
   private get folder(): DataFolder {
