@@ -28,7 +28,7 @@ export const natsCodes = {
   ),
   WF_CHECKPOINT_UNPLACED: user(
     "no Lease says which of the positions on NATS count",
-    "restore the runtime's Lease with its annotations; or purge the subjects that do not count (`nats stream purge STREAM --subject SUBJECT`). It goes on by itself then, anew where all are purged",
+    "nothing is lost while it waits. Say on the runtime's Lease which set counts: runtime/docs/nats.md#no-lease-says-where-positions-are has the command. It goes on by itself then",
   ),
   WF_CHECKPOINT_REWOUND: system(
     "NATS has lost positions that it had acknowledged",

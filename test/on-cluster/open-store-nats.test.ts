@@ -311,6 +311,8 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     const entered = one.enter(4);
     const waits = async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_UNPLACED"));
     await until("it waits", 20_000, waits);
+    const { "watchfire.dev/nats-set": set } = before;
+    expect(one.lines.join()).toMatch(new RegExp(`\\\\"${set}\\\\" of [1-4] slots`));
     await admin.post(`/apis/coordination.k8s.io/v1/namespaces/${one.namespace}/leases`, {
       metadata: { name: account, annotations: before },
     });

@@ -8,7 +8,7 @@ import type { Clock } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import { placesOf } from "./layout.ts";
 import { connectNats, type NatsStoreOptions } from "./open-nats.ts";
-import { annotationsOf, fleetPlace, isEarlier, setOf, setOfName } from "./place.ts";
+import { annotationsOf, fleetPlace, isEarlier, setOf, setOfName, slotName } from "./place.ts";
 import { type Spread, spreadIn, spreadsNote, whole } from "./spread.ts";
 
 /** Where positions are, by what lies on NATS. */
@@ -32,6 +32,8 @@ interface FoundSet {
   readonly isWorked: boolean;
   /** Where its positions went since. */
   readonly moved: string | undefined;
+  /** The sequence of its last message. */
+  readonly last: number;
 }
 
 /**
@@ -113,9 +115,11 @@ async function readSet(
   const spreads = new Map<string, Spread>();
   let owner: string | undefined;
   let moved: string | undefined;
+  let last = 0;
   let isWorked = set === "";
   for (const slot of names) {
-    const note = (await new JetstreamLog(nats, clock, slot).read())?.note;
+    const { note, sequence = 0 } = (await new JetstreamLog(nats, clock, slot).read()) ?? {};
+    last = Math.max(last, sequence);
     if (note?.end.startsWith("moved:")) moved = note.end.slice("moved:".length);
     // Whoever carries into a set writes under the fence that the set is named after.
     isWorked ||= note?.fence !== undefined && setOf(note.fence) !== set;
@@ -128,7 +132,7 @@ async function readSet(
       }
     slots.set(Number(slot.slice(slot.lastIndexOf("_") + 1)), new Set(disk && namesOn(disk)));
   }
-  return { set, slots, spreads, isWorked, moved, owner };
+  return { set, slots, spreads, isWorked, moved, last, owner };
 }
 
 /** Undefined of a slot that is damaged: whoever opens it tells of that. */
@@ -148,8 +152,13 @@ const namesOn = ({ views, paused, letters }: MemoryDisk): string[] => [
 ];
 
 function unplaced({ logStream, logSubject }: Nats, sets: readonly FoundSet[]): WatchfireError {
-  const words = sets.map(({ set, slots }) => `${logSubject}.${set === "" ? "" : `${set}_`}* (${slots.size})`);
+  const words = sets
+    .toSorted((a, b) => b.last - a.last)
+    .map(
+      ({ set, slots }) =>
+        `"${set}" of ${slots.size} slots (${logSubject}.${slotName(set, Math.min(...slots.keys()))}…)`,
+    );
   return new WatchfireError("WF_CHECKPOINT_UNPLACED", {
-    what: `the stream ${logStream} has these subjects, with so many slots: ${words.toSorted().join(", ")}`,
+    what: `the stream ${logStream} has these sets, the one that was written to last first: ${words.join(", ")}`,
   });
 }
