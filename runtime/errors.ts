@@ -243,7 +243,7 @@ export const errorCodes = {
   ...natsCodes,
   WF_CHECKPOINT_ELSEWHERE: user(
     "the positions are not where this runtime looks for them",
-    "bring back the volume or the Secrets that hold them. To begin anew, empty the Secrets and the data folder, and delete the Lease: every existing object is new to the functions then",
+    "bring back the volume or the Secrets that hold them. To begin anew, empty the Secrets, the streams on NATS and the data folder, and delete the Lease. Every existing object is new to the functions then",
   ),
   WF_CHECKPOINT_AWAITED: user(
     "positions are still in another place, and are waited for",

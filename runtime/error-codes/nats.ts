@@ -26,6 +26,10 @@ export const natsCodes = {
     "the client of NATS is not installed",
     "run `npm install @nats-io/transport-node@3.4.0 @nats-io/jetstream@3.4.0 @nats-io/obj@3.4.0`; the image has it",
   ),
+  WF_CHECKPOINT_UNPLACED: user(
+    "no Lease says which of the positions on NATS count",
+    "nothing is lost while it waits. Say on the runtime's Lease which set counts: runtime/docs/nats.md#no-lease-says-where-positions-are has the command. It goes on by itself then",
+  ),
   WF_CHECKPOINT_REWOUND: system(
     "NATS has lost positions that it had acknowledged",
     "nothing is to be done for delivery: the next start lists everything and flags what may be a repeat. Find out why the streams are gone, empty or older",

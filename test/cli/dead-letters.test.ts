@@ -150,7 +150,10 @@ async function replica(...letters: readonly (number | "gone")[]): Promise<string
   const folder = folderOf({});
   await endpointsOn(
     folder,
-    fleetLetters(() => bySlot),
+    fleetLetters(
+      () => bySlot,
+      (slot) => (slot === 7 ? "slot 7 is with b" : undefined),
+    ),
   );
   return folder;
 }
@@ -182,6 +185,15 @@ describe("of the dead letters of several slots", () => {
     expect([status, (await run("list", ...at)).stdout]).toEqual([1, all]);
     expect(await run("replay", "--all", ...at)).toMatchObject({ stdout: "replayed 2, left 1\n", stderr });
   });
+
+  it.each(["show", "drop", "replay"])(
+    "one of a slot that another replica has is asked of that one: %s",
+    async (action) => {
+      const { stderr, status } = await run(action, "7-1", "--data", await replica(1));
+      expect(stderr).toMatch(/^WF_LEASE_STANDBY: the dead letter's slot 7 is with b, got "7-1"; ask that replica/);
+      expect(status).toBe(1);
+    },
+  );
 
   it.each(["9-1", "-1", "1", "2-1-1", "2-", "2-7"])("%s is none", async (id) => {
     const at = ["--data", await replica(1)];

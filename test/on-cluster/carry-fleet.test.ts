@@ -146,4 +146,38 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     expect(verdict, inWords(verdict)).toMatchObject({ ...noFault, flagged: 0, synthetic: 0 });
     process.stdout.write(`4 shards, 2 shards: ${inWords(verdict)}\n`);
   }, 300_000);
+
+  test("stay where they were carried though the Lease that says so is deleted, as a replica comes and as all start anew", async () => {
+    await using world = await fixture(4, 1);
+    const { on, fleet } = world;
+    const first = await on.start("nats", fleet(8));
+    await isReady(first);
+    await on.load(50);
+    await end(first);
+    const leases = `/apis/coordination.k8s.io/v1/namespaces/${on.namespace}/leases`;
+    const [second, third] = [await on.start("nats", fleet(5)), await on.start("nats", fleet(5))];
+    await isReady(second);
+    await isReady(third);
+    const setNow = async () =>
+      (await admin.get(`${leases}/watchfire`)).metadata.annotations?.["watchfire.dev/nats-set"];
+    const set = await setNow();
+    expect(set).toMatch(/-\d+$/);
+    on.write(300);
+    await admin.delete(`${leases}/watchfire`);
+    const fourth = await on.start("nats", fleet(5));
+    await isReady(fourth);
+    await on.load(50);
+    expect(await setNow()).toBe(set);
+    for (const each of [second, third, fourth]) await end(each);
+    const { items } = await admin.get(leases);
+    for (const { metadata } of items as { metadata: { name: string } }[])
+      await admin.delete(`${leases}/${metadata.name}`);
+    on.write(100);
+    const fifth = await on.start("nats", fleet(5));
+    await isReady(fifth);
+    await on.load(50);
+    expect(await setNow()).toBe(set);
+    const verdict = await on.verdict();
+    expect(verdict, inWords(verdict)).toMatchObject({ ...noFault, flagged: 0, synthetic: 0 });
+  }, 300_000);
 });

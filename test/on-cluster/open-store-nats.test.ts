@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type EntryOptions, FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
 import { placeIn, slotName } from "../../runtime/app/positions/place.ts";
+import { selectionOf } from "../../runtime/app/positions/spread.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
@@ -12,11 +13,12 @@ import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import type { CheckpointStore, StoreKind } from "../../runtime/checkpoint/store.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
-import { Elector } from "../../runtime/lease/elector.ts";
+import { Elector, type Fence } from "../../runtime/lease/elector.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { letter, spilledEvent } from "../checkpoint/store-contract.ts";
+import { manifest } from "../dispatch/fixture.ts";
 import { admin, createNamespace } from "../target/fixture.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { folderOf } from "../tools/folder.ts";
@@ -37,7 +39,7 @@ class Pod {
   readonly lost: string[] = [];
   readonly server: NatsServer;
   private readonly clock = new ImpatientClock();
-  private readonly namespace: string;
+  readonly namespace: string;
   private elector: Elector | undefined;
 
   private constructor(namespace: string, server: NatsServer) {
@@ -117,13 +119,22 @@ class Pod {
     await admin.patch(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/${name}`, patch);
   }
 
-  /** Takes one of the fleet's slots up, as a replica does that nobody fences. */
-  async slot(slot: number): Promise<CheckpointStore> {
+  /** Deletes all Leases, as somebody else does. */
+  async deleteLeases(): Promise<void> {
+    await this.elector?.release();
+    const leases = `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`;
+    const { items } = await admin.get(leases);
+    for (const { metadata } of items as { metadata: { name: string } }[])
+      await admin.delete(`${leases}/${metadata.name}`);
+  }
+
+  /** Takes one of the fleet's slots up, as a replica does; without a fence, as one that nobody fences. */
+  async slot(slot: number, fence?: Fence): Promise<CheckpointStore> {
     const log = createLog("error", { write: () => {} });
     const nats = await Nats.connect({ servers: [this.server.url], name: `${this.namespace}_${account}`, log });
     const { set } = placeIn(await this.annotations());
     return JetstreamStore.open({
-      ...{ nats, slot: slotName(set, slot), clock: this.clock, log },
+      ...{ nats, slot: slotName(set, slot), fence, clock: this.clock, log },
       onLost: () => {},
       onClosed: () => nats.close(),
     });
@@ -150,7 +161,7 @@ async function contents(store: CheckpointStore) {
   };
 }
 
-async function fill(folder: string): Promise<void> {
+async function fill(folder: string, selection = ""): Promise<void> {
   const store = new SqliteStore({ folder });
   const { id: view } = await store.openView("copy", "settings", "/ConfigMap");
   const version = resourceVersion("5");
@@ -158,7 +169,7 @@ async function fill(folder: string): Promise<void> {
   await store.commit({
     ...emptyBatch,
     known: [{ view, key: "team-a/web", state: { ...state, body: Buffer.from("{}") } }],
-    cursors: [{ view, namespace: "", selection: "", lowWaterMark: version, epoch: 0, initial: false }],
+    cursors: [{ view, namespace: "", selection, lowWaterMark: version, epoch: 0, initial: false }],
     journal: [
       {
         id: 1,
@@ -265,6 +276,48 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     await one.patch(`${account}-slot-0`, { spec: { holderIdentity: "" } });
     await one.enter(3);
     expect(await recorded()).toEqual(["copy", ...removed]);
+  });
+
+  test("are found on NATS where the Leases that say where they are were deleted, for as many slots or others, or for none", async () => {
+    const one = await Pod.make();
+    await fill(one.data, selectionOf("", "", undefined));
+    const three = async () => [manifest({ shards: 3 })].map((each) => ({ ...each, name: "copy" }));
+    await one.enter(4, three);
+    const { "watchfire.dev/nats-set": set } = await one.annotations();
+    for (const slot of [0, 1, 2, 3]) await (await one.slot(slot, { lease: "slot", number: 1 })).close(true);
+    await one.deleteLeases();
+    await one.enter(4, three);
+    const { "watchfire.dev/shards": spreads, ...place } = await one.annotations();
+    expect(place).toMatchObject({ "watchfire.dev/positions": "fleet/4", "watchfire.dev/nats-set": set });
+    expect(JSON.parse(spreads ?? "{}")).toEqual({ copy: "3 by key" });
+    await one.deleteLeases();
+    await one.enter(6);
+    expect((await one.annotations())["watchfire.dev/positions"]).toBe("fleet/6");
+    const store = await one.open("nats");
+    await store.close(true);
+    await one.deleteLeases();
+    const again = await one.open("nats");
+    expect(again.previousEnd).toBe("clean");
+    expect(await contents(again)).toMatchObject({ keys: ["team-a/web 5"], letters: ["no"], body: "{}" });
+    await again.close(true);
+  });
+
+  test("that may be half of a copy are not gone on from where no Lease says that they count: it waits for somebody who knows", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    await one.enter(4);
+    const before = await one.annotations();
+    await one.deleteLeases();
+    const entered = one.enter(4);
+    const waits = async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_UNPLACED"));
+    await until("it waits", 20_000, waits);
+    const { "watchfire.dev/nats-set": set } = before;
+    expect(one.lines.join()).toMatch(new RegExp(`\\\\"${set}\\\\" of [1-4] slots`));
+    await admin.post(`/apis/coordination.k8s.io/v1/namespaces/${one.namespace}/leases`, {
+      metadata: { name: account, annotations: before },
+    });
+    await entered;
+    expect(await one.annotations()).toEqual(before);
   });
 
   test("are not begun anew in a folder where no NATS is named", async () => {

@@ -7,12 +7,23 @@ import type { DeadLetterDesk } from "../../observe/endpoints.ts";
 /** Before the id of each dead letter of a slot. */
 export const slotPrefix = (slot: number): string => `${slot}-`;
 
-/** The dead letters of all slots that this replica has, slot by slot. Those of each have its prefix. */
-export function fleetLetters(of: () => ReadonlyMap<number, DeadLetters>): DeadLetterDesk {
+/**
+ * The dead letters of all slots that this replica has, slot by slot. Those of each have its prefix. `elsewhere`: who has a
+ * slot that is not here, in words; undefined of one that the fleet does not have.
+ */
+export function fleetLetters(
+  of: () => ReadonlyMap<number, DeadLetters>,
+  elsewhere: (slot: number) => string | undefined,
+): DeadLetterDesk {
   const place = (id: string): { id: string; slot: number; letters: DeadLetters } => {
     const slot = Number(/^(\d{1,4})-\d{1,15}$/.exec(id)?.[1]);
     const letters = of().get(slot);
     if (letters) return { id, slot, letters };
+    const owner = elsewhere(slot);
+    if (owner !== undefined) {
+      const hint = "ask that replica: its name begins with that of its host, which is its pod's";
+      throw new WatchfireError("WF_LEASE_STANDBY", { what: `the dead letter's ${owner}`, actual: id, hint });
+    }
     const what = "no slot of this replica has a dead letter of this id";
     throw new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", { what, actual: id });
   };

@@ -9,7 +9,7 @@ import { fleetLeases } from "../../fleet/fleet-leases.ts";
 import type { HeldSlot } from "../../fleet/held-slot.ts";
 import { Membership } from "../../fleet/membership.ts";
 import { Slots } from "../../fleet/slots.ts";
-import { type LeaseApi, leaseApi } from "../../lease/lease-api.ts";
+import { leaseApi } from "../../lease/lease-api.ts";
 import { type Endpoints, serveEndpoints } from "../../observe/endpoints.ts";
 import type { Explanation, Question } from "../../observe/explanation.ts";
 import type { FunctionDesk } from "../../observe/function-desk.ts";
@@ -43,6 +43,7 @@ import { describeFleet } from "./describe-fleet.ts";
 import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
 import { fleetPublication } from "./fleet-publication.ts";
+import { type FleetFacts, KeptLease } from "./kept-lease.ts";
 import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
 import { Reloads } from "./reloads.ts";
 import { damageOn } from "./slot-damage.ts";
@@ -68,7 +69,7 @@ export class FleetReplica {
   private readonly residence: Residence;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   /** The runtime's, which says where its positions are. */
-  private readonly lease: LeaseApi;
+  private readonly lease: KeptLease;
   private readonly membership: Membership;
   private readonly slots: Slots;
   private readonly offered: OfferedFunctions;
@@ -113,7 +114,7 @@ export class FleetReplica {
       onLost: this.losing.resolve,
     });
     this.offered = offeredFunctions(options, components, () => void this.reloads.again(this.stopping.signal));
-    this.lease = leaseApi(transport, namespace, account);
+    this.lease = new KeptLease(leaseApi(transport, namespace, account), () => this.facts, log);
     const spreads = new Spreads(this.lease, log);
     this.spreads = spreads;
     this.catalogue = new Catalogue(this.offered.source, slots, spreads);
@@ -251,6 +252,12 @@ export class FleetReplica {
     return this.membership.holds && this.active.length > 0;
   }
 
+  /** What the runtime's Lease has to say, as long as nobody can have carried positions away. */
+  private get facts(): FleetFacts | undefined {
+    const { membership, place, spreads } = this;
+    return membership.holds && place ? { place, spreads: spreads.all } : undefined;
+  }
+
   /** Why the positions of a slot cannot be saved at present. */
   private get unsaved(): WatchfireError | undefined {
     return this.active.flatMap(({ dispatcher, store }) => dispatcher.trouble ?? store.trouble ?? [])[0];
@@ -351,6 +358,7 @@ export class FleetReplica {
     const { listen, data } = this.options;
     const letters = fleetLetters(
       () => new Map([...this.runs].flatMap(([slot, { active }]) => (active ? [[slot, active.deadLetters]] : []))),
+      (slot) => (slot < this.options.slots ? whereabouts([slot], this.runs, this.slots.fleet?.owners) : undefined),
     );
     const inspection = {
       live: () => true,
@@ -404,6 +412,7 @@ export class FleetReplica {
       slots.start();
       this.publisher?.start();
       void this.reloads.agree(this.stopping.signal);
+      void this.lease.keep(clock, this.stopping.signal);
     } catch (error) {
       if (!signal.aborted) this.losing.resolve(asWatchfireError(error));
     }

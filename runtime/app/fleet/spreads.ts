@@ -33,6 +33,11 @@ export class Spreads {
     return this.known.get(name);
   }
 
+  /** By function. */
+  get all(): ReadonlyMap<string, Spread> {
+    return this.known;
+  }
+
   /** Of how many functions it is agreed. */
   get size(): number {
     return this.known.size;

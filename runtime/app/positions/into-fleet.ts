@@ -5,6 +5,7 @@ import { WatchfireError } from "../../errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { Elector, lostError } from "../../lease/elector.ts";
 import { type LeaseApi, leaseApi } from "../../lease/lease-api.ts";
+import type { LeaseRecord } from "../../lease/lease-record.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Logger } from "../../observe/log.ts";
 import { awaited } from "./awaited.ts";
@@ -12,6 +13,7 @@ import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 import { fillSlots } from "./fill-slots.ts";
 import { type Former, openFormer } from "./former.ts";
+import { findPlace } from "./found-place.ts";
 import { namesIn, retiredIn } from "./names-in.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
 import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey } from "./place.ts";
@@ -55,6 +57,8 @@ export class FleetEntry {
   private readonly here: string;
   private elector: Elector | undefined;
   private trouble: string | undefined;
+  /** What is waited for, where that has a code of its own. */
+  private fault: WatchfireError | undefined;
   /** What the fleet's record asked for was done, or could not be done. */
   private wasTried = false;
   /** Positions were the fleet's own when they were looked for last. */
@@ -69,7 +73,8 @@ export class FleetEntry {
 
   /** Why it is not in yet. */
   get why(): WatchfireError | undefined {
-    const { elector, trouble } = this;
+    const { elector, trouble, fault } = this;
+    if (fault) return fault;
     if (elector?.fence)
       return awaited(
         trouble ?? elector.unwritten?.message ?? "they are being carried into the fleet's slots by this replica",
@@ -82,7 +87,10 @@ export class FleetEntry {
 
   /** Resolves once the positions are the fleet's, with where they are. @throws WatchfireError; the signal's reason */
   async enter(signal: AbortSignal): Promise<Place> {
-    const patient = { ...this.options, waiting: (why: string | undefined) => this.waits(why) };
+    const patient = {
+      ...this.options,
+      waiting: (why: string | undefined, fault?: WatchfireError) => this.waits(why, fault),
+    };
     for (;;) {
       const place = await untilReached(patient, signal, () => this.place());
       if (place) return place;
@@ -110,9 +118,19 @@ export class FleetEntry {
       return this.wasTried || !(await this.due(annotations)) ? place : undefined;
     }
     if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return undefined;
-    const change = { holder: "", annotations: { [positionsKey]: this.here } };
-    const written = await (lease ? this.lease.update(lease, change, requestMs) : this.lease.create(change, requestMs));
+    const found = await findPlace(this.options);
+    if (found) {
+      await this.say(lease, found.annotations);
+      return this.place();
+    }
+    const written = await this.say(lease, { [positionsKey]: this.here });
     return written === "conflict" ? undefined : placeIn(written.annotations);
+  }
+
+  /** On the Lease as it was read, which nobody holds. */
+  private say(lease: LeaseRecord | undefined, annotations: Readonly<Record<string, string>>) {
+    const change = { holder: "", annotations };
+    return lease ? this.lease.update(lease, change, requestMs) : this.lease.create(change, requestMs);
   }
 
   /**
@@ -149,7 +167,10 @@ export class FleetEntry {
     try {
       await elector.campaign(AbortSignal.any([signal, placed.signal]));
       const held = AbortSignal.any([signal, lost.signal]);
-      const patient = { ...this.options, waiting: (why: string | undefined) => this.waits(why) };
+      const patient = {
+        ...this.options,
+        waiting: (why: string | undefined, fault?: WatchfireError) => this.waits(why, fault),
+      };
       await untilReached(patient, held, () => this.carryOver(elector, held));
     } catch (error) {
       signal.throwIfAborted();
@@ -166,7 +187,7 @@ export class FleetEntry {
     if (!(error instanceof WatchfireError)) return false;
     if (error.code !== "WF_LEASE_LOST" && error.code !== "WF_CHECKPOINT_SECRETS") return false;
     this.options.log.warn({ error: error.message }, "positions not carried over");
-    this.trouble = error.message;
+    this.waits(error.message, error);
     return true;
   }
 
@@ -176,6 +197,9 @@ export class FleetEntry {
     const place = placeIn(elector.annotations);
     const { fence } = elector;
     if (!fence) throw lostError("it was lost before positions were carried over");
+    const found = place.where === "" && !this.folder.holdsPositions ? await findPlace(options) : undefined;
+    // The next look goes by it.
+    if (found) return elector.annotate(found.annotations);
     const isHere = place.where === here;
     const due = isHere ? await this.due(elector.annotations) : "spread";
     if (!due) return;
@@ -233,8 +257,9 @@ export class FleetEntry {
     return `they are on the volume of ${where.slice("sqlite/".length)}, which is not in ${this.options.data}`;
   }
 
-  private waits(why: string | undefined): void {
+  private waits(why: string | undefined, fault?: WatchfireError): void {
     this.trouble = why;
+    this.fault = fault;
   }
 
   private get folder(): DataFolder {

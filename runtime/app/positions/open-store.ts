@@ -8,6 +8,7 @@ import { WatchfireError } from "../../errors.ts";
 import type { Elector, Eligible } from "../../lease/elector.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
+import { findPlace } from "./found-place.ts";
 import { leaveFleet } from "./leave-fleet.ts";
 import { type NatsPlace, openNats } from "./open-nats.ts";
 import { placeIn, positionsKey } from "./place.ts";
@@ -46,6 +47,7 @@ export async function openStore(
   const { store = "sqlite" } = options;
   const here = hereOf(options);
   const open = { sqlite: openFolder, kubernetes: openSecrets, nats: openStream }[store];
+  await untilReached(options, signal, () => replace(options, elector));
   const opened = await untilReached(options, signal, () => {
     const isFleet = placeIn(elector.annotations).slots !== undefined;
     return isFleet ? leaveFleet(options, elector, here, signal) : open(options, elector);
@@ -53,6 +55,14 @@ export async function openStore(
   if (placeOn(elector) !== here) await elector.annotate({ [positionsKey]: here });
   if (store !== "sqlite") new DataFolder(options.data, options.clock).setAside();
   return opened;
+}
+
+/** Says on the Lease where positions are on NATS, where it does not: somebody has deleted it. */
+async function replace(options: StoreOptions, elector: Elector): Promise<void> {
+  if (placeOn(elector) !== "" || new DataFolder(options.data, options.clock).holdsPositions) return;
+  const found = await findPlace(options);
+  // Elsewhere they are only for whoever reaches them: what NATS says of that is told as it is opened.
+  if (found && (found.where === "nats" || found.where.startsWith("fleet/"))) await elector.annotate(found.annotations);
 }
 
 async function openSecrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {

@@ -9,6 +9,7 @@ const passingCodes = new Set([
   "WF_CHECKPOINT_NATS_AWAY",
   "WF_CHECKPOINT_NATS_FULL",
   "WF_CHECKPOINT_NATS_JETSTREAM",
+  "WF_CHECKPOINT_UNPLACED",
   "WF_KUBE_UNREACHABLE",
 ]);
 
@@ -18,8 +19,8 @@ const againMs = 1_000;
 interface Patience {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Told why it has to be waited for, where that is so, and of its end. */
-  readonly waiting?: ((why: string | undefined) => void) | undefined;
+  /** Told why it has to be waited for, where that is so, and of its end; and the fault, where it has a code. */
+  readonly waiting?: ((why: string | undefined, fault?: WatchfireError) => void) | undefined;
 }
 
 /** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
@@ -41,7 +42,7 @@ export async function untilReached<T>(
       const message = error instanceof Error ? error.message : String(error);
       if (message !== told) log.warn({ error: message }, "positions cannot be opened yet");
       told = message;
-      waiting?.(message);
+      waiting?.(message, error instanceof WatchfireError ? error : undefined);
     }
     await pause(clock, againMs, signal);
   }

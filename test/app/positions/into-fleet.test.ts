@@ -33,3 +33,24 @@ test("a replica waits for an API server that goes away, whichever of its request
     expect(await entered).toBe(fleetPlace(4));
   }
 });
+
+test("what a replica waits for that has a code is said by that code alone", async () => {
+  const clock = new VirtualClock();
+  const json = async () => {
+    throw new WatchfireError("WF_KUBE_UNREACHABLE", { what: "it does not answer" });
+  };
+  const entry = new FleetEntry({
+    transport: { json } as unknown as KubeTransport,
+    ...{ namespace: "ns", data: folderOf({}), slots: 4, identity: "me", cluster: undefined, clock },
+    manifests: async () => [],
+    random: () => 0.5,
+    log: createLog("error", { write: () => {} }),
+  });
+  const stop = new AbortController();
+  const entered = entry.enter(stop.signal).catch(() => undefined);
+  await clock.advance(5_000);
+  expect(entry.why?.message).toMatch(/^WF_KUBE_UNREACHABLE: it does not answer; /);
+  expect(entry.why?.message).not.toContain("WF_CHECKPOINT_AWAITED");
+  stop.abort();
+  await entered;
+});
