@@ -61,6 +61,8 @@ export interface SqliteStoreOptions {
 
 /** Known objects that are read in one turn of the event loop: 25 ms of them. */
 const knownPageRows = 5_000;
+/** Waiting events that are noted as doubted in one turn of it: they may be all that a disk has room for. */
+const notedAtOnce = 500;
 
 /**
  * Half of SQLite's default. An update of a known object with a body of 2.5 KB costs 6 us of CPU instead of 10 where
@@ -280,8 +282,20 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async doubtSpilled(functionName: string): Promise<void> {
-    const note = "UPDATE spill SET header = json_set(header, '$.redelivered', json('true')) WHERE function = ?";
-    await this.write(() => this.db.prepare(note).run(functionName));
+    const next = this.db.prepare(
+      `SELECT max(sequence) AS last FROM
+       (SELECT sequence FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence LIMIT ?)`,
+    );
+    const note = this.db.prepare(
+      `UPDATE spill SET header = json_set(header, '$.redelivered', json('true'))
+       WHERE function = ? AND sequence > ? AND sequence <= ? AND json_extract(header, '$.redelivered') IS NOT 1`,
+    );
+    for (let from = Number.MIN_SAFE_INTEGER; ; await nextTurn()) {
+      const last = this.guard(() => next.get(functionName, from, notedAtOnce))?.last;
+      if (typeof last !== "number") return;
+      await this.write(() => note.run(functionName, from, last));
+      from = last;
+    }
   }
 
   async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {

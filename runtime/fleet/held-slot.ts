@@ -28,7 +28,6 @@ export class HeldSlot {
   private readonly owner: string;
   private readonly writing: Unwritten;
   private record: LeaseRecord;
-  private current: Fence;
   private isOver = false;
   private making: Promise<unknown> | undefined;
   /** One write after the other, each on the resourceVersion of the one before. */
@@ -40,7 +39,6 @@ export class HeldSlot {
     this.slot = slot;
     this.record = record;
     this.owner = record.holder;
-    this.current = { lease: record.uid, number: record.transitions };
     this.writing = new Unwritten(`the Lease of slot ${slot}`, options.log);
   }
 
@@ -51,7 +49,7 @@ export class HeldSlot {
 
   /** Whoever takes the slot later has a higher number. */
   get fence(): Fence {
-    return this.current;
+    return { lease: this.record.uid, number: this.record.transitions };
   }
 
   /** Why its Lease cannot be written, while that is so. */
@@ -73,6 +71,8 @@ export class HeldSlot {
 
   /** Makes its Lease again, which was not there. Whether it is this replica's, the next look tells. Never rejects. */
   makeAgain(): void {
+    // What was listed may be older than that it was let go of.
+    if (this.isOver) return;
     this.making ??= this.write({})
       .catch(() => false)
       .finally(() => {
@@ -131,7 +131,6 @@ export class HeldSlot {
     if (made === "conflict") return false;
     log.warn({ slot, lease: made.name }, "the slot's lease was deleted, made again");
     this.record = made;
-    this.current = { lease: made.uid, number: made.transitions };
     this.writing.written();
     return true;
   }

@@ -85,7 +85,9 @@ export class Slots {
   async drain(): Promise<void> {
     this.stopping.abort();
     await this.running;
-    await Promise.all([...this.own.values()].map((own) => this.leave(own)));
+    const left = new AbortController();
+    void this.keep(left.signal);
+    await Promise.all([...this.own.values()].map((own) => this.leave(own))).finally(() => left.abort());
   }
 
   /** Takes nothing any more, and lets go of nothing. */
@@ -130,11 +132,14 @@ export class Slots {
       const own = this.own.get(slot);
       const record = view.slots[slot];
       if (own) {
-        if (!settled.has(slot)) continue;
-        if (!record) own.held.makeAgain();
-        else if (owner !== me) return this.stolen(slot, record);
-        // Where nobody is to have it, this replica does not take slots any more, or is not seen to.
-        else if (targets[slot] !== undefined && targets[slot] !== me) void this.leave(own);
+        if (!record) {
+          // Also of one that is being given away: its work may take long to end, and others would not wait for that.
+          if (before.has(slot)) own.held.makeAgain();
+        } else if (settled.has(slot)) {
+          if (owner !== me) return this.stolen(slot, record);
+          // Where nobody is to have it, this replica does not take slots any more, or is not seen to.
+          if (targets[slot] !== undefined && targets[slot] !== me) void this.leave(own);
+        }
       } else if (before.has(slot)) {
         // It was let go of meanwhile: what was listed is older.
       } else if (owner === me && record) {
@@ -150,6 +155,18 @@ export class Slots {
     const owed = targets.some((target, slot) => target === me && !this.own.has(slot));
     this.isComplete = members.includes(me) && !owed;
     for (const gone of view.forgotten) await leases.remove(gone, requestMs).catch(() => undefined);
+  }
+
+  /** While the last work ends, makes Leases again that somebody deletes: another would take such a slot. */
+  private async keep(signal: AbortSignal): Promise<void> {
+    const { leases, clock } = this.options;
+    while (!signal.aborted) {
+      await pause(clock, lookMs, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      const listed = await leases.list(requestMs).catch(() => undefined);
+      for (const { held } of this.own.values())
+        if (listed?.has(leases.nameOfSlot(held.slot)) === false) held.makeAgain();
+    }
   }
 
   private async take(slot: number, record: LeaseRecord | undefined, me: string): Promise<void> {

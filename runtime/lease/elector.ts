@@ -1,7 +1,7 @@
 import { type Clock, pause, type Random, type Timer } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { LeaseApi } from "./lease-api.ts";
-import type { LeaseChange, LeaseRecord } from "./lease-record.ts";
+import { type LeaseChange, type LeaseRecord, microTime } from "./lease-record.ts";
 import { statefulSetOf } from "./stateful-set.ts";
 import { Unwritten } from "./unwritten.ts";
 
@@ -67,6 +67,8 @@ interface Term {
   fence: Fence;
   /** When the last successful renewal was sent. */
   since: Moment;
+  /** When this process last asked for its Lease to be made again; wall milliseconds. */
+  madeAgainAt?: number | undefined;
 }
 
 /**
@@ -298,6 +300,7 @@ export class Elector {
       const found = await api.get(requestMs);
       if (this.term !== term || !this.holds) return false;
       this.trouble = "somebody else changed it";
+      if (found && wasMadeAgain(found, identity, term)) term.fence = { lease: found.uid, number: found.transitions };
       if (found && isOf(found, identity, term.fence)) {
         this.record = found;
         return await this.writeNow(change);
@@ -321,8 +324,10 @@ export class Elector {
   private async makeAgain(term: Term, { annotations }: LeaseRecord, change: LeaseChange): Promise<boolean> {
     const { api, log, identity } = this.options;
     const since = this.moment();
+    const claim = this.claim(term.fence.number);
+    term.madeAgainAt = claim.acquiredAt;
     const kept = { ...annotations, ...change.annotations };
-    const made = await api.create({ ...this.claim(term.fence.number), ...change, annotations: kept }, requestMs);
+    const made = await api.create({ ...claim, ...change, annotations: kept }, requestMs);
     if (made === "conflict" || this.term !== term || !this.holds) return false;
     log.warn({ identity, lease: made.name }, "lease was deleted, made again");
     term.fence = { lease: made.uid, number: made.transitions };
@@ -371,6 +376,13 @@ export class Elector {
 
 const isOf = ({ uid, holder, transitions }: LeaseRecord, identity: string, fence: Fence): boolean =>
   uid === fence.lease && holder === identity && transitions === fence.number;
+
+/** By a request of this term whose answer was lost. */
+const wasMadeAgain = ({ holder, transitions, object }: LeaseRecord, identity: string, term: Term): boolean =>
+  term.madeAgainAt !== undefined &&
+  holder === identity &&
+  transitions === term.fence.number &&
+  object.spec?.acquireTime === microTime(term.madeAgainAt);
 
 /** Undefined where nobody holds it, this one does, or the holder looks like another replica. */
 function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): string | undefined {

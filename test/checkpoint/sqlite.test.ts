@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
@@ -369,6 +370,22 @@ describe("the store in SQLite", () => {
     expect([...(await store.spillHeaders("copy"))]).toEqual([]);
     await store.commit({ ...emptyBatch, spill: [spilledEvent(id, 1)] });
     expect([...(await store.spillHeaders("copy"))]).toHaveLength(1);
+  });
+
+  it("notes of much that waits that it is doubted without holding the event loop up", async () => {
+    const store = open(folder());
+    const { id } = await store.openView("copy", "settings", "/ConfigMap");
+    const spill = Array.from({ length: 5_001 }, (_, index) => spilledEvent(id, index + 1));
+    await store.commit({ ...emptyBatch, spill });
+    let isOver = false;
+    const noting = store.doubtSpilled("copy").finally(() => {
+      isOver = true;
+    });
+    let turns = 0;
+    for (; !isOver; turns++) await nextTurn();
+    await noting;
+    expect(turns).toBeGreaterThan(5);
+    expect([...(await store.spillHeaders("copy"))].filter(({ redelivered }) => redelivered)).toHaveLength(5_001);
   });
 });
 

@@ -227,6 +227,43 @@ test("a slot whose Lease is deleted stays with its replica also where another co
   }
 });
 
+test("the fence of a slot is that of its Lease, also where the answer is lost to the request that made this again", async () => {
+  const { clock, fleet, replica } = world();
+  const a = replica("a");
+  await clock.advance(3_300);
+  const [held] = a.held;
+  const lease = fleet.lease(`slot-${held?.slot}`);
+  lease.remove();
+  held?.makeAgain();
+  await clock.advance(15);
+  a.fate = () => ({ ...prompt, accident: "answer lost" });
+  await clock.advance(10);
+  expect(lease.object).toBeDefined();
+  a.fate = () => prompt;
+  await clock.advance(5_000);
+  expect([held?.fence.lease, a.isOver]).toEqual([lease.object?.metadata.uid, false]);
+});
+
+test.each(["another comes", "it is told to end"])(
+  "a slot that is given away as %s stays until its work has ended, also where its Lease is deleted meanwhile",
+  async (why) => {
+    const { clock, fleet, replica } = world();
+    const a = replica("a");
+    await clock.advance(3_000);
+    a.drainMs = 25_000;
+    const b = replica("b");
+    if (why === "it is told to end") void a.end();
+    await clock.advance(3_000);
+    for (let slot = 0; slot < slots; slot++) fleet.lease(`slot-${slot}`).remove();
+    for (let step = 0; step < 300; step++) {
+      expect(a.believes.filter((slot) => b.believes.includes(slot))).toEqual([]);
+      await clock.advance(100);
+    }
+    expect(counts(a, b)).toEqual(why === "another comes" ? [4, 4] : [0, 8]);
+    expect(b.isOver).toBe(false);
+  },
+);
+
 test("a replica whose own Lease is deleted makes it again, and keeps its slots", async () => {
   const { clock, fleet, replica } = world();
   const [a, b] = [replica("a"), replica("b")];

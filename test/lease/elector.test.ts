@@ -228,6 +228,18 @@ describe("a Lease", () => {
     expect([a.believes, b.believes, a.lostBecause]).toEqual([false, true, undefined]);
   });
 
+  test("that is made again is held on where the answer to that is lost", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a", { makesAgain: true }).run();
+    await clock.advance(100);
+    lease.remove();
+    let requests = 0;
+    a.fate = () => ({ ...prompt, ...(++requests === 3 && { accident: "answer lost" }) });
+    await clock.advance(30_000);
+    expect([a.believes, a.lostBecause, lease.holder]).toEqual([true, undefined, "a"]);
+    expect(lease.object?.metadata.uid).toBe(a.elector.fence?.lease);
+  });
+
   test("that is deleted is lost to one who came since and made it, also by a holder that would", async () => {
     const { clock, lease } = world();
     const a = new Candidate(clock, lease, "a", { makesAgain: true }).run();

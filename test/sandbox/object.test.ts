@@ -25,6 +25,11 @@ const objects = fc
   .chain((members) => fc.shuffledSubarray(Object.entries(members), { minLength: Object.keys(members).length }))
   .map((entries) => Object.fromEntries(entries) as Target);
 
+const one = () => 1;
+function selfOf(this: unknown): unknown {
+  return this;
+}
+
 /** What a handler may do with an object; each gives what it sees. */
 const acts: Readonly<Record<string, (object: Target, name: string, given: unknown) => unknown>> = {
   get: (object, name) => object[name],
@@ -40,6 +45,15 @@ const acts: Readonly<Record<string, (object: Target, name: string, given: unknow
   freeze: (object) => Object.isFrozen(Object.freeze(object)),
   extensible: (object) => Object.isExtensible(object),
   prototype: (object) => Object.getPrototypeOf(object) === Object.prototype,
+  heir: (object, name, given) => {
+    const heir: Target = Object.create(object);
+    return [Reflect.set(heir, name, given), Object.hasOwn(heir, name), heir[name]];
+  },
+  self: (object, name) => {
+    const isDefined = Reflect.defineProperty(object, name, { get: one, configurable: true });
+    const hasSelf = Reflect.defineProperty(object, "self", { get: selfOf, configurable: true });
+    return [isDefined, hasSelf, object.self === object, Reflect.deleteProperty(object, "self")];
+  },
   inherit: (object) => Reflect.setPrototypeOf(object, Object.prototype),
 };
 
@@ -106,6 +120,28 @@ describe("an event's object of which metadata is read first", () => {
         whole: JSON.stringify(object),
       });
     }
+  });
+
+  it("reads no descriptor through what a handler put on the prototype of all objects", async () => {
+    const fixture = fixtureForTest();
+    const code = `export default ({ object }, ctx) => {
+      Object.prototype.get = () => "another";
+      Object.prototype.writable = true;
+      const { spec } = object;
+      object.more = 1;
+      Object.defineProperty(object, "fixed", Object.assign(Object.create(null), { value: 2 }));
+      const { writable } = Object.getOwnPropertyDescriptor(object, "fixed");
+      ctx.log.info("seen", { keys: Object.keys(object), whole: JSON.stringify(object), n: spec.n, writable });
+    };`;
+    await fixture.load("f", code);
+    const body = Buffer.from('{"metadata":{"name":"a"},"spec":{"n":1}}');
+    const seen = [];
+    for (const metadata of [{ at: 12, end: 24 }, undefined]) {
+      const ran = await fixture.sandbox.run(fixture.delivery("f", { body, metadata }));
+      seen.push([ran.type, fixture.logs.at(-1)?.fields]);
+    }
+    expect(seen[0]).toEqual(seen[1]);
+    expect(seen[0]?.[0]).toBe("ok");
   });
 
   it("looks for no trap where a handler could put one", async () => {

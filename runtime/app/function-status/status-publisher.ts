@@ -15,6 +15,9 @@ const roundMs = 5_000;
 /** Between two tries while the definition is missing or writing is not allowed, in milliseconds: ever longer. */
 const retryMs = { from: 5_000, to: 60_000 };
 
+/** So many functions that are denied, and none that is not: a right is missing. An API server is not asked for all the others. */
+const mostDenied = 20;
+
 /** How the definition comes to be there. */
 const installation =
   "install the chart with `crds.enabled=true`, or apply its `files/functions.watchfire.dev.yaml`; it is kept within a minute then";
@@ -130,7 +133,9 @@ export class StatusPublisher {
         if (each.sharing?.isFirst === false) await this.publishShare(each.report, each.sharing, signal);
         else await this.publish(each, signal);
       });
-      if (denial) denied.set(name, denial);
+      if (!denial) continue;
+      denied.set(name, denial);
+      if (tried === mostDenied && denied.size === tried) throw denial;
     }
     // A right that is missing is all functions' trouble, and what an admission webhook denies that of one.
     for (const [name, denial] of denied) {

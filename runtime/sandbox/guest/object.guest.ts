@@ -1,9 +1,10 @@
 import {
+  define,
+  inheritNothing,
   jsonParse,
   keysOf,
   PrimordialProxy,
   put,
-  reflectDefine,
   reflectDelete,
   reflectDescriptor,
   reflectGet,
@@ -43,14 +44,15 @@ class Unread implements ProxyHandler<object> {
     return this.#target;
   }
 
-  get(_: object, key: PropertyKey): unknown {
-    if (key !== "metadata" || this.#text === "") return reflectGet(this.#whole(), key);
+  get(_: object, key: PropertyKey, receiver: unknown): unknown {
+    if (key !== "metadata" || this.#text === "") return reflectGet(this.#whole(), key, receiver);
     this.#metadata ??= jsonParse(slice(this.#text, this.#metadataAt, this.#metadataEnd));
     return this.#metadata;
   }
 
-  set(_: object, key: PropertyKey, value: unknown): boolean {
-    return reflectSet(this.#whole(), key, value);
+  /** `receiver`: another object where one inherits from this one. */
+  set(_: object, key: PropertyKey, value: unknown, receiver: unknown): boolean {
+    return reflectSet(this.#whole(), key, value, receiver);
   }
 
   has(_: object, key: PropertyKey): boolean {
@@ -62,11 +64,12 @@ class Unread implements ProxyHandler<object> {
   }
 
   defineProperty(_: object, key: PropertyKey, descriptor: PropertyDescriptor): boolean {
-    return reflectDefine(this.#whole(), key, descriptor);
+    return define(this.#whole(), key, descriptor);
   }
 
   getOwnPropertyDescriptor(_: object, key: PropertyKey): PropertyDescriptor | undefined {
-    return reflectDescriptor(this.#whole(), key);
+    const descriptor = reflectDescriptor(this.#whole(), key);
+    return descriptor && inheritNothing(descriptor);
   }
 
   ownKeys(): (string | symbol)[] {

@@ -35,8 +35,8 @@ export const charCodeAt = uncurry(String.prototype.charCodeAt);
 export const indexOf = uncurry(String.prototype.indexOf);
 export const functionText = uncurry(Function.prototype.toString);
 export const promiseThen = uncurry(Promise.prototype.then);
+const reflectDefine = Reflect.defineProperty;
 export const {
-  defineProperty: reflectDefine,
   deleteProperty: reflectDelete,
   get: reflectGet,
   getOwnPropertyDescriptor: reflectDescriptor,
@@ -50,11 +50,15 @@ const create = Object.create;
 /** An object that inherits nothing, so that no lookup leaves it. */
 export const bare = <T extends object>(): T => create(null) as T;
 
-/** Defines a property by a descriptor that inherits nothing. */
-export function define(target: object, key: PropertyKey, descriptor: PropertyDescriptor): void {
-  setPrototypeOf(descriptor, null);
-  reflectDefine(target, key, descriptor);
+/** Takes what an object inherits away from it; the same object. */
+export function inheritNothing<T extends object>(object: T): T {
+  setPrototypeOf(object, null);
+  return object;
 }
+
+/** Defines a property by a descriptor that inherits nothing. Gives whether it could. */
+export const define = (target: object, key: PropertyKey, descriptor: PropertyDescriptor): boolean =>
+  reflectDefine(target, key, inheritNothing(descriptor));
 
 /** Defines an ordinary property, as an assignment would if nobody had meddled. */
 export function put(target: object, key: PropertyKey, value: unknown): void {

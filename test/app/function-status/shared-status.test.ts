@@ -226,15 +226,18 @@ test("an object that is denied for good keeps no other function's from being wri
 
 test("where nothing may be written that is told of once for all functions", async () => {
   const warnings: object[] = [];
-  const teller = new Teller(
-    "forbidden",
-    (fields) => warnings.push(fields),
-    ({ method }) => method === "POST",
-  );
+  const asked = new Set<string>();
+  const denied = ({ method, body }: KubeRequest) => method === "POST" && asked.add(String(body)).size > 0;
+  const teller = new Teller("forbidden", (fields) => warnings.push(fields), denied);
   const origin = { type: "folder", manifest: "functions" } as const;
-  const functions = ["one", "two"].map((name) => ({ report: report({ name }), origin }));
+  const functions = Array.from({ length: 100 }, (_, n) => `f${n}`).map((name) => ({
+    report: report({ name }),
+    origin,
+  }));
   teller.publication = { functions, isGone: () => false };
   await teller.round(60_000);
   await teller.round(60_000);
+  // An API server is not to be asked for each of them, for ever.
+  expect(asked.size).toBe(20);
   expect(warnings).toEqual([{ error: expect.stringContaining("denied the request") }]);
 });
