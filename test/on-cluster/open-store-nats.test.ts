@@ -1,10 +1,13 @@
 // Positions on their way between a data folder, Secrets and NATS, and processes that end on the way.
 import { join } from "node:path";
+import { jetstream } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type EntryOptions, FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
+import { placesOf } from "../../runtime/app/positions/layout.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
 import { placeIn, slotName } from "../../runtime/app/positions/place.ts";
-import { selectionOf } from "../../runtime/app/positions/spread.ts";
+import { selectionOf, whole } from "../../runtime/app/positions/spread.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
@@ -145,6 +148,9 @@ class Pod {
     return (lease.metadata.annotations ?? {}) as Record<string, string>;
   }
 }
+
+/** Of functions that are not spread. */
+const layoutOf = (slots: number) => ({ slots, spreadOf: () => whole });
 
 /** All that a store is to keep on its way. */
 async function contents(store: CheckpointStore) {
@@ -300,6 +306,27 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     expect(again.previousEnd).toBe("clean");
     expect(await contents(again)).toMatchObject({ keys: ["team-a/web 5"], letters: ["no"], body: "{}" });
     await again.close(true);
+  });
+
+  test("are found where a slot of them is damaged: whoever opens it tells of that", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    await one.enter(2);
+    const { "watchfire.dev/nats-set": set = "" } = await one.annotations();
+    for (const slot of [0, 1]) await (await one.slot(slot, { lease: "slot", number: 1 })).close(true);
+    await one.deleteLeases();
+    const connection = await connect({ servers: one.server.url });
+    const [empty] = [0, 1].filter((slot) => !placesOf(layoutOf(2), "copy").includes(slot));
+    await jetstream(connection).publish(
+      `watchfire.${one.namespace}_${account}.log.${slotName(set, empty ?? 0)}`,
+      "by hand",
+    );
+    await connection.close();
+    await one.enter(2);
+    expect(await one.annotations()).toMatchObject({
+      "watchfire.dev/positions": "fleet/2",
+      "watchfire.dev/nats-set": set,
+    });
   });
 
   test("that may be half of a copy are not gone on from where no Lease says that they count: it waits for somebody who knows", async () => {

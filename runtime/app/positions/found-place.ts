@@ -118,12 +118,12 @@ async function readSet(
   let last = 0;
   let isWorked = set === "";
   for (const slot of names) {
-    const { note, sequence = 0 } = (await new JetstreamLog(nats, clock, slot).read()) ?? {};
+    const { note, sequence = 0 } = (await unlessDamaged(() => new JetstreamLog(nats, clock, slot).read())) ?? {};
     last = Math.max(last, sequence);
     if (note?.end.startsWith("moved:")) moved = note.end.slice("moved:".length);
     // Whoever carries into a set writes under the fence that the set is named after.
     isWorked ||= note?.fence !== undefined && setOf(note.fence) !== set;
-    const disk = await readWhole(nats, slot, clock);
+    const disk = await unlessDamaged(() => readSlot({ nats, slot, clock }));
     owner ??= disk?.cluster;
     for (const { function: name, cursors } of disk?.views.values() ?? [])
       for (const { selection } of cursors.values()) {
@@ -136,9 +136,9 @@ async function readSet(
 }
 
 /** Undefined of a slot that is damaged: whoever opens it tells of that. */
-async function readWhole(nats: Nats, slot: string, clock: Clock): Promise<MemoryDisk | undefined> {
+async function unlessDamaged<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await readSlot({ nats, slot, clock });
+    return await read();
   } catch (error) {
     if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_CORRUPT") return undefined;
     throw error;
