@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { jetstream } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { KeptLease } from "../../runtime/app/fleet/kept-lease.ts";
 import { type EntryOptions, FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { placesOf } from "../../runtime/app/positions/layout.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
@@ -64,7 +65,11 @@ class Pod {
   }
 
   /** As a container does that starts after another has ended. */
-  async open(store: StoreKind, { named = true, data = this.data } = {}): Promise<CheckpointStore> {
+  open(store: StoreKind, over: { named?: boolean; data?: string } = {}): Promise<CheckpointStore> {
+    return this.hurried(this.opened(store, over));
+  }
+
+  private async opened(store: StoreKind, { named = true, data = this.data }): Promise<CheckpointStore> {
     const { namespace, clock, transport } = this;
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
@@ -99,7 +104,12 @@ class Pod {
   }
 
   /** As a replica does that comes to its fleet. */
-  async enter(slots: number, manifests: EntryOptions["manifests"] = async () => []): Promise<void> {
+  enter(slots: number, manifests?: EntryOptions["manifests"]): Promise<void> {
+    return this.hurried(this.entered(slots, manifests));
+  }
+
+  /** The same, which waits for replicas at work as long as there may be some. */
+  async entered(slots: number, manifests: EntryOptions["manifests"] = async () => []): Promise<void> {
     const { namespace, clock, transport, data, server } = this;
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
@@ -107,6 +117,12 @@ class Pod {
     const parts = { transport, namespace, account, data, slots, nats, identity: pod, cluster: undefined, clock, log };
     const entry = new FleetEntry({ ...parts, manifests, random: () => 0.5 });
     await entry.enter(new AbortController().signal);
+  }
+
+  /** Waits for no replica at work: there is none. */
+  hurried<T>(work: Promise<T>): Promise<T> {
+    const timer = setInterval(() => this.clock.cutShort(10_000, 10_001), 20);
+    return work.finally(() => clearInterval(timer));
   }
 
   /** By Lease, how many marks of slots it has. */
@@ -327,6 +343,31 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
       "watchfire.dev/positions": "fleet/2",
       "watchfire.dev/nats-set": set,
     });
+  });
+
+  test("stay those of the replicas at work where the Lease is deleted as one comes that asks for more slots", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    // The function is in the same slot of so many, and of one more.
+    const placeOf = (slots: number) => placesOf(layoutOf(slots), "copy")[0] ?? 0;
+    const slots = [3, 4, 5, 6, 7].find((each) => placeOf(each) === placeOf(each + 1)) ?? 0;
+    await one.enter(slots);
+    for (let slot = 0; slot < slots; slot++) await (await one.slot(slot, { lease: "slot", number: 1 })).close(true);
+    const place = placeIn(await one.annotations());
+    const atWork = new KeptLease(
+      leaseApi(one.transport, one.namespace, account),
+      () => ({ place, spreads: new Map() }),
+      { warn: () => {} },
+    );
+    await one.deleteLeases();
+    const entered = one.entered(slots + 1);
+    await until("it is found", 20_000, async () => one.lines.some((line) => line.includes("found on NATS")));
+    await atWork.get(3_000);
+    await one.hurried(entered);
+    const after = await one.annotations();
+    expect(after["watchfire.dev/positions"]).toBe(`fleet/${slots + 1}`);
+    // Nobody works with both numbers in one set.
+    expect(after["watchfire.dev/nats-set"]).not.toBe(place.set);
   });
 
   test("that may be half of a copy are not gone on from where no Lease says that they count: it waits for somebody who knows", async () => {
