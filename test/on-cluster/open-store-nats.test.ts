@@ -148,10 +148,10 @@ class Pod {
   }
 
   /** Takes one of the fleet's slots up, as a replica does; without a fence, as one that nobody fences. */
-  async slot(slot: number, fence?: Fence): Promise<CheckpointStore> {
+  async slot(slot: number, fence?: Fence, of?: string): Promise<CheckpointStore> {
     const log = createLog("error", { write: () => {} });
     const nats = await Nats.connect({ servers: [this.server.url], name: `${this.namespace}_${account}`, log });
-    const { set } = placeIn(await this.annotations());
+    const set = of ?? placeIn(await this.annotations()).set;
     return JetstreamStore.open({
       ...{ nats, slot: slotName(set, slot), fence, clock: this.clock, log },
       onLost: () => {},
@@ -386,6 +386,26 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     });
     await entered;
     expect(await one.annotations()).toEqual(before);
+  });
+
+  test("in Secrets are not written over by what a copy left on NATS, where no Lease says which count", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    const before = await one.open("kubernetes");
+    const expected = await contents(before);
+    await before.close(true);
+    // Whoever carried them into a fleet ended after the first views.
+    const half = await one.slot(0, { lease: "carrier", number: 1 }, "carrier-1");
+    await half.openView("another", "settings", "/ConfigMap");
+    await half.close(false);
+    await one.deleteLeases();
+    const opening = one.open("kubernetes");
+    const waits = async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_UNPLACED"));
+    await Promise.race([opening, until("it waits", 20_000, waits)]);
+    await one.patch(account, { metadata: { annotations: { "watchfire.dev/positions": "kubernetes" } } });
+    const after = await opening;
+    expect(await contents(after)).toEqual({ ...expected, body: "undefined" });
+    await after.close(true);
   });
 
   test("are not begun anew in a folder where no NATS is named", async () => {

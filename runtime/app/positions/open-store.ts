@@ -64,7 +64,20 @@ async function replace(options: StoreOptions, elector: Elector, signal: AbortSig
   // A replica at work has said it meanwhile.
   if (placeOn(elector) !== "") return;
   // Elsewhere they are only for whoever reaches them: what NATS says of that is told as it is opened.
-  if (found && (found.where === "nats" || found.where.startsWith("fleet/"))) await elector.annotate(found.annotations);
+  if (!found || !(found.where === "nats" || found.where.startsWith("fleet/"))) return;
+  // One of them may be half of a copy, or what a copy has left.
+  if (options.store === "kubernetes" && (await areInSecrets(options, elector)))
+    throw new WatchfireError("WF_CHECKPOINT_UNPLACED", {
+      what: `NATS has positions of ${found.where}, and the Secrets have some`,
+    });
+  await elector.annotate(found.annotations);
+}
+
+/** Whether the Secrets hold positions, which stay as they are. */
+async function areInSecrets(options: StoreOptions, elector: Elector): Promise<boolean> {
+  const store = await secrets(options, elector);
+  await store.close(store.previousEnd === "clean");
+  return !store.isBlank && store.movedTo === undefined;
 }
 
 async function openSecrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
