@@ -7,11 +7,12 @@ import { KeptLease } from "../../runtime/app/fleet/kept-lease.ts";
 import { type EntryOptions, FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
 import { placesOf } from "../../runtime/app/positions/layout.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
-import { placeIn, slotName } from "../../runtime/app/positions/place.ts";
+import { placeIn, setOf, slotName } from "../../runtime/app/positions/place.ts";
 import { selectionOf, whole } from "../../runtime/app/positions/spread.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { sweepSlots } from "../../runtime/checkpoint/jetstream-sweep.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import type { CheckpointStore, StoreKind } from "../../runtime/checkpoint/store.ts";
@@ -150,13 +151,18 @@ class Pod {
   /** Takes one of the fleet's slots up, as a replica does; without a fence, as one that nobody fences. */
   async slot(slot: number, fence?: Fence, of?: string): Promise<CheckpointStore> {
     const log = createLog("error", { write: () => {} });
-    const nats = await Nats.connect({ servers: [this.server.url], name: `${this.namespace}_${account}`, log });
+    const nats = await this.connection();
     const set = of ?? placeIn(await this.annotations()).set;
     return JetstreamStore.open({
       ...{ nats, slot: slotName(set, slot), fence, clock: this.clock, log },
       onLost: () => {},
       onClosed: () => nats.close(),
     });
+  }
+
+  connection(): Promise<Nats> {
+    const log = createLog("error", { write: () => {} });
+    return Nats.connect({ servers: [this.server.url], name: `${this.namespace}_${account}`, log });
   }
 
   async annotations(): Promise<Record<string, string>> {
@@ -386,6 +392,28 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     });
     await entered;
     expect(await one.annotations()).toEqual(before);
+  });
+
+  test("that were carried on and then swept in part are not gone on from where no Lease says that they count", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    await one.enter(4);
+    const { set } = placeIn(await one.annotations());
+    for (const slot of [0, 1, 2, 3]) await (await one.slot(slot, { lease: "slot", number: 1 })).close(true);
+    const later = { lease: set.split("-")[0] ?? "", number: 7 };
+    await (await one.slot(0, later, setOf(later))).close(false);
+    const nats = await one.connection();
+    await sweepSlots(nats, (name) => placesOf(layoutOf(4), "copy").some((slot) => name === slotName(set, slot)));
+    await nats.close();
+    await one.deleteLeases();
+    const entered = one.enter(4);
+    const waits = async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_UNPLACED"));
+    await Promise.race([entered, until("it waits", 20_000, waits)]);
+    expect(await waits()).toBe(true);
+    const annotations = { "watchfire.dev/positions": "fleet/4", "watchfire.dev/nats-set": setOf(later) };
+    const leases = `/apis/coordination.k8s.io/v1/namespaces/${one.namespace}/leases`;
+    await admin.post(leases, { metadata: { name: account, annotations } });
+    await entered;
   });
 
   test("in Secrets are not written over by what a copy left on NATS, where no Lease says which count", async () => {

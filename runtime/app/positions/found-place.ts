@@ -95,7 +95,10 @@ function theOne(sets: readonly FoundSet[], isAlone: boolean): FoundSet | undefin
   const newest = worked.filter(({ set }) => !worked.some((other) => isEarlier(set, other.set)));
   // A runtime alone goes on in the term in which it carried them. Whatever they came from is gone since.
   const candidates = newest.length > 0 ? newest : isAlone && sets.length === 1 ? sets.filter(isOfOne) : [];
-  return candidates.length === 1 ? candidates[0] : undefined;
+  const [only, ...others] = candidates;
+  // What was written to behind it may be a copy of it, which is whole, and it may itself be swept in part since.
+  const isLast = sets.every(({ last }) => last <= (only?.last ?? 0));
+  return others.length === 0 && isLast ? only : undefined;
 }
 
 const first = { set: "", carried: {} };
