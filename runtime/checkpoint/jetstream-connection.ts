@@ -132,7 +132,8 @@ export class Nats {
       void nats.tell(log);
       await nats.identity();
       const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
-      if (found) assertKeeps(found.config, "last");
+      // An object's parts are messages of one subject.
+      if (found) assertKeeps(found.config, "all");
       else await manager.create(bucket, { replicas, compression: true });
       return nats;
     } catch (error) {

@@ -32,6 +32,9 @@ const unfit: Readonly<Record<number, string>> = {
 /** JetStream is not enabled: on the server, or for the account. */
 const off: readonly number[] = [10039, 10076];
 
+/** What a cluster says that has no leader for the moment, or not for what was asked. */
+const leaderless: readonly number[] = [10007, 10008, 10009, 10118, 10119];
+
 /** Whether JetStream answered with this code. */
 export const isStatus = (error: unknown, ...codes: readonly number[]): boolean =>
   error instanceof Error && "code" in error && codes.includes(Number(error.code));
@@ -51,7 +54,7 @@ export const isUnheard = (error: unknown): boolean =>
 const isOff = (error: unknown): boolean =>
   error instanceof Error &&
   (isStatus(error, ...off) ||
-    ("subject" in error && String(error.subject).startsWith("$JS.API.")) ||
+    (!isRefusal(error) && "subject" in error && String(error.subject).startsWith("$JS.API.")) ||
     isOff(error.cause));
 
 /** What is said of a connection that could not be made; of the servers, their addresses alone. */
@@ -77,6 +80,7 @@ export function natsFault(error: unknown, what: string): WatchfireError {
   const answer = error instanceof Error && "code" in error ? Number(error.code) : 0;
   const room = full[answer];
   if (room) return told("WF_CHECKPOINT_NATS_FULL", `${room}; until then events wait, and nothing is lost`);
+  if (leaderless.includes(answer)) return told("WF_CHECKPOINT_NATS_AWAY");
   // An answer of JetStream itself.
   if (isRefusal(error) || (answer > 0 && answer !== 503)) return told("WF_CHECKPOINT_NATS", unfit[answer]);
   return told("WF_CHECKPOINT_NATS_AWAY");

@@ -1,7 +1,7 @@
 import type { StreamConfig } from "@nats-io/jetstream";
 import { WatchfireError } from "../errors.ts";
 
-/** How many messages of a subject a stream may forget: of a log none, of what is replaced as a whole all but the last. */
+/** How many messages of a subject a stream may forget: of a log and of objects none, of bodies all but the last. */
 type Keeps = "all" | "last";
 
 /**

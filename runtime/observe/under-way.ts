@@ -27,7 +27,8 @@ export class UnderWay {
       throw new WatchfireError("WF_RUNTIME_BUSY", { what: `${of} was not begun: ${most} requests wait already` });
     }
     this.count++;
-    const done = work().finally(() => this.count--);
+    // Work may be refused before there is a promise of it.
+    const done = Promise.try(work).finally(() => this.count--);
     done.catch(() => undefined); // nobody hears of it who was answered before
     const late = new AbortController();
     const tooLate = pause(this.clock, answerMs, late.signal).then(() => this.pending(of));

@@ -84,6 +84,16 @@ describe.skipIf(!natsProgram)("rights on NATS (NATS_SERVER names the server's pr
     });
   }, 60_000);
 
+  test("a right to JetStream's API that a user lacks is told as that, and not as a JetStream that is off", async () => {
+    const user = nkeys.createUser();
+    const few = rights.replaceAll("NAME", name).replace(/\$JS\.API\./g, "$JS.OTHER.");
+    const server = await guarded([{ publicKey: user.getPublicKey(), rights: few }]);
+    await expect(connect(server, { credentials: seedFile(user.getSeed()) })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_NATS",
+      message: expect.stringContaining("$JS.API."),
+    });
+  });
+
   test("a user that the server does not know is refused with a code, and its seed is told to nobody", async () => {
     const [known, unknown] = [nkeys.createUser(), nkeys.createUser()];
     const server = await guarded([{ publicKey: known.getPublicKey(), rights: rights.replaceAll("NAME", name) }]);

@@ -158,9 +158,12 @@ describe.skipIf(!natsProgram)("a JetStream that takes nothing (NATS_SERVER names
     },
   );
 
-  test("the log's stream may not keep a number of messages for each slot: a slot's log is many", async () => {
+  test.each([
+    ["log's stream may not keep a number of messages for each slot: a slot's log is", 0],
+    ["objects' stream may not keep a number of messages for each object: the parts of one are", 2],
+  ])("the %s many", async (_, which) => {
     const server = await startNats();
-    const { stream, subject } = logOf(name);
+    const { stream = "", subject = "" } = streamsOf(name)[which] ?? {};
     await byHand(server, (all) => all.add({ name: stream, subjects: [subject], max_msgs_per_subject: 100 }));
     expect(await refusal(server)).toMatchObject({
       code: "WF_CHECKPOINT_NATS_FORGETS",

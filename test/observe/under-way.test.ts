@@ -49,3 +49,13 @@ test("of requests that go on behind their answers there are a hundred: one more 
   await underWay.answer("the drop", more);
   expect(begun).toBe(true);
 });
+
+test("what is refused before it begins leaves its place to others, however often it is asked", async () => {
+  const underWay = new UnderWay(new VirtualClock(), () => undefined);
+  const standby = () => {
+    throw new WatchfireError("WF_LEASE_STANDBY", { what: "the dead letters are with another" });
+  };
+  for (let asked = 0; asked <= 100; asked++)
+    await expect(underWay.answer("the drop", standby)).rejects.toMatchObject({ code: "WF_LEASE_STANDBY" });
+  expect(await underWay.answer("the drop", async () => 7)).toBe(7);
+});

@@ -1,13 +1,18 @@
 // Positions on their way between a data folder, Secrets and NATS, and processes that end on the way.
 import { join } from "node:path";
+import { jetstream } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { KeptLease } from "../../runtime/app/fleet/kept-lease.ts";
 import { type EntryOptions, FleetEntry } from "../../runtime/app/positions/into-fleet.ts";
+import { placesOf } from "../../runtime/app/positions/layout.ts";
 import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
-import { placeIn, slotName } from "../../runtime/app/positions/place.ts";
-import { selectionOf } from "../../runtime/app/positions/spread.ts";
+import { placeIn, setOf, slotName } from "../../runtime/app/positions/place.ts";
+import { selectionOf, whole } from "../../runtime/app/positions/spread.ts";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
 import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { sweepSlots } from "../../runtime/checkpoint/jetstream-sweep.ts";
 import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import type { CheckpointStore, StoreKind } from "../../runtime/checkpoint/store.ts";
@@ -61,7 +66,11 @@ class Pod {
   }
 
   /** As a container does that starts after another has ended. */
-  async open(store: StoreKind, { named = true, data = this.data } = {}): Promise<CheckpointStore> {
+  open(store: StoreKind, over: { named?: boolean; data?: string } = {}): Promise<CheckpointStore> {
+    return this.hurried(this.opened(store, over));
+  }
+
+  private async opened(store: StoreKind, { named = true, data = this.data }): Promise<CheckpointStore> {
     const { namespace, clock, transport } = this;
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
@@ -96,7 +105,12 @@ class Pod {
   }
 
   /** As a replica does that comes to its fleet. */
-  async enter(slots: number, manifests: EntryOptions["manifests"] = async () => []): Promise<void> {
+  enter(slots: number, manifests?: EntryOptions["manifests"]): Promise<void> {
+    return this.hurried(this.entered(slots, manifests));
+  }
+
+  /** The same, which waits for replicas at work as long as there may be some. */
+  async entered(slots: number, manifests: EntryOptions["manifests"] = async () => []): Promise<void> {
     const { namespace, clock, transport, data, server } = this;
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
@@ -104,6 +118,12 @@ class Pod {
     const parts = { transport, namespace, account, data, slots, nats, identity: pod, cluster: undefined, clock, log };
     const entry = new FleetEntry({ ...parts, manifests, random: () => 0.5 });
     await entry.enter(new AbortController().signal);
+  }
+
+  /** Waits for no replica at work: there is none. */
+  hurried<T>(work: Promise<T>): Promise<T> {
+    const timer = setInterval(() => this.clock.cutShort(10_000, 10_001), 20);
+    return work.finally(() => clearInterval(timer));
   }
 
   /** By Lease, how many marks of slots it has. */
@@ -129,10 +149,10 @@ class Pod {
   }
 
   /** Takes one of the fleet's slots up, as a replica does; without a fence, as one that nobody fences. */
-  async slot(slot: number, fence?: Fence): Promise<CheckpointStore> {
+  async slot(slot: number, fence?: Fence, of?: string): Promise<CheckpointStore> {
     const log = createLog("error", { write: () => {} });
-    const nats = await Nats.connect({ servers: [this.server.url], name: `${this.namespace}_${account}`, log });
-    const { set } = placeIn(await this.annotations());
+    const nats = await this.connection();
+    const set = of ?? placeIn(await this.annotations()).set;
     return JetstreamStore.open({
       ...{ nats, slot: slotName(set, slot), fence, clock: this.clock, log },
       onLost: () => {},
@@ -140,11 +160,19 @@ class Pod {
     });
   }
 
+  connection(): Promise<Nats> {
+    const log = createLog("error", { write: () => {} });
+    return Nats.connect({ servers: [this.server.url], name: `${this.namespace}_${account}`, log });
+  }
+
   async annotations(): Promise<Record<string, string>> {
     const lease = await admin.get(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/${account}`);
     return (lease.metadata.annotations ?? {}) as Record<string, string>;
   }
 }
+
+/** Of functions that are not spread. */
+const layoutOf = (slots: number) => ({ slots, spreadOf: () => whole });
 
 /** All that a store is to keep on its way. */
 async function contents(store: CheckpointStore) {
@@ -302,6 +330,52 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     await again.close(true);
   });
 
+  test("are found where a slot of them is damaged: whoever opens it tells of that", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    await one.enter(2);
+    const { "watchfire.dev/nats-set": set = "" } = await one.annotations();
+    for (const slot of [0, 1]) await (await one.slot(slot, { lease: "slot", number: 1 })).close(true);
+    await one.deleteLeases();
+    const connection = await connect({ servers: one.server.url });
+    const [empty] = [0, 1].filter((slot) => !placesOf(layoutOf(2), "copy").includes(slot));
+    await jetstream(connection).publish(
+      `watchfire.${one.namespace}_${account}.log.${slotName(set, empty ?? 0)}`,
+      "by hand",
+    );
+    await connection.close();
+    await one.enter(2);
+    expect(await one.annotations()).toMatchObject({
+      "watchfire.dev/positions": "fleet/2",
+      "watchfire.dev/nats-set": set,
+    });
+  });
+
+  test("stay those of the replicas at work where the Lease is deleted as one comes that asks for more slots", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    // The function is in the same slot of so many, and of one more.
+    const placeOf = (slots: number) => placesOf(layoutOf(slots), "copy")[0] ?? 0;
+    const slots = [3, 4, 5, 6, 7].find((each) => placeOf(each) === placeOf(each + 1)) ?? 0;
+    await one.enter(slots);
+    for (let slot = 0; slot < slots; slot++) await (await one.slot(slot, { lease: "slot", number: 1 })).close(true);
+    const place = placeIn(await one.annotations());
+    const atWork = new KeptLease(
+      leaseApi(one.transport, one.namespace, account),
+      () => ({ place, spreads: new Map() }),
+      { warn: () => {} },
+    );
+    await one.deleteLeases();
+    const entered = one.entered(slots + 1);
+    await until("it is found", 20_000, async () => one.lines.some((line) => line.includes("found on NATS")));
+    await atWork.get(3_000);
+    await one.hurried(entered);
+    const after = await one.annotations();
+    expect(after["watchfire.dev/positions"]).toBe(`fleet/${slots + 1}`);
+    // Nobody works with both numbers in one set.
+    expect(after["watchfire.dev/nats-set"]).not.toBe(place.set);
+  });
+
   test("that may be half of a copy are not gone on from where no Lease says that they count: it waits for somebody who knows", async () => {
     const one = await Pod.make();
     await fill(one.data);
@@ -318,6 +392,48 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     });
     await entered;
     expect(await one.annotations()).toEqual(before);
+  });
+
+  test("that were carried on and then swept in part are not gone on from where no Lease says that they count", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    await one.enter(4);
+    const { set } = placeIn(await one.annotations());
+    for (const slot of [0, 1, 2, 3]) await (await one.slot(slot, { lease: "slot", number: 1 })).close(true);
+    const later = { lease: set.split("-")[0] ?? "", number: 7 };
+    await (await one.slot(0, later, setOf(later))).close(false);
+    const nats = await one.connection();
+    await sweepSlots(nats, (name) => placesOf(layoutOf(4), "copy").some((slot) => name === slotName(set, slot)));
+    await nats.close();
+    await one.deleteLeases();
+    const entered = one.enter(4);
+    const waits = async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_UNPLACED"));
+    await Promise.race([entered, until("it waits", 20_000, waits)]);
+    expect(await waits()).toBe(true);
+    const annotations = { "watchfire.dev/positions": "fleet/4", "watchfire.dev/nats-set": setOf(later) };
+    const leases = `/apis/coordination.k8s.io/v1/namespaces/${one.namespace}/leases`;
+    await admin.post(leases, { metadata: { name: account, annotations } });
+    await entered;
+  });
+
+  test("in Secrets are not written over by what a copy left on NATS, where no Lease says which count", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    const before = await one.open("kubernetes");
+    const expected = await contents(before);
+    await before.close(true);
+    // Whoever carried them into a fleet ended after the first views.
+    const half = await one.slot(0, { lease: "carrier", number: 1 }, "carrier-1");
+    await half.openView("another", "settings", "/ConfigMap");
+    await half.close(false);
+    await one.deleteLeases();
+    const opening = one.open("kubernetes");
+    const waits = async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_UNPLACED"));
+    await Promise.race([opening, until("it waits", 20_000, waits)]);
+    await one.patch(account, { metadata: { annotations: { "watchfire.dev/positions": "kubernetes" } } });
+    const after = await opening;
+    expect(await contents(after)).toEqual({ ...expected, body: "undefined" });
+    await after.close(true);
   });
 
   test("are not begun anew in a folder where no NATS is named", async () => {

@@ -4,12 +4,15 @@ import { JetstreamLog } from "../../checkpoint/jetstream-log.ts";
 import { readSlot } from "../../checkpoint/jetstream-slot.ts";
 import { slotsOn } from "../../checkpoint/jetstream-sweep.ts";
 import type { MemoryDisk } from "../../checkpoint/memory.ts";
-import type { Clock } from "../../clock.ts";
+import { type Clock, pause } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import { placesOf } from "./layout.ts";
 import { connectNats, type NatsStoreOptions } from "./open-nats.ts";
 import { annotationsOf, fleetPlace, isEarlier, setOf, setOfName, slotName } from "./place.ts";
 import { type Spread, spreadIn, spreadsNote, whole } from "./spread.ts";
+
+/** Replicas at work write the Lease again meanwhile, in milliseconds: they look every 5 s, and a request takes 3 at most. */
+const patienceMs = 10_000;
 
 /** Where positions are, by what lies on NATS. */
 export interface FoundPlace {
@@ -38,16 +41,23 @@ interface FoundSet {
 
 /**
  * Looks where positions are when no Lease says it, as when somebody deleted the Lease. To begin with nothing would lose
- * them. Undefined where NATS has none, or no NATS is named.
- * @throws WatchfireError WF_CHECKPOINT_UNPLACED where it cannot be known; others of the checkpoint section
+ * them. Undefined where NATS has none, or no NATS is named. Resolves when replicas at work would have said it on the Lease.
+ * They know better: what lies in a set may fit more slots than they have.
+ * @throws WatchfireError WF_CHECKPOINT_UNPLACED where it cannot be known; others of the checkpoint section; the signal's reason
  */
-export async function findPlace(options: FindOptions): Promise<FoundPlace | undefined> {
+export async function findPlace(options: FindOptions, signal: AbortSignal): Promise<FoundPlace | undefined> {
+  const found = await lookOnNats(options);
+  if (!found) return undefined;
+  options.log.warn({ place: found.where }, "the lease said nothing of positions, found on NATS");
+  await pause(options.clock, patienceMs, signal);
+  return found;
+}
+
+async function lookOnNats(options: FindOptions): Promise<FoundPlace | undefined> {
   if (!options.nats) return undefined;
   const connection = await connectNats(options);
   try {
-    const found = await placeOf(options, connection);
-    if (found) options.log.warn({ place: found.where }, "the lease said nothing of positions, found on NATS");
-    return found;
+    return await placeOf(options, connection);
   } catch (error) {
     throw natsFault(error, "it could not be read where positions are");
   } finally {
@@ -85,7 +95,10 @@ function theOne(sets: readonly FoundSet[], isAlone: boolean): FoundSet | undefin
   const newest = worked.filter(({ set }) => !worked.some((other) => isEarlier(set, other.set)));
   // A runtime alone goes on in the term in which it carried them. Whatever they came from is gone since.
   const candidates = newest.length > 0 ? newest : isAlone && sets.length === 1 ? sets.filter(isOfOne) : [];
-  return candidates.length === 1 ? candidates[0] : undefined;
+  const [only, ...others] = candidates;
+  // What was written to behind it may be a copy of it, which is whole, and it may itself be swept in part since.
+  const isLast = sets.every(({ last }) => last <= (only?.last ?? 0));
+  return others.length === 0 && isLast ? only : undefined;
 }
 
 const first = { set: "", carried: {} };
@@ -118,12 +131,12 @@ async function readSet(
   let last = 0;
   let isWorked = set === "";
   for (const slot of names) {
-    const { note, sequence = 0 } = (await new JetstreamLog(nats, clock, slot).read()) ?? {};
+    const { note, sequence = 0 } = (await unlessDamaged(() => new JetstreamLog(nats, clock, slot).read())) ?? {};
     last = Math.max(last, sequence);
     if (note?.end.startsWith("moved:")) moved = note.end.slice("moved:".length);
     // Whoever carries into a set writes under the fence that the set is named after.
     isWorked ||= note?.fence !== undefined && setOf(note.fence) !== set;
-    const disk = await readWhole(nats, slot, clock);
+    const disk = await unlessDamaged(() => readSlot({ nats, slot, clock }));
     owner ??= disk?.cluster;
     for (const { function: name, cursors } of disk?.views.values() ?? [])
       for (const { selection } of cursors.values()) {
@@ -136,9 +149,9 @@ async function readSet(
 }
 
 /** Undefined of a slot that is damaged: whoever opens it tells of that. */
-async function readWhole(nats: Nats, slot: string, clock: Clock): Promise<MemoryDisk | undefined> {
+async function unlessDamaged<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await readSlot({ nats, slot, clock });
+    return await read();
   } catch (error) {
     if (error instanceof WatchfireError && error.code === "WF_CHECKPOINT_CORRUPT") return undefined;
     throw error;

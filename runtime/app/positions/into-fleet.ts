@@ -92,14 +92,14 @@ export class FleetEntry {
       waiting: (why: string | undefined, fault?: WatchfireError) => this.waits(why, fault),
     };
     for (;;) {
-      const place = await untilReached(patient, signal, () => this.place());
+      const place = await untilReached(patient, signal, () => this.place(signal));
       if (place) return place;
       await this.carry(signal);
     }
   }
 
   /** Undefined where they are to be carried first. They are the fleet's from now on where there are none anywhere. */
-  private async place(): Promise<Place | undefined> {
+  private async place(signal: AbortSignal): Promise<Place | undefined> {
     const { log, data } = this.options;
     const folder = this.folder;
     const lease = await this.lease.get(requestMs);
@@ -118,10 +118,11 @@ export class FleetEntry {
       return this.wasTried || !(await this.due(annotations)) ? place : undefined;
     }
     if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return undefined;
-    const found = await findPlace(this.options);
+    const found = await findPlace(this.options, signal);
     if (found) {
+      // Nothing is said where somebody has said it meanwhile.
       await this.say(lease, found.annotations);
-      return this.place();
+      return this.place(signal);
     }
     const written = await this.say(lease, { [positionsKey]: this.here });
     return written === "conflict" ? undefined : placeIn(written.annotations);
@@ -197,9 +198,9 @@ export class FleetEntry {
     const place = placeIn(elector.annotations);
     const { fence } = elector;
     if (!fence) throw lostError("it was lost before positions were carried over");
-    const found = place.where === "" && !this.folder.holdsPositions ? await findPlace(options) : undefined;
-    // The next look goes by it.
-    if (found) return elector.annotate(found.annotations);
+    const found = place.where === "" && !this.folder.holdsPositions ? await findPlace(options, signal) : undefined;
+    // The next look goes by it, or by what a replica at work has said meanwhile.
+    if (found) return placeIn(elector.annotations).where === "" ? elector.annotate(found.annotations) : undefined;
     const isHere = place.where === here;
     const due = isHere ? await this.due(elector.annotations) : "spread";
     if (!due) return;

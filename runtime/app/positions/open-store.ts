@@ -47,7 +47,7 @@ export async function openStore(
   const { store = "sqlite" } = options;
   const here = hereOf(options);
   const open = { sqlite: openFolder, kubernetes: openSecrets, nats: openStream }[store];
-  await untilReached(options, signal, () => replace(options, elector));
+  await untilReached(options, signal, () => replace(options, elector, signal));
   const opened = await untilReached(options, signal, () => {
     const isFleet = placeIn(elector.annotations).slots !== undefined;
     return isFleet ? leaveFleet(options, elector, here, signal) : open(options, elector);
@@ -58,11 +58,26 @@ export async function openStore(
 }
 
 /** Says on the Lease where positions are on NATS, where it does not: somebody has deleted it. */
-async function replace(options: StoreOptions, elector: Elector): Promise<void> {
+async function replace(options: StoreOptions, elector: Elector, signal: AbortSignal): Promise<void> {
   if (placeOn(elector) !== "" || new DataFolder(options.data, options.clock).holdsPositions) return;
-  const found = await findPlace(options);
+  const found = await findPlace(options, signal);
+  // A replica at work has said it meanwhile.
+  if (placeOn(elector) !== "") return;
   // Elsewhere they are only for whoever reaches them: what NATS says of that is told as it is opened.
-  if (found && (found.where === "nats" || found.where.startsWith("fleet/"))) await elector.annotate(found.annotations);
+  if (!found || !(found.where === "nats" || found.where.startsWith("fleet/"))) return;
+  // One of them may be half of a copy, or what a copy has left.
+  if (options.store === "kubernetes" && (await areInSecrets(options, elector)))
+    throw new WatchfireError("WF_CHECKPOINT_UNPLACED", {
+      what: `NATS has positions of ${found.where}, and the Secrets have some`,
+    });
+  await elector.annotate(found.annotations);
+}
+
+/** Whether the Secrets hold positions, which stay as they are. */
+async function areInSecrets(options: StoreOptions, elector: Elector): Promise<boolean> {
+  const store = await secrets(options, elector);
+  await store.close(store.previousEnd === "clean");
+  return !store.isBlank && store.movedTo === undefined;
 }
 
 async function openSecrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
