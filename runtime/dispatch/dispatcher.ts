@@ -69,6 +69,10 @@ export class Dispatcher implements Replayer {
   /** Functions of which it is on disk what waited in doubt when this process began. */
   private readonly noted = new Set<string>();
   private readonly offline: Replayer;
+  /** Letters of functions that are not loaded, on their way into what these have on disk. */
+  private readonly returning = new Map<string, Promise<void>>();
+  /** Functions that read what they have on disk. */
+  private readonly loading = new Map<string, Promise<FunctionDispatch>>();
   private readonly holders = new Holders<View>();
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
@@ -101,9 +105,25 @@ export class Dispatcher implements Replayer {
   /** Loads a function, or one shard of it. `usesOldObject`: its handler reads the previous object. */
   async function(
     manifest: FunctionManifest,
+    options: { readonly usesOldObject: boolean; readonly shard?: Shard | undefined },
+  ): Promise<FunctionDispatch> {
+    const { name } = manifest;
+    if (this.functions.has(name)) throw new TypeError(`function ${name} is loaded already`);
+    const loading = this.load(manifest, options);
+    this.loading.set(name, loading);
+    try {
+      return await loading;
+    } finally {
+      this.loading.delete(name);
+    }
+  }
+
+  private async load(
+    manifest: FunctionManifest,
     { usesOldObject, shard }: { readonly usesOldObject: boolean; readonly shard?: Shard | undefined },
   ): Promise<FunctionDispatch> {
-    if (this.functions.has(manifest.name)) throw new TypeError(`function ${manifest.name} is loaded already`);
+    // A letter that came to what it has on disk behind its reading would lie there untold.
+    await this.returning.get(manifest.name)?.catch(() => undefined);
     await purge(this.options);
     const unsaved = this.unsaved.get(manifest.name);
     if (unsaved) {
@@ -209,7 +229,17 @@ export class Dispatcher implements Replayer {
   }
 
   async replay(letter: DeadLetter): Promise<void> {
-    await (this.functions.get(letter.function) ?? this.offline).replay(letter);
+    const { function: name } = letter;
+    await this.loading.get(name)?.catch(() => undefined);
+    const loaded = this.functions.get(name);
+    if (loaded) return loaded.replay(letter);
+    const returning = this.offline.replay(letter);
+    this.returning.set(name, returning);
+    try {
+      await returning;
+    } finally {
+      this.returning.delete(name);
+    }
   }
 
   async drop(letter: DeadLetter): Promise<void> {

@@ -161,6 +161,44 @@ describe("a dead letter", () => {
     },
   );
 
+  it("is told, though its function is loaded while the store does not take its replay", async () => {
+    const { it, letters } = await withLetter();
+    await it.dispatcher.remove("copy", { retire: false });
+    const commit = it.store.commit.bind(it.store);
+    let isAway = true;
+    it.store.commit = (batch) => (isAway && batch.spill.length > 0 ? Promise.reject(new Error("full")) : commit(batch));
+    const replayed = letters.replay(["1"]);
+    await it.clock.advance(3_000);
+    const loaded = it.dispatcher.function(oneAttempt, { usesOldObject: false });
+    await it.clock.advance(3_000);
+    isAway = false;
+    await it.clock.advance(2_000);
+    await Promise.all([replayed, loaded]);
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Added a@11 !"]);
+  });
+
+  it("is told, though its function reads what it has on disk as it is replayed", async () => {
+    const { it, letters } = await withLetter();
+    await it.dispatcher.remove("copy", { retire: false });
+    const reads = Promise.withResolvers<void>();
+    const headers = it.store.spillHeaders.bind(it.store);
+    it.store.spillHeaders = async (name) => {
+      const found = [...(await headers(name))];
+      await reads.promise;
+      return found;
+    };
+    const loaded = it.dispatcher.function(oneAttempt, { usesOldObject: false });
+    await it.clock.advance(1_000);
+    it.store.spillHeaders = headers;
+    const replayed = letters.replay(["1"]);
+    await it.clock.advance(1_000);
+    reads.resolve();
+    await Promise.all([replayed, loaded]);
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Added a@11 !"]);
+  });
+
   it("that is dropped while it is replayed is unknown by then, and is counted once", async () => {
     const { it, letters } = await withLetter();
     const both = await Promise.allSettled([letters.replay(["1"]), letters.drop(["1"])]);
