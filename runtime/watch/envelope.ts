@@ -1,5 +1,5 @@
-import { malformed, skipColon, skipSpace, skipString, skipValue } from "./json-scan.ts";
-import { equals, escapedKey, ObjectScanner, stringAt } from "./object-scan.ts";
+import { equals, malformed, skipColon, skipSpace, skipString, skipValue } from "./json-scan.ts";
+import { escapedKey, ObjectScanner, stringAt } from "./object-scan.ts";
 
 const quote = 0x22;
 const comma = 0x2c;

@@ -170,3 +170,9 @@ function skipDigits(bytes: Uint8Array, from: number, end: number): number {
   while (at < end && (bytes[at] as number) >= 0x30 && (bytes[at] as number) <= 0x39) at++;
   return at;
 }
+
+/** Whether the bytes from `start` on are `text`. */
+export function equals(bytes: Uint8Array, start: number, text: Uint8Array): boolean {
+  for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text[index]) return false;
+  return true;
+}

@@ -1,3 +1,5 @@
+import { equals } from "./json-scan.ts";
+
 /** Where the members of an object lie in its JSON text, in their order, keys that stand twice included: four offsets each. */
 export type ObjectMembers = readonly number[];
 
@@ -17,16 +19,11 @@ export function metadataIn(
     const start = members[index + memberOffsets.keyStart] as number;
     const end = members[index + memberOffsets.keyEnd] as number;
     for (let at = start; at < end; at++) if (body[at] === backslash) return undefined;
-    if (end - start !== metadataKey.length || !isKey(body, start, metadataKey)) continue;
+    if (end - start !== metadataKey.length || !equals(body, start, metadataKey)) continue;
     found = {
       at: members[index + memberOffsets.valueStart] as number,
       end: members[index + memberOffsets.valueEnd] as number,
     };
   }
   return found;
-}
-
-function isKey(body: Buffer, start: number, key: Buffer): boolean {
-  for (let index = 0; index < key.length; index++) if (body[start + index] !== key[index]) return false;
-  return true;
 }

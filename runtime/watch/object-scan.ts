@@ -1,6 +1,6 @@
 import { noResourceVersion, type ResourceVersion, resourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "./change.ts";
-import { malformed, skipColon, skipSpace, skipString, skipValue } from "./json-scan.ts";
+import { equals, malformed, skipColon, skipSpace, skipString, skipValue } from "./json-scan.ts";
 import { memberOffsets, type ObjectMembers } from "./object-members.ts";
 
 const quote = 0x22;
@@ -322,12 +322,6 @@ function metadataFieldOf(bytes: Buffer, start: number, end: number): Uint8Array 
       break;
   }
   return escapedKey(bytes, start, end, metadataKeys);
-}
-
-/** Whether the bytes from `start` on are `text`. */
-export function equals(bytes: Buffer, start: number, text: Uint8Array): boolean {
-  for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text[index]) return false;
-  return true;
 }
 
 /** No server writes `"n\u0061me"`, but JSON.parse in the isolate would read it as `name`, so we do. */

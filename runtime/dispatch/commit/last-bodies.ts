@@ -2,7 +2,7 @@ import type { KnownBody, LastBody } from "../../checkpoint/batch.ts";
 
 /** A body waits at most so long, in milliseconds, for a newer one of its object. */
 export const longestWaitMs = 5_000;
-/** The bodies of all functions that wait, in bytes. Where 10,000 Pods of 2.8 KB change in turns, half of it costs 10 us more an event. */
+/** The bodies of all functions that wait, in bytes. Where 10,000 Pods of 2.8 KB change in turns, half of it costs 7 us more an event, or more. */
 const mostBytes = 32 * 1024 * 1024;
 /** One commit takes so many bytes of them, a millisecond or two of it. */
 const commitBytes = 512 * 1024;
