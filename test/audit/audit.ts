@@ -5,7 +5,7 @@ import type { Client } from "../target/client.ts";
 import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
 import { type Fact, namespaces, type Records, readFacts, recordsIn, revision, written } from "./ledger.ts";
-import { type Gap, judge, type Verdict } from "./verdict.ts";
+import { type Gap, judge, type Verdict, type Waking } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
 export interface AuditPlan {
@@ -144,7 +144,12 @@ const patienceMs = 15_000;
 const settlePollMs = 200;
 
 /** The verdict once nothing is missing any more, or once the runtime delivers nothing any more. */
-export async function settled(records: Records, facts: readonly Fact[], gaps: readonly Gap[]): Promise<Verdict> {
+export async function settled(
+  records: Records,
+  facts: readonly Fact[],
+  gaps: readonly Gap[],
+  wakings: readonly Waking[] = [],
+): Promise<Verdict> {
   let count = -1;
   let changedAt = performance.now();
   return until(
@@ -160,7 +165,7 @@ export async function settled(records: Records, facts: readonly Fact[], gaps: re
       const quietFor = performance.now() - changedAt;
       if (quietFor < quietMs) return undefined;
       const deliveries = await records.deliveries();
-      const current = judge(facts, deliveries, gaps);
+      const current = judge(facts, deliveries, gaps, wakings);
       return (current.missed.length === 0 || quietFor > patienceMs) && current;
     },
     settlePollMs,
@@ -173,8 +178,9 @@ export function describe(verdict: Verdict): string {
   const faults = Object.entries({ missed, "not flagged": unflagged, "out of order": disordered, invented });
   const counts = faults.map(([kind, list]) => `${list.length} ${kind}`).join(", ");
   const examples = faults.flatMap(([kind, list]) => list.slice(0, 10).map((line) => `\n    ${kind}: ${line}`));
-  const { facts, deliveries, flagged, synthetic } = verdict;
-  return `${facts} changes, ${deliveries} deliveries, ${flagged} flagged, ${synthetic} synthetic: ${counts}${examples.join("")}`;
+  const { facts, deliveries, flagged, synthetic, amidWriting } = verdict;
+  const kinds = `${flagged} flagged, ${synthetic} synthetic${amidWriting === 0 ? "" : `, ${amidWriting} amid writing`}`;
+  return `${facts} changes, ${deliveries} deliveries, ${kinds}: ${counts}${examples.join("")}`;
 }
 
 export function isFaultless({ missed, unflagged, disordered, invented }: Verdict): boolean {

@@ -19,7 +19,7 @@ import {
 } from "./ledger.ts";
 import { LoggedRecords } from "./logged-records.ts";
 import { type Recording, writeRecorders } from "./recorders.ts";
-import type { Verdict } from "./verdict.ts";
+import type { Verdict, Waking } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
 /** How often replicas and records are looked at, in milliseconds: several fixtures share two cores. */
@@ -50,6 +50,7 @@ export class ReplicasFixture {
   private readonly writer: Writer;
   private readonly records: Records;
   private readonly replicas: Replica[] = [];
+  private readonly wakings: Waking[] = [];
   private pods = 0;
 
   private constructor(admin: Client, namespace: string, folder: string, kubeconfig: string, began: number, load: Load) {
@@ -180,6 +181,19 @@ export class ReplicasFixture {
     await until("all is handled", 60_000, handled, pollMs);
   }
 
+  /**
+   * Has a stopped replica go on once the others have told all that there is, and gives the status it ends with. What it was
+   * writing when it was stopped leaves then (`runtime/lease/DESIGN.md`, what cannot be excluded), and no more.
+   */
+  async wake(stopped: Replica): Promise<number | null> {
+    await this.verdict();
+    const from = await revision(this.admin);
+    stopped.signal("SIGCONT");
+    const status = await stopped.ended();
+    this.wakings.push({ from, to: await revision(this.admin) });
+    return status;
+  }
+
   /** How many deliveries are written down. */
   written(): Promise<number> {
     return this.records.written();
@@ -193,7 +207,7 @@ export class ReplicasFixture {
   async verdict(): Promise<Verdict> {
     await this.allWritten();
     await this.readOn();
-    return settled(this.records, this.facts, []);
+    return settled(this.records, this.facts, [], this.wakings);
   }
 
   /** Takes in what happened since it was asked last. Once it has failed it fails for good. */

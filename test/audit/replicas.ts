@@ -39,8 +39,7 @@ async function inSecrets(on: ReplicasFixture): Promise<boolean> {
     stopped.signal("SIGSTOP");
     const afterStop = await on.takesOver(active);
     await on.load(100);
-    stopped.signal("SIGCONT");
-    const status = await stopped.ended();
+    const status = await on.wake(stopped);
     const verdict = await on.verdict();
     const times = [afterKill, afterEnd, afterStop].map(({ ms }) => Math.round(ms)).join(", ");
     say(`  round ${round} of ${rounds}: takeover in ${times} ms; ${describe(verdict)}`);

@@ -62,6 +62,17 @@ describe("with the history whole", () => {
     expect(faults(judge(life, again, []))).toEqual({ ...none, unflagged: 1 });
   });
 
+  test("one repeat without its flag is forgiven to each process that was stopped amid writing it, and no more", () => {
+    const before = [added, changed, deleted].map((each) => delivered(each));
+    const from = written - 1;
+    const [late, later] = [delivered(changed), delivered(added)];
+    const wakings = [{ from, to: written - 1 }];
+    expect(faults(judge(life, [...before, late], [], wakings))).toEqual(none);
+    expect(judge(life, [...before, late], [], wakings).amidWriting).toBe(1);
+    expect(faults(judge(life, [...before, late, later], [], wakings))).toEqual({ ...none, unflagged: 1 });
+    expect(faults(judge(life, [...before, delivered(changed)], [], wakings))).toEqual({ ...none, unflagged: 1 });
+  });
+
   test("a deletion happens once, whatever resourceVersion its event has", () => {
     const twice = [...life.map((each) => delivered(each)), delivered({ ...deleted, resourceVersion: 12 })];
     expect(faults(judge(life, twice, []))).toEqual({ ...none, unflagged: 1 });

@@ -6,12 +6,23 @@ export interface Gap {
   readonly to: number;
 }
 
+/**
+ * The time in which a process that had been stopped went on and ended, by what was written: after `from`, up to and including
+ * `to`. All else was done, so whatever was written then, it wrote.
+ */
+export interface Waking {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** What the auditor found; each list is empty when the promise was kept. */
 export interface Verdict {
   readonly facts: number;
   readonly deliveries: number;
   readonly flagged: number;
   readonly synthetic: number;
+  /** Deliveries that a stopped process was writing when it was stopped: one for each, which no look at a Lease can keep back. */
+  readonly amidWriting: number;
   /** Changes that had to be delivered and were not: each one outside a gap, the net change of each object across a gap. */
   readonly missed: readonly string[];
   /** A state of an object that was delivered again and did not say so. */
@@ -27,7 +38,12 @@ const stateOf = (change: Pick<Fact, "uid" | "type" | "resourceVersion">) =>
   `${change.uid}@${change.type === "Deleted" ? "deleted" : change.resourceVersion}`;
 
 /** Compares what happened with what the handler wrote down. `deliveries` are in the order they were written. */
-export function judge(facts: readonly Fact[], deliveries: readonly Delivery[], gaps: readonly Gap[]): Verdict {
+export function judge(
+  facts: readonly Fact[],
+  deliveries: readonly Delivery[],
+  gaps: readonly Gap[],
+  wakings: readonly Waking[] = [],
+): Verdict {
   const happened = new Map(facts.map((fact) => [stateOf(fact), fact]));
   const told = (list: readonly (Fact | Delivery)[]) =>
     list.map((item) => `${item.name} ${item.type} ${item.resourceVersion} (${item.uid})`);
@@ -35,13 +51,17 @@ export function judge(facts: readonly Fact[], deliveries: readonly Delivery[], g
   const seen = new Set<string>();
   const latest = new Map<string, number>();
   const [unflagged, disordered, invented]: Delivery[][] = [[], [], []];
+  const woken = new Set<Waking>();
   for (const delivery of deliveries) {
     const state = stateOf(delivery);
     const fact = happened.get(state);
     if (!fact) {
       invented?.push(delivery);
     } else if (seen.has(state)) {
-      if (!delivery.flagged) unflagged?.push(delivery);
+      if (delivery.flagged) continue;
+      const waking = wakings.find(({ from, to }) => delivery.writtenAt > from && delivery.writtenAt <= to);
+      if (waking && !woken.has(waking)) woken.add(waking);
+      else unflagged?.push(delivery);
     } else {
       seen.add(state);
       // By name, not by uid: an object that was deleted is over before another of its name begins.
@@ -55,6 +75,7 @@ export function judge(facts: readonly Fact[], deliveries: readonly Delivery[], g
     deliveries: deliveries.length,
     flagged: deliveries.filter((delivery) => delivery.flagged).length,
     synthetic: deliveries.filter((delivery) => delivery.synthetic).length,
+    amidWriting: woken.size,
     missed: told(required(facts, deliveries, gaps).filter((fact) => !seen.has(stateOf(fact)))),
     unflagged: told(unflagged ?? []),
     disordered: told(disordered ?? []),

@@ -115,8 +115,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const stopped = await balanced(fourth);
     expect(stopped).toBeLessThan(takeoverMs);
     await on.load(100);
-    first.signal("SIGCONT");
-    expect(await first.ended()).toBe(2);
+    expect(await on.wake(first)).toBe(2);
     expect(await first.log()).toContain("WF_LEASE_LOST");
     await on.load(50);
     const verdict = await on.verdict();

@@ -96,8 +96,7 @@ describe.concurrent("replicas on one store", () => {
       const { ms } = await on.takesOver(second);
       expect(ms).toBeLessThan(takeoverMs);
       await on.load(100);
-      first.signal("SIGCONT");
-      expect(await first.ended()).toBe(2);
+      expect(await on.wake(first)).toBe(2);
       expect(await first.log()).toContain("WF_LEASE_LOST");
       await on.load(50);
       await faultless(on, `takeover after SIGSTOP in ${Math.round(ms)} ms`);
