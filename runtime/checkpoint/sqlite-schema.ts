@@ -3,7 +3,9 @@ import { WatchfireError } from "../errors.ts";
 import type { PreviousEnd } from "./store.ts";
 
 /** Raised with every change of the tables; a file with a higher one is refused. */
-const schemaVersion = 2;
+const schemaVersion = 3;
+/** What a file goes back to where its log of known objects is empty: a runtime of version 2 does not know of it. */
+const withoutLog = 2;
 
 /** Marks the file as ours, so that another program's database is not taken for a checkpoint ("WFCP"). */
 const applicationId = 0x57464350;
@@ -85,6 +87,10 @@ CREATE TABLE dead_letter (
 CREATE INDEX dead_letter_function ON dead_letter (function);
 `;
 
+/** Changes of known objects that are not in their table yet, those of a commit in one row. */
+const knownLog =
+  "CREATE TABLE IF NOT EXISTS known_log (seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, rows TEXT NOT NULL) STRICT;";
+
 /** Made where it is missing, with no new version: a runtime that does not know it can still use the file. */
 const paused = "CREATE TABLE IF NOT EXISTS paused (function TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT;";
 
@@ -132,12 +138,15 @@ export function takeOver(
 ): { previousEnd: PreviousEnd; fence: number } {
   const { version, empty } = assertOurs(db, file);
   if (empty) {
-    db.exec(`${tables} ${paused} PRAGMA user_version = ${schemaVersion}; PRAGMA application_id = ${applicationId};`);
+    db.exec(
+      `${tables} ${paused} ${knownLog} PRAGMA user_version = ${schemaVersion}; PRAGMA application_id = ${applicationId};`,
+    );
     db.prepare("INSERT INTO meta (only, boot, clean, fence) VALUES (1, ?, 0, 1)").run(boot ?? "");
     return { previousEnd: "new", fence: 1 };
   }
   db.exec(paused);
-  if (version < schemaVersion) db.exec(`${upgrade} PRAGMA user_version = ${schemaVersion};`);
+  if (version < withoutLog) db.exec(upgrade);
+  db.exec(`${knownLog} PRAGMA user_version = ${schemaVersion};`);
   addKeys(db);
   const meta = db.prepare("SELECT boot, clean, fence FROM meta").get();
   if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });
@@ -148,4 +157,9 @@ export function takeOver(
   if (boot === undefined) db.prepare("UPDATE meta SET fence = ?").run(fence);
   else db.prepare("UPDATE meta SET boot = ?, clean = 0, fence = ?").run(noted, fence);
   return { previousEnd, fence };
+}
+
+/** Notes, in the transaction that is open, that the log of known objects is empty. */
+export function noteNoLog(db: DatabaseSync): void {
+  db.exec(`PRAGMA user_version = ${withoutLog}`);
 }

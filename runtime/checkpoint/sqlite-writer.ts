@@ -1,11 +1,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { WatchfireError } from "../errors.ts";
-import type { Batch, KnownIdentity, KnownWrite } from "./batch.ts";
+import type { Batch } from "./batch.ts";
 import type { LetterCut, LetterLedger } from "./letter-ledger.ts";
+import type { SqliteKnown } from "./sqlite-known.ts";
 import { headerOf } from "./sqlite-rows.ts";
-
-/** The bits of `known.flags`. `olderBody`: what `body` has of it is of an earlier state. */
-export const knownFlags = { deleted: 1, matched: 2, olderBody: 4 } as const;
+import { noteNoLog } from "./sqlite-schema.ts";
 
 /** Writes batches: one transaction each, one prepared statement per kind of row. */
 export class SqliteWriter {
@@ -13,10 +12,12 @@ export class SqliteWriter {
   private readonly file: string;
   private readonly fence: number;
   private readonly ledger: LetterLedger;
+  private readonly known: SqliteKnown;
   private readonly statements: ReturnType<typeof prepare>;
 
-  constructor(db: DatabaseSync, file: string, fence: number, ledger: LetterLedger) {
+  constructor(db: DatabaseSync, file: string, fence: number, ledger: LetterLedger, known: SqliteKnown) {
     this.db = db;
+    this.known = known;
     this.file = file;
     this.fence = fence;
     this.ledger = ledger;
@@ -27,19 +28,39 @@ export class SqliteWriter {
   /** Gives the ids of the batch's dead letters. */
   write(batch: Batch): readonly string[] {
     const { ids, cuts } = this.transaction(() => {
-      const held = this.statements.fence.get()?.fence;
-      if (held !== this.fence) {
-        throw new WatchfireError("WF_CHECKPOINT_FENCED", {
-          what: `its fence is no longer ${this.fence}`,
-          place: { file: this.file },
-          actual: held,
-        });
-      }
+      this.assertOurs();
       this.rows(batch);
       return this.letters(batch);
     });
     this.ledger.counted(cuts);
     return ids;
+  }
+
+  /** Folds some of the log of known objects into their table. */
+  fold(): void {
+    this.transaction(() => {
+      this.assertOurs();
+      this.known.fold();
+    });
+  }
+
+  /** Folds all of it. A runtime that knows no such log can use the file then. */
+  foldAll(): void {
+    this.transaction(() => {
+      this.assertOurs();
+      this.known.fold(true);
+      noteNoLog(this.db);
+    });
+  }
+
+  private assertOurs(): void {
+    const held = this.statements.fence.get()?.fence;
+    if (held === this.fence) return;
+    throw new WatchfireError("WF_CHECKPOINT_FENCED", {
+      what: `its fence is no longer ${this.fence}`,
+      place: { file: this.file },
+      actual: held,
+    });
   }
 
   /** Takes what goes beyond the ledger's limits out of the store. */
@@ -50,9 +71,10 @@ export class SqliteWriter {
   /** Deletes views that were retired before `before`; what else they hold goes with them. Gives their number. */
   purge(before: number): number {
     return this.transaction(() => {
-      const { changes } = this.db.prepare("DELETE FROM view WHERE retired_at < ?").run(before);
-      if (changes > 0) this.db.exec(dropBegun);
-      return Number(changes);
+      const gone = this.db.prepare("DELETE FROM view WHERE retired_at < ? RETURNING id").all(before);
+      this.known.forget(gone.map(({ id }) => Number(id)));
+      if (gone.length > 0) this.db.exec(dropBegun);
+      return gone.length;
     });
   }
 
@@ -66,17 +88,14 @@ export class SqliteWriter {
     } catch (error) {
       if (this.db.isTransaction) this.db.exec("ROLLBACK");
       this.countLetters();
+      this.known.reload();
       throw error;
     }
   }
 
   private rows(batch: Batch): void {
     const run = this.statements;
-    for (const write of batch.known) this.known(write);
-    for (const { view, key, body } of batch.bodies) {
-      const row = run.bodyIsNew.get(view, key);
-      if (row) run.putBody.run(Number(row.id), body);
-    }
+    this.known.write(batch.known, batch.bodies);
     for (const { view, namespace } of batch.droppedCursors) run.dropCursor.run(view, namespace);
     for (const { view, namespace, selection, lowWaterMark, epoch, initial } of batch.cursors) {
       run.putCursor.run(view, namespace, selection, lowWaterMark ?? null, epoch, initial ? 1 : 0);
@@ -130,31 +149,9 @@ export class SqliteWriter {
       this.ledger.add(String(name), String(id), { record: Number(record), body: Number(body) });
     }
   }
-
-  private known({ view, key, state }: KnownWrite): void {
-    if (!state) {
-      this.statements.dropKnown.run(view, key);
-      return;
-    }
-    const run = this.statements;
-    const { uid, resourceVersion, hash, deleted, matched, body } = state;
-    const keys = keysText(state);
-    const flags = (deleted ? knownFlags.deleted : 0) | (matched ? knownFlags.matched : 0);
-    if (body === "older") {
-      run.putKnown.run(view, key, uid, resourceVersion, hash, flags | knownFlags.olderBody, keys);
-      return;
-    }
-    const id = Number(run.putKnownId.get(view, key, uid, resourceVersion, hash, flags, keys)?.id);
-    if (body) run.putBody.run(id, body);
-    else run.dropLastBody.run(id);
-  }
 }
 
 const noBody = Buffer.alloc(0);
-
-/** A state's keys as a column has them, behind the resourceVersion that they are of; `null` where none are noted. */
-const keysText = ({ keys, resourceVersion }: KnownIdentity): string | null =>
-  keys ? JSON.stringify([resourceVersion, ...keys]) : null;
 
 /** Takes out of the journal what is of no view any more. */
 const dropBegun = `
@@ -164,24 +161,11 @@ WHERE EXISTS (SELECT 1 FROM json_each(started) WHERE value ->> 0 NOT IN (SELECT 
 DELETE FROM journal WHERE started = '[]';
 `;
 
-const putKnown = `
-INSERT INTO known (view, key, uid, resource_version, hash, flags, keys) VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (view, key) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
-  hash = excluded.hash, flags = excluded.flags, keys = excluded.keys`;
-
 const prepare = (db: DatabaseSync) =>
   ({
     begin: db.prepare("BEGIN IMMEDIATE"),
     commit: db.prepare("COMMIT"),
     fence: db.prepare("SELECT fence FROM meta"),
-    putKnown: db.prepare(putKnown),
-    putKnownId: db.prepare(`${putKnown} RETURNING id`),
-    putBody: db.prepare("INSERT INTO body VALUES (?, ?) ON CONFLICT (known) DO UPDATE SET bytes = excluded.bytes"),
-    bodyIsNew: db.prepare(
-      `UPDATE known SET flags = flags & ~${knownFlags.olderBody} WHERE view = ? AND key = ? RETURNING id`,
-    ),
-    dropLastBody: db.prepare("DELETE FROM body WHERE known = ?"),
-    dropKnown: db.prepare("DELETE FROM known WHERE view = ? AND key = ?"),
     putCursor: db.prepare("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?, ?, ?, ?)"),
     dropCursor: db.prepare("DELETE FROM cursor WHERE view = ? AND namespace = ?"),
     putJournal: db.prepare("INSERT OR REPLACE INTO journal VALUES (?, ?)"),

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
@@ -19,22 +19,14 @@ import type {
 import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
 import { LetterLedger, type LetterLimit, type LetterStock } from "./letter-ledger.ts";
 import { takeSpilled } from "./memory.ts";
-import { checkpointFault, isBusy } from "./sqlite-fault.ts";
+import { checkpointFault, isBusy, isFull } from "./sqlite-fault.ts";
+import { SqliteKnown } from "./sqlite-known.ts";
 import { SqliteLock } from "./sqlite-lock.ts";
 import { SqliteLog } from "./sqlite-log.ts";
-import {
-  bytes,
-  type Row,
-  readKeys,
-  readLetter,
-  readLetterSummary,
-  readSpilled,
-  readSpillHeader,
-  startedRows,
-} from "./sqlite-rows.ts";
+import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader, startedRows } from "./sqlite-rows.ts";
 import { assertOurs, takeOver } from "./sqlite-schema.ts";
 import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./sqlite-upkeep.ts";
-import { knownFlags, SqliteWriter } from "./sqlite-writer.ts";
+import { SqliteWriter } from "./sqlite-writer.ts";
 import {
   type CheckpointStore,
   type DeadLetterPage,
@@ -57,10 +49,10 @@ export interface SqliteStoreOptions {
   readonly room?: () => number;
   /** Tells one boot of the machine from the next; default what the kernel says. */
   readonly bootId?: string;
+  /** Rows of known objects that the log before their table has. Default 32,768. */
+  readonly loggedRows?: number | undefined;
 }
 
-/** Known objects that are read in one turn of the event loop: 25 ms of them. */
-const knownPageRows = 5_000;
 /** Waiting events that are noted as doubted in one turn of it: they may be all that a disk has room for. */
 const notedAtOnce = 500;
 
@@ -87,8 +79,7 @@ export class SqliteStore implements CheckpointStore {
   private readonly lock: SqliteLock;
   private readonly db: DatabaseSync;
   private readonly log: SqliteLog;
-  /** Prepared once: preparing takes 10 us, and filters read a body for each event. */
-  private readonly readBody: StatementSync;
+  private readonly objects: SqliteKnown;
   private readonly file: string;
   /** Tells the file from another that lies in its place later. */
   private readonly inode: bigint;
@@ -99,7 +90,7 @@ export class SqliteStore implements CheckpointStore {
   private readonly upkeep: SqliteUpkeep | undefined;
   private shares: DiskShares = sharesOf(0);
 
-  constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room }: SqliteStoreOptions) {
+  constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room, loggedRows }: SqliteStoreOptions) {
     this.maintenance = maintenance;
     this.room = room ?? (() => diskRoom(folder));
     this.ledger = new LetterLedger(() => this.shares.letters);
@@ -135,10 +126,8 @@ export class SqliteStore implements CheckpointStore {
       this.previousEnd = previousEnd;
       this.lock = lock;
       this.db = db;
-      this.readBody = db.prepare(
-        "SELECT bytes, flags FROM known JOIN body ON body.known = known.id WHERE view = ? AND key = ?",
-      );
-      this.writer = new SqliteWriter(db, this.file, fence, this.ledger);
+      this.objects = new SqliteKnown(db, loggedRows);
+      this.writer = new SqliteWriter(db, this.file, fence, this.ledger, this.objects);
       this.upkeep =
         clock &&
         new SqliteUpkeep(db, clock, {
@@ -224,41 +213,20 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
+    while (!this.objects.isFolded) {
+      await this.write(() => this.writer.fold());
+      this.log.wrote(this.objects.takePages() * frameBytes);
+      await nextTurn();
+    }
     for (let after: string | undefined = ""; after !== undefined; ) {
       const from: string = after;
-      after = this.guard(() => this.knownPage(view, from, visit));
+      after = this.guard(() => this.objects.page(view, from, visit));
       if (after !== undefined) await nextTurn();
     }
   }
 
-  /** Visits the known objects behind a key, a page of them. Gives the last key of a page that is full. */
-  private knownPage(
-    view: number,
-    after: string,
-    visit: (key: string, identity: KnownIdentity) => void,
-  ): string | undefined {
-    const query =
-      "SELECT key, uid, resource_version, hash, flags, keys FROM known WHERE view = ? AND key > ? ORDER BY key LIMIT ?";
-    const rows = this.db.prepare(query).all(view, after, knownPageRows);
-    for (const row of rows) {
-      const flags = Number(row.flags);
-      const keys = readKeys(row.keys, String(row.resource_version));
-      visit(String(row.key), {
-        uid: String(row.uid),
-        resourceVersion: resourceVersion(String(row.resource_version)),
-        hash: String(row.hash),
-        deleted: (flags & knownFlags.deleted) !== 0,
-        matched: (flags & knownFlags.matched) !== 0,
-        ...(keys && { keys }),
-      });
-    }
-    return rows.length < knownPageRows ? undefined : String(rows.at(-1)?.key);
-  }
-
   async body(view: number, key: string): Promise<KnownBody | undefined> {
-    const row = this.guard(() => this.readBody.get(view, key));
-    const body = bytes(row?.bytes);
-    return body && { bytes: body, isOlder: (Number(row?.flags) & knownFlags.olderBody) !== 0 };
+    return this.guard(() => this.objects.body(view, key));
   }
 
   async journal(): Promise<JournalRow[]> {
@@ -338,7 +306,7 @@ export class SqliteStore implements CheckpointStore {
     }
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
     const ids = await this.write(() => this.writer.write(batch));
-    this.log.wrote(pagesOf(batch) * frameBytes);
+    this.log.wrote((pagesOf(batch) + this.objects.takePages()) * frameBytes);
     return ids;
   }
 
@@ -349,12 +317,22 @@ export class SqliteStore implements CheckpointStore {
     if (this.log.isRunning) await this.log.close();
     this.guard(() => {
       try {
+        this.foldAll();
         if (!this.maintenance) this.db.prepare("UPDATE meta SET clean = ?").run(clean ? 1 : 0);
         this.db.close();
       } finally {
         this.lock.release();
       }
     });
+  }
+
+  /** What cannot be folded now stays: on a disk that is full, or where another has taken over. */
+  private foldAll(): void {
+    try {
+      this.writer.foldAll();
+    } catch (error) {
+      if (!isFull(error) && !(error instanceof WatchfireError)) throw error;
+    }
   }
 
   /** A write waits while the thread that copies the log holds the file: a moment, as a rule. */
@@ -422,13 +400,11 @@ export class SqliteStore implements CheckpointStore {
 /** A page in the log, with its header. */
 const frameBytes = pageBytes + 24;
 
-/** Pages that a batch writes, about: rows of one commit share some, and few share none. */
-function pagesOf({ known, bodies, cursors, journal, settledJournal, spill, unspill, deadLetters }: Batch): number {
+/** Pages that a batch writes beside those of known objects, about: rows of one commit share some, and few share none. */
+function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters }: Batch): number {
   let written = 0;
-  for (const { state } of known) if (state?.body instanceof Uint8Array) written += state.body.length;
-  for (const { body } of bodies) written += body.length;
   for (const { body, oldBody } of [...spill, ...deadLetters]) written += body.length + (oldBody?.length ?? 0);
-  const rows = known.length + bodies.length + spill.length + unspill.length + deadLetters.length;
+  const rows = spill.length + unspill.length + deadLetters.length;
   const few = (count: number) => Math.ceil(count / 8);
   return 2 + rows + few(cursors.length) + few(journal.length) + few(settledJournal.length) + written / pageBytes;
 }

@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { type Batch, emptyBatch, type KnownIdentity, type KnownWrite } from "../../runtime/checkpoint/batch.ts";
@@ -27,7 +28,7 @@ const state = fc.record({
 const write = fc.record({ view, key, state: fc.option(state, { nil: undefined, freq: 3 }) });
 const last = fc.record({ view, key, body: body.map((bytes) => bytes ?? Buffer.from("{}")) });
 
-/** A batch, one that fails as a whole, or a view that goes and comes back. */
+/** A batch, one that fails as a whole, a view that goes and comes back, a look at all that is known, or an end. */
 const step = fc.oneof(
   {
     weight: 8,
@@ -38,6 +39,8 @@ const step = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ refused: fc.array(write, { minLength: 1, maxLength: 2 }) }) },
   { weight: 1, arbitrary: fc.record({ purged: view }) },
+  { weight: 1, arbitrary: fc.constant({ looks: true }) },
+  { weight: 2, arbitrary: fc.record({ ends: fc.constantFrom("killed", "clean") }) },
 );
 
 /** Each object at most once, as a commit has it. */
@@ -46,7 +49,7 @@ const once = (writes: readonly KnownWrite[]): KnownWrite[] => [
 ];
 
 class Known {
-  readonly store: CheckpointStore;
+  store: CheckpointStore;
   private ids: number[] = [];
 
   constructor(store: CheckpointStore) {
@@ -76,6 +79,17 @@ class Known {
     return { ...emptyBatch, ...over, known: once(known).map((each) => ({ ...each, view: this.idOf(each.view) })) };
   }
 
+  async bodies(): Promise<unknown> {
+    const found: unknown[] = [];
+    for (const id of this.ids) {
+      for (const key of keys) {
+        const body = await this.store.body(id, key);
+        found.push(body && { text: body.bytes.toString(), isOlder: body.isOlder });
+      }
+    }
+    return found;
+  }
+
   async all(): Promise<unknown> {
     const found: Record<string, unknown>[] = [];
     for (const [index, id] of this.ids.entries()) {
@@ -91,31 +105,60 @@ class Known {
   }
 }
 
-test("the file knows of each object what memory knows, whatever was written, refused and purged before", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "watchfire-known-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const sqlite = new Known(new SqliteStore({ folder, bootId: "boot" }));
-  const memory = new Known(new MemoryStore());
+/** The file of a process that is killed: as it lies there, with its write-ahead log. */
+const copyOf = (folder: string, to: string): void => cpSync(folder, to, { recursive: true });
+
+test("the file knows of each object what memory knows, whatever was written, refused, purged, killed and ended before", async () => {
+  const root = mkdtempSync(join(tmpdir(), "watchfire-known-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  let folders = 0;
+  const newFolder = () => join(root, String(folders++));
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 20 }), async (steps) => {
-      for (const each of [sqlite, memory]) await each.openNew();
-      for (const each of steps) {
-        if ("purged" in each) {
-          for (const one of [sqlite, memory]) await one.purge([each.purged]);
-        } else if ("refused" in each) {
-          // No view has this number: the file refuses the event, and with it the whole batch.
-          const refused = sqlite.batch(each.refused, { spill: [spilledEvent(987_654, 1)] });
-          await expect(sqlite.store.commit(refused)).rejects.toMatchObject({ code: expect.stringMatching("WF_") });
-        } else {
-          for (const one of [sqlite, memory]) {
-            const bodies = each.bodies.map((last) => ({ ...last, view: one.idOf(last.view) }));
-            await one.store.commit(one.batch(each.known, { bodies }));
+    fc.asyncProperty(
+      fc.array(step, { minLength: 2, maxLength: 20 }),
+      fc.integer({ min: 0, max: 8 }),
+      async (steps, loggedRows) => {
+        let folder = newFolder();
+        const open = () => new SqliteStore({ folder, bootId: "boot", loggedRows });
+        const sqlite = new Known(open());
+        const memory = new Known(new MemoryStore());
+        for (const each of [sqlite, memory]) await each.openNew();
+        for (const each of steps) {
+          if ("purged" in each) {
+            for (const one of [sqlite, memory]) await one.purge([each.purged]);
+          } else if ("refused" in each) {
+            // No view has this number: the file refuses the event, and with it the whole batch.
+            const refused = sqlite.batch(each.refused, { spill: [spilledEvent(987_654, 1)] });
+            await expect(sqlite.store.commit(refused)).rejects.toMatchObject({ code: expect.stringMatching("WF_") });
+          } else if ("looks" in each) {
+            expect(await sqlite.all()).toEqual(await memory.all());
+          } else if ("ends" in each) {
+            const killed = newFolder();
+            if (each.ends === "killed") copyOf(folder, killed);
+            await sqlite.store.close(true);
+            if (each.ends === "killed") folder = killed;
+            else expect(versionOf(folder)).toBe(2);
+            sqlite.store = open();
+          } else {
+            for (const one of [sqlite, memory]) {
+              const bodies = each.bodies.map((last) => ({ ...last, view: one.idOf(last.view) }));
+              await one.store.commit(one.batch(each.known, { bodies }));
+            }
           }
+          expect(await sqlite.bodies()).toEqual(await memory.bodies());
         }
         expect(await sqlite.all()).toEqual(await memory.all());
-      }
-    }),
+        await sqlite.store.close(true);
+      },
+    ),
     { numRuns: 150 },
   );
-  await sqlite.store.close(true);
 });
+
+/** What a runtime of an earlier version looks at. */
+function versionOf(folder: string): unknown {
+  const db = new DatabaseSync(join(folder, "checkpoint.db"), { readOnly: true });
+  const found = db.prepare("PRAGMA user_version").get()?.user_version;
+  db.close();
+  return found;
+}
