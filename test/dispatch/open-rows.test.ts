@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { StartedEvent } from "../../runtime/checkpoint/batch.ts";
 import { OpenRows } from "../../runtime/dispatch/commit/open-rows.ts";
@@ -11,7 +12,7 @@ const [of, other, third] = [attempt("a", "first"), attempt("b", "other"), attemp
 
 function rowsWith(...all: readonly StartedEvent[]): OpenRows {
   const rows = new OpenRows();
-  for (const each of all) rows.add(7, each, all);
+  for (const _ of all) rows.add(7, all);
   return rows;
 }
 
@@ -49,10 +50,75 @@ test("a tombstone leaves what is not settled on record", () => {
 test("a tombstone takes them out of each row that tells of them, however many there are", () => {
   const rows = new OpenRows();
   for (const row of [7, 8, 9]) {
-    for (const each of [of, other]) rows.add(row, each, [of, other]);
+    for (const _ of [of, other]) rows.add(row, [of, other]);
     rows.settle(row, of);
   }
   expect(rows.settle(8, other)).toBe(true);
   expect(rows.bury(1, "a", "second")).toEqual([7, 9].map((id) => ({ id, started: [other] })));
   expect(rows.bury(1, "a", "third")).toEqual([]);
+});
+
+/** What rows say and what of it is open, as plainly as can be. */
+class PlainRows {
+  readonly said = new Map<number, { started: readonly StartedEvent[]; readonly open: Set<StartedEvent> }>();
+
+  settle(row: number, attempt: StartedEvent): boolean {
+    const found = this.said.get(row);
+    found?.open.delete(attempt);
+    if (found && found.open.size > 0) return false;
+    this.said.delete(row);
+    return true;
+  }
+
+  bury(view: number, key: string, uid: string) {
+    return [...this.said].flatMap(([id, row]) => {
+      const isDone = (each: StartedEvent) =>
+        each.view === view && each.key === key && !each.id.startsWith(`${uid}/`) && !row.open.has(each);
+      if (!row.started.some(isDone)) return [];
+      row.started = row.started.filter((each) => !isDone(each));
+      return [{ id, started: row.started }];
+    });
+  }
+}
+
+const chosen = fc.tuple(fc.nat(), fc.nat());
+const act = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ begins: fc.array(fc.nat(5), { minLength: 1, maxLength: 4 }) }) },
+  { weight: 6, arbitrary: fc.record({ settles: chosen }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      buries: fc.record({ key: fc.constantFrom("a", "b", "c"), uid: fc.constantFrom("u1", "u2") }),
+    }),
+  },
+);
+
+test("rows tell of what is open, and of what is settled until a tombstone takes it, however old they are", () => {
+  fc.assert(
+    fc.property(fc.array(act, { maxLength: 40 }), fc.nat(4), (acts, young) => {
+      const rows = new OpenRows(young);
+      const plain = new PlainRows();
+      const begun: { readonly row: number; readonly attempt: StartedEvent }[] = [];
+      for (const [number, each] of acts.entries()) {
+        if ("begins" in each) {
+          const started = each.begins.map((which, place) => ({
+            ...attempt("abcabc"[which] ?? "", which < 3 ? "u1" : "u2"),
+            id: `u${which < 3 ? 1 : 2}/${number}-${place}/Modified`,
+          }));
+          for (const _ of started) rows.add(number, started);
+          plain.said.set(number, { started, open: new Set(started) });
+          begun.push(...started.map((attempt) => ({ row: number, attempt })));
+        } else if ("settles" in each) {
+          const [where] = each.settles;
+          const found = begun[where % (begun.length || 1)];
+          if (found) expect(rows.settle(found.row, { ...found.attempt })).toBe(plain.settle(found.row, found.attempt));
+        } else {
+          const { key, uid } = each.buries;
+          const told = rows.bury(1, key, uid).toSorted((a, b) => a.id - b.id);
+          expect(told).toEqual(plain.bury(1, key, uid));
+        }
+      }
+    }),
+    { numRuns: 500 },
+  );
 });

@@ -210,7 +210,7 @@ export class Commits {
     const rested = this.resting.take(started.view, started.key);
     if (rested) pending.putKnown(started.view, started.key, rested);
     pending.started.push(started);
-    this.openRows.add(row, started, pending.started);
+    this.openRows.add(row, pending.started);
     this.waiting++;
     pending.waiters.push(() => {
       this.waiting--;
