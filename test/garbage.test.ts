@@ -1,6 +1,9 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { growthPercent } from "../runtime/garbage.ts";
+import { growthPercent, youngGrowth } from "../runtime/garbage.ts";
 
 const mebibyte = 1024 * 1024;
 const utilization = fc.double({ min: 0, max: 1, noNaN: true });
@@ -24,4 +27,23 @@ test("a busy loop with a small heap gathers 64 MB of garbage, and never more tha
       expect(percent).toBeLessThanOrEqual(200);
     }),
   );
+});
+
+test("the space of young objects grows beyond 16 MiB in a busy loop alone", () => {
+  expect([youngGrowth(8 * mebibyte, 0), youngGrowth(16 * mebibyte, 0.4)]).toEqual([2, 1]);
+  fc.assert(
+    fc.property(
+      inUse,
+      utilization,
+      (size, busy) => youngGrowth(size, busy) === 2 || (busy < 0.5 && size >= 16 * mebibyte),
+    ),
+  );
+});
+
+test("V8 takes the bounds in a process that runs, and keeps its young objects within them", async () => {
+  const program = join(import.meta.dirname, "young.program.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, ["--max-semi-space-size=16", program]);
+  const [bounded, busy] = stdout.trim().split(" ").map(Number);
+  expect(bounded).toBeLessThanOrEqual(18);
+  expect(busy).toBeGreaterThan(18);
 });

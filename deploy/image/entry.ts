@@ -1,4 +1,4 @@
-#!/usr/local/bin/node --max-semi-space-size=8
+#!/usr/local/bin/node --max-semi-space-size=16
 // The image's `watchfire`: its Node is the right one, so that there is nothing to hand over.
 import { boundGarbage } from "../../runtime/garbage.ts";
 

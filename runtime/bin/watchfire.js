@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=16
 // Runs the command on Node 24 or newer, wherever it was started from. The runtime is TypeScript that Node 24 runs as it
 // is. An older `node` on the PATH hands over to the one that npm installed beside this package.
 import { spawn } from "node:child_process";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { installedNode, isNewEnough, needed } from "./required-node.js";
 
 // As in the first line: it counts only when Node starts. With memory to spare V8 takes 64 MB for young objects alone.
-const youngMegabytes = "--max-semi-space-size=8";
+const youngMegabytes = "--max-semi-space-size=16";
 
 if (isNewEnough) {
   const { keepCompiledCode } = await import("./compile-cache.js");
