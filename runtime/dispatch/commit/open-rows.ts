@@ -29,7 +29,7 @@ export class OpenRows {
   private readonly rows = new TransientMap<number, OpenRow>();
   /** The numbers of young rows, those that are over included; oldest first. */
   private readonly newest: number[] = [];
-  /** By an object's key, of any view: the older row that tells of attempts at it which are settled, or the rows where they are several. */
+  /** By an object's key, of any view: which rows that are young no more tell of settled attempts at it. A number where it is one. */
   private readonly outdated = new TransientMap<string, number | Set<number>>();
 
   /** @param young how many rows count as young. Default 32. */
