@@ -72,12 +72,13 @@ function reject(error: unknown): void {
 function start({ no, head, object, metadataAt, metadataEnd, oldObject }: Delivered): void {
   const run = beginRun(no);
   try {
-    const event = jsonParse(head) as { readonly batch?: readonly string[] };
-    const { batch } = event;
+    let event = jsonParse(head) as object;
+    const { batch } = event as { readonly batch?: readonly string[] };
     if (batch === undefined) {
       // A key whose object is gone; a Scheduled is about none.
       if (object === "") put(event, "object", undefined);
-      else if (metadataAt >= 0) defineRead(event, "object", object, (text) => objectOf(text, metadataAt, metadataEnd));
+      // A literal asks no prototype either, and is made 2 us faster than a property is defined.
+      else if (metadataAt >= 0) event = { ...event, object: objectOf(ownText(object), metadataAt, metadataEnd) };
       else if (object !== "null") defineParsed(event, "object", object, (error) => refuse(run, error));
       if (oldObject !== undefined) defineParsed(event, "oldObject", oldObject, () => {});
     }
@@ -119,24 +120,17 @@ function finish(run: Run, batch: readonly string[] | undefined, value: unknown):
 
 /** A property that is parsed only if the handler looks at it. `failed` is called where its text is no JSON. */
 function defineParsed(event: object, key: string, text: string, failed: (error: unknown) => void): void {
-  defineRead(event, key, text, (own) => {
-    try {
-      return jsonParse(own);
-    } catch (error) {
-      failed(error);
-      throw error;
-    }
-  });
-}
-
-/** A property that is made of its text only if the handler looks at it. */
-function defineRead(event: object, key: string, text: string, read: (text: string) => unknown): void {
-  // A copy of its own: an event that a handler keeps does not hold on to the text of its whole batch.
-  const own = slice(` ${text}`, 1);
+  const own = ownText(text);
   const settle = (value: unknown) => put(event, key, value);
   define(event, key, {
     get() {
-      const value = read(own);
+      let value: unknown;
+      try {
+        value = jsonParse(own);
+      } catch (error) {
+        failed(error);
+        throw error;
+      }
       settle(value);
       return value;
     },
@@ -145,6 +139,9 @@ function defineRead(event: object, key: string, text: string, read: (text: strin
     configurable: true,
   });
 }
+
+/** A copy of its own: an event that a handler keeps does not hold on to the text of its whole batch. */
+const ownText = (text: string): string => slice(` ${text}`, 1);
 
 /** What a timer or a microtask throws fails the run that began it, if that goes on, as it ends a Node process. */
 function stray(error: unknown, owner: Run | undefined = soleRun() ?? likelyRun()): void {
