@@ -115,3 +115,30 @@ it("an event that a handler keeps does not keep the others of its batch", async 
   expect(outcomes.filter(({ type }) => type !== "ok")).toEqual([]);
   expect(fixture.logs.at(-1)).toMatchObject({ message: "all", fields: { kept: 62 } });
 });
+
+it("events of one frame have their own objects each, those beyond ASCII beside the others", async () => {
+  const fixture = fixtureForTest();
+  await fixture.load(
+    "f",
+    "export default ({ object, oldObject }, ctx) => ctx.log.info(JSON.stringify([object, oldObject]));",
+  );
+  const nameOf = (n: number) => (n % 7 === 3 ? `pod é ${n}` : n % 11 === 5 ? `pod \u{1F525} ${n}` : `pod ${n}`);
+  const sent = Array.from({ length: 200 }, (_, n) => {
+    const one = { metadata: { name: nameOf(n) }, spec: "x".repeat((n * 97) % 3000) };
+    return [one, n % 5 === 0 ? { was: nameOf(n + 1) } : null] as const;
+  });
+  const outcomes = await Promise.all(
+    sent.map(([one, old]) => {
+      const text = Buffer.from(JSON.stringify(one));
+      const place = { at: 12, end: text.indexOf(',"spec"') };
+      return fixture.run("f", {
+        body: text,
+        metadata: place,
+        ...(old && { oldBody: Buffer.from(JSON.stringify(old)) }),
+      });
+    }),
+  );
+  expect(outcomes.filter(({ type }) => type !== "ok")).toEqual([]);
+  // A line has 4096 characters at most, and these are shorter.
+  expect(fixture.logs.map(({ message }) => message)).toEqual(sent.map((pair) => JSON.stringify(pair)));
+});

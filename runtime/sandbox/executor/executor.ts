@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
 import type { Events, Hello, Load, Recall, Replies, Unload } from "../messages.ts";
 import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
+import { readEvents } from "./arrivals.ts";
 import { IsolateFactory } from "./isolate.ts";
 import { Slots } from "./slots.ts";
 import { type Ground, Tenant } from "./tenant.ts";
@@ -101,23 +102,7 @@ export class Executor {
   }
 
   private events({ tenant: id, items }: Events, body: Buffer): void {
-    let at = 0;
-    const next = (length: number): string => {
-      at += length;
-      return body.toString("utf8", at - length, at);
-    };
-    const events = items.map(([no, timeoutMs, head, object, old, metadataAt, metadataEnd]) => {
-      const event = { no, timeoutMs, head: next(head), object: next(object) };
-      // Where each character is a byte, bytes are counted as characters are.
-      const isKnown = event.object.length === object;
-      return {
-        ...event,
-        metadataAt: isKnown ? metadataAt : -1,
-        metadataEnd,
-        oldObject: old < 0 ? undefined : next(old),
-      };
-    });
-    this.tenants.get(id)?.add(events);
+    this.tenants.get(id)?.add(readEvents(items, body));
   }
 
   private replies({ tenant: id, items }: Replies, body: Buffer): void {
