@@ -84,7 +84,7 @@ const freshRun = (no: number, over: boolean): Run => ({
 
 // Whose code an entry runs: of several runs nobody can tell whose a rejection is. The module's own timers count only where
 // no run goes on beside them: they would come again with every isolate.
-const moduleRun = freshRun(0, true);
+export const moduleRun = freshRun(0, true);
 let entry = 0;
 let toucher: Run | undefined;
 let areMany = false;
