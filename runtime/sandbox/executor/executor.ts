@@ -12,6 +12,9 @@ import { Watchdog } from "./watchdog.ts";
 /** Milliseconds that neighbours get to finish once an isolate can no longer be stopped. */
 const drainMs = 2000;
 
+/** Bytes of frames that are put together in the same memory: a batch of Pods, and several times as much. */
+const spareFrame = 1024 * 1024;
+
 /** Ends this process at once: with isolates alive an orderly exit could wait for ever on one of their threads. */
 export function killSelf(): never {
   process.kill(process.pid, "SIGKILL");
@@ -25,8 +28,10 @@ export class Executor {
   private readonly guestName: string;
   private ground: Ground | undefined;
   private doomed = false;
-  /** Frames that came with one that was a function's, in their order. */
-  private readonly waiting: Frame[] = [];
+  /** An isolate was made, and timers have their turn. */
+  private isMaking = false;
+  /** What came and is not read to its end, in its order. */
+  private readonly arrived: Iterator<Frame>[] = [];
 
   constructor(stream: Duplex, guestName: string) {
     this.stream = stream;
@@ -34,9 +39,9 @@ export class Executor {
   }
 
   start(versions: { readonly node: string; readonly isolatedVm: string }): void {
-    const reader = new FrameReader(maxFrameDown);
+    const reader = new FrameReader(maxFrameDown, spareFrame);
     this.stream.on("data", (chunk: Buffer) => {
-      for (const frame of reader.push(chunk)) this.waiting.push(frame);
+      this.arrived.push(reader.push(chunk));
       this.proceed();
     });
     this.stream.on("close", killSelf);
@@ -44,18 +49,33 @@ export class Executor {
     this.send(frameType.ready, versions);
   }
 
-  /** An isolate takes milliseconds to make: after each of them come this process' timers, which say that it lives. */
+  /**
+   * An isolate takes milliseconds to make: after each of them come this process' timers, which say that it lives. No frame
+   * is read before the one ahead of it is done with, since they share their memory.
+   */
   private proceed(): void {
-    for (let frame = this.waiting.shift(); frame; frame = this.waiting.shift()) {
+    if (this.isMaking) return;
+    for (let frame = this.next(); frame; frame = this.next()) {
       this.receive(frame);
       if (frame.type !== frameType.load) continue;
+      this.isMaking = true;
       this.stream.pause();
       setImmediate(() => {
+        this.isMaking = false;
         this.stream.resume();
         this.proceed();
       });
       return;
     }
+  }
+
+  private next(): Frame | undefined {
+    for (let [first] = this.arrived; first; [first] = this.arrived) {
+      const { value, done } = first.next();
+      if (!done) return value;
+      this.arrived.shift();
+    }
+    return undefined;
   }
 
   private receive({ type, header, body }: Frame): void {
