@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import { guestScript } from "../../runtime/sandbox/host/guest-script.ts";
-import type { Hello, Load } from "../../runtime/sandbox/messages.ts";
+import type { EventItem, Hello, Load } from "../../runtime/sandbox/messages.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";
 
 const functions = 60;
@@ -44,4 +44,44 @@ it("an executor that is given many functions at once beats between them", async 
   await answered;
   // Counted, not timed: this process may wait for a core while they come. 60 loads in one turn leave some 10.
   expect(beats).toBeGreaterThan(functions / 4);
+});
+
+it("functions and their events that come in one write, and in parts, are each their own", async () => {
+  const guest = Buffer.from(await guestScript());
+  const reader = new FrameReader(maxFrameUp);
+  const said = new Map<number, string>();
+  // Larger than a pipe's reads, and of other sizes, so that each frame is put together from parts.
+  const sizeOf = (tenant: number) => 90_000 + 7000 * ((tenant * 5) % 8);
+  const tenants = Array.from({ length: 8 }, (_, index) => index + 1);
+  const frames = tenants.map((tenant) => {
+    const script = `/*${"x".repeat(sizeOf(tenant))}*/
+      __watchfire_accept((event, ctx) => ctx.log.info(\`${tenant} ${"$"}{event.object.own} ${"$"}{event.object.big.length}\`));`;
+    const head = Buffer.from("{}");
+    const object = Buffer.from(JSON.stringify({ own: tenant, big: "y".repeat(sizeOf(tenant)) }));
+    const items: EventItem[] = [[1, 60_000, head.length, object.length, -1, -1, -1]];
+    return [
+      ...encodeFrame(frameType.load, { ...load, tenant }, [Buffer.from(script)]),
+      ...encodeFrame(frameType.events, { tenant, items }, [head, object]),
+    ];
+  });
+  const all = new Promise<void>((resolve, reject) => {
+    const link = launchChild()({
+      opened: () => {},
+      data: (chunk) => {
+        for (const { type, header, body } of reader.push(chunk)) {
+          const text = body.toString("utf8");
+          if (type !== frameType.drained || !text.includes(" ")) continue;
+          said.set((JSON.parse(header) as { tenant: number }).tenant, text.slice(text.indexOf("\n") + 1));
+          if (said.size === tenants.length) resolve();
+        }
+      },
+      ended: (_, detail) => reject(new Error(detail)),
+    });
+    onTestFinished(() => link.kill());
+    link.write(Buffer.concat([...encodeFrame(frameType.hello, hello, [guest]), ...frames.flat()]));
+  });
+  await all;
+  expect([...said].sort(([a], [b]) => a - b)).toEqual(
+    tenants.map((tenant) => [tenant, `${tenant} ${tenant} ${sizeOf(tenant)}`]),
+  );
 });

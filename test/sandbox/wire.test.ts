@@ -40,6 +40,23 @@ describe("frames", () => {
     );
   });
 
+  it("that take the same memory one after another are whole until the next is taken", () => {
+    fc.assert(
+      fc.property(frames, fc.array(fc.nat(10_000), { maxLength: 20 }), fc.nat(200), (sent, places, spare) => {
+        const encoded = sent.map(({ type, header, segments }) =>
+          Buffer.concat(encodeFrame(type, header, segments.map(Buffer.from))),
+        );
+        const reader = new FrameReader(1_000_000, spare);
+        const received: string[] = [];
+        for (const chunk of cut(Buffer.concat(encoded), places)) {
+          for (const { type, header, body } of reader.push(chunk))
+            received.push(Buffer.concat(encodeFrame(type, JSON.parse(header), [body])).toString("hex"));
+        }
+        expect(received).toEqual(encoded.map((bytes) => bytes.toString("hex")));
+      }),
+    );
+  });
+
   it("longer than allowed are refused by their length alone, before a byte is kept", () => {
     const reader = new FrameReader(100);
     const length = Buffer.alloc(4);

@@ -9,50 +9,58 @@ export interface Item {
   readonly no: number;
   /** The item's JSON in the batch's head. */
   readonly head: string;
-  /** The text that the head's lengths mean. */
+  /** Its text, which the head's lengths mean, lies in this one from `from` to `to`. */
   readonly text: string;
+  readonly from: number;
+  readonly to: number;
 }
 
-/** An event as it comes from the parent: texts of JSON. */
-export interface QueuedEvent {
-  readonly no: number;
+/** An event that waits for its turn. */
+export interface QueuedEvent extends Item {
   readonly timeoutMs: number;
-  /** All of it but its objects. */
-  readonly head: string;
-  readonly object: string;
-  /** Where its metadata is in it; below 0 where that is not known. */
-  readonly metadataAt: number;
-  readonly metadataEnd: number;
-  readonly oldObject: string | undefined;
 }
-
-export const eventItem = ({ no, head, object, metadataAt, metadataEnd, oldObject }: QueuedEvent): Item => ({
-  no,
-  head: `[0,${no},${head.length},${object.length},${oldObject === undefined ? -1 : oldObject.length},${metadataAt},${metadataEnd}]`,
-  text: oldObject === undefined ? head + object : head + object + oldObject,
-});
 
 export const replyItem = (no: number, call: number, ok: 0 | 1, text: string): Item => ({
   no,
   head: `[1,${call},${ok},${text.length}]`,
   text,
+  from: 0,
+  to: text.length,
 });
 
 export const abortItem = (no: number, why: "deadline" | "cpu"): Item => ({
   no,
   head: `[2,${no},${why === "cpu" ? 1 : 0}]`,
   text: "",
+  from: 0,
+  to: 0,
 });
 
-/** The text of a batch, as the guest's `pump` reads it. `most`: events that may run at once. */
-export function composeBatch(nowMs: number, seed: string, most: number, items: readonly Item[]): string {
+/**
+ * A batch as the guest's `pump` takes it: its head, and the texts. What lies end to end in one text stays one: each is
+ * copied once, into the isolate. `most`: events that may run at once.
+ */
+export function composeBatch(
+  nowMs: number,
+  seed: string,
+  most: number,
+  items: readonly Item[],
+): [head: string, ...texts: string[]] {
+  const texts: string[] = [];
   let heads = "";
-  let texts = "";
+  let text = "";
+  let from = 0;
+  let to = 0;
   for (const item of items) {
     heads = heads === "" ? item.head : `${heads},${item.head}`;
-    texts += item.text;
+    if (item.from === to && item.text === text) to = item.to;
+    else {
+      if (from < to) texts.push(text.slice(from, to));
+      ({ text, from, to } = item);
+    }
   }
-  return `[${nowMs},"${seed}",${most},[${heads}]]\n${texts}`;
+  if (from < to) texts.push(text.slice(from, to));
+  return [`[${nowMs},"${seed}",${most},[${heads}]]`, ...texts];
 }
 
 /**

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
 import type { Events, Hello, Load, Recall, Replies, Unload } from "../messages.ts";
 import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
+import { readEvents } from "./arrivals.ts";
 import { IsolateFactory } from "./isolate.ts";
 import { Slots } from "./slots.ts";
 import { type Ground, Tenant } from "./tenant.ts";
@@ -10,6 +11,9 @@ import { Watchdog } from "./watchdog.ts";
 
 /** Milliseconds that neighbours get to finish once an isolate can no longer be stopped. */
 const drainMs = 2000;
+
+/** Bytes of frames that are put together in the same memory: a batch of Pods, and several times as much. */
+const spareFrame = 1024 * 1024;
 
 /** Ends this process at once: with isolates alive an orderly exit could wait for ever on one of their threads. */
 export function killSelf(): never {
@@ -24,8 +28,10 @@ export class Executor {
   private readonly guestName: string;
   private ground: Ground | undefined;
   private doomed = false;
-  /** Frames that came with one that was a function's, in their order. */
-  private readonly waiting: Frame[] = [];
+  /** An isolate was made, and timers have their turn. */
+  private isMaking = false;
+  /** What came and is not read to its end, in its order. */
+  private readonly arrived: Iterator<Frame>[] = [];
 
   constructor(stream: Duplex, guestName: string) {
     this.stream = stream;
@@ -33,9 +39,9 @@ export class Executor {
   }
 
   start(versions: { readonly node: string; readonly isolatedVm: string }): void {
-    const reader = new FrameReader(maxFrameDown);
+    const reader = new FrameReader(maxFrameDown, spareFrame);
     this.stream.on("data", (chunk: Buffer) => {
-      for (const frame of reader.push(chunk)) this.waiting.push(frame);
+      this.arrived.push(reader.push(chunk));
       this.proceed();
     });
     this.stream.on("close", killSelf);
@@ -43,18 +49,33 @@ export class Executor {
     this.send(frameType.ready, versions);
   }
 
-  /** An isolate takes milliseconds to make: after each of them come this process' timers, which say that it lives. */
+  /**
+   * An isolate takes milliseconds to make: after each of them come this process' timers, which say that it lives. No frame
+   * is read before the one ahead of it is done with, since they share their memory.
+   */
   private proceed(): void {
-    for (let frame = this.waiting.shift(); frame; frame = this.waiting.shift()) {
+    if (this.isMaking) return;
+    for (let frame = this.next(); frame; frame = this.next()) {
       this.receive(frame);
       if (frame.type !== frameType.load) continue;
+      this.isMaking = true;
       this.stream.pause();
       setImmediate(() => {
+        this.isMaking = false;
         this.stream.resume();
         this.proceed();
       });
       return;
     }
+  }
+
+  private next(): Frame | undefined {
+    for (let [first] = this.arrived; first; [first] = this.arrived) {
+      const { value, done } = first.next();
+      if (!done) return value;
+      this.arrived.shift();
+    }
+    return undefined;
   }
 
   private receive({ type, header, body }: Frame): void {
@@ -101,23 +122,7 @@ export class Executor {
   }
 
   private events({ tenant: id, items }: Events, body: Buffer): void {
-    let at = 0;
-    const next = (length: number): string => {
-      at += length;
-      return body.toString("utf8", at - length, at);
-    };
-    const events = items.map(([no, timeoutMs, head, object, old, metadataAt, metadataEnd]) => {
-      const event = { no, timeoutMs, head: next(head), object: next(object) };
-      // Where each character is a byte, bytes are counted as characters are.
-      const isKnown = event.object.length === object;
-      return {
-        ...event,
-        metadataAt: isKnown ? metadataAt : -1,
-        metadataEnd,
-        oldObject: old < 0 ? undefined : next(old),
-      };
-    });
-    this.tenants.get(id)?.add(events);
+    this.tenants.get(id)?.add(readEvents(items, body));
   }
 
   private replies({ tenant: id, items }: Replies, body: Buffer): void {

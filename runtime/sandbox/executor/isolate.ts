@@ -4,7 +4,7 @@ import ivm from "isolated-vm";
 export interface GuestDoors {
   readonly isolate: ivm.Isolate;
   readonly context: ivm.Context;
-  readonly pump: ivm.Reference<(batch: string) => undefined>;
+  readonly pump: ivm.Reference<(head: string, ...texts: string[]) => undefined>;
   readonly drain: ivm.Reference<(again: boolean) => string>;
   readonly blame: ivm.Reference<(name: string, message: string, stack: string) => string>;
   readonly loaded: ivm.Reference<() => string>;

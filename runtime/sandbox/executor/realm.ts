@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { EndReason } from "../messages.ts";
-import { abortItem, composeBatch, eventItem, type Item, type QueuedEvent, replyItem } from "./batch.ts";
+import { abortItem, composeBatch, type Item, type QueuedEvent, replyItem } from "./batch.ts";
 import { type EventSource, Intake } from "./intake.ts";
 import { cpuMsOf, disposeOf, type GuestDoors, type GuestScript } from "./isolate.ts";
 import { type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
@@ -301,7 +301,7 @@ export class Realm implements Watched {
     const timers = this.wakeDue;
     const answers = timers ? [] : this.inbox.splice(0, intake.items);
     const taken = timers ? [] : this.take(intake.items - answers.length);
-    const items = [...answers, ...taken.map(eventItem)];
+    const items: readonly Item[] = answers.length === 0 ? taken : [...answers, ...taken];
     this.wakeDue = false;
     clearTimeout(this.wake);
     // A timer may be anyone's.
@@ -313,7 +313,7 @@ export class Realm implements Watched {
       const seed = now - this.seededAt < reseedMs ? "" : randomBytes(32).toString("hex");
       if (seed !== "") this.seededAt = now;
       const { pump, drain } = this.doors;
-      const pumped = pump.apply(undefined, [composeBatch(Math.floor(now - this.bornAt), seed, most, items)], timeout);
+      const pumped = pump.apply(undefined, composeBatch(Math.floor(now - this.bornAt), seed, most, items), timeout);
       // A rejection that comes to light with it, from a finalizer, takes its word away: it is asked once more.
       const drained = drain.apply(undefined, [false]).catch((error) => {
         if (this.doors.isolate.isDisposed) throw error;

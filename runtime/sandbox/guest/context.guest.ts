@@ -7,7 +7,7 @@ import { createCache } from "./cache.guest.ts";
 import { createFetch } from "./fetch.guest.ts";
 import { createLog, createMetrics } from "./log.guest.ts";
 import { apply, bare, freeze, PrimordialPromise, PrimordialProxy, random } from "./primordials.guest.ts";
-import { callHost, type Run } from "./run.guest.ts";
+import { callHost, moduleRun, type Run } from "./run.guest.ts";
 import { setTimeout } from "./timers.guest.ts";
 import { watched } from "./unheard.guest.ts";
 
@@ -35,6 +35,8 @@ function watchedKube(run: Run, kube: Kube): Kube {
 
 /** What a handler works with. Its parts are made when first asked for: most handlers use one or two. */
 class RunContext implements Context {
+  /** While one lives, V8 keeps what it has learnt of their shape, and the code that it has compiled for it. */
+  static readonly first = new RunContext(moduleRun);
   #run: Run;
   #kube: Kube | undefined;
   #log: Log | undefined;

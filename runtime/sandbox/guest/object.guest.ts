@@ -17,6 +17,8 @@ import {
 
 /** An object of which its metadata alone was read so far, if anything: what a Proxy asks for it. */
 class Unread implements ProxyHandler<object> {
+  /** While one lives, V8 keeps what it has learnt of their shape, and the code that it has compiled for it. */
+  static readonly first = new Unread({}, "", 0, 0);
   #target: object;
   /** Its JSON; empty once all of it was parsed. */
   #text: string;

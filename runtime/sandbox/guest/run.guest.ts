@@ -40,6 +40,9 @@ export interface Run {
   unheard: Unheard | undefined;
   /** The entry in which it ended. */
   endedIn: number;
+  /** Those that go on and began before and after it, while it goes on. */
+  before: Run | undefined;
+  after: Run | undefined;
 }
 
 interface PendingCall {
@@ -50,7 +53,9 @@ interface PendingCall {
   reject: (error: unknown) => void;
 }
 
-const runs = bare<Record<number, Run>>();
+// A list of those that go on: a record by their numbers would cost 0.2 us an event.
+let oldest: Run | undefined;
+let newest: Run | undefined;
 const pending = bare<Record<number, PendingCall>>();
 let lastCall = 0;
 let latest: Run | undefined;
@@ -80,11 +85,13 @@ const freshRun = (no: number, over: boolean): Run => ({
   aborted: undefined,
   unheard: undefined,
   endedIn: 0,
+  before: undefined,
+  after: undefined,
 });
 
 // Whose code an entry runs: of several runs nobody can tell whose a rejection is. The module's own timers count only where
 // no run goes on beside them: they would come again with every isolate.
-const moduleRun = freshRun(0, true);
+export const moduleRun = freshRun(0, true);
 let entry = 0;
 let toucher: Run | undefined;
 let areMany = false;
@@ -122,11 +129,30 @@ export const hasEndedBefore = (run: Run): boolean => run.over && run.endedIn !==
 
 ownTimers(moduleRun);
 
+function link(run: Run): void {
+  run.before = newest;
+  if (newest === undefined) oldest = run;
+  else newest.after = run;
+  newest = run;
+  alive++;
+}
+
+/** Takes it from those that go on. A run that a handler keeps by its context keeps no other. */
+function unlink(run: Run): void {
+  const { before, after } = run;
+  if (before === undefined) oldest = after;
+  else before.after = after;
+  if (after === undefined) newest = before;
+  else after.before = before;
+  run.before = undefined;
+  run.after = undefined;
+  alive--;
+}
+
 /** Begins a run, for the time that the handler's first stretch takes. */
 export function beginRun(no: number): Run {
   const run = freshRun(no, false);
-  runs[no] = run;
-  alive++;
+  link(run);
   touch(run);
   latest = run;
   current = run;
@@ -142,8 +168,7 @@ function end(run: Run, kind?: string, error?: ErrorText, retryAfterMs = -1): voi
   if (run.over) return;
   run.over = true;
   run.endedIn = entry;
-  alive--;
-  delete runs[run.no];
+  unlink(run);
   // Nobody answers them any more.
   if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) delete pending[id];
   if (kind === undefined || error === undefined) noteDone(run.no);
@@ -192,8 +217,9 @@ function overflow(run: Run, message: string, callee: (...args: never[]) => unkno
 
 /** Tells a run that its time is over. It may still end by itself before the next drain. */
 export function abortRun(no: number, why: "deadline" | "cpu"): void {
-  const run = runs[no];
-  if (!run) return;
+  let run = oldest;
+  while (run !== undefined && run.no !== no) run = run.after;
+  if (run === undefined) return;
   touch(run);
   run.aborted = why;
   run.controller?.abort(new DOMException("the event's time is over", "TimeoutError"));
@@ -210,9 +236,11 @@ function waitOf(run: Run): ErrorText {
 
 /** Ends what was told to and did not. Called when the isolate is drained. */
 export function endAborted(): void {
-  for (const no in runs) {
-    const run = runs[no];
-    if (run?.aborted) end(run, run.aborted, waitOf(run));
+  let run = oldest;
+  while (run !== undefined) {
+    const { after } = run;
+    if (run.aborted) end(run, run.aborted, waitOf(run));
+    run = after;
   }
 }
 
