@@ -238,9 +238,12 @@ function waitOf(run: Run): ErrorText {
 export function endAborted(): void {
   let run = oldest;
   while (run !== undefined) {
-    const { after } = run;
-    if (run.aborted) end(run, run.aborted, waitOf(run));
-    run = after;
+    if (!run.aborted) run = run.after;
+    else {
+      end(run, run.aborted, waitOf(run));
+      // What begins in its place may have ended others.
+      run = oldest;
+    }
   }
 }
 
