@@ -6,7 +6,7 @@ export default defineConfig({
     include: ["test/e2e/scaling/*.scenario.ts"],
     fileParallelism: false,
     testTimeout: 600_000,
-    hookTimeout: 180_000,
+    hookTimeout: 400_000,
     reporters: ["verbose"],
   },
 });
