@@ -30,6 +30,7 @@ const long = [
   "audit/audit",
   "audit/nats",
   "checkpoint/jetstream",
+  "checkpoint/jetstream-bodies",
   "checkpoint/jetstream-loss",
   "checkpoint/jetstream-room",
   "checkpoint/jetstream-damage",
