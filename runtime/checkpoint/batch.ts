@@ -179,6 +179,7 @@ export type DeadLetterSummary = Omit<DeadLetter, "body" | "oldBody">;
 
 /** Writes that take effect together. */
 export interface Batch {
+  /** Each object at most once. */
   readonly known: readonly KnownWrite[];
   /** Of objects as they stand with `known`. */
   readonly bodies: readonly LastBody[];

@@ -87,8 +87,8 @@ export class SqliteWriter {
       return result;
     } catch (error) {
       if (this.db.isTransaction) this.db.exec("ROLLBACK");
+      this.known.rolledBack();
       this.countLetters();
-      this.known.reload();
       throw error;
     }
   }

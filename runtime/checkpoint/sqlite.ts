@@ -53,6 +53,8 @@ export interface SqliteStoreOptions {
   readonly loggedRows?: number | undefined;
 }
 
+/** Rows of the log of known objects that are read in one turn of the event loop: 5 ms of them. */
+const rowsAtOnce = 4_000;
 /** Waiting events that are noted as doubted in one turn of it: they may be all that a disk has room for. */
 const notedAtOnce = 500;
 
@@ -213,16 +215,25 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
-    while (!this.objects.isFolded) {
-      await this.write(() => this.writer.fold());
-      this.log.wrote(this.objects.takePages() * frameBytes);
+    const logged = new Map<string, KnownIdentity>();
+    let read = 0;
+    for (const record of this.guard(() => this.objects.recordsOf(view))) {
+      this.guard(() => this.objects.logged(view, record, (key, identity) => logged.set(key, identity)));
+      read += record.rows;
+      if (read < rowsAtOnce) continue;
+      read = 0;
       await nextTurn();
     }
+    const newest = (key: string, identity: KnownIdentity) => {
+      visit(key, logged.get(key) ?? identity);
+      logged.delete(key);
+    };
     for (let after: string | undefined = ""; after !== undefined; ) {
       const from: string = after;
-      after = this.guard(() => this.objects.page(view, from, visit));
+      after = this.guard(() => this.objects.page(view, from, newest));
       if (after !== undefined) await nextTurn();
     }
+    for (const [key, identity] of logged) visit(key, identity);
   }
 
   async body(view: number, key: string): Promise<KnownBody | undefined> {
@@ -314,16 +325,31 @@ export class SqliteStore implements CheckpointStore {
 
   async close(clean: boolean): Promise<void> {
     this.upkeep?.stop();
+    if (clean && !this.objects.isFolded) await this.foldByTurns();
     if (this.log.isRunning) await this.log.close();
     this.guard(() => {
       try {
-        this.foldAll();
+        if (clean || this.objects.isFolded) this.foldAll();
         if (!this.maintenance) this.db.prepare("UPDATE meta SET clean = ?").run(clean ? 1 : 0);
         this.db.close();
       } finally {
         this.lock.release();
       }
     });
+  }
+
+  /** What cannot be folded is left to `foldAll`. */
+  private async foldByTurns(): Promise<void> {
+    try {
+      while (!this.objects.isFolded) {
+        if (this.log.isFull) await this.log.room();
+        await this.write(() => this.writer.fold());
+        this.log.wrote(this.objects.takePages() * frameBytes);
+        await nextTurn();
+      }
+    } catch {
+      // The end says why, where that matters.
+    }
   }
 
   /** What cannot be folded now stays: on a disk that is full, or where another has taken over. */

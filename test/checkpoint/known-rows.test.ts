@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -162,3 +162,55 @@ function versionOf(folder: string): unknown {
   db.close();
   return found;
 }
+
+/** A store whose log has the changes of so many objects, none of which has its newest row in the table. */
+async function withLog(
+  objects: number,
+): Promise<{ readonly store: SqliteStore; readonly folder: string; readonly id: number }> {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-known-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const store = new SqliteStore({ folder });
+  const { id } = await store.openView("copy", "t", "/Pod");
+  const states = (body: "older" | undefined, rv: string): KnownWrite[] =>
+    Array.from({ length: objects }, (_, number) => ({
+      view: id,
+      key: `team-a/pod-${number}`,
+      state: { uid: `u${number}`, resourceVersion: resourceVersion(rv), hash: "", deleted: false, matched: true, body },
+    }));
+  await store.commit({ ...emptyBatch, known: states(undefined, "1") });
+  const changes = states("older", "2");
+  for (let from = 0; from < objects; from += 50) {
+    await store.commit({ ...emptyBatch, known: changes.slice(from, from + 50) });
+  }
+  return { store, folder, id };
+}
+
+test("what is known is read without a write: a full disk keeps no function from its start", async () => {
+  const { store, folder, id } = await withLog(500);
+  const written = () => statSync(join(folder, "checkpoint.db-wal")).size;
+  const before = written();
+  const versions: string[] = [];
+  await store.known(id, (_, { resourceVersion }) => versions.push(resourceVersion));
+  expect([versions.length, new Set(versions), written()]).toEqual([500, new Set(["2"]), before]);
+  await store.close(true);
+});
+
+test("an end folds the log with the event loop turning, and what it kept is there", async () => {
+  const { store, folder, id } = await withLog(5_000);
+  let turns = 0;
+  let isOver = false;
+  const turn = () => {
+    turns++;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await store.close(true);
+  isOver = true;
+  expect(turns).toBeGreaterThan(10);
+  expect(versionOf(folder)).toBe(2);
+  const next = new SqliteStore({ folder });
+  const versions: string[] = [];
+  await next.known(id, (_, { resourceVersion }) => versions.push(resourceVersion));
+  expect([versions.length, new Set(versions)]).toEqual([5_000, new Set(["2"])]);
+  await next.close(true);
+});

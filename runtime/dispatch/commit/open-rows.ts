@@ -57,13 +57,13 @@ export class OpenRows {
     if (place >= 0) {
       found.settled[place] = true;
       found.open--;
+      if (found.isIndexed) this.note(row, attempt.key);
     }
     if (found.open === 0) {
       this.rows.delete(row);
       if (found.isIndexed) for (const each of found.started) this.forget(row, each);
       return true;
     }
-    if (found.isIndexed) this.note(row, attempt.key);
     return false;
   }
 

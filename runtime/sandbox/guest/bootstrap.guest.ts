@@ -142,7 +142,7 @@ function stray(error: unknown, owner: Run | undefined = soleRun() ?? likelyRun()
 /**
  * Says whose a rejection is that the last entry left unheard, of the text given. Gives the run's number if that has
  * just ended, and "" for a run that goes on and is judged at its end. It gives "stray" where the run had ended before,
- * and "?" where nobody can tell. where nobody can tell.
+ * and "?" where nobody can tell.
  */
 function blame(name: string, message: string, stack: string): string {
   const run = soleRun();
