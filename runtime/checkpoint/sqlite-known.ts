@@ -23,7 +23,7 @@ const kind = {
   own: 2,
 } as const;
 
-export interface LogRecord {
+interface LogRecord {
   readonly seq: number;
   readonly rows: number;
   /** How many of its rows are the newest of their objects. */
@@ -111,16 +111,17 @@ export class SqliteKnown {
   }
 
   /** The records that have rows of a view's objects, oldest first. */
-  recordsOf(view: number): readonly LogRecord[] {
+  recordsOf(view: number): readonly Pick<LogRecord, "seq" | "rows">[] {
     this.freshen();
     return [...new Set(this.newest.get(view)?.values())].toSorted((a, b) => a.seq - b.seq);
   }
 
-  /** Visits a view's objects whose newest row is in this record. One that was folded meanwhile has none. */
-  logged(view: number, record: LogRecord, visit: (key: string, identity: KnownIdentity) => void): void {
-    if (record.live === 0) return;
-    for (const [ofView, key, uid, version, hash, flags, keys] of this.statesOf(record)) {
-      if (ofView !== view || this.newest.get(view)?.get(key) !== record) continue;
+  /** Visits a view's objects whose newest row is in the record of that number. One that was folded meanwhile has none. */
+  logged(view: number, seq: number, visit: (key: string, identity: KnownIdentity) => void): void {
+    this.freshen();
+    if (this.run.read.get(seq) === undefined) return;
+    for (const [ofView, key, uid, version, hash, flags, keys] of this.statesOf({ seq })) {
+      if (ofView !== view || this.newest.get(view)?.get(key)?.seq !== seq) continue;
       visit(key, identityOf({ uid, resource_version: version, hash, flags, keys }));
     }
   }
@@ -284,7 +285,7 @@ export class SqliteKnown {
     return Number(this.run.idOf.get(view, key)?.id);
   }
 
-  private statesOf({ seq }: LogRecord): readonly LoggedState[] {
+  private statesOf({ seq }: Pick<LogRecord, "seq">): readonly LoggedState[] {
     if (this.lastRead?.seq !== seq) {
       this.lastRead = { seq, rows: states.parse(JSON.parse(String(this.run.read.get(seq)?.rows))) };
     }

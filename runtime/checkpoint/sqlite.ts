@@ -217,9 +217,9 @@ export class SqliteStore implements CheckpointStore {
   async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
     const logged = new Map<string, KnownIdentity>();
     let read = 0;
-    for (const record of this.guard(() => this.objects.recordsOf(view))) {
-      this.guard(() => this.objects.logged(view, record, (key, identity) => logged.set(key, identity)));
-      read += record.rows;
+    for (const { seq, rows } of this.guard(() => this.objects.recordsOf(view))) {
+      this.guard(() => this.objects.logged(view, seq, (key, identity) => logged.set(key, identity)));
+      read += rows;
       if (read < rowsAtOnce) continue;
       read = 0;
       await nextTurn();

@@ -166,10 +166,11 @@ function versionOf(folder: string): unknown {
 /** A store whose log has the changes of so many objects, none of which has its newest row in the table. */
 async function withLog(
   objects: number,
+  loggedRows?: number,
 ): Promise<{ readonly store: SqliteStore; readonly folder: string; readonly id: number }> {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-known-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const store = new SqliteStore({ folder });
+  const store = new SqliteStore({ folder, loggedRows });
   const { id } = await store.openView("copy", "t", "/Pod");
   const states = (body: "older" | undefined, rv: string): KnownWrite[] =>
     Array.from({ length: objects }, (_, number) => ({
@@ -213,4 +214,25 @@ test("an end folds the log with the event loop turning, and what it kept is ther
   await next.known(id, (_, { resourceVersion }) => versions.push(resourceVersion));
   expect([versions.length, new Set(versions)]).toEqual([5_000, new Set(["2"])]);
   await next.close(true);
+});
+
+test.each([
+  ["is refused as a whole", 1, [spilledEvent(987_654, 1)]],
+  ["has the log folded", 3_000, []],
+])("what is known is read as it was, though a commit %s meanwhile", async (_, others, spill) => {
+  const { store, id } = await withLog(5_000, 5_000);
+  const { id: view } = await store.openView("other", "t", "/Pod");
+  const versions: string[] = [];
+  const reading = store.known(id, (_, { resourceVersion }) => versions.push(resourceVersion));
+  const state = { uid: "u", resourceVersion: resourceVersion("9"), hash: "", deleted: false, matched: true } as const;
+  const known = Array.from(
+    { length: others },
+    (_, number): KnownWrite => ({ view, key: `other-${number}`, state: { ...state, body: "older" } }),
+  );
+  const commits = [spill, []].map((spill) => store.commit({ ...emptyBatch, known, spill }));
+  const taken = (await Promise.allSettled(commits)).map(({ status }) => status === "fulfilled");
+  expect(taken).toEqual([spill.length === 0, true]);
+  await reading;
+  expect([versions.length, new Set(versions)]).toEqual([5_000, new Set(["2"])]);
+  await store.close(true);
 });
