@@ -234,7 +234,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a record takes those of others with it",
     file: dispatch("commit/open-rows"),
-    edits: [["if (found.open.size === 0) {", "{"]],
+    edits: [["if (found.open === 0) {", "{"]],
     caughtBy: "test/dispatch/group-commit.test.ts",
   },
   {
