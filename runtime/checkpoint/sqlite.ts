@@ -53,7 +53,7 @@ export interface SqliteStoreOptions {
   readonly loggedRows?: number | undefined;
 }
 
-/** Rows of the log of known objects that are read in one turn of the event loop: 5 ms of them. */
+/** Rows of the log of known objects that are read in one turn of the event loop: 7 ms of them. */
 const rowsAtOnce = 4_000;
 /** Waiting events that are noted as doubted in one turn of it: they may be all that a disk has room for. */
 const notedAtOnce = 500;
