@@ -12,7 +12,10 @@ export interface Hold {
  * finds out here, before anything else.
  */
 export const runnerWhileHeld = (runner: Runner, elector: Hold): Runner => ({
-  run: (delivery, begins) => (elector.holds ? runner.run(delivery, begins) : Promise.resolve({ type: "interrupted" })),
+  give: (delivery, listener) => {
+    if (elector.holds) runner.give(delivery, listener);
+    else queueMicrotask(() => listener.ended({ type: "interrupted" }));
+  },
   recall: (functionName) => runner.recall(functionName),
 });
 

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from "../clock.ts";
-import type { Delivery, Outcome, Runner } from "../dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener, Runner } from "../dispatch/delivery/delivery.ts";
 import { describeFault } from "../errors.ts";
 import type { Reads } from "./reads.ts";
 
@@ -11,8 +11,7 @@ const patienceMs = 30_000;
 interface Waiter {
   readonly delivery: Delivery;
   readonly since: number;
-  readonly go: () => void;
-  readonly end: (outcome: Outcome) => void;
+  readonly listener: DeliveryListener;
   timers: readonly Timer[];
 }
 
@@ -36,22 +35,17 @@ export class FreshRunner implements Runner {
     this.close = reads.heardBy((name) => this.look(name));
   }
 
-  run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
+  give(delivery: Delivery, listener: DeliveryListener): void {
     const since = this.clock.monotonic();
-    if (this.isFresh(delivery, since)) return this.inner.run(delivery, begins);
-    return new Promise((resolve) => {
-      const waiter: Waiter = {
-        delivery,
-        since,
-        go: () => void this.inner.run(delivery, begins).then(resolve),
-        end: resolve,
-        timers: [],
-      };
-      const waiters = this.waiting.get(delivery.function) ?? new Set();
-      this.waiting.set(delivery.function, waiters.add(waiter));
-      const refresh = () => this.reads.of(delivery.function)?.refresh(delivery, since);
-      waiter.timers = [this.after(lagMs, refresh), this.giveUpLater(waiter)];
-    });
+    if (this.isFresh(delivery, since)) {
+      this.inner.give(delivery, listener);
+      return;
+    }
+    const waiter: Waiter = { delivery, since, listener, timers: [] };
+    const waiters = this.waiting.get(delivery.function) ?? new Set();
+    this.waiting.set(delivery.function, waiters.add(waiter));
+    const refresh = () => this.reads.of(delivery.function)?.refresh(delivery, since);
+    waiter.timers = [this.after(lagMs, refresh), this.giveUpLater(waiter)];
   }
 
   recall(functionName: string): void {
@@ -59,7 +53,7 @@ export class FreshRunner implements Runner {
     this.waiting.delete(functionName);
     for (const waiter of waiters) {
       cancel(waiter);
-      waiter.end({ type: "unbegun" });
+      waiter.listener.ended({ type: "unbegun" });
     }
     this.inner.recall(functionName);
   }
@@ -71,13 +65,14 @@ export class FreshRunner implements Runner {
 
   private look(functionName: string): void {
     for (const waiter of this.waiting.get(functionName) ?? []) {
-      if (this.isFresh(waiter.delivery, waiter.since) && this.leave(waiter)) waiter.go();
+      const { delivery, since, listener } = waiter;
+      if (this.isFresh(delivery, since) && this.leave(waiter)) this.inner.give(delivery, listener);
     }
   }
 
   /** The attempt fails where a read lags; for a first list it waits on. */
   private giveUp(waiter: Waiter): void {
-    const { delivery, end } = waiter;
+    const { delivery, listener } = waiter;
     const reads = this.reads.of(delivery.function);
     if (!reads?.isReady) {
       waiter.timers = [this.giveUpLater(waiter)];
@@ -91,7 +86,7 @@ export class FreshRunner implements Runner {
     const what = `a read of what trigger ${trigger} takes is older than the event of ${of}`;
     const message = describeFault(code, { what });
     const durationMs = this.clock.monotonic() - waiter.since;
-    end({ type: "failed", error: { name: "ReadsError", message, stack: message, code }, durationMs });
+    listener.ended({ type: "failed", error: { name: "ReadsError", message, stack: message, code }, durationMs });
   }
 
   private giveUpLater(waiter: Waiter): Timer {

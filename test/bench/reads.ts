@@ -10,6 +10,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { answerFromCache } from "../../runtime/access/cache-calls.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
@@ -143,7 +144,7 @@ for (const [what, operation, args] of looks) {
       resourceVersion: "1",
     } as const;
     const more = { attempt: 1, redelivered: false, flags: {}, body: Buffer.from("{}"), timeoutMs: 60_000 };
-    const outcome = await sandbox.run({ ...delivery, ...more });
+    const outcome = await run(sandbox, { ...delivery, ...more });
     if (outcome.type !== "ok") throw new Error(JSON.stringify(outcome));
     inHandler.push(outcome.durationMs / rounds);
   }

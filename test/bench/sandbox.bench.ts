@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type Outcome, run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
@@ -39,7 +39,7 @@ async function load(name: string, code: string): Promise<void> {
 }
 
 const deliver = (name: string, id: string, body: Buffer): Promise<Outcome> =>
-  sandbox.run({
+  run(sandbox, {
     function: name,
     trigger: "t",
     id,

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener } from "../../runtime/dispatch/delivery/delivery.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** Counts what the runner is given and does not begin. */
 function given(it: DispatchFixture): () => number {
-  const run = it.runner.run.bind(it.runner);
+  const give = it.runner.give.bind(it.runner);
   let count = 0;
-  it.runner.run = (delivery: Delivery, begins?: () => void): Promise<Outcome> => {
+  it.runner.give = (delivery: Delivery, listener: DeliveryListener) => {
     count++;
-    return run(delivery, begins);
+    give(delivery, listener);
   };
   return () => count - it.runner.deliveries.length;
 }

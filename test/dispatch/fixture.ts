@@ -1,6 +1,6 @@
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
-import type { Delivery, Outcome, Runner } from "../../runtime/dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener, Outcome, Runner } from "../../runtime/dispatch/delivery/delivery.ts";
 import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/delivery/observer.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
@@ -45,8 +45,8 @@ export class ScriptedRunner implements Runner {
 
   private executor = this.fresh();
 
-  run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
-    return this.executor.run(delivery, begins);
+  give(delivery: Delivery, listener: DeliveryListener): void {
+    this.executor.give(delivery, listener);
   }
 
   recall(functionName: string): void {

@@ -1,9 +1,8 @@
-import type { Delivery, Outcome, Runner } from "../../runtime/dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener, Outcome, Runner } from "../../runtime/dispatch/delivery/delivery.ts";
 
 interface Waiting {
   readonly delivery: Delivery;
-  readonly begin: () => void;
-  readonly end: (outcome: Outcome) => void;
+  readonly listener: DeliveryListener;
 }
 
 /** Begins what it is given as the sandbox does: each function's in order, never more at once than its concurrency. */
@@ -17,30 +16,19 @@ export class ModelExecutor implements Runner {
     this.handle = handle;
   }
 
-  run(delivery: Delivery, begins: () => void = () => {}): Promise<Outcome> {
-    return new Promise((resolve) => {
-      const mine = this.of(delivery.function);
-      const begin = () => {
-        begins();
-        void this.handle(delivery).then((outcome) => {
-          mine.running--;
-          resolve(outcome);
-          this.proceed(delivery.function);
-        });
-      };
-      mine.waiting.push({ delivery, begin, end: resolve });
-      this.proceed(delivery.function);
-    });
+  give(delivery: Delivery, listener: DeliveryListener): void {
+    this.of(delivery.function).waiting.push({ delivery, listener });
+    this.proceed(delivery.function);
   }
 
   recall(functionName: string): void {
-    for (const { end } of this.of(functionName).waiting.splice(0)) end({ type: "unbegun" });
+    for (const { listener } of this.of(functionName).waiting.splice(0)) listener.ended({ type: "unbegun" });
   }
 
   /** What of a function's waits is lost with the executor. Gives it. */
   interrupt(functionName: string): readonly Delivery[] {
     const lost = this.of(functionName).waiting.splice(0);
-    for (const { end } of lost) end({ type: "interrupted" });
+    for (const { listener } of lost) listener.ended({ type: "interrupted" });
     return lost.map(({ delivery }) => delivery);
   }
 
@@ -56,7 +44,16 @@ export class ModelExecutor implements Runner {
       const next = mine.waiting.shift();
       if (!next) return;
       mine.running++;
-      next.begin();
+      this.begin(next);
     }
+  }
+
+  private begin({ delivery, listener }: Waiting): void {
+    listener.begins();
+    void this.handle(delivery).then((outcome) => {
+      this.of(delivery.function).running--;
+      listener.ended(outcome);
+      this.proceed(delivery.function);
+    });
   }
 }

@@ -6,6 +6,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { fixtureDelivery } from "../../runtime/dev/fixtures/fixture-delivery.ts";
 import { readFixtures } from "../../runtime/dev/fixtures/fixture-file.ts";
 import { FixtureReads } from "../../runtime/dev/fixtures/fixture-reads.ts";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
@@ -59,7 +60,7 @@ for (const manifest of shipped.functions) {
     `${manifest.name} is done with $name in the sandbox, though nothing of it exists`,
     async (fixture) => {
       const { told, of } = fixtureDelivery(manifest, fixture);
-      const outcome = await sandbox.run(of(told.map(({ object }) => object)));
+      const outcome = await run(sandbox, of(told.map(({ object }) => object)));
       expect(outcome).toMatchObject({ type: "ok" });
     },
   );

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import type { Launch } from "../../runtime/sandbox/host/link.ts";
@@ -91,7 +92,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     const memoryBefore = residentBytes(process.pid);
     const lag = watchLoopLag();
     const asks = misdeed === "the return of an event that it had begun";
-    const outcome = await fixture.sandbox.run(fixture.delivery("f"), () => {
+    const outcome = await run(fixture.sandbox, fixture.delivery("f"), () => {
       if (asks) fixture.sandbox.recall("f");
     });
     // An outcome that an executor makes up is its own function's harm alone; the parent's word is one of these.

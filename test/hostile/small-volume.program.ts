@@ -9,6 +9,7 @@ import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, manifest } from "../dispatch/fixture.ts";
+import { promisedRunner } from "../dispatch/promised-runner.ts";
 
 const [root = "", count = "0"] = process.argv.slice(2);
 const folder = join(root, "data");
@@ -29,18 +30,15 @@ const dispatcher = await Dispatcher.open({
   random: () => 0,
   log: { info() {}, warn() {}, error() {} },
   observer: { commitFailed: () => failures++ },
-  runner: {
-    recall: () => {},
-    run: async ({ function: name, resourceVersion: version }) => {
-      if (name === "greedy") {
-        told.greedy++;
-        return permanent;
-      }
-      told.neighbour++;
-      slowestMs = Math.max(slowestMs, performance.now() - (sentAt.get(version) ?? 0));
-      return { type: "ok", durationMs: 1 };
-    },
-  },
+  runner: promisedRunner(({ function: name, resourceVersion: version }) => {
+    if (name === "greedy") {
+      told.greedy++;
+      return permanent;
+    }
+    told.neighbour++;
+    slowestMs = Math.max(slowestMs, performance.now() - (sentAt.get(version) ?? 0));
+    return { type: "ok", durationMs: 1 };
+  }),
 });
 
 async function subscribe(name: string) {

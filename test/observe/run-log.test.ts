@@ -1,8 +1,9 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
-import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type Delivery, run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { loggedRunner } from "../../runtime/observe/run-log.ts";
+import { promisedRunner } from "../dispatch/promised-runner.ts";
 
 const delivery: Delivery = {
   function: "f",
@@ -24,7 +25,7 @@ test.each([
 ])("the log names %s", async (_, given, type) => {
   const lines: { type: string }[] = [];
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) });
-  const runner = { recall: () => {}, run: async () => ({ type: "ok" as const, durationMs: 1 }) };
-  await loggedRunner(runner, log, new Redactor(), "info").run(given);
+  const runner = promisedRunner(() => ({ type: "ok", durationMs: 1 }));
+  await run(loggedRunner(runner, log, new Redactor(), "info"), given);
   expect(lines).toMatchObject([{ type, object: "v1/ConfigMap demo/a" }]);
 });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { batchDelivery } from "../../runtime/dispatch/batch/batch-delivery.ts";
-import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type Delivery, type Outcome, run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
@@ -8,6 +8,7 @@ import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
 import type { Subscriber } from "../../runtime/watch/subscriber.ts";
 import type { Watches } from "../../runtime/watch/watches.ts";
+import { promisedRunner } from "../dispatch/promised-runner.ts";
 import { trigger } from "../rbac/trigger.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { read, reading } from "./manifest.ts";
@@ -31,12 +32,12 @@ function fixture(limit = 1 << 30) {
     refused: (name, { code }) => refused.push(`${name} ${code}`),
   });
   const runs: string[] = [];
-  const run = async (delivery: Delivery): Promise<Outcome> => {
-    runs.push(delivery.id);
+  const inner = promisedRunner(({ id }) => {
+    runs.push(id);
     return { type: "ok", durationMs: 0 };
-  };
+  });
   /** What begins attempts of one store's functions, where several share the reads. */
-  const another = () => new FreshRunner({ run, recall() {} }, reads, clock);
+  const another = () => new FreshRunner(inner, reads, clock);
   const runner = another();
   const eventOf = (name: string, version: number): Delivery => {
     const object = { apiVersion: "v1", kind: "ConfigMap", namespace: "a", name: "o", uid: "u" };
@@ -44,7 +45,7 @@ function fixture(limit = 1 << 30) {
     const more = { attempt: 1, redelivered: false, flags: {}, body: Buffer.from("{}"), timeoutMs: 1 };
     return { ...event, ...more, resourceVersion: String(version) };
   };
-  const give = (name: string, version = 1) => runner.run(eventOf(name, version));
+  const give = (name: string, version = 1) => run(runner, eventOf(name, version));
   /** Each source that is followed, or that of one kind, lists so many objects of so many bytes. */
   const list = (count: number, bytes: number, kind?: string) => {
     for (const [subscriber, spec] of sources) {
@@ -65,11 +66,11 @@ it("an event that waits for its reads begins once they have listed, whoever else
   const { reads, runs, runner, another, eventOf, list } = fixture();
   const other = another();
   for (const name of ["f", "g", "h"]) reads.set(manifestOf(name));
-  void runner.run(eventOf("f", 1));
-  void other.run(eventOf("g", 1));
+  void run(runner, eventOf("f", 1));
+  void run(other, eventOf("g", 1));
   another().close();
   const gone = another();
-  void gone.run(eventOf("h", 1));
+  void run(gone, eventOf("h", 1));
   gone.close();
   list(1, 10);
   expect(runs.toSorted()).toEqual(["f@1", "g@1"]);
@@ -206,7 +207,7 @@ it("a batch waits until its newest event is there, be it in the namespaces that 
   const triggers = [trigger({ name: "t", ...named })];
   reads.set(reading([read(named)], { name: "f", cacheBytes: 1 << 20, triggers }));
   list(1, 10);
-  void runner.run(batchDelivery([eventOf("f", 5), eventOf("f", 12)]));
+  void run(runner, batchDelivery([eventOf("f", 5), eventOf("f", 12)]));
   await clock.advance(100);
   expect(runs).toEqual([]);
   for (const [subscriber] of sources) subscriber.bookmark(resourceVersion("12"));
@@ -226,7 +227,7 @@ it("a run of a key waits until each change that woke it is there, and a deletion
     // Found by a list: it carries the object's last resourceVersion.
     { trigger: "pods", type: "Deleted", object: object("o0"), resourceVersion: "1" },
   ] as const;
-  const given = runner.run({ ...eventOf("f", 5), causes: [], seen });
+  const given = run(runner, { ...eventOf("f", 5), causes: [], seen });
   await clock.advance(100);
   pods?.bookmark(resourceVersion("12"));
   await clock.advance(100);
@@ -234,7 +235,7 @@ it("a run of a key waits until each change that woke it is there, and a deletion
   const meta = { ...object("o0"), resourceVersion: resourceVersion("13") };
   pods?.change({ type: "Deleted", meta, body: Buffer.from("{}"), receivedAt: 0 });
   expect(await given).toMatchObject({ type: "ok" });
-  const late = runner.run({ ...eventOf("f", 6), causes: [], seen: [{ ...seen[0], resourceVersion: "50" }] });
+  const late = run(runner, { ...eventOf("f", 6), causes: [], seen: [{ ...seen[0], resourceVersion: "50" }] });
   await clock.advance(30_000);
   expect(await late).toMatchObject({ error: { message: expect.stringContaining("trigger pods takes is older") } });
 });

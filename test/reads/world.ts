@@ -1,4 +1,4 @@
-import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type Delivery, type Outcome, run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
@@ -7,6 +7,7 @@ import type { Change, ObjectMeta } from "../../runtime/watch/change.ts";
 import { silentObserver } from "../../runtime/watch/observer.ts";
 import type { ListReceiver, Subscriber } from "../../runtime/watch/subscriber.ts";
 import { Watches } from "../../runtime/watch/watches.ts";
+import { promisedRunner } from "../dispatch/promised-runner.ts";
 import { Dice } from "../laws/random.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { UnsteadyCluster } from "../watch/unsteady-cluster.ts";
@@ -102,7 +103,7 @@ export async function runReadsWorld(seed: number): Promise<ReadsWorld> {
     if (told !== is) broken.push(`shows ${told} at ${at}, where there is ${is}`);
   };
   let [runs, waited, told] = [0, 0, 0];
-  const run = (delivery: Delivery): Promise<Outcome> => {
+  const handle = (delivery: Delivery): Outcome => {
     runs++;
     if (!reads.of("f")?.isReady) broken.push(`${delivery.id} runs before the first list`);
     isWhole();
@@ -112,12 +113,12 @@ export async function runReadsWorld(seed: number): Promise<ReadsWorld> {
     if (at < version) broken.push(`${delivery.id}@${version} runs at ${at}`);
     if (delivery.type === "Deleted" && shown !== undefined && shown <= version)
       broken.push(`${delivery.id} is deleted at ${version}, and shown as of ${shown}`);
-    return Promise.resolve({ type: "ok", durationMs: 0 });
+    return { type: "ok", durationMs: 0 };
   };
-  const runner = new FreshRunner({ run, recall() {} }, reads, clock);
+  const runner = new FreshRunner(promisedRunner(handle), reads, clock);
   /** As the dispatcher does: what failed is tried again. */
   const give = async (delivery: Delivery): Promise<void> => {
-    const outcome = await runner.run(delivery);
+    const outcome = await run(runner, delivery);
     if (outcome.type === "failed" && outcome.error.code === "WF_READS_BEHIND") return give(delivery);
     if (outcome.type !== "ok") broken.push(`${delivery.id} ends as ${outcome.type}`);
   };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import type { HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
@@ -27,7 +28,7 @@ describe("events that are sent ahead", () => {
       await fixture.load("f", waiter, { concurrency: 3, isolation });
       const begun: string[] = [];
       const ids = Array.from({ length: 20 }, (_, index) => `e${index}`);
-      const runs = ids.map((id) => fixture.sandbox.run(fixture.delivery("f", { id }), () => begun.push(id)));
+      const runs = ids.map((id) => run(fixture.sandbox, fixture.delivery("f", { id }), () => begun.push(id)));
       for (let ended = 0; ended < ids.length; ended++) {
         await expect.poll(calls, { interval: 1 }).toBe(Math.min(3, ids.length - ended));
         expect(said(fixture, "begins").length - ended).toBeLessThanOrEqual(3);
@@ -62,7 +63,7 @@ describe("events that are sent ahead", () => {
     await Promise.all(Array.from({ length: 100 }, (_, index) => fixture.run("f", { id: `quick${index}` })));
     const begun: number[] = [];
     const runs = Array.from({ length: 20 }, (_, index) =>
-      fixture.sandbox.run(fixture.delivery("f", { id: `slow${index}` }), () => begun.push(index)),
+      run(fixture.sandbox, fixture.delivery("f", { id: `slow${index}` }), () => begun.push(index)),
     );
     await expect.poll(() => begun.length, { interval: 1 }).toBe(1);
     fixture.sandbox.recall("f");

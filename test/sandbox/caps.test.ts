@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { guestOutput } from "../../runtime/observe/guest-output.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
@@ -134,7 +135,7 @@ describe("a Secret's value", () => {
     );
     const runner = loggedRunner(fixture.sandbox, log, redactor, "debug");
     // What the dispatcher would write into a dead letter.
-    const outcome = await runner.run(fixture.delivery("f"));
+    const outcome = await run(runner, fixture.delivery("f"));
     expect(outcome.type).toBe("failed");
     expect(lines.length).toBeGreaterThanOrEqual(3);
     expect(JSON.stringify(outcome)).not.toContain("abcdefghij");
@@ -168,7 +169,7 @@ describe("a Secret's value", () => {
     );
     const runner = loggedRunner(fixture.sandbox, log, redactor, "debug");
     for (let within = 0; within <= secret.length + 10; within++) {
-      const outcome = await runner.run(fixture.delivery("f", { trigger: String(within) }));
+      const outcome = await run(runner, fixture.delivery("f", { trigger: String(within) }));
       expect(outcome.type).toBe("failed");
       lines.push(JSON.stringify(outcome));
     }

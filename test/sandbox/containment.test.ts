@@ -3,6 +3,7 @@ import { existsSync, globSync, openSync, readdirSync, readFileSync, readlinkSync
 import { getPriority } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { childRights, executorProgram } from "../../runtime/sandbox/executor-program.ts";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import { fixtureForTest, unstoppable } from "./fixture.ts";
@@ -137,7 +138,7 @@ describe("the sandbox", () => {
     await fixture.load("bomb", unstoppable, { cpuMs: 200, instance: "bomb@3" });
     const shard = fixture.sandbox.instances((name) => `${name}@3`);
     for (const count of [1, 2]) {
-      await shard.run(fixture.delivery("bomb", { timeoutMs: 30_000 }));
+      await run(shard, fixture.delivery("bomb", { timeoutMs: 30_000 }));
       await expect.poll(() => kills.length, { timeout: 10_000 }).toBe(count);
     }
     expect(kills).toEqual(["bomb", "bomb"]);

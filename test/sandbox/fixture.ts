@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { systemClock } from "../../runtime/clock.ts";
-import type { Delivery } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type Delivery, run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Sandbox, type SandboxOptions } from "../../runtime/sandbox/host/sandbox.ts";
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { bundleFunction } from "../tools/bundle.ts";
@@ -103,7 +103,7 @@ export class SandboxFixture {
   }
 
   run(name: string, over: Partial<Delivery> = {}) {
-    return this.sandbox.run(this.delivery(name, over));
+    return run(this.sandbox, this.delivery(name, over));
   }
 
   /** Runs a function's event until an executor has died of it once more; gives the event's outcome. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { objectOf } from "../../runtime/sandbox/guest/object.guest.ts";
 import { fixtureForTest } from "./fixture.ts";
 
@@ -110,7 +111,7 @@ describe("an event's object of which metadata is read first", () => {
       const body = Buffer.from(JSON.stringify(object));
       const at = body.indexOf('{"labels"');
       const end = body.indexOf(',"spec"');
-      expect(await fixture.sandbox.run(fixture.delivery("f", { body, metadata: { at, end } }))).toMatchObject({
+      expect(await run(fixture.sandbox, fixture.delivery("f", { body, metadata: { at, end } }))).toMatchObject({
         type: "ok",
       });
       const { fields } = fixture.logs.at(-1) ?? {};
@@ -137,7 +138,7 @@ describe("an event's object of which metadata is read first", () => {
     const body = Buffer.from('{"metadata":{"name":"a"},"spec":{"n":1}}');
     const seen = [];
     for (const metadata of [{ at: 12, end: 24 }, undefined]) {
-      const ran = await fixture.sandbox.run(fixture.delivery("f", { body, metadata }));
+      const ran = await run(fixture.sandbox, fixture.delivery("f", { body, metadata }));
       seen.push([ran.type, fixture.logs.at(-1)?.fields]);
     }
     expect(seen[0]).toEqual(seen[1]);
@@ -154,7 +155,7 @@ describe("an event's object of which metadata is read first", () => {
     };`;
     await fixture.load("f", code);
     const body = Buffer.from('{"metadata":{"name":"a"},"spec":{"n":1}}');
-    expect(await fixture.sandbox.run(fixture.delivery("f", { body, metadata: { at: 12, end: 24 } }))).toMatchObject({
+    expect(await run(fixture.sandbox, fixture.delivery("f", { body, metadata: { at: 12, end: 24 } }))).toMatchObject({
       type: "ok",
     });
   });

@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../runtime/clock.ts";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
@@ -17,7 +18,7 @@ const handler = join(mkdtempSync(join(tmpdir(), "watchfire-orphan-")), "spin.ts"
 writeFileSync(handler, "export default () => { for (;;); };");
 const manifest = { name: "spin", handler, resources: { memoryBytes: 2 ** 25, cpuPerEventMs: 60_000 } };
 await sandbox.load(manifest, await bundleFunction(manifest), {});
-sandbox.run({
+run(sandbox, {
   function: "spin",
   trigger: "t",
   id: "1",

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import type { HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
@@ -114,7 +115,7 @@ describe("of many events at once", () => {
       triggers.map(async (trigger) => {
         for (;;) {
           const delivery = fixture.delivery("f", { trigger });
-          const outcome = await fixture.sandbox.run(delivery);
+          const outcome = await run(fixture.sandbox, delivery);
           if (outcome.type === "interrupted") continue;
           if (outcome.type === "failed") expect(outcome.error.message).toBe(delivery.id);
           return outcome.type;

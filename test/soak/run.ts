@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type Outcome, run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { boundGarbage } from "../../runtime/garbage.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
@@ -54,7 +54,7 @@ const manifestOf = (name: string) => ({ name, resources: { memoryBytes: 32 * 2 *
 const body = Buffer.from(JSON.stringify({ metadata: { name: "a" }, data: { text: "x".repeat(2000) } }));
 let ids = 0;
 const deliver = (sandbox: Sandbox, name: string, trigger = "t"): Promise<Outcome> =>
-  sandbox.run({
+  run(sandbox, {
     function: name,
     trigger,
     id: String(++ids),

@@ -44,12 +44,16 @@ export class Recorder {
   listening(runner: Runner): Runner {
     return {
       recall: (functionName) => runner.recall(functionName),
-      run: (delivery, begins) => {
-        if (this.recordings.size === 0) return runner.run(delivery, begins);
-        return runner.run(delivery, () => {
+      give: (delivery, listener) => {
+        if (this.recordings.size === 0) {
+          runner.give(delivery, listener);
+          return;
+        }
+        const begins = () => {
           this.heard(delivery);
-          begins?.();
-        });
+          listener.begins();
+        };
+        runner.give(delivery, { begins, ended: (outcome) => listener.ended(outcome) });
       },
     };
   }

@@ -1,6 +1,13 @@
 import type { Clock, Timer } from "../../clock.ts";
 import type { Batch } from "../../manifest/function.ts";
-import type { Delivery, HandlerError, Outcome, Runner } from "../delivery/delivery.ts";
+import {
+  type Delivery,
+  type DeliveryListener,
+  type HandlerError,
+  type Outcome,
+  type Runner,
+  run,
+} from "../delivery/delivery.ts";
 import { batchDelivery } from "./batch-delivery.ts";
 
 /** Bodies of one batch, in bytes: all of them are in the isolate's memory at once, parsed. */
@@ -17,8 +24,7 @@ export interface BatchingParts {
 /** An event that waits for its batch, or is in it. */
 interface Item {
   readonly delivery: Delivery;
-  readonly begins: () => void;
-  readonly end: (outcome: Outcome) => void;
+  readonly listener: DeliveryListener;
   /** Monotonic milliseconds. */
   readonly since: number;
   hasBegun: boolean;
@@ -39,18 +45,16 @@ export class BatchingRunner implements Runner {
     this.parts = parts;
   }
 
-  run(delivery: Delivery, begins: () => void = () => {}): Promise<Outcome> {
-    return new Promise((end) => {
-      const since = this.parts.clock.monotonic();
-      const [fresh, again] = this.queues;
-      (delivery.attempt > 1 ? again : fresh).push({ delivery, begins, end, since, hasBegun: false });
-      this.proceed();
-    });
+  give(delivery: Delivery, listener: DeliveryListener): void {
+    const since = this.parts.clock.monotonic();
+    const [fresh, again] = this.queues;
+    (delivery.attempt > 1 ? again : fresh).push({ delivery, listener, since, hasBegun: false });
+    this.proceed();
   }
 
   recall(functionName: string): void {
     this.timer?.cancel();
-    for (const queue of this.queues) for (const { end } of queue.splice(0)) end({ type: "unbegun" });
+    for (const queue of this.queues) endAll(queue.splice(0), { type: "unbegun" });
     this.parts.runner.recall(functionName);
   }
 
@@ -94,8 +98,8 @@ export class BatchingRunner implements Runner {
   private async attempt(items: readonly Item[]): Promise<void> {
     const isAgain = items.some(({ hasBegun }) => hasBegun);
     const told = items.map(({ delivery, hasBegun }) => (hasBegun ? { ...delivery, redelivered: true } : delivery));
-    const outcome = await this.parts.runner.run(batchDelivery(told), () => {
-      for (const item of items) if (!item.hasBegun) item.begins();
+    const outcome = await run(this.parts.runner, batchDelivery(told), () => {
+      for (const item of items) if (!item.hasBegun) item.listener.begins();
       for (const item of items) item.hasBegun = true;
     });
     const { type } = outcome;
@@ -113,15 +117,15 @@ export class BatchingRunner implements Runner {
 }
 
 function endAll(items: readonly Item[], outcome: Outcome): void {
-  for (const { end } of items) end(outcome);
+  for (const { listener } of items) listener.ended(outcome);
 }
 
 function endEach(items: readonly Item[], outcome: Extract<Outcome, { type: "ok" }>): void {
   const { failed, ...done } = outcome;
   const named = new Set(failed);
   const { durationMs } = outcome;
-  for (const [index, { end }] of items.entries()) {
-    end(named.has(index) ? { type: "failed", error: namedError, durationMs } : done);
+  for (const [index, { listener }] of items.entries()) {
+    listener.ended(named.has(index) ? { type: "failed", error: namedError, durationMs } : done);
   }
 }
 

@@ -108,14 +108,29 @@ export type Outcome =
   /** It was recalled before it had begun: as if it had never been given. */
   | { readonly type: "unbegun" };
 
+/** Hears of one delivery. It must not throw. A listener and no promise, because an event's promises are much of its cost. */
+export interface DeliveryListener {
+  /** The handler begins; not told where it never does. */
+  begins(): void;
+  /** It has ended. Told once, never before `give` returns. */
+  ended(outcome: Outcome): void;
+}
+
 /** Runs handlers. The sandbox implements it; tests of dispatch pass their own. */
 export interface Runner {
   /**
-   * Never rejects. Begins a function's deliveries in the order in which they were given, never more at once than its manifest's
+   * Begins a function's deliveries in the order in which they were given, never more at once than its manifest's
    * `concurrency`. Deliveries of one turn of the event loop may travel together.
-   * @param begins called when the handler begins; not at all where it never does
    */
-  run(delivery: Delivery, begins?: () => void): Promise<Outcome>;
+  give(delivery: Delivery, listener: DeliveryListener): void;
   /** Gives back what of the function's deliveries has not begun: they end as `unbegun`. The others go on. */
   recall(functionName: string): void;
+}
+
+/**
+ * Gives a delivery and waits for its end. Never rejects.
+ * @param begins called when the handler begins; not at all where it never does
+ */
+export function run(runner: Pick<Runner, "give">, delivery: Delivery, begins: () => void = () => {}): Promise<Outcome> {
+  return new Promise((ended) => runner.give(delivery, { begins, ended }));
 }

@@ -228,16 +228,18 @@ export class Attempts {
     event.attempts++;
     const givenAt = clock.monotonic();
     let hasBegun = false;
-    const begins = () => {
-      hasBegun = true;
-      this.begins(event);
-    };
     const { timeoutMs } = this.code.manifest.delivery;
-    void runner.run(deliveryOf(event, body, oldBody, timeoutMs), begins).then((outcome) => {
-      if (hasBegun) this.running--;
-      commits.ended();
-      if (outcome.type === "unbegun") listener.ended(this.takenBack(event, row, started));
-      else listener.ended(this.after(event, outcome, oldBody, givenAt));
+    runner.give(deliveryOf(event, body, oldBody, timeoutMs), {
+      begins: () => {
+        hasBegun = true;
+        this.begins(event);
+      },
+      ended: (outcome) => {
+        if (hasBegun) this.running--;
+        commits.ended();
+        if (outcome.type === "unbegun") listener.ended(this.takenBack(event, row, started));
+        else listener.ended(this.after(event, outcome, oldBody, givenAt));
+      },
     });
   }
 

@@ -86,7 +86,7 @@ export class KeyRuns {
       hasBegun = true;
       this.begins(lane);
     };
-    void runner.run(this.deliveryOf(lane, newest), begins).then((outcome) => {
+    const hasEnded = (outcome: Outcome) => {
       if (hasBegun) this.running--;
       commits.ended();
       if (outcome.type === "unbegun") {
@@ -112,7 +112,8 @@ export class KeyRuns {
       lane.journalRow = undefined;
       lane.doubt = false;
       ended({ type: "finished", outcome, newest });
-    });
+    };
+    runner.give(this.deliveryOf(lane, newest), { begins, ended: hasEnded });
   }
 
   /** A run that was given up, as it is kept. */

@@ -1,12 +1,17 @@
-import type { Delivery, Outcome } from "../../dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener, Outcome } from "../../dispatch/delivery/delivery.ts";
 import { eventFields } from "../../dispatch/delivery/event-fields.ts";
 import type { Caller } from "../host-calls.ts";
+
+/** Hears of each attempt's end, and sees to it that its listener does. */
+export interface AttemptGiver {
+  ended(attempt: Attempt, outcome: Outcome): void;
+}
 
 /** One delivery on its way through the sandbox. */
 export class Attempt {
   readonly delivery: Delivery;
-  private readonly resolve: (outcome: Outcome) => void;
-  private readonly begins: () => void;
+  readonly listener: DeliveryListener;
+  private readonly giver: AttemptGiver;
   private controller: AbortController | undefined;
   private outcome: Outcome | undefined;
   /** When it was sent to an executor; monotonic milliseconds. */
@@ -25,10 +30,10 @@ export class Attempt {
   /** Metrics of it so far. */
   metrics = 0;
 
-  constructor(delivery: Delivery, resolve: (outcome: Outcome) => void, begins: () => void = () => {}) {
+  constructor(delivery: Delivery, listener: DeliveryListener, giver: AttemptGiver) {
     this.delivery = delivery;
-    this.resolve = resolve;
-    this.begins = begins;
+    this.listener = listener;
+    this.giver = giver;
   }
 
   /** Its code may run from now on. Gives whether it could not before. */
@@ -47,7 +52,7 @@ export class Attempt {
   begun(): void {
     if (this.hasBegun) return;
     this.hasBegun = true;
-    this.begins();
+    this.listener.begins();
   }
 
   get caller(): Caller {
@@ -75,7 +80,7 @@ export class Attempt {
     if (this.enteredAt !== undefined) this.begun();
     this.outcome = outcome;
     this.controller?.abort();
-    this.resolve(outcome);
+    this.giver.ended(this, outcome);
   }
 }
 

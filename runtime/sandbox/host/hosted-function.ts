@@ -1,7 +1,7 @@
 import { pause } from "../../clock.ts";
-import type { Delivery, Outcome } from "../../dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener, Outcome } from "../../dispatch/delivery/delivery.ts";
 import { describeFault, WatchfireError } from "../../errors.ts";
-import { Attempt } from "./attempt.ts";
+import { Attempt, type AttemptGiver } from "./attempt.ts";
 import type { Blame, Involvement } from "./blame.ts";
 import type { Executor } from "./executor.ts";
 import type { DeathReason } from "./executor-process.ts";
@@ -25,6 +25,15 @@ function flushAll(): void {
   for (const each of all) each.flush();
 }
 
+/** Listeners that have not heard yet how their attempts ended. */
+let endings: { readonly listener: DeliveryListener; readonly outcome: Outcome }[] = [];
+
+function tellAll(): void {
+  const all = endings;
+  endings = [];
+  for (const { listener, outcome } of all) listener.ended(outcome);
+}
+
 /** How a function stands in the sandbox. */
 export interface FunctionState {
   readonly state: "loading" | "ready" | "quarantined" | "parked" | "failed";
@@ -41,7 +50,7 @@ export interface HostedListener {
 }
 
 /** A loaded function: where it runs now, and what waits while it moves. */
-export class HostedFunction {
+export class HostedFunction implements AttemptGiver {
   private readonly pool: Pool;
   private readonly services: Services;
   private readonly blame: Blame;
@@ -121,17 +130,18 @@ export class HostedFunction {
     this.flush();
   }
 
-  run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
-    return new Promise((resolve) => {
-      const settle = (outcome: Outcome) => {
-        resolve(outcome);
-        this.trust(outcome);
-        // It may have been one of those for whose end others waited.
-        if (this.waiting.length > 0) this.flushSoon();
-      };
-      this.waiting.push(new Attempt(delivery, settle, begins));
-      this.flushSoon();
-    });
+  give(delivery: Delivery, listener: DeliveryListener): void {
+    this.waiting.push(new Attempt(delivery, listener, this));
+    this.flushSoon();
+  }
+
+  /** Its listener is told once the frame that ended it has been read: a fault of a listener is not its executor's. */
+  ended({ listener }: Attempt, outcome: Outcome): void {
+    if (endings.length === 0) queueMicrotask(tellAll);
+    endings.push({ listener, outcome });
+    this.trust(outcome);
+    // It may have been one of those for whose end others waited.
+    if (this.waiting.length > 0) this.flushSoon();
   }
 
   /** Gives back what has not begun, as soon as its executor has said so. */

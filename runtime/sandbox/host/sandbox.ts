@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Bundle } from "../../bundle/bundle.ts";
 import { type Clock, pause } from "../../clock.ts";
-import type { Delivery, Outcome, Runner } from "../../dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener, Runner } from "../../dispatch/delivery/delivery.ts";
 import { describeFault } from "../../errors.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import { Blame } from "./blame.ts";
@@ -101,22 +101,25 @@ export class Sandbox implements Runner, HostedListener {
   /** A runner of some instances alone. `instanceOf`: which one a function's events go to. */
   instances(instanceOf: (functionName: string) => string): Runner {
     return {
-      run: (delivery, begins) => this.runIn(instanceOf(delivery.function), delivery, begins),
+      give: (delivery, listener) => this.giveTo(instanceOf(delivery.function), delivery, listener),
       recall: (name) => this.recall(instanceOf(name)),
     };
   }
 
-  run(delivery: Delivery, begins?: () => void): Promise<Outcome> {
-    return this.runIn(delivery.function, delivery, begins);
+  give(delivery: Delivery, listener: DeliveryListener): void {
+    this.giveTo(delivery.function, delivery, listener);
   }
 
-  private runIn(instance: string, delivery: Delivery, begins?: () => void): Promise<Outcome> {
+  private giveTo(instance: string, delivery: Delivery, listener: DeliveryListener): void {
     const target = this.functions.get(instance);
-    if (target && !this.closed) return target.run(delivery, begins);
+    if (target && !this.closed) {
+      target.give(delivery, listener);
+      return;
+    }
     const code = "WF_SANDBOX_NOT_LOADED";
     const what = `function ${delivery.function} is not loaded`;
     const error = { name: "LoadError", message: what, stack: describeFault(code, { what }), code };
-    return Promise.resolve({ type: "failed", error, durationMs: 0 });
+    queueMicrotask(() => listener.ended({ type: "failed", error, durationMs: 0 }));
   }
 
   recall(instance: string): void {

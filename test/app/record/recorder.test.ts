@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Recorder } from "../../../runtime/app/record/recorder.ts";
 import { batchDelivery } from "../../../runtime/dispatch/batch/batch-delivery.ts";
-import type { Delivery, Runner } from "../../../runtime/dispatch/delivery/delivery.ts";
+import { type Delivery, run } from "../../../runtime/dispatch/delivery/delivery.ts";
+import { promisedRunner } from "../../dispatch/promised-runner.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
 const delivery = (name: string, more: Partial<Delivery> = {}): Delivery => ({
@@ -23,24 +24,20 @@ function world() {
   const clock = new VirtualClock();
   const recorder = new Recorder(clock, (_, data) => JSON.parse(JSON.stringify(data).replaceAll("own-value", "[own]")));
   const begun: string[] = [];
-  const inner: Runner = {
-    recall() {},
-    async run({ id }, begins) {
-      begins?.();
-      begun.push(id);
-      return { type: "ok", durationMs: 1 };
-    },
-  };
+  const inner = promisedRunner(({ id }) => {
+    begun.push(id);
+    return { type: "ok", durationMs: 1 };
+  });
   return { clock, recorder, begun, runner: recorder.listening(inner) };
 }
 
 describe("a recording", () => {
   it("has what the function alone is given from then on, as many as it asks for, and ends", async () => {
     const { recorder, runner, begun } = world();
-    await runner.run(delivery("before"));
+    await run(runner, delivery("before"));
     const { recording = "" } = await recorder.ask("greet", { count: 2 });
-    await runner.run(delivery("a", { function: "other" }));
-    for (const name of ["a", "own-value", "c"]) await runner.run(delivery(name));
+    await run(runner, delivery("a", { function: "other" }));
+    for (const name of ["a", "own-value", "c"]) await run(runner, delivery(name));
     const answer = await recorder.ask("greet", { recording, wait: 0 });
     expect(answer).toEqual({
       left: 0,
@@ -71,11 +68,11 @@ describe("a recording", () => {
     const { recorder, runner } = world();
     const { recording = "" } = await recorder.ask("greet", {});
     const causes = [{ type: "Resync" as const }];
-    await runner.run(delivery("a", { causes }));
-    await runner.run(delivery("gone", { causes, body: Buffer.alloc(0) }));
-    await runner.run(batchDelivery([delivery("a"), delivery("b")]));
+    await run(runner, delivery("a", { causes }));
+    await run(runner, delivery("gone", { causes, body: Buffer.alloc(0) }));
+    await run(runner, batchDelivery([delivery("a"), delivery("b")]));
     const scheduledFor = "2026-03-29T01:00:00.000Z";
-    await runner.run(delivery("nightly", { type: "Scheduled", flags: { scheduledFor }, body: Buffer.from("null") }));
+    await run(runner, delivery("nightly", { type: "Scheduled", flags: { scheduledFor }, body: Buffer.from("null") }));
     const { taken } = await recorder.ask("greet", { recording, wait: 0 });
     const key = { namespace: "demo", name: "a" };
     expect(taken.map(({ what }) => what)).toEqual(["run", "run", "batch", "scheduled"]);
@@ -92,7 +89,7 @@ describe("a recording", () => {
     const { clock, recorder, runner } = world();
     const { recording = "" } = await recorder.ask("greet", {});
     const next = recorder.ask("greet", { recording, wait: 10 });
-    await runner.run(delivery("a"));
+    await run(runner, delivery("a"));
     expect((await next).taken).toHaveLength(1);
     const none = recorder.ask("greet", { recording, wait: 10 });
     await clock.advance(10_000);
@@ -105,7 +102,7 @@ describe("a recording", () => {
     const causeOf = (name: string) => ({ type: "Deleted" as const, trigger: "settings", namespace: "demo", name });
     const causes = Array.from({ length: 16 }, (_, index) => causeOf(`${index}-${"x".repeat(200)}`));
     const gone = delivery("gone", { causes, body: Buffer.alloc(0) });
-    for (let n = 0; n < 2_000; n++) await runner.run(gone);
+    for (let n = 0; n < 2_000; n++) await run(runner, gone);
     const { taken, left } = await recorder.ask("greet", { recording, wait: 0 });
     expect(JSON.stringify(taken).length).toBeLessThan(4 * 2 ** 20);
     expect([taken.length > 500, taken.length + left]).toEqual([true, 2_000]);
@@ -115,7 +112,7 @@ describe("a recording", () => {
     const { recorder, runner, begun } = world();
     const { recording = "" } = await recorder.ask("greet", {});
     const depth = 10_000;
-    await runner.run(delivery("deep", { body: Buffer.from(`${"[".repeat(depth)}${"]".repeat(depth)}`) }));
+    await run(runner, delivery("deep", { body: Buffer.from(`${"[".repeat(depth)}${"]".repeat(depth)}`) }));
     expect(begun).toEqual(["deep/1/Added"]);
     expect(await recorder.ask("greet", { recording, wait: 0 })).toEqual({ taken: [], left: 1, recording });
   });
@@ -124,8 +121,8 @@ describe("a recording", () => {
     const { clock, recorder, runner } = world();
     const { recording = "" } = await recorder.ask("greet", {});
     const large = (bytes: number) => Buffer.from(JSON.stringify({ text: "x".repeat(bytes) }));
-    await runner.run(delivery("huge", { body: large(2 ** 20) }));
-    for (let n = 0; n < 6; n++) await runner.run(delivery(`large-${n}`, { body: large(2 ** 20 - 2_000) }));
+    await run(runner, delivery("huge", { body: large(2 ** 20) }));
+    for (let n = 0; n < 6; n++) await run(runner, delivery(`large-${n}`, { body: large(2 ** 20 - 2_000) }));
     const { taken, left } = await recorder.ask("greet", { recording, wait: 0 });
     expect([taken.length, left]).toEqual([4, 3]);
     for (let more = 1; more < 4; more++) await recorder.ask("greet", {});

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BatchingRunner } from "../../../runtime/dispatch/batch/batching-runner.ts";
-import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
+import { type Delivery, type Outcome, run } from "../../../runtime/dispatch/delivery/delivery.ts";
 import { settle, VirtualClock } from "../../virtual-clock.ts";
 import { done, failure } from "../fixture.ts";
+import { promisedRunner } from "../promised-runner.ts";
 
 const deliveryOf = (id: string, over: Partial<Delivery> = {}): Delivery => ({
   function: "copy",
@@ -35,14 +36,10 @@ class BatchFixture {
   private readonly runner: BatchingRunner;
 
   constructor(maxSize: number, maxWaitMs = 1000, concurrency = 1) {
-    const inner = {
-      recall: () => {},
-      run: async (delivery: Delivery, begins?: () => void) => {
-        begins?.();
-        this.batches.push(JSON.parse(delivery.body.toString()));
-        return this.answer(delivery.batch ?? []);
-      },
-    };
+    const inner = promisedRunner(({ body, batch = [] }) => {
+      this.batches.push(JSON.parse(body.toString()));
+      return this.answer(batch);
+    });
     this.runner = new BatchingRunner({ runner: inner, clock: this.clock, batch: { maxSize, maxWaitMs }, concurrency });
   }
 
@@ -52,7 +49,7 @@ class BatchFixture {
 
   give(...deliveries: Delivery[]): void {
     for (const delivery of deliveries) {
-      void this.runner.run(delivery).then((outcome) => {
+      void run(this.runner, delivery).then((outcome) => {
         if (this.ended.has(delivery.id)) throw new Error(`${delivery.id} ended twice`);
         this.ended.set(delivery.id, outcome);
       });

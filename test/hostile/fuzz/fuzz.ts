@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../../runtime/clock.ts";
-import type { Delivery } from "../../../runtime/dispatch/delivery/delivery.ts";
+import { type Delivery, run } from "../../../runtime/dispatch/delivery/delivery.ts";
 import { residentBytes } from "../../../runtime/resident-memory.ts";
 import { launchChild } from "../../../runtime/sandbox/host/child-link.ts";
 import type { Launch } from "../../../runtime/sandbox/host/link.ts";
@@ -97,7 +97,7 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
   });
 
   await honest.load({ name: "neighbour", resources }, bundle, {});
-  await honest.run(delivery("neighbour"));
+  await run(honest, delivery("neighbour"));
   const memoryBefore = residentBytes(process.pid);
   let peak = memoryBefore;
   const lag = watchLoopLag();
@@ -108,7 +108,7 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
   const lane = async (name: string, runs: () => boolean) => {
     while (runs()) {
       const next = delivery(name);
-      const { type } = await fuzzed.run(next);
+      const { type } = await run(fuzzed, next);
       events[type] = (events[type] ?? 0) + 1;
       if (type === "ok" && !connections.some((connection) => connection.hasEnded(next.id)))
         breaches.push(`${next.id} is acknowledged, and no connection that was sent it said so`);
@@ -138,7 +138,7 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
   const neighbour = async () => {
     while (goesOn()) {
       const startedAt = performance.now();
-      if ((await honest.run(delivery("neighbour"))).type !== "ok") neighbourFaults++;
+      if ((await run(honest, delivery("neighbour"))).type !== "ok") neighbourFaults++;
       latencies.push(performance.now() - startedAt);
       peak = Math.max(peak, residentBytes(process.pid));
       await pause(10);
