@@ -29,6 +29,9 @@ export interface Contestant {
 const here = import.meta.dirname;
 const cache = join(here, "../../node_modules/.cache/watchfire-bench");
 
+/** The folder here of the function that notes when it began, and says so at the last event. */
+export const pacedFunctions = "functions-paced";
+
 /** A script that is imported into ours before it starts. */
 export type Beside = "without-store.ts" | "loop-pauses.ts";
 
@@ -62,8 +65,11 @@ export function watchfire(
         },
       });
       const address = `http://127.0.0.1:${port}`;
-      const handled = pollHandled(`${address}/metrics`, events, child);
-      return running(child, handled, loggedDelays(child), pollReady(`${address}/readyz`, child));
+      const told = loggedDelays(child);
+      // Where the handler says when it is done, nobody asks: that costs 20 us an event at 1,000 a second.
+      const handled =
+        functions === pacedFunctions ? told.then(() => {}) : pollHandled(`${address}/metrics`, events, child);
+      return running(child, handled, told, pollReady(`${address}/readyz`, child));
     },
   };
 }
