@@ -16,7 +16,7 @@ export interface BuilderProcesses {
 
 /**
  * esbuild is a program in Go, whose collector by itself runs several times in a small build, on every core. So it has its
- * builder's share of the cores, and memory before it collects; with much in use it collects as often as it has to.
+ * builder's share of the cores, and more memory before it collects. With much in use it collects as often as it has to.
  */
 const goSettings = {
   GOMAXPROCS: `${Math.max(1, Math.floor(availableParallelism() / buildLimit))}`,

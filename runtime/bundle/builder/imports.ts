@@ -180,7 +180,7 @@ export class Imports {
   }
 }
 
-/** Answers every import and gives every file of the build that is under way, so that esbuild neither looks for one nor opens one. */
+/** Answers every import and gives every file of the build that is under way: esbuild neither looks for one nor opens one. */
 export const importsOf = (current: () => Imports): Plugin => ({
   name: "watchfire",
   setup: ({ onResolve, onLoad }) => {

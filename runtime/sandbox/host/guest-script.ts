@@ -21,8 +21,8 @@ async function bundle(): Promise<string> {
 }
 
 /**
- * A bootstrap that had the libraries among its own functions would make each of those anew in each isolate: a third of
- * the time that it takes to run.
+ * With the libraries' functions among its own, the bootstrap would make all of them in each isolate. That was a third of
+ * its run.
  */
 const librariesApart: Plugin = {
   name: "libraries",
