@@ -68,7 +68,7 @@ export class LiveFunction {
   /** Namespace scopes that have not listed yet. */
   private unlisted = new Set<NamespaceScope>();
   /** Aborts when something newer is asked for: what waits for a Secret must not keep that waiting. */
-  private latest = new AbortController();
+  private latest: AbortController | undefined;
   private now: LiveState = { type: "starting" };
   private refused: Trouble | undefined;
   /** Counts what was offered and what was refused: how its files stand, only the last of these says. */
@@ -146,12 +146,12 @@ export class LiveFunction {
 
   /** Begins nothing any more; what runs is the dispatcher's to end. */
   freeze(): void {
-    this.latest.abort();
+    this.latest?.abort();
   }
 
   /** Leaves its sources and its isolate. `retire`: the function was removed; its positions are kept for seven days. */
   stop({ retire }: { readonly retire: boolean }): Promise<void> {
-    this.latest.abort();
+    this.latest?.abort();
     return this.next(async () => {
       await this.leaveAll({ retire });
       await this.parts.sandbox.unload(this.instance);
@@ -169,7 +169,7 @@ export class LiveFunction {
 
   private ask(offer: FunctionOffer, occasion: Occasion): Promise<void> {
     this.offered = offer;
-    this.latest.abort();
+    this.latest?.abort();
     this.latest = new AbortController();
     const { signal } = this.latest;
     const number = ++this.newest;

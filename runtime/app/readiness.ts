@@ -24,11 +24,12 @@ export const explainedStates = new Set(["missing", "forbidden", "degraded"]);
 export function isSettled({ liveFunctions, sandbox, sources: all, deployment }: ReadinessParts): boolean {
   if (liveFunctions.length === 0 && deployment) return false;
   if (liveFunctions.length > 0 && liveFunctions.every(({ state }) => isOurFault(state))) return false;
+  // Asked many times in a start: one that has yet to begin says enough, before each of the others is looked into.
+  if (liveFunctions.some(({ state }) => state.type === "starting")) return false;
   const sources = sourcesByKey(all);
-  return liveFunctions.every(({ name, state, behind }) => {
-    if (state.type === "starting") return false;
-    if (state.type !== "running" || sandbox(name)?.state === "failed") return true;
-    return behind.every((key) => explainedStates.has(sources.get(key)?.state ?? ""));
+  return liveFunctions.every((each) => {
+    if (each.state.type !== "running" || sandbox(each.name)?.state === "failed") return true;
+    return each.behind.every((key) => explainedStates.has(sources.get(key)?.state ?? ""));
   });
 }
 

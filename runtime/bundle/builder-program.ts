@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildLimit, memoryLimit } from "./limits.ts";
 import type { Project } from "./project.ts";
 
 /** The two processes of a builder: Node with the builder's program, and the esbuild that it speaks to. */
@@ -13,6 +14,16 @@ export interface BuilderProcesses {
   readonly esbuild: ChildProcess;
 }
 
+/**
+ * esbuild is a program in Go, whose collector by itself runs several times in a small build, on every core. So it has its
+ * builder's share of the cores, and more memory before it collects. With much in use it collects as often as it has to.
+ */
+const goSettings = {
+  GOMAXPROCS: `${Math.max(1, Math.floor(availableParallelism() / buildLimit))}`,
+  GOGC: "400",
+  GOMEMLIMIT: `${memoryLimit / 2}`,
+};
+
 let script: Promise<string> | undefined;
 
 /** Starts a builder for a project, with nothing of the runtime's environment, credentials or rights. */
@@ -21,7 +32,7 @@ export function startBuilder(project: Project): BuilderProcesses {
   const esbuild = inNoFolder((cwd) =>
     spawn(binary, [`--service=${version}`, "--ping"], {
       cwd,
-      env: {},
+      env: goSettings,
       detached: true,
       stdio: ["pipe", "pipe", "ignore"],
     }),

@@ -1,17 +1,13 @@
-import { availableParallelism } from "node:os";
 import type { Clock, Timer } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { BuilderEnded, BuilderProcess } from "./builder-process.ts";
 import type { Bundle } from "./bundle.ts";
-import { idleMs, slowMs } from "./limits.ts";
+import { buildLimit, idleMs, slowMs } from "./limits.ts";
 import { readProject } from "./project.ts";
 
 /** How often a build is made anew because its builder ended under it. */
 const rebuilds = 2;
-
-/** Builds at a time, slow ones aside: more than the machine's cores would only wait for each other. */
-const buildLimit = Math.max(2, Math.min(availableParallelism(), 4));
 
 /** Slow builds beside those. */
 const slowLimit = 8;

@@ -1,3 +1,5 @@
+import { availableParallelism } from "node:os";
+
 // What one build may take. Beyond any of these it ends with WF_BUNDLE_LIMIT.
 
 /** Bytes of one file: the largest single file of a common package, the TypeScript compiler's, has 9 MiB. */
@@ -32,3 +34,6 @@ export const idleMs = 60_000;
 
 /** Bytes of resident memory of the builder, and as many of esbuild's process: a small function takes 80 and 40 MiB. */
 export const memoryLimit = 768 * 1024 * 1024;
+
+/** Builds at a time, slow ones aside: more than the machine's cores would only wait for each other. */
+export const buildLimit = Math.max(2, Math.min(availableParallelism(), 4));

@@ -40,6 +40,14 @@ class Shelf {
   private readonly whole = new Set<string>();
   private letters: string[] = [];
   private bodies: string[] = [];
+  private readonly name: string;
+  /** Shelves of which something has to go. */
+  private readonly giving: Set<Shelf>;
+
+  constructor(name: string, giving: Set<Shelf>) {
+    this.name = name;
+    this.giving = giving;
+  }
 
   get count(): number {
     return this.sizes.size;
@@ -75,6 +83,7 @@ class Shelf {
     this.sizes.set(letter, { record, body: 0 });
     this.bytes -= body;
     this.bodies.push(letter);
+    this.giving.add(this);
     return body;
   }
 
@@ -85,13 +94,13 @@ class Shelf {
     if (oldest === undefined) return 0;
     this.remove(oldest);
     this.letters.push(oldest);
+    this.giving.add(this);
     return before - this.bytes;
   }
 
   /** What had to go since it was asked last. */
-  cut(name: string): LetterCut | undefined {
-    const { letters, bodies } = this;
-    if (letters.length + bodies.length === 0) return undefined;
+  cut(): LetterCut {
+    const { name, letters, bodies } = this;
     this.letters = [];
     this.bodies = [];
     const gone = new Set(letters);
@@ -107,6 +116,7 @@ class Shelf {
 export class LetterLedger {
   private readonly room: () => number;
   private readonly shelves = new Map<string, Shelf>();
+  private readonly giving = new Set<Shelf>();
   private bytes = 0;
 
   /** @param room for the dead letters of all functions, in bytes; asked each time. */
@@ -115,7 +125,7 @@ export class LetterLedger {
   }
 
   stock(functionName: string): LetterStock {
-    return (this.shelves.get(functionName) ?? new Shelf()).stock;
+    return (this.shelves.get(functionName) ?? new Shelf(functionName, this.giving)).stock;
   }
 
   /** Notes a letter that is in the store. */
@@ -160,6 +170,7 @@ export class LetterLedger {
   /** Forgets the letters, and not the limits: they are read from the store anew. */
   reset(): void {
     this.bytes = 0;
+    this.giving.clear();
     for (const [name, { limit, lettersDropped, bodiesDropped }] of [...this.shelves]) {
       this.shelves.delete(name);
       Object.assign(this.shelf(name), { limit, lettersDropped, bodiesDropped });
@@ -168,7 +179,14 @@ export class LetterLedger {
 
   /** What had to go since it was asked last, to be taken out of the store. */
   cuts(): LetterCut[] {
-    return [...this.shelves].flatMap(([name, shelf]) => shelf.cut(name) ?? []);
+    const cuts = [...this.giving].map((shelf) => shelf.cut());
+    this.giving.clear();
+    return cuts;
+  }
+
+  /** Whether anything has to go. */
+  get hasCuts(): boolean {
+    return this.giving.size > 0;
   }
 
   /** They are out of the store. */
@@ -190,7 +208,7 @@ export class LetterLedger {
   private shelf(functionName: string): Shelf {
     let shelf = this.shelves.get(functionName);
     if (!shelf) {
-      shelf = new Shelf();
+      shelf = new Shelf(functionName, this.giving);
       this.shelves.set(functionName, shelf);
     }
     return shelf;

@@ -37,6 +37,24 @@ test("a runtime that runs nothing because its deployment is damaged is not ready
   expect(isReadyWith(["WF_BUNDLE_SYNTAX"], fault("WF_DEPLOYED_INDEX"))).toBe(true);
 });
 
+test("while a function has yet to begin, nobody is asked what the others wait for", () => {
+  const asked: string[] = [];
+  const running = (name: string) => ({
+    name,
+    state: { type: "running" } as const,
+    get behind() {
+      asked.push(name);
+      return [];
+    },
+  });
+  const starting = { name: "c", state: { type: "starting" } as const, behind: [] };
+  const parts = { sandbox: () => undefined, sources: [], deployment: undefined };
+  expect(isSettled({ ...parts, liveFunctions: [running("a"), running("b"), starting] })).toBe(false);
+  expect(asked).toEqual([]);
+  expect(isSettled({ ...parts, liveFunctions: [running("a"), running("b")] })).toBe(true);
+  expect(asked).toEqual(["a", "b"]);
+});
+
 /** What befalls a function that runs and has caught up with two namespaces. */
 interface Case {
   readonly state?: LiveState;

@@ -1,8 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { Builders } from "../../runtime/bundle/builders.ts";
+import { buildLimit } from "../../runtime/bundle/limits.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
 import { folderOf } from "../tools/folder.ts";
@@ -208,7 +210,7 @@ describe("what a build may read", () => {
   });
 });
 
-test("a builder's processes have no environment, and may start none and write nothing", async () => {
+test("a builder's processes have nothing of the environment, and may start none and write nothing", async () => {
   const project = projectOf("export default () => 1;");
   const folder = join(project, "functions");
   const builders = new Builders({ folder, clock: systemClock });
@@ -223,5 +225,15 @@ test("a builder's processes have no environment, and may start none and write no
     expect(line).not.toMatch(/--allow-(?:child-process|fs-write|worker|addons|net|wasi)/);
     const environment = execFileSync("cat", [`/proc/${pid}/environ`], { encoding: "utf8" });
     expect(environment.split("\0").filter(Boolean).map((each) => each.split("=")[0])).toEqual(["TZ", "ESBUILD_BINARY_PATH"]); // biome-ignore format: one claim
+  }
+  // The tests' own esbuild stands in a folder that is there.
+  const pids = own.filter((line) => line.includes("--service=")).map((line) => line.trim().split(" ")[0]);
+  const builds = pids.filter((pid) => readlinkSync(`/proc/${pid}/cwd`).endsWith("(deleted)"));
+  expect(builds.length).toBeGreaterThan(0);
+  for (const pid of builds) {
+    const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").filter(Boolean);
+    expect(environment.map((each) => each.split("=")[0])).toEqual(["GOMAXPROCS", "GOGC", "GOMEMLIMIT"]);
+    const cores = Number(environment[0]?.split("=")[1]) * buildLimit;
+    expect(cores).toBeLessThanOrEqual(Math.max(buildLimit, availableParallelism()));
   }
 });

@@ -340,6 +340,19 @@ describe("the store in SQLite", () => {
     expect(found).toEqual([undefined, ["a/shop"], undefined, undefined]);
   });
 
+  it("a function whose positions are there is loaded without a write", async () => {
+    const at = folder();
+    const store = open(at);
+    const { id } = await store.openView("f", "t", "v1/pods");
+    const writer = new DatabaseSync(join(at, "checkpoint.db"));
+    onTestFinished(() => writer.close());
+    writer.exec("BEGIN IMMEDIATE");
+    expect(await store.purge(1_000)).toBe(0);
+    await store.limitDeadLetters("f", { maxCount: 10, maxBytes: 1_000 });
+    expect((await store.openView("f", "t", "v1/pods")).id).toBe(id);
+    await expect(store.openView("f", "other", "v1/pods")).rejects.toMatchObject({ code: "WF_CHECKPOINT_LOCKED" });
+  });
+
   it("a folder that cannot be written is refused", async () => {
     const at = folder();
     await open(at).close(true);

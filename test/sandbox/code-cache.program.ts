@@ -6,7 +6,7 @@ const body = Array.from(
   (_, line) => `if (value === ${line}) value = [value, { line: ${line} }].length;`,
 );
 const called = (no: number) => `function called${no}(value) { ${body.join(" ")} return value; } called${no}(-1);`;
-const doors = ["pump", "drain", "blame", "loaded", "setEnv", "setAsk"].map((name) => `${name}() {}`).join(", ");
+const doors = ["pump", "drain", "blame", "loaded", "begin"].map((name) => `${name}() {}`).join(", ");
 const functions = Array.from({ length: 1_000 }, (_, no) => called(no)).join("\n");
 const factory = new IsolateFactory(`(() => {\n${functions}\n__watchfire_executor = { ${doors} };\n})();`, "bootstrap");
 

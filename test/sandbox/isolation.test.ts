@@ -25,6 +25,21 @@ export default async (event, ctx) => {
 
 const messages = (fixture: SandboxFixture) => fixture.logs.map((line) => line.message);
 
+it.each(["Handler", "Event"] as const)(
+  "a handler finds no door of the executor's, with isolation: %s",
+  async (isolation) => {
+    const fixture = fixtureForTest();
+    const code = `
+    const doors = () => Object.getOwnPropertyNames(globalThis).filter((name) => name.startsWith("__watchfire"));
+    const first = doors();
+    export default (event, ctx) => ctx.log.info([...first, "and", ...doors()].join(" "));`;
+    await fixture.load("f", code, { isolation });
+    for (let run = 0; run < 3; run++) expect((await fixture.run("f")).type).toBe("ok");
+    // The bundle's own, for its default export and what its top level throws, until that has run.
+    expect(new Set(messages(fixture))).toEqual(new Set(["__watchfire_accept __watchfire_reject and"]));
+  },
+);
+
 describe("with isolation: Event, an event", () => {
   it("finds nothing that an earlier one left: no global, prototype, module state or timer", async () => {
     const fixture = fixtureForTest();

@@ -46,6 +46,33 @@ it("an executor that is given many functions at once beats between them", async 
   expect(beats).toBeGreaterThan(functions / 4);
 });
 
+it("what a load came to leaves its executor in one write", async () => {
+  const guest = Buffer.from(await guestScript());
+  const reader = new FrameReader(maxFrameUp);
+  const apart: number[] = [];
+  let answers = 0;
+  const answered = new Promise<void>((resolve, reject) => {
+    const link = launchChild()({
+      opened: () => {},
+      data: (chunk) => {
+        const types = [...reader.push(chunk)].map(({ type }) => type);
+        const count = (type: number) => types.filter((each) => each === type).length;
+        if (count(frameType.drained) !== count(frameType.loaded)) apart.push(answers);
+        answers += count(frameType.loaded);
+        if (answers === functions) resolve();
+      },
+      ended: (_, detail) => reject(new Error(detail)),
+    });
+    onTestFinished(() => link.kill());
+    const loads = Array.from({ length: functions }, (_, tenant) =>
+      encodeFrame(frameType.load, { ...load, tenant }, [Buffer.from("__watchfire_accept(() => {})")]),
+    );
+    link.write(Buffer.concat([...encodeFrame(frameType.hello, hello, [guest]), ...loads.flat()]));
+  });
+  await answered;
+  expect(apart).toEqual([]);
+});
+
 it("functions and their events that come in one write, and in parts, are each their own", async () => {
   const guest = Buffer.from(await guestScript());
   const reader = new FrameReader(maxFrameUp);

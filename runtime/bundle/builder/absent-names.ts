@@ -2,7 +2,7 @@ import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { WatchfireError } from "../../errors.ts";
 import { faultLimit } from "../limits.ts";
 import { isInstalled } from "../source-path.ts";
-import type { Output } from "./build-handler.ts";
+import type { Output } from "./output.ts";
 
 /** Globals that do not exist inside an isolate on purpose, and what to use in their place. */
 const absentNames: Readonly<Record<string, string>> = {

@@ -1,12 +1,15 @@
-import type { BuildFailure, BuildOptions, BuildResult, Metafile } from "esbuild";
+import type { BuildFailure, BuildResult, Metafile } from "esbuild";
 import type { WatchfireError } from "../../errors.ts";
 import { mapLimit, scriptLimit } from "../limits.ts";
 import { acceptHandler } from "../script-bundle.ts";
 import { SourceFault } from "../source-fault.ts";
 import { entrySource } from "../source-path.ts";
+import { placeholders } from "./absent-names.ts";
 import { buildFaults, emptyHandler, type Subject } from "./build-fault.ts";
 import { build } from "./esbuild.ts";
-import type { Imports } from "./imports.ts";
+import { type Imports, importsOf } from "./imports.ts";
+import type { Output, SourceMap } from "./output.ts";
+import { type HandlerOptions, Rebuilds } from "./rebuilds.ts";
 
 /** What one build gives. */
 export interface Build {
@@ -16,64 +19,57 @@ export interface Build {
   readonly faults: readonly WatchfireError[];
 }
 
-export interface Output {
-  readonly script: string;
-  /** Its sources are real paths, but for the generated entry. */
-  readonly map: SourceMap;
-}
-
-/** As much of a source map as is looked at. */
-export interface SourceMap {
-  readonly version: 3;
-  readonly sources: readonly string[];
-  readonly sourcesContent?: readonly (string | null)[];
-  readonly names: readonly string[];
-  readonly mappings: string;
-}
-
 export interface BuildWay {
   readonly subject: Subject;
-  /** esbuild's: expressions that stand for others. */
-  readonly define: Readonly<Record<string, string>>;
+  /** Marks absent names: a build whose output is asked for them. */
+  readonly marked: boolean;
   /** Goes on past imports that fail and a top-level await, for what else is wrong; the output is of no use. */
   readonly lenient: boolean;
 }
 
+const optionsOf = ({ marked, lenient }: Pick<BuildWay, "marked" | "lenient">): HandlerOptions => ({
+  stdin: {
+    contents: `import handler from "./handler";\n${acceptHandler}(handler);`,
+    sourcefile: entrySource,
+  },
+  absWorkingDir: "/",
+  outfile: "/handler.js",
+  bundle: true,
+  write: false,
+  metafile: true,
+  format: lenient ? "esm" : "iife",
+  platform: "browser",
+  // V8 13.6 is Chrome 136.
+  target: "chrome136",
+  keepNames: true,
+  sourcemap: "external",
+  legalComments: "none",
+  charset: "utf8",
+  logLevel: "silent",
+  // The functions folder may belong to a project with settings for quite other code.
+  tsconfigRaw: {
+    compilerOptions: { target: "esnext", useDefineForClassFields: true, verbatimModuleSyntax: false },
+  },
+  define: { ...(marked && placeholders), "process.env.NODE_ENV": '"production"' },
+  logOverride: {
+    "unsupported-dynamic-import": "warning",
+    "unsupported-require-call": "warning",
+    "indirect-require": "warning",
+  },
+});
+
+/** Almost all builds are of this way. */
+const usual = new Rebuilds(optionsOf({ marked: true, lenient: false }));
+
 /** Makes one script of a handler and all it imports. Rejects only for a fault of esbuild's own, and with a SourceFault. */
-export async function buildHandler({ subject, define, lenient }: BuildWay): Promise<Build> {
-  let result: BuildResult<BuildOptions & { write: false; metafile: true }>;
+export async function buildHandler({ subject, marked, lenient }: BuildWay): Promise<Build> {
+  const { imports } = subject;
+  let result: BuildResult<HandlerOptions>;
   try {
-    result = await build({
-      stdin: {
-        contents: `import handler from "./handler";\n${acceptHandler}(handler);`,
-        sourcefile: entrySource,
-      },
-      absWorkingDir: "/",
-      outfile: "/handler.js",
-      bundle: true,
-      write: false,
-      metafile: true,
-      format: lenient ? "esm" : "iife",
-      platform: "browser",
-      // V8 13.6 is Chrome 136.
-      target: "chrome136",
-      keepNames: true,
-      sourcemap: "external",
-      legalComments: "none",
-      charset: "utf8",
-      logLevel: "silent",
-      // The functions folder may belong to a project with settings for quite other code.
-      tsconfigRaw: {
-        compilerOptions: { target: "esnext", useDefineForClassFields: true, verbatimModuleSyntax: false },
-      },
-      define: { ...define, "process.env.NODE_ENV": '"production"' },
-      logOverride: {
-        "unsupported-dynamic-import": "warning",
-        "unsupported-require-call": "warning",
-        "indirect-require": "warning",
-      },
-      plugins: [subject.imports.plugin],
-    });
+    result =
+      marked && !lenient
+        ? await usual.build(imports)
+        : await build({ ...optionsOf({ marked, lenient }), plugins: [importsOf(() => imports)] });
   } catch (error) {
     const { errors, warnings } = error as Partial<BuildFailure>;
     if (!errors || !warnings) throw error;

@@ -5,11 +5,12 @@ import { faultLimit } from "../limits.ts";
 import { SourceFault } from "../source-fault.ts";
 import { displayPath } from "../source-path.ts";
 import { isBelow, Sources } from "../sources.ts";
-import { placeholders, usesOfAbsentNames } from "./absent-names.ts";
+import { usesOfAbsentNames } from "./absent-names.ts";
 import type { Subject } from "./build-fault.ts";
-import { type Build, buildHandler, type Output, type SourceMap } from "./build-handler.ts";
+import { type Build, buildHandler } from "./build-handler.ts";
 import { Imports } from "./imports.ts";
 import type { Lookups } from "./lookups.ts";
+import type { Output, SourceMap } from "./output.ts";
 import { Resolver } from "./resolver.ts";
 
 /** A function's code, or why there is none. */
@@ -51,11 +52,11 @@ class FunctionBuild {
 
   async bundle(): Promise<Bundled> {
     // A first build marks the free uses of absent names. Only where a package uses one is a second, unmarked build needed.
-    let { output, faults } = await this.build(placeholders);
+    let { output, faults } = await this.build(true);
     const uses = output && usesOfAbsentNames(output, this.show);
     const all = [...faults, ...(uses ? uses.faults : await this.furtherFaults())];
     if (all.length > 0) return refused(all);
-    if (uses?.marked) ({ output, faults } = await this.build({}));
+    if (uses?.marked) ({ output, faults } = await this.build(false));
     if (faults.length > 0) return refused(faults);
     if (!output) throw new Error("esbuild failed and did not say why");
     return {
@@ -70,16 +71,16 @@ class FunctionBuild {
     return new WatchfireError(code, { what: message, place: { file: this.show(path ?? this.handler) } });
   }
 
-  private build(define: Readonly<Record<string, string>>, lenient = false): Promise<Build> {
+  private build(marked: boolean, lenient = false): Promise<Build> {
     const { sources, resolver, handler, show } = this;
     const imports = new Imports({ sources, resolver, handler, ownFolder: this.request.ownFolder, lenient });
     const subject: Subject = { imports, handler, show };
-    return buildHandler({ subject, define, lenient });
+    return buildHandler({ subject, marked, lenient });
   }
 
   /** A build that failed has not come to the names: another goes on without the imports that failed, to look for them. */
   private async furtherFaults(): Promise<readonly WatchfireError[]> {
-    const { output, faults } = await this.build(placeholders, true);
+    const { output, faults } = await this.build(true, true);
     return output ? [...faults, ...usesOfAbsentNames(output, this.show).faults] : faults;
   }
 

@@ -30,8 +30,13 @@ type Esbuild = typeof import("esbuild");
 
 let loaded: Esbuild | undefined;
 
-/** esbuild's `build`. @throws BuildFailure as `build` does */
-export const build: Esbuild["build"] = (options) => {
+const library = (): Esbuild => {
   loaded ??= createRequire(import.meta.url)("esbuild") as Esbuild;
-  return loaded.build(options);
+  return loaded;
 };
+
+/** esbuild's `build`. @throws BuildFailure as `build` does */
+export const build: Esbuild["build"] = (options) => library().build(options);
+
+/** esbuild's `context`. */
+export const context: Esbuild["context"] = (options) => library().context(options);

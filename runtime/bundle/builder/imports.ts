@@ -97,20 +97,8 @@ export class Imports {
     });
   }
 
-  /** Answers every import and gives every file, so that esbuild neither looks for one nor opens one. */
-  get plugin(): Plugin {
-    return {
-      name: "watchfire",
-      setup: ({ onResolve, onLoad }) => {
-        onResolve({ filter: /.*/ }, (args) => this.resolve(args));
-        onLoad({ filter: /.*/, namespace: sourceNamespace }, (args) => this.load(args));
-        onLoad({ filter: /.*/, namespace: emptyNamespace }, () => ({ contents: "module.exports = {};" }));
-        onLoad({ filter: /.*/ }, () => ({ errors: [unresolved("it", "no such file can be imported")] }));
-      },
-    };
-  }
-
-  private resolve(args: OnResolveArgs): OnResolveResult {
+  /** Answers an import. */
+  resolve(args: OnResolveArgs): OnResolveResult {
     const fault = this.tryResolve(args);
     if (!("text" in fault)) return fault;
     // The handler itself is not to be left out.
@@ -172,7 +160,8 @@ export class Imports {
     return { path: name, namespace: sourceNamespace, sideEffects: hasSideEffects(file) };
   }
 
-  private load({ path: name, with: attributes }: OnLoadArgs): OnLoadResult {
+  /** Gives a file. */
+  load({ path: name, with: attributes }: OnLoadArgs): OnLoadResult {
     const path = this.files.get(name) ?? "";
     const { type } = attributes;
     const loader = type === undefined ? entryOf(loaders, extname(path)) : entryOf(attributeLoaders, type);
@@ -190,6 +179,17 @@ export class Imports {
     }
   }
 }
+
+/** Answers every import and gives every file of the build that is under way: esbuild neither looks for one nor opens one. */
+export const importsOf = (current: () => Imports): Plugin => ({
+  name: "watchfire",
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /.*/ }, (args) => current().resolve(args));
+    onLoad({ filter: /.*/, namespace: sourceNamespace }, (args) => current().load(args));
+    onLoad({ filter: /.*/, namespace: emptyNamespace }, () => ({ contents: "module.exports = {};" }));
+    onLoad({ filter: /.*/ }, () => ({ errors: [unresolved("it", "no such file can be imported")] }));
+  },
+});
 
 const isCode = (loader: Loader): boolean => /^[jt]sx?$/.test(loader);
 

@@ -18,6 +18,9 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 // This program may have come by the standard input; Node would keep it open for ever.
 closeSync(0);
 
+// Nobody reads a stack here, and esbuild's library asks for four in each build, what looks files up for one a miss.
+Error.stackTraceLimit = 0;
+
 const leave = (): never => process.exit(1);
 openEsbuild(leave);
 const stream = new Socket({ fd: descriptor });

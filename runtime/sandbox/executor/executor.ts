@@ -30,6 +30,8 @@ export class Executor {
   private doomed = false;
   /** An isolate was made, and timers have their turn. */
   private isMaking = false;
+  /** Frames of this turn wait for each other. */
+  private isSaying = false;
   /** What came and is not read to its end, in its order. */
   private readonly arrived: Iterator<Frame>[] = [];
 
@@ -155,9 +157,21 @@ export class Executor {
     }, 5);
   }
 
+  /** What is said in one turn leaves in one write, which wakes the parent once. */
   private send(type: number, header: unknown, segment?: Buffer): void {
-    this.stream.cork();
+    if (!this.isSaying) {
+      this.isSaying = true;
+      this.stream.cork();
+      process.nextTick(() => this.say());
+    }
     for (const part of encodeFrame(type, header, segment ? [segment] : [])) this.stream.write(part);
+    // Code begins, or goes on without end, that may take this process with it: the word is to survive it.
+    if (type === frameType.entering || type === frameType.doomed) this.say();
+  }
+
+  private say(): void {
+    if (!this.isSaying) return;
+    this.isSaying = false;
     this.stream.uncork();
   }
 }

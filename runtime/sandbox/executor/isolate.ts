@@ -18,7 +18,7 @@ export type GuestScript = ivm.Script;
 
 const nobody: Ask = () => new Promise(() => undefined);
 
-/** Where the bootstrap leaves its doors, until they are taken. */
+/** Where the bootstrap leaves its doors. `begin` takes them away, once the others are taken. */
 const doorsName = "__watchfire_executor";
 
 type Cached = ivm.ExternalCopy<ArrayBuffer>;
@@ -54,14 +54,10 @@ export class IsolateFactory {
       blame: door("blame"),
       loaded: door("loaded"),
     };
-    const setEnv = door("setEnv");
-    setEnv.applySync(undefined, [env]);
-    setEnv.release();
-    const setAsk = door("setAsk");
-    setAsk.applySync(undefined, [new ivm.Reference(ask)]);
-    setAsk.release();
+    const begin = door("begin");
+    begin.applySync(undefined, [env, new ivm.Reference(ask)]);
+    begin.release();
     doors.release();
-    global.deleteSync(doorsName);
     this.cachedData ??= this.cacheOf(isolate);
     return made as GuestDoors;
   }
@@ -79,16 +75,11 @@ export class IsolateFactory {
     await script.run(context, { release: true });
     const { global } = context;
     const doors = await global.get(doorsName, { reference: true });
-    const [pump, drain, blame, loaded, setEnv, setAsk] = await Promise.all(
-      ["pump", "drain", "blame", "loaded", "setEnv", "setAsk"].map((name) => doors.get(name, { reference: true })),
+    const [pump, drain, blame, loaded, begin] = await Promise.all(
+      ["pump", "drain", "blame", "loaded", "begin"].map((name) => doors.get(name, { reference: true })),
     );
-    await Promise.all([
-      setEnv?.apply(undefined, [env]),
-      setAsk?.apply(undefined, [new ivm.Reference(ask)]),
-      global.delete(doorsName),
-    ]);
-    setEnv?.release();
-    setAsk?.release();
+    await begin?.apply(undefined, [env, new ivm.Reference(ask)]);
+    begin?.release();
     doors.release();
     return { isolate, context, pump, drain, blame, loaded } as unknown as GuestDoors;
   }

@@ -84,6 +84,8 @@ export interface RealmParts {
   readonly slots: Slots;
   /** Whether V8 may time the first entry. */
   readonly timed: boolean;
+  /** Whether its script is to run again in fresh contexts. */
+  readonly renews: boolean;
   /** Its events, of what it may take. */
   readonly source: (realm: Realm) => EventSource;
   readonly reports: RealmReports;
@@ -99,6 +101,7 @@ export class Realm implements Watched {
   private readonly intake: Intake;
   private readonly reports: RealmReports;
   private readonly budgetMs: number;
+  private readonly renews: boolean;
   private readonly bornAt = performance.now();
   private readonly inbox: Item[] = [];
   private readonly pending = new Map<number, PendingEvent>();
@@ -119,11 +122,12 @@ export class Realm implements Watched {
   private isHeavy = false;
   private over = false;
 
-  constructor({ id, doors, budgetMs, watchdog, slots, timed, source, reports }: RealmParts) {
+  constructor({ id, doors, budgetMs, watchdog, slots, timed, renews, source, reports }: RealmParts) {
     if (!timed) this.timedAt = performance.now();
     this.id = id;
     this.doors = doors;
     this.budgetMs = budgetMs;
+    this.renews = renews;
     this.watchdog = watchdog;
     this.slots = slots;
     this.intake = new Intake(source(this));
@@ -142,8 +146,10 @@ export class Realm implements Watched {
   /** Runs the function's script, within `budgetMs` of CPU. Gives the guest's word: empty, or why there is no handler. */
   async load(script: string, filename: string, budgetMs: number): Promise<string | undefined> {
     return this.enterAlone(budgetMs, async (timeout) => {
-      this.compiled = await this.doors.isolate.compileScript(script, { filename });
-      return this.run(timeout);
+      const { isolate, context } = this.doors;
+      if (!this.renews) return this.word(context.eval(script, { filename, ...timeout }), timeout);
+      this.compiled = await isolate.compileScript(script, { filename });
+      return this.word(this.compiled.run(context, timeout), timeout);
     });
   }
 
@@ -153,7 +159,7 @@ export class Realm implements Watched {
       this.doors = await renewed(this.doors);
       this.lateAt = Number.POSITIVE_INFINITY;
       this.seededAt = Number.NEGATIVE_INFINITY;
-      return this.run(undefined);
+      return this.word(this.compiled?.run(this.doors.context), undefined);
     });
   }
 
@@ -162,10 +168,10 @@ export class Realm implements Watched {
     return this.isHeavy || this.intake.taken >= maxEvents;
   }
 
-  private async run(timeout: Timeout): Promise<string> {
-    const { context, loaded } = this.doors;
-    const rejected = await this.unheard(this.compiled?.run(context, timeout), timeout);
-    const word = await loaded.apply(undefined, []);
+  /** The guest's word on a run of the function's script. It is queued behind that: each way into the isolate wakes a thread. */
+  private async word(ran: Promise<unknown> | undefined, timeout: Timeout): Promise<string> {
+    const { loaded } = this.doors;
+    const [rejected, word] = await Promise.all([this.unheard(ran, timeout), loaded.apply(undefined, [])]);
     loaded.release();
     if (word !== "" || !rejected) return word as string;
     return JSON.stringify(["unheard", rejected.name, rejected.message, rejected.stack]);

@@ -226,7 +226,8 @@ export class Tenant implements Warm {
       },
     };
     const budgetMs = this.options.cpuPerEventMs;
-    const realm = new Realm({ id, doors, budgetMs, watchdog, slots, timed: this.lastStack === "", source, reports });
+    const ways = { timed: this.lastStack === "", renews: this.isFresh };
+    const realm = new Realm({ id, doors, budgetMs, watchdog, slots, ...ways, source, reports });
     this.realms.set(id, realm);
     const word = await realm.load(this.script, this.options.scriptName, loadBudgetMs);
     loading = false;

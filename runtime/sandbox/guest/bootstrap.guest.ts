@@ -232,7 +232,18 @@ function loaded(): string {
   return loadFailure;
 }
 
-const doors = globalThis as { __watchfire_accept?: unknown; __watchfire_reject?: unknown };
+/** Takes what the function is given, JSON of its environment and the way to ask. Takes the executor's doors away. */
+function begin(envText: string, ask: Parameters<typeof setAsk>[0]): void {
+  setEnv(jsonParse(envText) as Record<string, string>);
+  setAsk(ask);
+  delete doors.__watchfire_executor;
+}
+
+const doors = globalThis as {
+  __watchfire_accept?: unknown;
+  __watchfire_reject?: unknown;
+  __watchfire_executor?: unknown;
+};
 
 onBegin(start);
 hardenRealm();
@@ -247,6 +258,5 @@ hand("__watchfire_executor", {
   drain,
   blame,
   loaded,
-  setAsk,
-  setEnv: (text: string) => setEnv(jsonParse(text) as Record<string, string>),
+  begin,
 });

@@ -1,13 +1,11 @@
 import { DOMException } from "./abort.guest.ts";
 
-// The libraries are loaded when a handler first needs them: most never do.
 declare function require(specifier: string): unknown;
 
-type Base64 = typeof import("@exodus/bytes/base64.js");
-type Encoding = typeof import("@exodus/bytes/encoding-lite.js");
+const libraries = () => require("./libraries.guest.ts") as typeof import("./libraries.guest.ts");
 
-const base64 = (): Base64 => require("@exodus/bytes/base64.js") as Base64;
-export const encoding = (): Encoding => require("@exodus/bytes/encoding-lite.js") as Encoding;
+const base64 = () => libraries().base64();
+export const encoding = () => libraries().encoding();
 
 export const bytesToBase64 = (bytes: Uint8Array): string => base64().toBase64(bytes);
 export const base64ToBytes = (text: string): Uint8Array => base64().fromBase64(text);

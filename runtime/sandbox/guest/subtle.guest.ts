@@ -1,11 +1,8 @@
 import { DOMException } from "./abort.guest.ts";
 
-// The libraries are loaded when a handler first hashes something.
 declare function require(specifier: string): unknown;
 
-type Sha2 = typeof import("@noble/hashes/sha2.js");
-type Legacy = typeof import("@noble/hashes/legacy.js");
-type Hmac = typeof import("@noble/hashes/hmac.js");
+const libraries = () => require("./libraries.guest.ts") as typeof import("./libraries.guest.ts");
 
 type Algorithm = string | { readonly name: string; readonly hash?: Algorithm };
 type Source = ArrayBuffer | ArrayBufferView;
@@ -37,11 +34,11 @@ const nameOf = (algorithm: Algorithm | undefined): string =>
   String(typeof algorithm === "object" ? algorithm.name : algorithm).toUpperCase();
 
 function hashOf(name: string) {
-  const sha2 = require("@noble/hashes/sha2.js") as Sha2;
+  const sha2 = libraries().sha2();
   if (name === "SHA-256") return sha2.sha256;
   if (name === "SHA-384") return sha2.sha384;
   if (name === "SHA-512") return sha2.sha512;
-  if (name === "SHA-1") return (require("@noble/hashes/legacy.js") as Legacy).sha1;
+  if (name === "SHA-1") return libraries().legacy().sha1;
   throw new DOMException(
     `there is no digest ${name} here; use SHA-256, SHA-384, SHA-512 or SHA-1`,
     "NotSupportedError",
@@ -63,7 +60,7 @@ const bufferOf = (bytes: Uint8Array): ArrayBuffer => bytes.slice().buffer as Arr
 function mac(key: CryptoKey, algorithm: Algorithm, usage: string, data: Source): Uint8Array {
   if (nameOf(algorithm) !== "HMAC") throw new DOMException("HMAC is the one algorithm here", "NotSupportedError");
   if (!key.usages.includes(usage)) throw new DOMException(`the key is not for ${usage}`, "InvalidAccessError");
-  const { hmac } = require("@noble/hashes/hmac.js") as Hmac;
+  const { hmac } = libraries().hmac();
   return hmac(hashOf(key.algorithm.hash.name), keyBytes(key), bytesOf(data));
 }
 

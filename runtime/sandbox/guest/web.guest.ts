@@ -6,8 +6,9 @@ import { getRandomValues, randomUUID } from "./random.guest.ts";
 import { CryptoKey, subtle } from "./subtle.guest.ts";
 import { clearTimeout, elapsed, setInterval, setTimeout } from "./timers.guest.ts";
 
-// The libraries are loaded when a handler first names their global: most never do.
 declare function require(specifier: string): unknown;
+
+const libraries = () => require("./libraries.guest.ts") as typeof import("./libraries.guest.ts");
 
 /** Defines a global that is made when first read. A handler may replace it, as in a browser. */
 function lazy(name: string, make: () => unknown): void {
@@ -39,10 +40,10 @@ function eager(name: string, value: unknown): void {
 export function installWeb(failed: (error: unknown) => void): void {
   lazy("TextEncoder", () => encoding().TextEncoder);
   lazy("TextDecoder", () => encoding().TextDecoder);
-  lazy("URL", () => (require("whatwg-url") as typeof import("whatwg-url")).URL);
-  lazy("URLSearchParams", () => (require("whatwg-url") as typeof import("whatwg-url")).URLSearchParams);
+  lazy("URL", () => libraries().whatwgUrl().URL);
+  lazy("URLSearchParams", () => libraries().whatwgUrl().URLSearchParams);
   lazy("structuredClone", () => {
-    const { default: clone } = require("@ungap/structured-clone") as { default: (value: unknown) => unknown };
+    const { default: clone } = libraries().structuredClone();
     return (value: unknown) => {
       try {
         return clone(value);
