@@ -54,10 +54,13 @@ export class ObjectScanner implements ObjectMeta {
 
   /** Takes over what a scan of `bytes` found. */
   take(found: Int32Array, bytes: Buffer): void {
-    [this.start, this.end] = spanOf(found, layout.objectField);
+    this.start = startOf(found, layout.objectField);
+    this.end = endOf(found, layout.objectField);
     if (bytes[this.start] !== openBrace) this.start = this.end = 0;
-    [this.metadataStart, this.metadataEnd] = spanOf(found, layout.metadataField);
-    [this.annotationsStart, this.annotationsEnd] = spanOf(found, layout.annotationsField);
+    this.metadataStart = startOf(found, layout.metadataField);
+    this.metadataEnd = endOf(found, layout.metadataField);
+    this.annotationsStart = startOf(found, layout.annotationsField);
+    this.annotationsEnd = endOf(found, layout.annotationsField);
     this.kind = this.lastKind = stringOf(found, layout.kindField, bytes, this.lastKind);
     this.apiVersion = this.lastApiVersion = stringOf(found, layout.apiVersionField, bytes, this.lastApiVersion);
     this.namespace = this.lastNamespace = stringOf(found, layout.namespaceField, bytes, this.lastNamespace);
@@ -171,9 +174,12 @@ export class ObjectScanner implements ObjectMeta {
   }
 }
 
-function spanOf(found: Int32Array, field: number): [start: number, end: number] {
-  const slot = layout.slots + field * layout.slotWords;
-  return [found[slot] as number, found[slot + 1] as number];
+function startOf(found: Int32Array, field: number): number {
+  return found[layout.slots + field * layout.slotWords] as number;
+}
+
+function endOf(found: Int32Array, field: number): number {
+  return found[layout.slots + field * layout.slotWords + 1] as number;
 }
 
 /**
@@ -181,7 +187,8 @@ function spanOf(found: Int32Array, field: number): [start: number, end: number] 
  * @param guess what it was last time: where it is the same again, as kinds and namespaces are, no string is made.
  */
 export function stringOf(found: Int32Array, field: number, bytes: Buffer, guess = ""): string {
-  const [start, end] = spanOf(found, field);
+  const start = startOf(found, field);
+  const end = endOf(found, field);
   const form = found[layout.slots + field * layout.slotWords + 2];
   if (form === layout.noString) return "";
   if (form === layout.codedString) return JSON.parse(bytes.toString("utf8", start, end)) as string;
