@@ -220,6 +220,21 @@ test("a body is a view of what was received, not a copy", () => {
   }
 });
 
+test("of an object that stands twice in a line nothing of the first is left", () => {
+  const object = '{"kind":"Pod","metadata":{"name":"a","managedFields":[]},"spec":{}}';
+  const first =
+    '{"kind":"Node","apiVersion":"v1","metadata":{"uid":"u","managedFields":[1],"managedFields":[2]},"a":1}';
+  const [once, twice] = [`{"object":${object}}`, `{"object":${first},"object":${object}}`].map((text) => {
+    const scanner = new EnvelopeScanner();
+    const { bytes, start, end } = inChunk(text);
+    expect(scanner.scan(bytes, start, end)).toBe(true);
+    const { object: found, objectStart, objectEnd } = scanner;
+    const said = [found.meta(), found.kind, found.apiVersion, found.members(objectStart)];
+    return [...said, found.body(bytes, objectStart, objectEnd).toString()];
+  });
+  expect(twice).toEqual(once);
+});
+
 test("however often an object says its kind, or its managed fields, its body says them once or not at all", () => {
   const scanner = new ObjectScanner();
   const doubled = (member: string) => Array.from({ length: 20_000 }, () => member).join();
@@ -235,7 +250,14 @@ test("an object of more members than are kept has none, and the next one has its
   const membersOf = (count: number) => {
     const text = `{${Array.from({ length: count }, (_, index) => `"k${index}":${index}`).join()}}`;
     expect(scanner.scan(Buffer.from(text), 0, text.length)).toBe(true);
-    return scanner.members(0)?.length;
+    const members = scanner.members(0);
+    const [keyStart, keyEnd, valueStart, valueEnd] = members?.slice(-4) ?? [];
+    if (members)
+      expect([text.slice(keyStart, keyEnd), text.slice(valueStart, valueEnd)]).toEqual([
+        `k${count - 1}`,
+        `${count - 1}`,
+      ]);
+    return members?.length;
   };
   expect([16, 17, 1000, 2].map(membersOf)).toEqual([64, undefined, undefined, 8]);
 });

@@ -177,6 +177,19 @@ test("each field is where JSON.parse finds it, whichever way its key is spelled,
   );
 });
 
+test("a string is plain where each of its bytes is a character, so that a byte that is none shows", () => {
+  for (let length = 1; length < 50; length++) {
+    for (let at = 0; at < length; at++) {
+      const bytes = Buffer.from(`{"kind":"${"x".repeat(length)}","ü":"\\\\"}`);
+      const formOf = () =>
+        fieldOf(scanText(bytes, 0, bytes.length, "object") ?? expect.fail("not taken"), layout.kindField, bytes).form;
+      expect(formOf()).toBe(layout.plainString);
+      bytes[9 + at] = 0x80;
+      expect(formOf()).toBe(layout.codedString);
+    }
+  }
+});
+
 test("a text is scanned alike below and above the usual length, up to the longest line", () => {
   for (const length of [usualText - 1, usualText, usualText + 1, 16 * 1024 * 1024]) {
     const around = '{"metadata":{"name":"a"},"x":""}'.length;
