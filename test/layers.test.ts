@@ -200,14 +200,17 @@ describe("the house's layers", () => {
       for (const [, from] of text.matchAll(/(?:import|export)\s+\*(?:\s+as\s+\w+)?\s*from\s*"([^"]+)"/g)) take(from);
       for (const [, from] of text.matchAll(/import\(\s*"([^"]+)"\s*\)/g)) take(from);
     }
-    const unused = files.flatMap((file) => {
-      const text = readFileSync(join(root, file), "utf8");
-      const declared = text.matchAll(/^export (?:async )?(?:const|let|function\*?|(?:abstract )?class|enum) (\w+)/gm);
-      const names = [...declared].map(([, name = ""]) => name);
-      return taken.has(`${file} *`)
-        ? []
-        : names.filter((name) => !taken.has(`${file} ${name}`)).map((name) => `${file} ${name}`);
-    });
+    // What WebAssembly exports is taken by its name there.
+    const unused = files
+      .filter((file) => !file.endsWith(".wasm.ts"))
+      .flatMap((file) => {
+        const text = readFileSync(join(root, file), "utf8");
+        const declared = text.matchAll(/^export (?:async )?(?:const|let|function\*?|(?:abstract )?class|enum) (\w+)/gm);
+        const names = [...declared].map(([, name = ""]) => name);
+        return taken.has(`${file} *`)
+          ? []
+          : names.filter((name) => !taken.has(`${file} ${name}`)).map((name) => `${file} ${name}`);
+      });
     expect(unused).toEqual([]);
   });
 

@@ -89,7 +89,7 @@ async function listPage(
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
     const receivedAt = clock.monotonic();
     splitter.push(chunk, (bytes, start, end) => {
-      if (scanner.scan(bytes, start, end) !== end) throw new BadList("an item of the list is not JSON");
+      if (!scanner.scan(bytes, start, end)) throw new BadList("an item of the list is not JSON");
       options.item(listed({ scanner, identity, bytes, start, end, receivedAt }));
     });
     const congested = options.congested();

@@ -1,5 +1,3 @@
-import { equals } from "./json-scan.ts";
-
 /** Where the members of an object lie in its JSON text, in their order, keys that stand twice included: four offsets each. */
 export type ObjectMembers = readonly number[];
 
@@ -19,7 +17,8 @@ export function metadataIn(
     const start = members[index + memberOffsets.keyStart] as number;
     const end = members[index + memberOffsets.keyEnd] as number;
     for (let at = start; at < end; at++) if (body[at] === backslash) return undefined;
-    if (end - start !== metadataKey.length || !equals(body, start, metadataKey)) continue;
+    if (end - start !== metadataKey.length || body.compare(metadataKey, 0, metadataKey.length, start, end) !== 0)
+      continue;
     found = {
       at: members[index + memberOffsets.valueStart] as number,
       end: members[index + memberOffsets.valueEnd] as number,

@@ -1,35 +1,17 @@
 import { noResourceVersion, type ResourceVersion, resourceVersion } from "../resource-version.ts";
 import type { ObjectMeta } from "./change.ts";
-import { equals, malformed, skipColon, skipSpace, skipString, skipValue } from "./json-scan.ts";
-import { memberOffsets, type ObjectMembers } from "./object-members.ts";
+import type { ObjectMembers } from "./object-members.ts";
+import { scanText } from "./text-scan.ts";
+import * as layout from "./wasm/layout.ts";
 
-const quote = 0x22;
-const comma = 0x2c;
 const openBrace = 0x7b;
-const closeBrace = 0x7d;
 
-const literal = (text: string): Uint8Array => Buffer.from(text, "latin1");
-const keys = {
-  apiVersion: literal("apiVersion"),
-  kind: literal("kind"),
-  metadata: literal("metadata"),
-  namespace: literal("namespace"),
-  name: literal("name"),
-  uid: literal("uid"),
-  resourceVersion: literal("resourceVersion"),
-  managedFields: literal("managedFields"),
-  annotations: literal("annotations"),
-};
-
-/** Offsets that are kept of an object's own members: sixteen of them. */
-const mostSpans = 16 * memberOffsets.count;
+const beforeIdentity = Buffer.from("{");
+const beforeMetadata = Buffer.from('"metadata":');
+const afterMetadata = Buffer.from("}");
 
 /** Numbers of cuts of an object that says nothing twice. */
-const usualCuts = 9;
-
-const beforeIdentity = literal("{");
-const beforeMetadata = literal('"metadata":');
-const afterMetadata = literal("}");
+const usualCuts = 3 * layout.cutWords;
 
 /**
  * Finds what the host needs of one Kubernetes object in its JSON text, checks that the text is well formed, and parses
@@ -43,15 +25,18 @@ export class ObjectScanner implements ObjectMeta {
   resourceVersion: ResourceVersion = noResourceVersion;
   apiVersion = "";
   kind = "";
+  /** The object's own span; empty where there is none. */
+  start = 0;
+  end = 0;
   /** The span of `metadata.annotations`, empty where there are none. */
   annotationsStart = 0;
   annotationsEnd = 0;
   /** The span of `metadata`, empty where there is none. */
   private metadataStart = 0;
   private metadataEnd = 0;
-  /** Offsets of the object's own members, as far as they are kept. They stay for the next object: an array that empties grows anew. */
-  private readonly spans = new Int32Array(mostSpans);
-  private spanCount = 0;
+  /** The words of the object's own members, as far as they are kept. They stay for the next object: an array that empties grows anew. */
+  private readonly spans = new Int32Array(layout.mostMembers * layout.memberWords);
+  private memberCount = 0;
   /** Spans to leave out, ascending: start, end, and 1 where it is `kind` or `apiVersion`. */
   private cuts: number[] = [];
   private cutCount = 0;
@@ -60,46 +45,46 @@ export class ObjectScanner implements ObjectMeta {
   private lastApiVersion = "";
   private lastNamespace = "";
 
-  /** @returns the index after the object, or `malformed`; a value that is no object has no fields. */
-  scan(bytes: Buffer, from: number, end: number): number {
-    this.namespace = this.name = this.uid = this.apiVersion = this.kind = "";
-    this.resourceVersion = noResourceVersion;
-    this.annotationsStart = this.annotationsEnd = this.cutCount = this.identityCuts = 0;
-    this.metadataStart = this.metadataEnd = this.spanCount = 0;
+  /** Whether the text is one well-formed JSON object; only then do the fields mean anything. */
+  scan(bytes: Buffer, start: number, end: number): boolean {
+    const found = scanText(bytes, start, end, "object");
+    if (found) this.take(found, bytes);
+    return found !== undefined;
+  }
+
+  /** Takes over what a scan of `bytes` found. */
+  take(found: Int32Array, bytes: Buffer): void {
+    this.start = startOf(found, layout.objectField);
+    this.end = endOf(found, layout.objectField);
+    if (bytes[this.start] !== openBrace) this.start = this.end = 0;
+    this.metadataStart = startOf(found, layout.metadataField);
+    this.metadataEnd = endOf(found, layout.metadataField);
+    this.annotationsStart = startOf(found, layout.annotationsField);
+    this.annotationsEnd = endOf(found, layout.annotationsField);
+    this.kind = this.lastKind = stringOf(found, layout.kindField, bytes, this.lastKind);
+    this.apiVersion = this.lastApiVersion = stringOf(found, layout.apiVersionField, bytes, this.lastApiVersion);
+    this.namespace = this.lastNamespace = stringOf(found, layout.namespaceField, bytes, this.lastNamespace);
+    this.name = stringOf(found, layout.nameField, bytes);
+    this.uid = stringOf(found, layout.uidField, bytes);
+    this.resourceVersion = resourceVersion(stringOf(found, layout.resourceVersionField, bytes));
+    this.takeMembers(found);
+    this.takeCuts(found);
+  }
+
+  private takeMembers(found: Int32Array): void {
+    this.memberCount = found[layout.memberCount] as number;
+    const count = Math.min(this.memberCount, layout.mostMembers) * layout.memberWords;
+    for (let index = 0; index < count; index++) this.spans[index] = found[layout.members + index] as number;
+  }
+
+  private takeCuts(found: Int32Array): void {
+    const from = found[layout.cutsAt] as number;
+    const count = (found[layout.cutCount] as number) * layout.cutWords;
     if (this.cuts.length > usualCuts) this.cuts = [];
-    if (bytes[from] !== openBrace) return skipValue(bytes, from, end);
-    let at = skipSpace(bytes, from + 1, end);
-    if (bytes[at] === closeBrace && at < end) return at + 1;
-    let before = at;
-    let kept = false;
-    for (;;) {
-      if (bytes[at] !== quote) return malformed;
-      const key = at + 1;
-      const afterKey = skipString(bytes, key, end);
-      if (afterKey < 0) return malformed;
-      const value = skipColon(bytes, afterKey, end);
-      if (value < 0) return malformed;
-      const field = fieldOf(bytes, key, afterKey - 1);
-      let after: number;
-      if (field === keys.metadata) {
-        after = this.scanMetadata(bytes, value, end);
-        this.metadataStart = value;
-        this.metadataEnd = after;
-      } else after = skipValue(bytes, value, end);
-      if (after < 0) return malformed;
-      this.span(key, afterKey - 1, value, after);
-      const identity = field === keys.kind || field === keys.apiVersion;
-      if (field === keys.kind) this.kind = this.lastKind = stringAt(bytes, value, after, this.lastKind);
-      else if (field === keys.apiVersion)
-        this.apiVersion = this.lastApiVersion = stringAt(bytes, value, after, this.lastApiVersion);
-      const next = skipSpace(bytes, after, end);
-      if (identity) this.cut(kept ? before : at, kept || bytes[next] !== comma ? after : next + 1, 1);
-      else kept = true;
-      if (bytes[next] === closeBrace && next < end) return next + 1;
-      if (bytes[next] !== comma || next >= end) return malformed;
-      before = next;
-      at = skipSpace(bytes, next + 1, end);
-    }
+    this.cutCount = count;
+    this.identityCuts = 0;
+    for (let index = 0; index < count; index++) this.cuts[index] = found[from + index] as number;
+    for (let index = 2; index < count; index += layout.cutWords) this.identityCuts += this.cuts[index] as number;
   }
 
   /** A copy of what was found. */
@@ -121,7 +106,7 @@ export class ObjectScanner implements ObjectMeta {
     if (identity) return this.bodyAs(identity, bytes, from, end);
     const { cuts, cutCount } = this;
     let start = from;
-    for (let index = 0; index < cutCount; index += 3) {
+    for (let index = 0; index < cutCount; index += layout.cutWords) {
       if (cuts[index + 2] === 1) continue;
       const [cutStart, cutEnd] = [cuts[index] as number, cuts[index + 1] as number];
       const moved = start + cutEnd - cutStart;
@@ -134,7 +119,7 @@ export class ObjectScanner implements ObjectMeta {
   private bodyAs(identity: Buffer, bytes: Buffer, from: number, end: number): Buffer {
     const { cuts, cutCount } = this;
     let length = end - from + identity.length;
-    for (let index = 0; index < cutCount; index += 3) {
+    for (let index = 0; index < cutCount; index += layout.cutWords) {
       length -= (cuts[index + 1] as number) - (cuts[index] as number);
     }
     const body = Buffer.allocUnsafe(length);
@@ -142,7 +127,7 @@ export class ObjectScanner implements ObjectMeta {
     identity.copy(body, 1);
     let written = identity.length + 1;
     let read = from + 1;
-    for (let index = 0; index < cutCount; index += 3) {
+    for (let index = 0; index < cutCount; index += layout.cutWords) {
       written += bytes.copy(body, written, read, cuts[index]);
       read = cuts[index + 1] as number;
     }
@@ -152,17 +137,18 @@ export class ObjectScanner implements ObjectMeta {
 
   /** Where the object's members are in its `body` with no other identity; undefined where they are not worth it. */
   members(from: number): ObjectMembers | undefined {
-    const { spans, spanCount, cuts, cutCount } = this;
-    const drops = cutCount / 3 - this.identityCuts;
-    if (spanCount > mostSpans || drops > 1) return undefined;
+    const { spans, memberCount, cuts, cutCount } = this;
+    const drops = cutCount / layout.cutWords - this.identityCuts;
+    if (memberCount > layout.mostMembers || drops > 1) return undefined;
     let [cutStart, cutLength] = [Number.POSITIVE_INFINITY, 0];
-    for (let index = 0; index < cutCount; index += 3) {
+    for (let index = 0; index < cutCount; index += layout.cutWords) {
       if (cuts[index + 2] === 1) continue;
       cutStart = cuts[index] as number;
       cutLength = (cuts[index + 1] as number) - cutStart;
     }
-    const members = new Array<number>(spanCount);
-    for (let index = 0; index < spanCount; index++) {
+    const count = memberCount * layout.memberWords;
+    const members = new Array<number>(count);
+    for (let index = 0; index < count; index++) {
       const at = spans[index] as number;
       members[index] = at > cutStart ? at - from - cutLength : at - from;
     }
@@ -177,7 +163,7 @@ export class ObjectScanner implements ObjectMeta {
     const { metadataStart, metadataEnd, cuts, cutCount } = this;
     const parts: Uint8Array[] = [beforeIdentity, identity, beforeMetadata];
     let read = metadataStart;
-    for (let index = 0; index < cutCount; index += 3) {
+    for (let index = 0; index < cutCount; index += layout.cutWords) {
       const start = cuts[index] as number;
       if (start < metadataStart || start >= metadataEnd) continue;
       parts.push(bytes.subarray(read, start));
@@ -186,155 +172,31 @@ export class ObjectScanner implements ObjectMeta {
     parts.push(bytes.subarray(read, metadataEnd), afterMetadata);
     return Buffer.concat(parts);
   }
+}
 
-  private scanMetadata(bytes: Buffer, from: number, end: number): number {
-    this.namespace = this.name = this.uid = "";
-    this.resourceVersion = noResourceVersion;
-    this.annotationsStart = this.annotationsEnd = 0;
-    if (bytes[from] !== openBrace) return skipValue(bytes, from, end);
-    let at = skipSpace(bytes, from + 1, end);
-    if (bytes[at] === closeBrace && at < end) return at + 1;
-    let before = at;
-    let kept = false;
-    for (;;) {
-      if (bytes[at] !== quote) return malformed;
-      const key = at + 1;
-      const afterKey = skipString(bytes, key, end);
-      if (afterKey < 0) return malformed;
-      const value = skipColon(bytes, afterKey, end);
-      if (value < 0) return malformed;
-      const after = skipValue(bytes, value, end);
-      if (after < 0) return malformed;
-      const field = metadataFieldOf(bytes, key, afterKey - 1);
-      const next = skipSpace(bytes, after, end);
-      if (field === keys.managedFields) {
-        this.cut(kept ? before : at, kept || bytes[next] !== comma ? after : next + 1, 0);
-      } else {
-        kept = true;
-        if (field !== undefined) this.keep(field, bytes, value, after);
-      }
-      if (bytes[next] === closeBrace && next < end) return next + 1;
-      if (bytes[next] !== comma || next >= end) return malformed;
-      before = next;
-      at = skipSpace(bytes, next + 1, end);
-    }
-  }
+function startOf(found: Int32Array, field: number): number {
+  return found[layout.slots + field * layout.slotWords] as number;
+}
 
-  private keep(field: Uint8Array, bytes: Buffer, value: number, after: number): void {
-    if (field === keys.name) this.name = stringAt(bytes, value, after);
-    else if (field === keys.namespace)
-      this.namespace = this.lastNamespace = stringAt(bytes, value, after, this.lastNamespace);
-    else if (field === keys.uid) this.uid = stringAt(bytes, value, after);
-    else if (field === keys.resourceVersion) this.resourceVersion = resourceVersion(stringAt(bytes, value, after));
-    else if (field === keys.annotations) {
-      this.annotationsStart = value;
-      this.annotationsEnd = after;
-    }
-  }
-
-  private cut(start: number, end: number, identity: 0 | 1): void {
-    const { cuts, cutCount } = this;
-    cuts[cutCount] = start;
-    cuts[cutCount + 1] = end;
-    cuts[cutCount + 2] = identity;
-    this.cutCount += 3;
-    this.identityCuts += identity;
-  }
-
-  private span(keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): void {
-    const { spans, spanCount } = this;
-    this.spanCount += memberOffsets.count;
-    if (this.spanCount > mostSpans) return;
-    spans[spanCount] = keyStart;
-    spans[spanCount + 1] = keyEnd;
-    spans[spanCount + 2] = valueStart;
-    spans[spanCount + 3] = valueEnd;
-  }
+function endOf(found: Int32Array, field: number): number {
+  return found[layout.slots + field * layout.slotWords + 1] as number;
 }
 
 /**
- * A string value's text; "" for a value of another type.
+ * A string field's text; "" for a value of another type, and where there is none.
  * @param guess what it was last time: where it is the same again, as kinds and namespaces are, no string is made.
  */
-export function stringAt(bytes: Buffer, start: number, end: number, guess = ""): string {
-  if (bytes[start] !== quote) return "";
+export function stringOf(found: Int32Array, field: number, bytes: Buffer, guess = ""): string {
+  const start = startOf(found, field);
+  const end = endOf(found, field);
+  const form = found[layout.slots + field * layout.slotWords + 2];
+  if (form === layout.noString) return "";
+  if (form === layout.codedString) return JSON.parse(bytes.toString("utf8", start, end)) as string;
   if (guess.length === end - start - 2 && isText(bytes, start + 1, guess)) return guess;
-  for (let at = start + 1; at < end - 1; at++) {
-    const byte = bytes[at] as number;
-    if (byte === 0x5c || byte >= 0x80) return JSON.parse(bytes.toString("utf8", start, end)) as string;
-  }
   return bytes.toString("latin1", start + 1, end - 1);
 }
 
 function isText(bytes: Buffer, start: number, text: string): boolean {
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    // A backslash would be an escape, and beyond ASCII a character is several bytes.
-    if (bytes[start + index] !== code || code === 0x5c || code >= 0x80) return false;
-  }
+  for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text.charCodeAt(index)) return false;
   return true;
-}
-
-/** Which of an object's own fields the key is. */
-function fieldOf(bytes: Buffer, start: number, end: number): Uint8Array | undefined {
-  switch (end - start) {
-    case 4:
-      if (equals(bytes, start, keys.kind)) return keys.kind;
-      break;
-    case 8:
-      if (equals(bytes, start, keys.metadata)) return keys.metadata;
-      break;
-    case 10:
-      if (equals(bytes, start, keys.apiVersion)) return keys.apiVersion;
-      break;
-  }
-  return escapedKey(bytes, start, end, [keys.kind, keys.metadata, keys.apiVersion]);
-}
-
-const metadataKeys = [
-  keys.namespace,
-  keys.name,
-  keys.uid,
-  keys.resourceVersion,
-  keys.managedFields,
-  keys.annotations,
-] as const;
-
-function metadataFieldOf(bytes: Buffer, start: number, end: number): Uint8Array | undefined {
-  switch (end - start) {
-    case 3:
-      if (equals(bytes, start, keys.uid)) return keys.uid;
-      break;
-    case 4:
-      if (equals(bytes, start, keys.name)) return keys.name;
-      break;
-    case 9:
-      if (equals(bytes, start, keys.namespace)) return keys.namespace;
-      break;
-    case 11:
-      if (equals(bytes, start, keys.annotations)) return keys.annotations;
-      break;
-    case 13:
-      if (equals(bytes, start, keys.managedFields)) return keys.managedFields;
-      break;
-    case 15:
-      if (equals(bytes, start, keys.resourceVersion)) return keys.resourceVersion;
-      break;
-  }
-  return escapedKey(bytes, start, end, metadataKeys);
-}
-
-/** No server writes `"n\u0061me"`, but JSON.parse in the isolate would read it as `name`, so we do. */
-export function escapedKey<Key extends Uint8Array>(
-  bytes: Buffer,
-  start: number,
-  end: number,
-  known: readonly Key[],
-): Key | undefined {
-  for (let at = start; at < end; at++) {
-    if (bytes[at] !== 0x5c) continue;
-    const text = stringAt(bytes, start - 1, end + 1);
-    return known.find((key) => text === Buffer.from(key).toString("latin1"));
-  }
-  return undefined;
 }

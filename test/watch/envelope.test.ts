@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { EnvelopeScanner } from "../../runtime/watch/envelope.ts";
-import { skipValue } from "../../runtime/watch/json-scan.ts";
 import { metadataIn } from "../../runtime/watch/object-members.ts";
 import { ObjectScanner } from "../../runtime/watch/object-scan.ts";
 import { damagedText, jsonText, misbracketedText, objectText } from "./json-text.ts";
@@ -74,16 +73,6 @@ test.each([
   expect(new EnvelopeScanner().scan(bytes, start, end)).toBe(false);
 });
 
-test("a value ends where JSON says, in bytes that go on and in bytes that do not", () => {
-  fc.assert(
-    fc.property(jsonText, (text) => {
-      const { bytes, start, end } = inChunk(text);
-      expect(skipValue(bytes, start, end)).toBe(end);
-      expect(skipValue(Buffer.from(text), 0, end - start)).toBe(end - start);
-    }),
-  );
-});
-
 test("the scanner finds the type and the object that JSON.parse finds", () => {
   const scanner = new EnvelopeScanner();
   const lines = fc.oneof(
@@ -114,7 +103,7 @@ test("an object's metadata is what JSON.parse finds, of doubled keys the last", 
   fc.assert(
     fc.property(objectText, (text) => {
       const { bytes, start, end } = inChunk(text);
-      expect(scanner.scan(bytes, start, end)).toBe(end);
+      expect(scanner.scan(bytes, start, end)).toBe(true);
       const object = fieldsOf(JSON.parse(text));
       const metadata = fieldsOf(object.metadata);
       expect({ ...scanner.meta(), kind: scanner.kind, apiVersion: scanner.apiVersion }).toEqual({
@@ -229,6 +218,60 @@ test("a body is a view of what was received, not a copy", () => {
     expect(body.toString()).toBe('{"metadata":{"name":"a"}}');
     expect(body.buffer).toBe(bytes.buffer);
   }
+});
+
+test("of an object that stands twice in a line nothing of the first is left", () => {
+  const object = '{"kind":"Pod","metadata":{"name":"a","managedFields":[]},"spec":{}}';
+  const first =
+    '{"kind":"Node","apiVersion":"v1","metadata":{"uid":"u","managedFields":[1],"managedFields":[2]},"a":1}';
+  const [once, twice] = [`{"object":${object}}`, `{"object":${first},"object":${object}}`].map((text) => {
+    const scanner = new EnvelopeScanner();
+    const { bytes, start, end } = inChunk(text);
+    expect(scanner.scan(bytes, start, end)).toBe(true);
+    const { object: found, objectStart, objectEnd } = scanner;
+    const said = [found.meta(), found.kind, found.apiVersion, found.members(objectStart)];
+    return [...said, found.body(bytes, objectStart, objectEnd).toString()];
+  });
+  expect(twice).toEqual(once);
+});
+
+test("however often an object says its kind, or its managed fields, its body says them once or not at all", () => {
+  const scanner = new ObjectScanner();
+  const doubled = (member: string) => Array.from({ length: 20_000 }, () => member).join();
+  const text = `{${doubled('"kind":0')},"metadata":{${doubled('"managedFields":[]')},"name":"a"}}`;
+  const { bytes, start, end } = inChunk(text);
+  expect(scanner.scan(bytes, start, end)).toBe(true);
+  const body = scanner.body(bytes, start, end, Buffer.from('"kind":"Pod",'));
+  expect(body.toString()).toBe('{"kind":"Pod","metadata":{"name":"a"}}');
+});
+
+test("an object of more members than are kept has none, and the next one has its own", () => {
+  const scanner = new ObjectScanner();
+  const membersOf = (count: number) => {
+    const text = `{${Array.from({ length: count }, (_, index) => `"k${index}":${index}`).join()}}`;
+    expect(scanner.scan(Buffer.from(text), 0, text.length)).toBe(true);
+    const members = scanner.members(0);
+    const [keyStart, keyEnd, valueStart, valueEnd] = members?.slice(-4) ?? [];
+    if (members)
+      expect([text.slice(keyStart, keyEnd), text.slice(valueStart, valueEnd)]).toEqual([
+        `k${count - 1}`,
+        `${count - 1}`,
+      ]);
+    return members?.length;
+  };
+  expect([16, 17, 1000, 2].map(membersOf)).toEqual([64, undefined, undefined, 8]);
+});
+
+test("what was found of one object stays while others are scanned", () => {
+  const [one, other] = [new ObjectScanner(), new ObjectScanner()];
+  const first = '{"kind":"Pod","metadata":{"managedFields":[{}],"name":"a"},"spec":{}}';
+  const bytes = Buffer.from(first);
+  one.scan(bytes, 0, bytes.length);
+  const [meta, members] = [one.meta(), one.members(0)];
+  const second = Buffer.from('{"a":1,"metadata":{"name":"b","managedFields":{"b":2}},"kind":"ConfigMap"}');
+  other.scan(second, 0, second.length);
+  expect([one.meta(), one.members(0), one.kind]).toEqual([meta, members, "Pod"]);
+  expect(one.body(bytes, 0, bytes.length).toString()).toBe('{"kind":"Pod","metadata":{"name":"a"},"spec":{}}');
 });
 
 test("what stands around an object is as it was once its body is taken", () => {

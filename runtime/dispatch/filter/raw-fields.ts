@@ -1,5 +1,5 @@
-import { skipColon, skipSpace, skipString, skipValue } from "../../watch/json-scan.ts";
 import { memberOffsets, type ObjectMembers } from "../../watch/object-members.ts";
+import { skipColon, skipSpace, skipString, skipValue } from "./well-formed.ts";
 
 const quote = 0x22;
 const comma = 0x2c;
@@ -67,7 +67,7 @@ export class RawFields {
 
   private find({ body, members }: ObjectText): boolean {
     const { root } = this;
-    root.from = skipSpace(body, 0, body.length);
+    root.from = skipSpace(body, 0);
     root.to = body.length;
     return members && root.members.length <= mostNames ? pick(body, root.members, members) : search(body, root);
   }
@@ -90,27 +90,26 @@ function pick(json: Buffer, wanted: readonly Member[], known: ObjectMembers): bo
 }
 
 /** Looks for the members of a value that was found. As in a parser, the last of several with one name counts. Gives false where only parsing can tell. */
-function search(json: Buffer, { members, from, to }: Member): boolean {
+function search(json: Buffer, { members, from }: Member): boolean {
   if (members.length === 0) return true;
   for (const each of members) each.from = each.to = 0;
   if (members.length > mostNames) return false;
   // An array's items have names as well.
   if (json[from] === openBracket) return false;
   if (json[from] !== openBrace) return true;
-  for (let at = skipSpace(json, from + 1, to); json[at] === quote; ) {
-    const keyEnd = skipString(json, at + 1, to);
-    if (keyEnd < 0 || isEscaped(json, at + 1, keyEnd)) return false;
+  for (let at = skipSpace(json, from + 1); json[at] === quote; ) {
+    const keyEnd = skipString(json, at);
+    if (isEscaped(json, at + 1, keyEnd)) return false;
     const named = memberOf(members, json, at + 1, keyEnd - 1);
-    const value = skipColon(json, keyEnd, to);
-    const next = value < 0 ? value : skipValue(json, value, to);
-    if (next < 0) return false;
+    const value = skipColon(json, keyEnd);
+    const next = skipValue(json, value);
     if (named) {
       named.from = value;
       named.to = next;
     }
-    at = skipSpace(json, next, to);
+    at = skipSpace(json, next);
     if (json[at] !== comma) break;
-    at = skipSpace(json, at + 1, to);
+    at = skipSpace(json, at + 1);
   }
   return searchAll(json, members);
 }

@@ -14,7 +14,7 @@ describe("the digest of changed fields", () => {
         const parsed = new FieldsDigest(fields).of(json);
         const body = Buffer.from(json);
         const scanner = new ObjectScanner();
-        const members = scanner.scan(body, 0, body.length) > 0 && json.startsWith("{") ? scanner.members(0) : undefined;
+        const members = scanner.scan(body, 0, body.length) && json.startsWith("{") ? scanner.members(0) : undefined;
         expect([digest.ofBytes(body), digest.ofBytes(body), digest.ofBytes(body, members)]).toEqual([
           parsed,
           parsed,

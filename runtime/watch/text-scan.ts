@@ -1,0 +1,78 @@
+import * as layout from "./wasm/layout.ts";
+import { compiled } from "./wasm/scanner.compiled.ts";
+
+/** What is used of WebAssembly, for which the types of Node have no names. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array) => CompiledModule;
+  readonly Instance: new (module: CompiledModule) => { readonly exports: unknown };
+};
+type CompiledModule = object;
+
+/** What the module exports. */
+interface Scanner {
+  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): void };
+  scan(start: number, end: number, isLine: number): number;
+}
+
+const fieldNames: readonly (readonly [field: number, name: string])[] = [
+  [layout.typeField, "type"],
+  [layout.objectField, "object"],
+  [layout.kindField, "kind"],
+  [layout.apiVersionField, "apiVersion"],
+  [layout.metadataField, "metadata"],
+  [layout.nameField, "name"],
+  [layout.namespaceField, "namespace"],
+  [layout.uidField, "uid"],
+  [layout.resourceVersionField, "resourceVersion"],
+  [layout.annotationsField, "annotations"],
+  [layout.managedFieldsField, "managedFields"],
+];
+
+/**
+ * Longer texts get a memory of their own, because a memory never shrinks. etcd refuses more than 1.5 MiB, so few are longer.
+ * Pages that were never written take no memory.
+ */
+export const usualText = 2 * 1024 * 1024;
+const pageBytes = 65_536;
+
+/** An instance of the module and the words of its memory, in which it says what it found. */
+class Instance {
+  readonly words: Int32Array;
+  private readonly bytes: Buffer;
+  private readonly exports: Scanner;
+
+  constructor(module: CompiledModule, mostText: number) {
+    this.exports = new WebAssembly.Instance(module).exports as Scanner;
+    const { memory } = this.exports;
+    const mostCuts = Math.ceil(mostText / layout.leastCut) * layout.cutWords * 4;
+    const pages = Math.ceil((layout.text + mostText + layout.textMargin * 2 + mostCuts) / pageBytes);
+    memory.grow(Math.max(0, pages - memory.buffer.byteLength / pageBytes));
+    this.bytes = Buffer.from(memory.buffer);
+    this.words = new Int32Array(memory.buffer);
+    for (const [field, name] of fieldNames) {
+      const at = layout.names + field * layout.nameBytes;
+      this.bytes.write(name, at, "latin1");
+      this.bytes[at + layout.nameBytes - 1] = name.length;
+    }
+  }
+
+  scan(bytes: Buffer, start: number, end: number, isLine: boolean): boolean {
+    bytes.copy(this.bytes, layout.text, start, end);
+    return this.exports.scan(start, end, isLine ? 1 : 0) === 1;
+  }
+}
+
+let module: CompiledModule | undefined;
+let usual: Instance | undefined;
+
+/**
+ * Checks that the text is one well-formed JSON object, with white space around it at most, and says where its fields are.
+ * @returns words as `wasm/layout.ts` has them, with indexes of `bytes`; undefined where it is not well formed. They are
+ * those of the last scan: whoever wants them longer copies them.
+ */
+export function scanText(bytes: Buffer, start: number, end: number, what: "line" | "object"): Int32Array | undefined {
+  module ??= new WebAssembly.Module(Buffer.from(compiled, "base64"));
+  usual ??= new Instance(module, usualText);
+  const instance = end - start > usualText ? new Instance(module, end - start) : usual;
+  return instance.scan(bytes, start, end, what === "line") ? instance.words : undefined;
+}
