@@ -172,6 +172,15 @@ describe("the sandbox", () => {
     await expect.poll(async () => (await fixture.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
   });
 
+  it("charges what cannot be stopped to the module that left it behind a loop", { timeout: 20_000 }, async () => {
+    const fixture = fixtureForTest();
+    await fixture.load("calm", "export default () => {};");
+    const left = "Promise.resolve().then(() => (3n ** (10n ** 8n)).toString().length);";
+    await expect(fixture.load("bomb", `${left} for (;;); export default () => {};`)).rejects.toThrow();
+    await expect.poll(() => fixture.deaths, { timeout: 10_000 }).toEqual([{ reason: "stuck", culprits: ["bomb"] }]);
+    expect(fixture.sandbox.status("calm")?.kills).toBe(0);
+  });
+
   it("runs an event again, uncounted, that its executor did not finish before it ended itself for another's sake", async () => {
     const fixture = fixtureForTest();
     await fixture.load(

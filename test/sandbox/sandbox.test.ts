@@ -295,3 +295,17 @@ export default () => {};`,
     expect((await fixture.run("other")).type).toBe("ok");
   });
 });
+
+// esbuild looks into no regular expression.
+it.each([undefined, "Event"] as const)(
+  "what V8 alone finds malformed in a module is told as it is (%s)",
+  async (isolation) => {
+    const fixture = fixtureForTest();
+    const loading = fixture.load("f", 'export default () => /(/u.test("a");', isolation ? { isolation } : {});
+    await expect(loading).rejects.toMatchObject({
+      code: "WF_SANDBOX_LOAD",
+      message: expect.stringMatching(/SyntaxError.*Unterminated group/),
+    });
+    expect(fixture.deaths).toEqual([]);
+  },
+);

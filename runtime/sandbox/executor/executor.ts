@@ -14,6 +14,13 @@ const drainMs = 2000;
 
 /** Bytes of frames that are put together in the same memory: a batch of Pods, and several times as much. */
 const spareFrame = 1024 * 1024;
+/** Who is inside, and whom a death would be charged to. */
+const urgentWords: ReadonlySet<number> = new Set([
+  frameType.entering,
+  frameType.ended,
+  frameType.left,
+  frameType.doomed,
+]);
 
 /** Ends this process at once: with isolates alive an orderly exit could wait for ever on one of their threads. */
 export function killSelf(): never {
@@ -165,8 +172,8 @@ export class Executor {
       process.nextTick(() => this.say());
     }
     for (const part of encodeFrame(type, header, segment ? [segment] : [])) this.stream.write(part);
-    // Code begins, or goes on without end, that may take this process with it: the word is to survive it.
-    if (type === frameType.entering || type === frameType.doomed) this.say();
+    // The word is to survive this process.
+    if (urgentWords.has(type)) this.say();
   }
 
   private say(): void {

@@ -122,3 +122,9 @@ export function disposeOf(isolate: ivm.Isolate): void {
     // It was first.
   }
 }
+
+/** CPU time of the whole process so far. */
+export function processMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}

@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import type { EndReason } from "../messages.ts";
 import { abortItem, composeBatch, type Item, type QueuedEvent, replyItem } from "./batch.ts";
 import { type EventSource, Intake } from "./intake.ts";
-import { cpuMsOf, disposeOf, type GuestDoors, type GuestScript } from "./isolate.ts";
+import { cpuMsOf, disposeOf, type GuestDoors, type GuestScript, processMs } from "./isolate.ts";
 import { type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
-import { ownStack, type Rejection, rejectionOf } from "./rejection.ts";
+import { failureWord, ownStack, type Rejection, rejectionOf } from "./rejection.ts";
 import type { Slots } from "./slots.ts";
+import { isTimeout, type Timeout } from "./timeout.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
 
 /**
@@ -71,9 +72,6 @@ interface Entry {
   lent: boolean;
 }
 
-/** V8's own timeout for an entry, in milliseconds, where it gets one. */
-type Timeout = { readonly timeout: number } | undefined;
-
 /** What a realm is made of. */
 export interface RealmParts {
   readonly id: number;
@@ -121,6 +119,8 @@ export class Realm implements Watched {
   private weighedTaken = 0;
   private isHeavy = false;
   private over = false;
+  /** What was queued last behind the handler's code, settled. */
+  private behind: Promise<unknown> = Promise.resolve();
 
   constructor({ id, doors, budgetMs, watchdog, slots, timed, renews, source, reports }: RealmParts) {
     if (!timed) this.timedAt = performance.now();
@@ -148,7 +148,10 @@ export class Realm implements Watched {
     return this.enterAlone(budgetMs, async (timeout) => {
       const { isolate, context } = this.doors;
       if (!this.renews) return this.word(context.eval(script, { filename, ...timeout }), timeout);
-      this.compiled = await isolate.compileScript(script, { filename });
+      const compiling = isolate.compileScript(script, { filename });
+      const malformed = await this.unheard(compiling, timeout);
+      if (malformed) return failureWord("thrown", malformed);
+      this.compiled = await compiling;
       return this.word(this.compiled.run(context, timeout), timeout);
     });
   }
@@ -171,10 +174,17 @@ export class Realm implements Watched {
   /** The guest's word on a run of the function's script. It is queued behind that: each way into the isolate wakes a thread. */
   private async word(ran: Promise<unknown> | undefined, timeout: Timeout): Promise<string> {
     const { loaded } = this.doors;
-    const [rejected, word] = await Promise.all([this.unheard(ran, timeout), loaded.apply(undefined, [])]);
+    const said = this.queued(loaded.apply(undefined, []) as Promise<string>);
+    const [rejected, word] = await Promise.all([this.unheard(ran, timeout), said]);
     loaded.release();
-    if (word !== "" || !rejected) return word as string;
-    return JSON.stringify(["unheard", rejected.name, rejected.message, rejected.stack]);
+    // A bundle ends with its handler, or a word of its own: one without either did not get so far.
+    if (rejected && word.startsWith('["missing"')) return failureWord("thrown", rejected);
+    return word !== "" || !rejected ? word : failureWord("unheard", rejected);
+  }
+
+  private queued<T>(entry: Promise<T>): Promise<T> {
+    this.behind = Promise.allSettled([entry]);
+    return entry;
   }
 
   /** There are events for it: it takes them as soon as it can. */
@@ -326,7 +336,7 @@ export class Realm implements Watched {
         return drain.apply(undefined, [true]);
       });
       if (now - this.weighedAt >= weighMs || this.intake.taken - this.weighedTaken >= weighEvents) this.weigh(now);
-      return Promise.all([this.unheard(pumped, timeout), drained]).then(([rejected, text]) =>
+      return Promise.all([this.unheard(pumped, timeout), this.queued(drained)]).then(([rejected, text]) =>
         rejected ? this.blamed(rejected, text as string) : (text as string),
       );
     });
@@ -440,6 +450,8 @@ export class Realm implements Watched {
       if (isTimeout(error, timeout, startedAt))
         this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, ownStack(failure));
       else this.end(this.doors.isolate.isDisposed ? "memory" : "killed");
+      // What was queued behind may run what the handler's code had left for later: its thread has not stopped before.
+      await this.behind;
       return undefined;
     } finally {
       this.entry = undefined;
@@ -482,17 +494,4 @@ export class Realm implements Watched {
   private cpuMs(): number {
     return cpuMsOf(this.doors.isolate);
   }
-}
-
-/** Whether V8's timeout ended what began then: its words alone could be the handler's. */
-const isTimeout = (error: unknown, timeout: Timeout, startedAt: number): boolean =>
-  timeout !== undefined &&
-  performance.now() - startedAt >= timeout.timeout - 1 &&
-  error instanceof Error &&
-  /timed out/.test(error.message);
-
-/** CPU time of the whole process so far. */
-function processMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
 }

@@ -42,3 +42,7 @@ function textOf(value: unknown): string {
   if (typeof value === "bigint" && (value > manyBits || value < -manyBits)) return largeNumber;
   return cut(String(value), maxMessage);
 }
+
+/** A load's failure in the form of the guest's own word for it. */
+export const failureWord = (reason: "thrown" | "unheard", { name, message, stack }: Rejection): string =>
+  JSON.stringify([reason, name, message, stack]);
