@@ -193,6 +193,21 @@ test("an object's metadata is found in its body, or not at all", () => {
   expect(found).toBeGreaterThan(200);
 });
 
+test("an object's metadata is not told where a later key spells it with escapes", () => {
+  const scanner = new ObjectScanner();
+  for (const [key, told] of [
+    ["\\u006detadata", false],
+    ["metad\\u0061t\\u0061", false],
+    ["met\\tdata", true],
+  ] as const) {
+    const { bytes, start, end } = inChunk(`{"metadata":{"name":"a"},"${key}":{"name":"b"}}`);
+    scanner.scan(bytes, start, end);
+    const body = scanner.body(bytes, start, end);
+    const span = metadataIn(scanner.members(start) ?? [], body);
+    expect(span && body.toString("utf8", span.at, span.end)).toBe(told ? '{"name":"a"}' : undefined);
+  }
+});
+
 test("a body of metadata alone is what a parser finds of it, without its managed fields", () => {
   const scanner = new ObjectScanner();
   const identity = Buffer.from('"apiVersion":"v1","kind":"Pod",');
