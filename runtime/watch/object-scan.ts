@@ -105,14 +105,18 @@ export class ObjectScanner implements ObjectMeta {
   body(bytes: Buffer, from: number, end: number, identity?: Buffer): Buffer {
     if (identity) return this.bodyAs(identity, bytes, from, end);
     const { cuts, cutCount } = this;
-    let start = from;
-    for (let index = 0; index < cutCount; index += layout.cutWords) {
+    // From the last cut to the first, so that each byte moves once, however many there are.
+    let start = end;
+    let keptEnd = end;
+    for (let index = cutCount - layout.cutWords; index >= 0; index -= layout.cutWords) {
       if (cuts[index + 2] === 1) continue;
       const [cutStart, cutEnd] = [cuts[index] as number, cuts[index + 1] as number];
-      const moved = start + cutEnd - cutStart;
-      bytes.copyWithin(moved, start, cutStart);
-      start = moved;
+      start -= keptEnd - cutEnd;
+      if (start !== cutEnd) bytes.copyWithin(start, cutEnd, keptEnd);
+      keptEnd = cutStart;
     }
+    start -= keptEnd - from;
+    if (start !== from) bytes.copyWithin(start, from, keptEnd);
     return bytes.subarray(start, end);
   }
 

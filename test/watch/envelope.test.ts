@@ -193,6 +193,24 @@ test("an object's metadata is found in its body, or not at all", () => {
   expect(found).toBeGreaterThan(200);
 });
 
+test("no byte of an object moves twice, however often its managed fields stand there", () => {
+  const scanner = new ObjectScanner();
+  const managed = Array.from(
+    { length: 50 },
+    (_, index) => `"managedFields":[${index}],"l${index}":"${"x".repeat(index)}"`,
+  );
+  const { bytes, start, end } = inChunk(`{"a":1,"metadata":{"name":"a",${managed.join()}}}`);
+  let moved = 0;
+  bytes.copyWithin = (to, from, until = bytes.length) => {
+    moved += until - from;
+    return Uint8Array.prototype.copyWithin.call(bytes, to, from, until) as typeof bytes;
+  };
+  expect(scanner.scan(bytes, start, end)).toBe(true);
+  const body = scanner.body(bytes, start, end);
+  expect(Object.keys((JSON.parse(body.toString()) as { metadata: object }).metadata)).toHaveLength(51);
+  expect(moved).toBeLessThanOrEqual(body.length);
+});
+
 test("an object's metadata is not told where a later key spells it with escapes", () => {
   const scanner = new ObjectScanner();
   for (const [key, told] of [
