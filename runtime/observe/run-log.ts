@@ -1,5 +1,5 @@
 import type { Redactor } from "../access/redactor.ts";
-import type { Delivery, DeliveryListener, HandlerError, Outcome, Runner } from "../dispatch/delivery/delivery.ts";
+import type { Delivery, HandlerError, Outcome, Runner } from "../dispatch/delivery/delivery.ts";
 import type { Logger } from "./log.ts";
 
 /**
@@ -9,42 +9,19 @@ import type { Logger } from "./log.ts";
 export function loggedRunner(runner: Runner, log: Logger, redactor: Redactor, successLevel: "debug" | "info"): Runner {
   return {
     recall: (functionName) => runner.recall(functionName),
-    give: (delivery, listener) => {
-      const said = (outcome: Outcome) => {
-        // It comes again, and is logged then.
-        if (outcome.type === "unbegun") return;
-        if (outcome.type === "ok") {
-          if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome), "handled");
-        } else log.warn(fieldsOf(delivery, outcome), messages[outcome.type]);
-      };
-      runner.give(delivery, new LoggedDelivery(delivery.function, listener, redactor, said));
-    },
+    give: (delivery, listener) =>
+      runner.give(delivery, {
+        begins: () => listener.begins(),
+        ended: (ended) => {
+          const outcome = redacted(ended, delivery.function, redactor);
+          // What is unbegun comes again, and is logged then.
+          if (outcome.type === "ok") {
+            if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome), "handled");
+          } else if (outcome.type !== "unbegun") log.warn(fieldsOf(delivery, outcome), messages[outcome.type]);
+          listener.ended(outcome);
+        },
+      }),
   };
-}
-
-/** A delivery's listener, which is told after the log was. */
-class LoggedDelivery implements DeliveryListener {
-  private readonly functionName: string;
-  private readonly listener: DeliveryListener;
-  private readonly redactor: Redactor;
-  private readonly log: (outcome: Outcome) => void;
-
-  constructor(functionName: string, listener: DeliveryListener, redactor: Redactor, log: (outcome: Outcome) => void) {
-    this.functionName = functionName;
-    this.listener = listener;
-    this.redactor = redactor;
-    this.log = log;
-  }
-
-  begins(): void {
-    this.listener.begins();
-  }
-
-  ended(outcome: Outcome): void {
-    const said = redacted(outcome, this.functionName, this.redactor);
-    this.log(said);
-    this.listener.ended(said);
-  }
 }
 
 const messages = {

@@ -151,7 +151,7 @@ test("the file knows of each object what memory knows, whatever was written, ref
         await sqlite.store.close(true);
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 150 },
   );
 });
 

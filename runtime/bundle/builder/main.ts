@@ -18,7 +18,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 // This program may have come by the standard input; Node would keep it open for ever.
 closeSync(0);
 
-// Nobody reads a stack here, and esbuild's library asks for four in each build, what looks files up for one a miss.
+// Nobody reads a stack here. esbuild's library takes four in each build, and each look for a file that is not there takes one.
 Error.stackTraceLimit = 0;
 
 const leave = (): never => process.exit(1);

@@ -25,11 +25,15 @@ export class Rebuilds {
     this.options = options;
   }
 
+  private open(first: Imports): NonNullable<Rebuilds["current"]> {
+    const plugins = [importsOf(() => this.imports ?? first)];
+    return { context: context({ ...this.options, plugins }), builds: 0, bytes: 0 };
+  }
+
   /** Not before the build before has ended. @throws BuildFailure as esbuild's `build` does */
   async build(imports: Imports): Promise<BuildResult<HandlerOptions>> {
     this.imports = imports;
-    const plugins = [importsOf(() => this.imports ?? imports)];
-    this.current ??= { context: context({ ...this.options, plugins }), builds: 0, bytes: 0 };
+    this.current ??= this.open(imports);
     const { current } = this;
     let isSpent = true;
     try {
