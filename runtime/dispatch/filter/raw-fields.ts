@@ -1,5 +1,5 @@
 import { memberOffsets, type ObjectMembers } from "../../watch/object-members.ts";
-import { skipColon, skipSpace, skipString, skipValue } from "./well-formed.ts";
+import { skipColon, skipSpace, skipString, skipValue } from "./json-walk.ts";
 
 const quote = 0x22;
 const comma = 0x2c;
