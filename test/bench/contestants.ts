@@ -66,7 +66,7 @@ export function watchfire(
       });
       const address = `http://127.0.0.1:${port}`;
       const told = loggedDelays(child);
-      // Where the handler says when it is done, nobody asks: by a profile, the page of metrics took 11 us an event at 1,000 a second.
+      // Where the handler says when it is done, nobody asks. By a profile, the page of metrics took 11 us of an event at 1,000 a second.
       const handled =
         functions === pacedFunctions ? told.then(() => {}) : pollHandled(`${address}/metrics`, events, child);
       return running(child, handled, told, pollReady(`${address}/readyz`, child));
