@@ -64,9 +64,13 @@ export interface LaneEvent extends ViewEvent {
 /** The mark may pass it. */
 export const letGo = ({ mark }: LaneEvent): void => mark?.owner.settle(mark.entry);
 
-/** What it holds up while its row rests. Undefined where the mark may be past it already, since it was on disk. */
-export const holdOf = (event: LaneEvent): Hold | undefined =>
-  event.mark && { owner: event.mark.owner, ended: () => letGo(event) };
+/**
+ * What it holds up while its row rests. Undefined where the mark may be past it already, since it was on disk. It keeps
+ * nothing of the event, whose body is a part of a whole chunk: a row may rest for seconds.
+ */
+export function holdOf({ mark }: LaneEvent): Hold | undefined {
+  return mark && { owner: mark.owner, ended: () => mark.owner.settle(mark.entry) };
+}
 
 /** Begins what stands in for a missing uid. */
 const surrogate = "~";
