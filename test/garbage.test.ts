@@ -47,3 +47,11 @@ test("V8 takes the bounds in a process that runs, and keeps its young objects wi
   expect(bounded).toBeLessThanOrEqual(18);
   expect(busy).toBeGreaterThan(18);
 });
+
+test("an event that is let go of at once never becomes old, however long those before it have waited", async () => {
+  const program = join(import.meta.dirname, "pretenured.program.ts");
+  const grewBy = async (bounds: string) =>
+    Number((await promisify(execFile)(process.execPath, ["--max-semi-space-size=1", program, bounds])).stdout);
+  const [bounded = Number.NaN, unbounded = Number.NaN] = await Promise.all([grewBy("bounded"), grewBy("as V8 does")]);
+  expect(bounded).toBeLessThan(unbounded / 3);
+});
