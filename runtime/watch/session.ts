@@ -46,9 +46,8 @@ export class Session {
   lines = 0;
   private readonly options: SessionOptions;
   private readonly abort = new AbortController();
-  private readonly aborted = new Promise<void>((resolve) => {
-    this.abort.signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  /** Ends the wait for those who can take no more. */
+  private goOn: (() => void) | undefined;
   private readonly scanner = new EnvelopeScanner();
   private ending: Ending | undefined;
   private timers: SessionTimers | undefined;
@@ -65,6 +64,7 @@ export class Session {
   /** Ends the session; the first ending counts. */
   end(ending: Ending): void {
     this.ending ??= ending;
+    this.goOn?.();
     this.abort.abort(new Error(ending.type));
   }
 
@@ -107,10 +107,19 @@ export class Session {
     if (!congested) return;
     this.timers?.hold(true);
     while (congested && !this.ending) {
-      await Promise.race([congested, this.aborted]);
+      await this.untilFree(congested);
       congested = this.options.congested();
     }
     this.timers?.hold(false);
+  }
+
+  /** Or until the session ends. A race with a promise that lasts as long as that would keep something of each wait. */
+  private async untilFree(congested: Promise<void>): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.goOn = resolve;
+      congested.then(resolve, reject);
+    });
+    this.goOn = undefined;
   }
 
   private async refusal(response: KubeResponse, type: string): Promise<Ending> {
