@@ -11,6 +11,8 @@ export class Series<T> {
   private readonly labelNames: readonly string[];
   private readonly make: () => T;
   private readonly root: Branch<T> = { counted: undefined, below: new Map() };
+  /** What was asked for last: of one function's events, most have the same labels as the one before. */
+  private last: { readonly values: readonly string[]; readonly counted: T } | undefined;
 
   /** One without labels is there from the beginning. */
   constructor(labelNames: readonly string[], make: () => T) {
@@ -21,6 +23,14 @@ export class Series<T> {
 
   /** `values`: of all labels, in the order of their names. */
   at(values: readonly string[]): T {
+    const { last } = this;
+    if (last && isSame(last.values, values)) return last.counted;
+    const counted = this.find(values);
+    this.last = { values, counted };
+    return counted;
+  }
+
+  private find(values: readonly string[]): T {
     let branch = this.root;
     for (const value of values) {
       let next = branch.below.get(value);
@@ -36,6 +46,12 @@ export class Series<T> {
     }
     return branch.counted;
   }
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false;
+  return true;
 }
 
 /** `function="copy",trigger="settings"`, as Prometheus reads it. */
