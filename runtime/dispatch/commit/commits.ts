@@ -212,11 +212,7 @@ export class Commits {
     pending.started.push(started);
     this.openRows.add(row, pending.started);
     this.waiting++;
-    pending.waiters.push(() => {
-      this.waiting--;
-      this.running++;
-      begun(row);
-    });
+    pending.begun.push(begun);
     this.schedule();
   }
 
@@ -380,6 +376,11 @@ export class Commits {
     if (this.halted) return;
     this.congestion?.resolve();
     this.congestion = undefined;
+    for (const begun of batch.begun) {
+      this.waiting--;
+      this.running++;
+      begun(batch.row);
+    }
     for (const resolve of batch.waiters) resolve();
     // A turn of its own again: what those waited for brings more.
     const due = Math.min(this.due, this.late.size > 0 ? this.lateSince + lazyMs : never);

@@ -20,7 +20,9 @@ export class PendingBatch {
   /** Bytes of bodies. */
   bytes = 0;
   readonly started: StartedEvent[] = [];
-  /** Called when the batch is durable. */
+  /** Of each of them, called with the row when the batch is durable. */
+  readonly begun: ((row: number) => void)[] = [];
+  /** Called when the batch is durable, behind those. */
   readonly waiters: (() => void)[] = [];
   private readonly known = new Map<number, Map<string, KnownState | undefined>>();
   private bodies: readonly LastBody[] = [];

@@ -5,7 +5,7 @@ import { TransientMap } from "../../transient.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EventOutcome, Log, Observer } from "../delivery/observer.ts";
 import type { View } from "../position/view.ts";
-import type { Attempts, Conclusion } from "./attempts.ts";
+import type { AttemptListener, Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
 import { Gate } from "./gate.ts";
@@ -33,6 +33,29 @@ const pinCheckMs = 5_000;
 
 /** When a read from the store that failed is tried again, in milliseconds. */
 const storeRetryMs = 1_000;
+
+/** An attempt at the event that is first in its lane. A class, because each event's closures took 0.2 KB. */
+class HeadAttempt implements AttemptListener {
+  private readonly queue: FunctionQueue;
+  private readonly lane: Lane;
+  private readonly event: LaneEvent;
+
+  constructor(queue: FunctionQueue, lane: Lane, event: LaneEvent) {
+    this.queue = queue;
+    this.lane = lane;
+    this.event = event;
+  }
+
+  ended(conclusion: Conclusion): void {
+    this.queue.conclude(this.lane, this.event, conclusion);
+    this.queue.returned(this.lane);
+  }
+
+  failed(error: unknown): void {
+    this.queue.storeFailed(this.lane, this.event, error);
+    this.queue.returned(this.lane);
+  }
+}
 
 const laneKeyOf = ({ view, key }: Pick<LaneEvent, "view" | "key">): string => `${view.resource}/${key}`;
 
@@ -277,16 +300,7 @@ export class FunctionQueue {
       if (!event || this.isEarly(lane, event)) continue;
       this.gate.enter();
       lane.running = true;
-      attempts.run(event, this.gate.isShut, {
-        ended: (conclusion) => {
-          this.conclude(lane, event, conclusion);
-          this.returned(lane);
-        },
-        failed: (error) => {
-          this.storeFailed(lane, event, error);
-          this.returned(lane);
-        },
-      });
+      attempts.run(event, this.gate.isShut, new HeadAttempt(this, lane, event));
     }
   }
 
@@ -298,7 +312,8 @@ export class FunctionQueue {
     return waitMs > 0;
   }
 
-  private returned(lane: Lane): void {
+  /** An attempt at the lane's head has left it. */
+  returned(lane: Lane): void {
     lane.running = false;
     if (!lane.backoff) this.proceed(lane);
     this.gate.leave();
@@ -311,7 +326,8 @@ export class FunctionQueue {
     if (this.parts.spill.overflows) void this.refill();
   }
 
-  private conclude(lane: Lane, event: LaneEvent, conclusion: Conclusion): void {
+  /** Does what follows for the event from how an attempt at it ended. */
+  conclude(lane: Lane, event: LaneEvent, conclusion: Conclusion): void {
     if (conclusion.type === "terminal") {
       if (conclusion.letter) this.parts.commits.putDeadLetter(conclusion.letter);
       this.finish(lane, event, conclusion.outcome);
@@ -322,7 +338,7 @@ export class FunctionQueue {
   }
 
   /** The disk did not give what the attempt needs: it begins again later, and none is counted. */
-  private storeFailed(lane: Lane, event: LaneEvent, error: unknown): void {
+  storeFailed(lane: Lane, event: LaneEvent, error: unknown): void {
     const fields = { function: this.manifest.name, object: event.key, error: String(error) };
     this.parts.log.error(fields, "attempt could not begin");
     this.retryAfter(lane, event, storeRetryMs);
