@@ -21,6 +21,10 @@ test.runIf(hasProc)("a process that outgrows its cap is told of once, with what 
   const told: string[] = [];
   const watch = new MemoryWatch(process.pid, 1024 * 1024, (detail) => told.push(detail));
   await until("it is told of", 5_000, async () => told.length > 0);
+  // One that begins after that has looked: the first would have looked again by then.
+  const later = new MemoryWatch(process.pid, Number.POSITIVE_INFINITY, () => expect.unreachable());
+  await until("another look was taken", 5_000, async () => later.peak > 0);
+  later.stop();
   expect(told).toEqual([expect.stringMatching(/^\d+ MiB resident, cap 1 MiB$/)]);
   expect(watch.peak).toBeGreaterThan(residentBytes(process.pid) / 2);
   watch.stop();
