@@ -54,11 +54,12 @@ describe("a release whose functions are in its image", () => {
   });
 
   test("each function acts as an account of its own, and none was refused what it was granted", async () => {
-    const entries = readFileSync(auditLog, "utf8")
-      .trim()
-      .split("\n")
-      .flatMap((line) => (line.endsWith("}") ? [JSON.parse(line)] : []));
-    const own = entries.filter(({ user }) => user.username.startsWith(`system:serviceaccount:${release.namespace}:`));
+    // The API server may be in the middle of the last line.
+    const lines = readFileSync(auditLog, "utf8").split("\n").slice(0, -1);
+    // A call that was not authenticated has no name: a pod makes some after its uninstall took its account.
+    const own = lines
+      .map((line) => JSON.parse(line))
+      .filter(({ user }) => user.username?.startsWith(`system:serviceaccount:${release.namespace}:`));
     const written = own.find(({ objectRef, verb }) => objectRef?.namespace === "audit-records" && verb === "create");
     expect(written?.user.username).toBe(`system:serviceaccount:${release.namespace}:watchfire-recorder`);
     const forbidden = own.filter(
