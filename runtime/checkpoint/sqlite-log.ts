@@ -2,8 +2,12 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { type CopyReply, type CopyRequest, copyProgram } from "./sqlite-log-thread.ts";
 
-/** Copying begins when so much of the log's share is written: the other half is for what is committed meanwhile. */
-const beginShare = 0.5;
+/** Shares of the log's share that are left, when a copy begins, for what is committed meanwhile: for the first one, and the bounds. */
+const firstReserve = 0.5;
+const leastReserve = 0.15;
+const mostReserve = 0.75;
+/** What is left next is no less than this part of what was left last: a burst may follow a quiet time. */
+const reserveDecay = 0.75;
 /** After a copy that failed, so much more of the share is written before the next is tried. */
 const againShare = 0.125;
 
@@ -13,18 +17,24 @@ const againShare = 0.125;
  */
 export class SqliteLog {
   private readonly begin: () => Worker;
+  private readonly count: () => number | undefined;
   /** The log's share of the disk, in bytes. */
   limit = 0;
   private thread: Worker | undefined;
   private copying: Promise<void> | undefined;
-  /** Bytes that the log has, about. */
+  /** Bytes that the log has: as they were counted last, and about what was written since. */
   private length = 0;
+  private reserve = firstReserve;
   private beginAt = 0;
   private failure: Error | undefined;
 
-  /** `begin`: starts a thread that copies the log of this file. */
-  constructor(file: string, begin = beginThread) {
+  /**
+   * `count`: the log's bytes by SQLite's own count, where that is to be had.
+   * `begin`: starts a thread that copies the log of this file.
+   */
+  constructor(file: string, count: () => number | undefined, begin = beginThread) {
     this.begin = () => begin(file);
+    this.count = count;
   }
 
   /** A promise while the log is copied: meanwhile the file may be locked for a moment. It does not reject. */
@@ -35,12 +45,18 @@ export class SqliteLog {
   /** Notes that a commit wrote about so many bytes. */
   wrote(bytes: number): void {
     this.length += bytes;
-    if (this.length > Math.max(this.beginAt, this.limit * beginShare)) this.copy();
+    if (!this.copying && this.isBeyond(Math.max(this.beginAt, this.limit * (1 - this.reserve)))) this.copy();
   }
 
   /** Whether a commit has to wait for `room`. */
   get isFull(): boolean {
-    return this.length > this.limit;
+    return this.isBeyond(this.limit);
+  }
+
+  /** A guess at what was written may be half or twice of it, so that it only says when to count. */
+  private isBeyond(bytes: number): boolean {
+    if (this.length > bytes) this.length = this.count() ?? this.length;
+    return this.length > bytes;
   }
 
   /** Resolves when the log has room. @throws what SQLite said, where it cannot be copied */
@@ -86,8 +102,11 @@ export class SqliteLog {
     try {
       const { restarted, fault } = await this.ask({ bytes: this.limit });
       this.failure = fault && Object.assign(new Error(fault.message), { errcode: fault.errcode });
-      // What was written meanwhile may come before the new beginning, or after it.
-      if (restarted) this.length -= asked;
+      if (restarted) {
+        this.reserve = nextReserve(this.reserve, (this.length - asked) / this.limit);
+        // What was written meanwhile may come before the new beginning, or after it.
+        this.length = this.count() ?? this.length - asked;
+      }
     } catch (error) {
       // The thread is gone; the next copy begins another.
       this.thread = undefined;
@@ -123,6 +142,14 @@ export class SqliteLog {
     this.thread = thread;
     return thread;
   }
+}
+
+/**
+ * What the next copy leaves of the log's share: twice as much as was written during the last one. Where little is written
+ * meanwhile, copies are rarer, and with them the waits for their last pass.
+ */
+function nextReserve(last: number, written: number): number {
+  return Math.min(mostReserve, Math.max(leastReserve, reserveDecay * last, 2 * written));
 }
 
 function beginThread(file: string): Worker {

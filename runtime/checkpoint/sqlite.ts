@@ -23,6 +23,7 @@ import { checkpointFault, isBusy, isFull } from "./sqlite-fault.ts";
 import { SqliteKnown } from "./sqlite-known.ts";
 import { SqliteLock } from "./sqlite-lock.ts";
 import { SqliteLog } from "./sqlite-log.ts";
+import { frameHeaderBytes, logLengthOf } from "./sqlite-log-length.ts";
 import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader, startedRows } from "./sqlite-rows.ts";
 import { assertOurs, takeOver } from "./sqlite-schema.ts";
 import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./sqlite-upkeep.ts";
@@ -116,7 +117,7 @@ export class SqliteStore implements CheckpointStore {
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
       db.exec("PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON");
       this.inode = statSync(this.file, { bigint: true }).ino;
-      this.log = new SqliteLog(this.file);
+      this.log = new SqliteLog(this.file, logLengthOf(db));
       this.measure();
       db.exec("BEGIN EXCLUSIVE");
       const { previousEnd, fence } = takeOver(db, this.file, maintenance ? undefined : bootId);
@@ -433,7 +434,7 @@ export class SqliteStore implements CheckpointStore {
 }
 
 /** A page in the log, with its header. */
-const frameBytes = pageBytes + 24;
+const frameBytes = pageBytes + frameHeaderBytes;
 
 /** Pages that a batch writes beside those of known objects, about: rows of one commit share some, and few share none. */
 function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters }: Batch): number {

@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { SqliteLog } from "../../runtime/checkpoint/sqlite-log.ts";
+import { logLengthOf } from "../../runtime/checkpoint/sqlite-log-length.ts";
 import { copyProgram } from "../../runtime/checkpoint/sqlite-log-thread.ts";
 import { until } from "../tools/until.ts";
 import { spilledEvent } from "./store-contract.ts";
@@ -69,7 +70,95 @@ class Fixture {
   }
 }
 
+/** A log of 100 bytes whose copies end when the test says so, and what SQLite would count in it. */
+class Copies {
+  counted: number | undefined;
+  readonly log: SqliteLog;
+  private thread: Worker | undefined;
+
+  constructor() {
+    const waiting = `const { parentPort } = require("node:worker_threads");
+      parentPort.on("message", (message) => {
+        if (message === undefined) parentPort.close();
+        if (message === "end") parentPort.postMessage({ restarted: true });
+      });`;
+    const begin = () => {
+      this.thread = new Worker(waiting, { eval: true });
+      return this.thread;
+    };
+    this.log = new SqliteLog("", () => this.counted, begin);
+    this.log.limit = 100;
+    onTestFinished(async () => {
+      await this.end();
+      await this.log.close();
+    });
+  }
+
+  /** Writes byte by byte until a copy begins; gives how many there were. */
+  write(): number {
+    let written = 0;
+    for (; !this.log.copied; written++) this.log.wrote(1);
+    return written;
+  }
+
+  async end(): Promise<void> {
+    if (this.log.copied) this.thread?.postMessage("end");
+    await this.log.copied;
+  }
+}
+
 describe("the log", () => {
+  it("begins to be copied by what SQLite counts in it, and by a guess only where that is unknown", async () => {
+    const known = new Copies();
+    known.counted = 30;
+    known.log.wrote(99);
+    expect(known.log.copied).toBeUndefined();
+    expect(known.log.isFull).toBe(false);
+    known.counted = 60;
+    known.log.wrote(30);
+    expect(known.log.copied).toBeDefined();
+    const unknown = new Copies();
+    expect(unknown.write()).toBe(51);
+  });
+
+  it("leaves twice the room that the last copy needed, and little by little less where it needed none", async () => {
+    const copies = new Copies();
+    const begins = [copies.write()];
+    for (let quiet = 0; quiet < 9; quiet++) {
+      await copies.end();
+      begins.push(copies.write());
+    }
+    expect(begins).toEqual(begins.toSorted((a, b) => a - b));
+    const left = begins.map((begin) => 101 - begin);
+    for (const [n, now] of left.slice(1).entries()) expect(now).toBeGreaterThan(0.75 * (left[n] ?? 0) - 1);
+    expect(begins[0]).toBe(51);
+    expect(begins.at(-1)).toBe(86);
+    copies.log.wrote(30);
+    await copies.end();
+    // What was written during the copy may be in the log that begins.
+    expect(30 + copies.write()).toBe(41);
+  });
+
+  it("is counted by SQLite to the byte, and that copies nothing", async () => {
+    const it = await Fixture.open();
+    await it.fill(mebibyte / 8);
+    const length = logLengthOf(it.other());
+    const before = statSync(it.file).size;
+    const walHeaderBytes = 32;
+    expect(length()).toBe(it.logBytes - walHeaderBytes);
+    expect(statSync(it.file).size).toBe(before);
+  });
+
+  it("is not counted by a SQLite that would copy it instead", () => {
+    const asked: string[] = [];
+    const prepare = (sql: string) => {
+      asked.push(sql);
+      return { get: () => ({ version: "3.50.4" }) };
+    };
+    expect(logLengthOf({ prepare } as unknown as DatabaseSync)()).toBeUndefined();
+    expect(asked.join()).not.toContain("wal_checkpoint");
+  });
+
   it("keeps within its share however much is committed, and what was committed is there", async () => {
     const it = await Fixture.open();
     let most = 0;
@@ -101,11 +190,15 @@ describe("the log", () => {
     const it = await Fixture.open();
     await it.fill(mebibyte / 4);
     const threads: Worker[] = [];
-    const log = new SqliteLog(it.file, (file) => {
-      const thread = new Worker(copyProgram, { eval: true, workerData: { file } });
-      threads.push(thread);
-      return thread;
-    });
+    const log = new SqliteLog(
+      it.file,
+      () => undefined,
+      (file) => {
+        const thread = new Worker(copyProgram, { eval: true, workerData: { file } });
+        threads.push(thread);
+        return thread;
+      },
+    );
     onTestFinished(() => log.close());
     log.limit = mebibyte;
     await log.copyAll();
@@ -126,7 +219,11 @@ describe("the log", () => {
         if (request === undefined) throw new Error("the disk is gone");
         parentPort.postMessage({ restarted: false });
       });`;
-    const log = new SqliteLog(it.file, () => new Worker(failing, { eval: true }));
+    const log = new SqliteLog(
+      it.file,
+      () => undefined,
+      () => new Worker(failing, { eval: true }),
+    );
     log.limit = mebibyte;
     await log.copyAll();
     expect(log.isRunning).toBe(true);
