@@ -7,8 +7,8 @@ export const frameHeaderBytes = 24;
 const countsFrom = [3, 51] as const;
 
 /**
- * Gives a function that says how many bytes the write-ahead log has, by SQLite's own count. It takes 3 us, and is to be asked
- * between transactions. It says undefined where SQLite is too old to count, or another connection is at the log's head.
+ * Gives a function that says how many bytes the write-ahead log has, by SQLite's own count. It takes 3 us. It says undefined
+ * where SQLite is too old to count, within a transaction of this connection, and once that is closed.
  */
 export function logLengthOf(db: DatabaseSync): () => number | undefined {
   const [major = 0, minor = 0] = String(db.prepare("SELECT sqlite_version() AS version").get()?.version)

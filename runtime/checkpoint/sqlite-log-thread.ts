@@ -1,3 +1,5 @@
+import { frameHeaderBytes } from "./sqlite-log-length.ts";
+
 /** What the thread is asked: to copy the log. `bytes`: what of it stays on the disk. */
 export interface CopyRequest {
   readonly bytes: number;
@@ -5,8 +7,8 @@ export interface CopyRequest {
 
 /** How it went. `fault`: what SQLite said, as its error had it. */
 export interface CopyReply {
-  /** Whether the log begins anew; not where somebody still reads from it. */
-  readonly restarted: boolean;
+  /** Bytes of the log that were copied, before it began anew; left out where it did not, as somebody still reads from it. */
+  readonly copied?: number;
   readonly fault?: { readonly message: string; readonly errcode?: number };
 }
 
@@ -41,10 +43,10 @@ function copy(bytes) {
     db.exec("PRAGMA wal_checkpoint(PASSIVE)");
     if (performance.now() - from <= ${shortPassMs}) break;
   }
-  const { busy } = db.prepare("PRAGMA wal_checkpoint(RESTART)").get();
-  if (busy) return { restarted: false };
+  const { busy, log } = db.prepare("PRAGMA wal_checkpoint(RESTART)").get();
+  if (busy) return {};
   db.exec("BEGIN IMMEDIATE; INSERT INTO journal VALUES (-1, ''); DELETE FROM journal WHERE id = -1; COMMIT");
-  return { restarted: true };
+  return { copied: log * (db.prepare("PRAGMA page_size").get().page_size + ${frameHeaderBytes}) };
 }
 
 parentPort.on("message", (request) => {
@@ -59,7 +61,7 @@ parentPort.on("message", (request) => {
   } catch ({ message, errcode }) {
     db?.close();
     db = undefined;
-    reply = { restarted: false, fault: { message, errcode } };
+    reply = { fault: { message, errcode } };
   }
   parentPort.postMessage(reply);
 });

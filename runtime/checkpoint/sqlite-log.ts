@@ -7,7 +7,12 @@ const firstReserve = 0.5;
 const leastReserve = 0.15;
 const mostReserve = 0.75;
 /** What is left next is no less than this part of what was left last: a burst may follow a quiet time. */
-const reserveDecay = 0.75;
+const reserveDecay = 0.85;
+/**
+ * The log is counted each time that so much of its share may have been written. A guess at what a commit writes was 0.35 to 5
+ * times of it, by the batch and by the size of pages.
+ */
+const countShare = 1 / 32;
 /** After a copy that failed, so much more of the share is written before the next is tried. */
 const againShare = 0.125;
 
@@ -24,6 +29,9 @@ export class SqliteLog {
   private copying: Promise<void> | undefined;
   /** Bytes that the log has: as they were counted last, and about what was written since. */
   private length = 0;
+  private guessed = 0;
+  /** A commit waited for the copy that goes on, or for the last one. */
+  private hasWaited = false;
   private reserve = firstReserve;
   private beginAt = 0;
   private failure: Error | undefined;
@@ -45,23 +53,29 @@ export class SqliteLog {
   /** Notes that a commit wrote about so many bytes. */
   wrote(bytes: number): void {
     this.length += bytes;
-    if (!this.copying && this.isBeyond(Math.max(this.beginAt, this.limit * (1 - this.reserve)))) this.copy();
+    this.guessed += bytes;
+    if (this.guessed > this.limit * countShare) this.look();
+    if (!this.copying && this.length > Math.max(this.beginAt, this.limit * (1 - this.reserve))) this.copy();
   }
 
   /** Whether a commit has to wait for `room`. */
   get isFull(): boolean {
-    return this.isBeyond(this.limit);
+    return this.length > this.limit;
   }
 
-  /** A guess at what was written may be half or twice of it, so that it only says when to count. */
-  private isBeyond(bytes: number): boolean {
-    if (this.length > bytes) this.length = this.count() ?? this.length;
-    return this.length > bytes;
+  /** Counts the log, where that is to be had. Gives whether it is. */
+  private look(): boolean {
+    const counted = this.count();
+    this.guessed = 0;
+    if (counted === undefined) return false;
+    this.length = counted;
+    return true;
   }
 
   /** Resolves when the log has room. @throws what SQLite said, where it cannot be copied */
   async room(): Promise<void> {
     this.copy();
+    this.hasWaited = true;
     await this.copying;
     if (this.isFull && this.failure) throw this.failure;
   }
@@ -98,21 +112,32 @@ export class SqliteLog {
   }
 
   private async copyOnce(): Promise<void> {
+    this.look();
     const asked = this.length;
+    this.hasWaited = false;
     try {
-      const { restarted, fault } = await this.ask({ bytes: this.limit });
+      const { copied, fault } = await this.ask({ bytes: this.limit });
       this.failure = fault && Object.assign(new Error(fault.message), { errcode: fault.errcode });
-      if (restarted) {
-        this.reserve = nextReserve(this.reserve, (this.length - asked) / this.limit);
-        // What was written meanwhile may come before the new beginning, or after it.
-        this.length = this.count() ?? this.length - asked;
-      }
+      // What was written meanwhile may come before the new beginning, or after it.
+      if (copied !== undefined) this.length = Math.max(0, this.length - asked);
+      if (this.look() && copied !== undefined) this.learn(copied - asked + this.length);
     } catch (error) {
       // The thread is gone; the next copy begins another.
       this.thread = undefined;
       this.failure = error instanceof Error ? error : new Error(String(error));
+      this.look();
     }
     this.beginAt = this.failure ? this.length + this.limit * againShare : 0;
+  }
+
+  /**
+   * The next copy leaves twice the room that was written into during the last one. Where that was not enough, it leaves twice
+   * of what was left. Where little is written meanwhile, copies are rarer, and with them the waits for their last pass.
+   */
+  private learn(written: number): void {
+    if (!(this.limit > 0)) return;
+    const needed = this.hasWaited ? this.reserve : written / this.limit;
+    this.reserve = Math.min(mostReserve, Math.max(leastReserve, reserveDecay * this.reserve, 2 * needed));
   }
 
   private ask(request: CopyRequest): Promise<CopyReply> {
@@ -142,14 +167,6 @@ export class SqliteLog {
     this.thread = thread;
     return thread;
   }
-}
-
-/**
- * What the next copy leaves of the log's share: twice as much as was written during the last one. Where little is written
- * meanwhile, copies are rarer, and with them the waits for their last pass.
- */
-function nextReserve(last: number, written: number): number {
-  return Math.min(mostReserve, Math.max(leastReserve, reserveDecay * last, 2 * written));
 }
 
 function beginThread(file: string): Worker {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +14,8 @@ import { until } from "../tools/until.ts";
 import { spilledEvent } from "./store-contract.ts";
 
 const mebibyte = 1024 * 1024;
+/** SQLite's file format, "The Write-Ahead Log": what comes before its first frame. */
+const logHeaderBytes = 32;
 
 /** A store whose log may take 1 MiB, and what its tests need of it. */
 class Fixture {
@@ -26,8 +29,7 @@ class Fixture {
     this.store = new SqliteStore({ folder, bootId: "boot-1", room: () => 8 * mebibyte });
   }
 
-  static async open(): Promise<Fixture> {
-    const folder = mkdtempSync(join(tmpdir(), "watchfire-log-"));
+  static async open(folder = mkdtempSync(join(tmpdir(), "watchfire-log-"))): Promise<Fixture> {
     const it = new Fixture(folder);
     onTestFinished(async () => {
       await it.store.close(false).catch(() => {});
@@ -37,10 +39,10 @@ class Fixture {
     return it;
   }
 
-  /** One event of 64 KiB, and the one before it goes: the file needs no more room. */
-  async commit(): Promise<void> {
+  /** One event, and the one before it goes: the file needs no more room. */
+  async commit(bytes = mebibyte / 16): Promise<void> {
     const sequence = this.next++;
-    const spill = [spilledEvent(this.view, sequence, { body: Buffer.alloc(mebibyte / 16, sequence) })];
+    const spill = [spilledEvent(this.view, sequence, { body: Buffer.alloc(bytes, sequence) })];
     await this.store.commit({ ...emptyBatch, spill, unspill: [{ function: "copy", sequence: sequence - 1 }] });
   }
 
@@ -70,73 +72,130 @@ class Fixture {
   }
 }
 
-/** A log of 100 bytes whose copies end when the test says so, and what SQLite would count in it. */
+/** A log of 1,000 bytes whose copies end when the test says so. */
 class Copies {
-  counted: number | undefined;
   readonly log: SqliteLog;
+  /** Bytes that it has. */
+  bytes = 0;
   private thread: Worker | undefined;
 
-  constructor() {
+  /** @param known whether SQLite counts it */
+  constructor(known = true) {
     const waiting = `const { parentPort } = require("node:worker_threads");
       parentPort.on("message", (message) => {
         if (message === undefined) parentPort.close();
-        if (message === "end") parentPort.postMessage({ restarted: true });
+        else if ("copied" in message) parentPort.postMessage(message);
       });`;
     const begin = () => {
       this.thread = new Worker(waiting, { eval: true });
       return this.thread;
     };
-    this.log = new SqliteLog("", () => this.counted, begin);
-    this.log.limit = 100;
+    this.log = new SqliteLog("", () => (known ? this.bytes : undefined), begin);
+    this.log.limit = 1000;
     onTestFinished(async () => {
       await this.end();
       await this.log.close();
     });
   }
 
-  /** Writes byte by byte until a copy begins; gives how many there were. */
-  write(): number {
-    let written = 0;
-    for (; !this.log.copied; written++) this.log.wrote(1);
-    return written;
+  /** A commit that writes so many bytes, and is taken for one of `guess`. */
+  commit(bytes: number, guess = bytes): void {
+    this.bytes += bytes;
+    this.log.wrote(guess);
+  }
+
+  /** Commits until a copy begins; gives how many bytes the log then has. */
+  fill(bytes = 10, guess = bytes): number {
+    for (let most = 1000; !this.log.copied; most--) {
+      expect(most).toBeGreaterThan(0);
+      this.commit(bytes, guess);
+    }
+    return this.bytes;
   }
 
   async end(): Promise<void> {
-    if (this.log.copied) this.thread?.postMessage("end");
+    if (this.log.copied) this.thread?.postMessage({ copied: this.bytes });
+    this.bytes = 0;
     await this.log.copied;
   }
 }
 
 describe("the log", () => {
-  it("begins to be copied by what SQLite counts in it, and by a guess only where that is unknown", async () => {
-    const known = new Copies();
-    known.counted = 30;
-    known.log.wrote(99);
-    expect(known.log.copied).toBeUndefined();
-    expect(known.log.isFull).toBe(false);
-    known.counted = 60;
-    known.log.wrote(30);
-    expect(known.log.copied).toBeDefined();
-    const unknown = new Copies();
-    expect(unknown.write()).toBe(51);
+  it.each([0.35, 1, 5])(
+    "begins to be copied at half of its share where what is written is taken for %s of that",
+    (share) => {
+      const begun = new Copies().fill(10, 10 * share);
+      expect(begun).toBeGreaterThan(450);
+      expect(begun).toBeLessThan(650);
+    },
+  );
+
+  it("begins to be copied at half of its share by the guess, for as long as nobody counts it", async () => {
+    const copies = new Copies(false);
+    for (let n = 0; n < 9; n++) {
+      expect(copies.fill()).toBe(510);
+      await copies.end();
+    }
   });
 
   it("leaves twice the room that the last copy needed, and little by little less where it needed none", async () => {
     const copies = new Copies();
-    const begins = [copies.write()];
-    for (let quiet = 0; quiet < 9; quiet++) {
+    const left: number[] = [];
+    for (let quiet = 0; quiet < 12; quiet++) {
+      left.push(1000 - copies.fill(1));
       await copies.end();
-      begins.push(copies.write());
     }
-    expect(begins).toEqual(begins.toSorted((a, b) => a - b));
-    const left = begins.map((begin) => 101 - begin);
-    for (const [n, now] of left.slice(1).entries()) expect(now).toBeGreaterThan(0.75 * (left[n] ?? 0) - 1);
-    expect(begins[0]).toBe(51);
-    expect(begins.at(-1)).toBe(86);
-    copies.log.wrote(30);
+    for (const [n, now] of left.slice(1).entries()) {
+      expect(now).toBeLessThanOrEqual(left[n] ?? 0);
+      expect(now).toBeGreaterThan(0.8 * (left[n] ?? 0));
+    }
+    expect(left[0]).toBe(499);
+    expect(left.at(-1)).toBe(149);
+    copies.fill();
+    copies.commit(300);
     await copies.end();
-    // What was written during the copy may be in the log that begins.
-    expect(30 + copies.write()).toBe(41);
+    expect(1000 - copies.fill(1)).toBe(599);
+    copies.commit(600);
+    await copies.end();
+    // A log that is copied again and again would never be done.
+    expect(1000 - copies.fill(1)).toBe(749);
+  });
+
+  it("leaves more room after a copy for which a commit had to wait, however little was written meanwhile", async () => {
+    const copies = new Copies();
+    const before = 1000 - copies.fill(1);
+    const room = copies.log.room();
+    await copies.end();
+    await room;
+    expect(1000 - copies.fill(1)).toBeGreaterThan(before + 200);
+  });
+
+  it("is copied at its share again after a time without one", async () => {
+    const copies = new Copies();
+    for (const none of [0, Number.NaN]) {
+      copies.log.limit = none;
+      copies.log.copy();
+      copies.commit(10);
+      await copies.end();
+    }
+    copies.log.limit = 1000;
+    expect(copies.fill()).toBe(510);
+  });
+
+  it("keeps within its share also in a file of other pages, of which a commit writes more than is guessed", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "watchfire-log-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    await new SqliteStore({ folder, bootId: "boot-1" }).close(true);
+    const db = new DatabaseSync(join(folder, "checkpoint.db"));
+    db.exec("PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM");
+    db.close();
+    const it = await Fixture.open(folder);
+    let most = 0;
+    for (let n = 0; n < 1500; n++) {
+      await it.commit(2500);
+      most = Math.max(most, it.logBytes);
+    }
+    expect(most).toBeLessThan(1.3 * mebibyte);
   });
 
   it("is counted by SQLite to the byte, and that copies nothing", async () => {
@@ -144,9 +203,29 @@ describe("the log", () => {
     await it.fill(mebibyte / 8);
     const length = logLengthOf(it.other());
     const before = statSync(it.file).size;
-    const walHeaderBytes = 32;
-    expect(length()).toBe(it.logBytes - walHeaderBytes);
+    expect(length()).toBe(it.logBytes - logHeaderBytes);
     expect(statSync(it.file).size).toBe(before);
+  });
+
+  it("is counted to the byte as well by the thread that copies it", async () => {
+    const it = await Fixture.open();
+    await it.fill(mebibyte / 8);
+    const before = it.logBytes;
+    const thread = new Worker(copyProgram, { eval: true, workerData: { file: it.file } });
+    onTestFinished(async () => void (await thread.terminate()));
+    thread.postMessage({ bytes: mebibyte });
+    expect(await once(thread, "message")).toEqual([{ copied: before - logHeaderBytes }]);
+  });
+
+  it("is not counted within a transaction, nor once the file is closed", async () => {
+    const db = (await Fixture.open()).other();
+    const length = logLengthOf(db);
+    expect(length()).toBeGreaterThan(0);
+    db.exec("BEGIN; SELECT count(*) FROM spill");
+    expect(length()).toBeUndefined();
+    db.exec("COMMIT");
+    db.close();
+    expect(length()).toBeUndefined();
   });
 
   it("is not counted by a SQLite that would copy it instead", () => {
@@ -217,7 +296,7 @@ describe("the log", () => {
     const failing = `const { parentPort } = require("node:worker_threads");
       parentPort.on("message", (request) => {
         if (request === undefined) throw new Error("the disk is gone");
-        parentPort.postMessage({ restarted: false });
+        parentPort.postMessage({});
       });`;
     const log = new SqliteLog(
       it.file,
