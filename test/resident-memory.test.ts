@@ -1,6 +1,8 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { MemoryWatch, residentBytes } from "../runtime/resident-memory.ts";
 import { until } from "./tools/until.ts";
@@ -40,4 +42,11 @@ test.runIf(hasProc)("a process that has ended has no memory, and its watch leave
   expect(isOpen(child.pid)).toBe(true);
   watch.stop();
   expect(isOpen(child.pid)).toBe(false);
+});
+
+test.runIf(hasProc)("a process that may open no file for a moment is looked at again behind that", async () => {
+  const program = join(import.meta.dirname, "resident-memory.program.ts");
+  const limited = ["-c", `ulimit -n 64 && exec "$0" "$1"`, process.execPath, program];
+  const { stdout } = await promisify(execFile)("sh", limited, { timeout: 10_000 });
+  expect(JSON.parse(stdout)).toEqual({ without: 0, behind: true });
 });

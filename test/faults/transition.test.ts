@@ -29,6 +29,19 @@ test("a source stops at once in the middle of a list that a subscriber holds bac
   expect(fixture.clock.timers).toBe(0);
 });
 
+test("a watch ends at once while a subscriber can take no more", async () => {
+  await using fixture = await FaultFixture.start();
+  const subscriber = new RecordingSubscriber("5");
+  const watch = fixture.watches.subscribe(configMaps, subscriber);
+  const stream = (await fixture.server.request(isPlainWatch)).stream();
+  subscriber.congested = new Promise(() => {});
+  stream.lines(bookmark(8));
+  await subscriber.saw("bookmark 8");
+  await fixture.watches.close();
+  await watch.close();
+  expect(fixture.clock.timers).toBe(0);
+});
+
 test("one that leaves in the middle of a list gets nothing of its end", async () => {
   await using fixture = await FaultFixture.start();
   const [leaver, stayer] = [new RecordingSubscriber(undefined, "leaver"), new RecordingSubscriber(undefined, "stayer")];
