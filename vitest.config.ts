@@ -19,7 +19,7 @@ const packageFiles = ["test/npm/**/*.test.ts"];
 const sourceFiles = ["test/layers.test.ts", "test/readme/plain-english.test.ts"];
 const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.test.ts"];
 
-/** Files of `npm run test:long`: those that take longest, and that would keep `npm test` above four minutes on two cores. */
+/** Files of `npm run test:long`: those that take longest, and that would keep `npm test` above four minutes on two slow cores. */
 const long = [
   "on-cluster/replicas",
   "on-cluster/fleet",
@@ -77,6 +77,40 @@ const long = [
   "catalog/signing-guide",
   "hostile/fuzz",
   "on-cluster/gap/missing",
+  "functions/myapp",
+  "scenarios/redeliver",
+  "sandbox/event",
+  "readme/first-function",
+  "on-cluster/open-store-nats",
+  "cli/fixtures",
+  "checkpoint/known-rows",
+  "cli/record",
+  "scenarios/stream",
+  "cli/cluster-faults",
+  "dispatch/filter/cel/real-server",
+  "scenarios/explain",
+  "chart/admission",
+  "cli/samples",
+  "scenarios/scope",
+  "cli/init",
+  "scenarios/pause",
+  "watch/text-scan",
+  "cluster/schema/real-server",
+  "dispatch/schedule/scheduled-trigger",
+  "on-cluster/identity",
+  "hostile/warden",
+  "bundle/outside",
+  "sandbox/trust-groups",
+  "sandbox/isolation",
+  "cli/kubectl",
+  "on-cluster/open-store",
+  "chart/fleet",
+  "sandbox/entries",
+  "sandbox/ahead",
+  "sandbox/large-frames",
+  "cli/types",
+  "functions/configmap-sync",
+  "scenarios/schedule",
 ];
 const longFiles = long.map((name) => `test/${name}.test.ts`);
 const isOnCluster = (file: string) => file.startsWith("test/on-cluster/");
@@ -89,7 +123,6 @@ const longest = [
   "on-cluster/source",
   "conformance/history",
   "conformance/rbac",
-  "functions/myapp",
   "cli/main",
 ];
 
