@@ -172,12 +172,14 @@ describe("the sandbox", () => {
     await expect.poll(async () => (await fixture.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
   });
 
-  it("charges what cannot be stopped to the module that left it behind a loop", { timeout: 20_000 }, async () => {
+  it("charges what cannot be stopped to the module that left it behind a loop", { timeout: 60_000 }, async () => {
     const fixture = fixtureForTest();
     await fixture.load("calm", "export default () => {};");
     const left = "Promise.resolve().then(() => (3n ** (10n ** 8n)).toString().length);";
-    await expect(fixture.load("bomb", `${left} for (;;); export default () => {};`)).rejects.toThrow();
-    await expect.poll(() => fixture.deaths, { timeout: 10_000 }).toEqual([{ reason: "stuck", culprits: ["bomb"] }]);
+    // Where V8's timer comes late, the watchdog takes the isolate away before it comes to what was left.
+    while (fixture.deaths.length === 0)
+      await expect(fixture.load("bomb", `${left} for (;;); export default () => {};`)).rejects.toThrow();
+    for (const death of fixture.deaths) expect(death).toEqual({ reason: "stuck", culprits: ["bomb"] });
     expect(fixture.sandbox.status("calm")?.kills).toBe(0);
   });
 
