@@ -13,7 +13,7 @@ const reserveDecay = 0.85;
  * times of it, by the batch and by the size of pages.
  */
 const countShare = 1 / 32;
-/** After a copy that failed, so much more of the share is written before the next is tried. */
+/** After a copy that failed, or that a reader held back, so much more of the share is written before the next is tried. */
 const againShare = 0.125;
 
 /**
@@ -115,9 +115,11 @@ export class SqliteLog {
     this.look();
     const asked = this.length;
     this.hasWaited = false;
+    let isDone = false;
     try {
       const { copied, fault } = await this.ask({ bytes: this.limit });
       this.failure = fault && Object.assign(new Error(fault.message), { errcode: fault.errcode });
+      isDone = copied !== undefined;
       // What was written meanwhile may come before the new beginning, or after it.
       if (copied !== undefined) this.length = Math.max(0, this.length - asked);
       if (this.look() && copied !== undefined) this.learn(copied - asked + this.length);
@@ -127,12 +129,13 @@ export class SqliteLog {
       this.failure = error instanceof Error ? error : new Error(String(error));
       this.look();
     }
-    this.beginAt = this.failure ? this.length + this.limit * againShare : 0;
+    this.beginAt = isDone ? 0 : this.length + this.limit * againShare;
   }
 
   /**
    * The next copy leaves twice the room that was written into during the last one. Where that was not enough, it leaves twice
-   * of what was left. Where little is written meanwhile, copies are rarer, and with them the waits for their last pass.
+   * of what was left. Where little is written meanwhile, copies are rarer, and with them the waits for their last pass. A
+   * copy that is not done teaches nothing.
    */
   private learn(written: number): void {
     if (!(this.limit > 0)) return;
