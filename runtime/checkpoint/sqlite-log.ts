@@ -29,6 +29,7 @@ export class SqliteLog {
   private copying: Promise<void> | undefined;
   /** Bytes that the log has: as they were counted last, and about what was written since. */
   private length = 0;
+  /** Of these what was written since, about. */
   private guessed = 0;
   /** A commit waited for the copy that goes on, or for the last one. */
   private hasWaited = false;
@@ -115,21 +116,21 @@ export class SqliteLog {
     this.look();
     const asked = this.length;
     this.hasWaited = false;
-    let isDone = false;
+    let copied: number | undefined;
     try {
-      const { copied, fault } = await this.ask({ bytes: this.limit });
-      this.failure = fault && Object.assign(new Error(fault.message), { errcode: fault.errcode });
-      isDone = copied !== undefined;
-      // What was written meanwhile may come before the new beginning, or after it.
-      if (copied !== undefined) this.length = Math.max(0, this.length - asked);
-      if (this.look() && copied !== undefined) this.learn(copied - asked + this.length);
+      const reply = await this.ask({ bytes: this.limit });
+      copied = reply.copied;
+      this.failure = reply.fault && Object.assign(new Error(reply.fault.message), { errcode: reply.fault.errcode });
     } catch (error) {
       // The thread is gone; the next copy begins another.
       this.thread = undefined;
       this.failure = error instanceof Error ? error : new Error(String(error));
-      this.look();
     }
-    this.beginAt = isDone ? 0 : this.length + this.limit * againShare;
+    // What was written meanwhile may come before the new beginning, or after it.
+    if (copied !== undefined) this.length = Math.max(0, this.length - asked);
+    const isCounted = this.look();
+    if (copied !== undefined && isCounted) this.learn(copied - asked + this.length);
+    this.beginAt = copied === undefined ? this.length + this.limit * againShare : 0;
   }
 
   /**
