@@ -1,7 +1,7 @@
 import type { Cursor } from "../../checkpoint/batch.ts";
 import type { Clock } from "../../clock.ts";
 import type { Trigger } from "../../manifest/function.ts";
-import { isOrdered, isUpTo, newerOf, predecessor, type ResourceVersion } from "../../resource-version.ts";
+import { isUpTo, newerOf, predecessor, type ResourceVersion } from "../../resource-version.ts";
 import { type Change, objectKey } from "../../watch/change.ts";
 import { MassDeletionGuard } from "../../watch/diff.ts";
 import type { ListReason, ListReceiver, Place, Subscriber } from "../../watch/subscriber.ts";
@@ -20,6 +20,7 @@ import type { EventMaker, EventOrigin, EventSource } from "../queue/event-maker.
 import type { Concern } from "./concern.ts";
 import { Passing } from "./passing.ts";
 import { type ListedSource, type Reader, Reading, type ReadingPlan, type Rebase } from "./reading.ts";
+import { type State, stateOf } from "./state.ts";
 
 export interface SubscriptionParts {
   readonly view: View;
@@ -47,17 +48,6 @@ export interface SubscriptionParts {
     readonly holdsQueues: boolean;
   };
 }
-
-/** Where it stands at its source. */
-type State =
-  /** Nothing was listed: the first list shows what was there when the function was deployed. */
-  | { readonly type: "fresh" }
-  /** What is known does not go on into what the next list shows, which begins an epoch. Until it is told there is no position. */
-  | { readonly type: "rebasing"; readonly because: Rebase }
-  /** There is a position, but none to go on from: a list is due. */
-  | { readonly type: "behind" }
-  /** It goes on from its position, or from the list that is being told. */
-  | { readonly type: "resumed" };
 
 /**
  * What it takes. `open`: everything. `aside`: nothing until its function has room, its place at the source given up.
@@ -474,13 +464,6 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     if (later && !hasForgotten) commits.cursorMovedLater(this);
     else commits.cursorMoved(this);
   }
-}
-
-function stateOf({ lowWaterMark, initial, selection: before }: Cursor, selection: string): State {
-  if (lowWaterMark === undefined) return initial ? { type: "fresh" } : { type: "rebasing", because: "selection" };
-  if (before !== selection) return { type: "rebasing", because: "selection" };
-  // Changes that were done above a position whose order is not known could not be told from others.
-  return { type: isOrdered(lowWaterMark) ? "resumed" : "behind" };
 }
 
 /** Whether objects can come and go without being created or deleted. */

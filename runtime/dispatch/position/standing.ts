@@ -1,4 +1,5 @@
-import { isUpTo } from "../../resource-version.ts";
+import type { KnownIdentity } from "../../checkpoint/batch.ts";
+import { isNewer, isUpTo } from "../../resource-version.ts";
 import type { Change } from "../../watch/change.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
 
@@ -25,3 +26,7 @@ export function isStale(standing: Standing, { type, meta }: Change): boolean {
   if (isUpTo(meta.resourceVersion, standing.resourceVersion)) return true;
   return standing.deleted && standing.uid === meta.uid && type === "Deleted";
 }
+
+/** Whether an object differs from what is on record in a later resourceVersion alone. */
+export const standsBut = (before: KnownIdentity, { hash, matched, resourceVersion }: KnownIdentity): boolean =>
+  before.hash === hash && before.matched === matched && isNewer(resourceVersion, before.resourceVersion);

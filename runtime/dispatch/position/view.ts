@@ -15,7 +15,7 @@ import type { History } from "../history/history.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import { Holders } from "./holders.ts";
 import { type KeptBody, keptOf } from "./kept-body.ts";
-import type { Standing } from "./standing.ts";
+import { type Standing, standsBut } from "./standing.ts";
 
 /** What a view needs of an event. */
 export interface ViewEvent {
@@ -487,10 +487,6 @@ export class View {
     return found && ("keys" in found ? found.keys : []);
   }
 }
-
-/** Whether an object differs from what is on record in a later resourceVersion alone. */
-const standsBut = (before: KnownIdentity, { hash, matched, resourceVersion }: KnownIdentity): boolean =>
-  before.hash === hash && before.matched === matched && isNewer(resourceVersion, before.resourceVersion);
 
 /** What a filter is told of an object that was not known. */
 const unknown = { hash: undefined, matched: undefined };
