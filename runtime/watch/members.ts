@@ -1,4 +1,5 @@
 import { byAge, isNewer, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
+import { Bystanders } from "./bystanders.ts";
 import type { Change } from "./change.ts";
 import type { Subscriber } from "./subscriber.ts";
 
@@ -34,6 +35,9 @@ const isComparable = (a: ResourceVersion, b: ResourceVersion): boolean => isUpTo
 /** The subscribers of one stream. Each has a position, and is spared what it has. */
 export class Members {
   private members: Member[] = [];
+  /** Those of them whom most changes pass by, and those who are told of each. */
+  private readonly bystanders = new Bystanders();
+  private told: Member[] = [];
   /** The server did not say how far its history reaches back: it is being found out by trying. */
   private searching = false;
 
@@ -53,11 +57,16 @@ export class Members {
 
   /** @param covered a connection runs that has not passed its position. */
   join({ subscriber, at }: Placed, covered: boolean): void {
-    this.members.push({ subscriber, at, covered, skipping: covered, proven: covered });
+    const member = { subscriber, at, covered, skipping: covered, proven: covered };
+    this.members.push(member);
+    this.told.push(member);
   }
 
   leave(subscriber: Subscriber): void {
-    this.members = this.members.filter((member) => member.subscriber !== subscriber);
+    this.bystanders.delete(subscriber);
+    const isOther = (member: Member) => member.subscriber !== subscriber;
+    this.members = this.members.filter(isOther);
+    this.told = this.told.filter(isOther);
   }
 
   /** Those leave who are meant, with their positions. @param received up to where the connection has brought everything. */
@@ -67,8 +76,10 @@ export class Members {
       const placed = { subscriber: member.subscriber, at: positionOf(member, received) };
       if (!leaves(placed)) return true;
       out.push(placed);
+      this.bystanders.delete(member.subscriber);
       return false;
     });
+    this.regroup();
     return out;
   }
 
@@ -122,6 +133,7 @@ export class Members {
 
   /** The connection has ended. */
   uncover(received: ResourceVersion | undefined): void {
+    this.tellAll();
     for (const member of this.members) {
       member.at = positionOf(member, received);
       member.covered = false;
@@ -144,12 +156,34 @@ export class Members {
   }
 
   change(change: Change): void {
-    for (const member of this.members) {
+    this.bystanders.change(change);
+    let isReady = false;
+    for (const member of this.told) {
       const spared = this.isSpared(member, change.meta.resourceVersion);
       // A deletion may carry the resourceVersion of the object's last state, which it has.
       const isNews = spared && member.covered && change.type === "Deleted" && member.subscriber.isNews?.(change);
       if (!spared || isNews) member.subscriber.change(change);
+      if (!spared && member.subscriber.interest) isReady = true;
     }
+    if (isReady) this.standBy();
+  }
+
+  /** Who has come to where the connection is, and asks for a value alone, is told of no other from the next change on. */
+  private standBy(): void {
+    for (const { subscriber, covered, skipping } of this.told) {
+      const { interest } = subscriber;
+      if (covered && !skipping && interest) this.bystanders.add(subscriber, interest);
+    }
+    this.regroup();
+  }
+
+  private tellAll(): void {
+    this.bystanders.clear();
+    this.regroup();
+  }
+
+  private regroup(): void {
+    this.told = this.members.filter(({ subscriber }) => !this.bystanders.has(subscriber));
   }
 
   bookmark(resourceVersion: ResourceVersion): void {

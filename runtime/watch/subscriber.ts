@@ -1,4 +1,5 @@
 // Door: who listens to a source. All calls are synchronous and must not throw; the source never waits for a handler.
+import type { ChangeType } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 
@@ -32,6 +33,39 @@ export interface Place {
   stepAside(room: () => Promise<void>): void;
 }
 
+/** A field of which several subscribers ask for a value. They share this object. */
+export interface AskedField {
+  /** What a change has there. Undefined where that tells nothing: nobody is passed by. */
+  read(change: Change): string | undefined;
+  /** The tokens of all who ask and know something of a change's object, whatever they ask for. */
+  knowing(change: Change): Iterable<object>;
+}
+
+/**
+ * A value that a subscriber asks of a field before all else. A change that has another value there may pass it by, unless the
+ * subscriber knows something of the change's object.
+ */
+export interface Interest {
+  readonly field: AskedField;
+  readonly value: string;
+  /** Stands for the subscriber among `knowing`. */
+  readonly token: object;
+}
+
+/** Changes that passed a subscriber by. */
+export interface Passed {
+  readonly counts: Readonly<Record<ChangeType, number>>;
+  readonly last: Pick<Change, "type" | "meta">;
+}
+
+/** Counts the changes that pass a subscriber by. */
+export interface Tally {
+  /** Those since this was asked last; undefined where there were none. Asked for before anything is made of a change. */
+  take(): Passed | undefined;
+  /** Counts no more from now on: what passes the subscriber is none of its own. */
+  end(): void;
+}
+
 /** One function's trigger on one source. */
 export interface Subscriber {
   /** Unique; names the cursor in the store. */
@@ -47,6 +81,15 @@ export interface Subscriber {
   wants?(namespace: string): boolean;
   /** A live change, in the source's order. Changes from before `resumeFrom` may come and are dropped by the subscriber. */
   change(change: Change): void;
+  /**
+   * By which changes may pass it by; asked after each change that it is told of. Once it stands by it is told of no other. Default:
+   * it is told of each.
+   */
+  readonly interest?: Interest | undefined;
+  /** It stands by from the next change on, until it leaves. What passes it is in `tally`. */
+  passedBy?(tally: Tally): void;
+  /** A first change has passed it since it took up what had. */
+  passes?(): void;
   /** Whether a deletion that is no newer than what it has is news, because its object stands just there. Default: it is not. */
   isNews?(deletion: Change): boolean;
   bookmark(resourceVersion: ResourceVersion): void;

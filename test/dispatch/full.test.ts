@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { type MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
+import { Members } from "../../runtime/watch/members.ts";
+import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
 /** A disk with so much room for what waits. */
 class SmallStore extends MemoryStore {
@@ -58,6 +59,31 @@ async function withNeighbour(store: MemoryStore) {
 describe("a function whose share of the disk is used up", () => {
   // Half of it may wait in memory.
   const roomy = 100_000;
+
+  it("lets nothing pass once it takes no more: its position stands", async () => {
+    const own = trigger({ matchConditions: [{ name: "own", expression: "object.spec.of == 'x'" }] });
+    const store = new SmallStore(undefined, roomy, true);
+    const it = await (await DispatchFixture.open({ store, manifest: manifest({ concurrency: 1 }, [own]) })).listed();
+    it.runner.answer = () => undefined;
+    const place = placeFor(it.subscription);
+    const stream = new Members();
+    stream.join({ subscriber: it.subscription, at: resourceVersion("1") }, true);
+    stream.cover(resourceVersion("1"));
+    const write = (rv: number, of: string) =>
+      stream.change(change("Added", `n${rv}`, rv, { spec: { of, text: spec } }));
+    let rv = 11;
+    for (; place.left === 0 && rv < 2_000; rv += 2) {
+      write(rv, "x");
+      write(rv + 1, "y");
+      if (rv % 10 === 1) await it.clock.advance(1_000);
+    }
+    expect(place.left).toBe(1);
+    // Where it has come to is asked of it once it has left, which takes a moment.
+    const position = it.subscription.resumeFrom;
+    for (const end = rv + 20; rv < end; rv++) write(rv, "y");
+    it.subscription.cursor();
+    expect(it.subscription.resumeFrom).toBe(position);
+  });
 
   it("takes no more, its position stands, and the others on its source go on", async () => {
     const { it, other } = await withNeighbour(new SmallStore(undefined, roomy, true));

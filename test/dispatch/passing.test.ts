@@ -4,6 +4,7 @@ import { MatchConditions } from "../../runtime/dispatch/filter/conditions.ts";
 import { Holders } from "../../runtime/dispatch/position/holders.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
+import { Members } from "../../runtime/watch/members.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
@@ -17,7 +18,7 @@ const judging = asking("object.spec.of in ['x']");
 
 type Step =
   | { readonly type: "write"; readonly name: string; readonly of: string | undefined }
-  | { readonly type: "bookmark" | "kill" | "list" | "wait" };
+  | { readonly type: "bookmark" | "kill" | "list" | "reconnect" | "wait" };
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
@@ -31,7 +32,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     },
     {
       weight: 2,
-      arbitrary: fc.record({ type: fc.constantFrom("bookmark" as const, "list" as const, "wait" as const) }),
+      arbitrary: fc.record({ type: fc.constantFrom(...(["bookmark", "list", "reconnect", "wait"] as const)) }),
     },
     { weight: 1, arbitrary: fc.record({ type: fc.constant("kill" as const) }) },
   ),
@@ -47,9 +48,20 @@ class CountingClock extends VirtualClock {
   }
 }
 
-/** What a function is told of, and what is kept, once all of it has happened. */
-async function lives(given: typeof demanding, life: readonly Step[]) {
+/** Hands the function all, as a stream hands it to one that stands by. */
+function streamTo({ subscription }: DispatchFixture, position?: string): Members {
+  const members = new Members();
+  const at = position ? resourceVersion(position) : (subscription.resumeFrom ?? resourceVersion("1"));
+  members.join({ subscriber: subscription, at }, true);
+  members.cover(at);
+  return members;
+}
+
+/** What a function is told of, and what is kept, once all of it has happened. `streams`: a stream hands it the changes. */
+async function lives(given: typeof demanding, life: readonly Step[], streams = false) {
   let it = await (await DispatchFixture.open(given)).listed();
+  const source = () => (streams ? streamTo(it) : it.subscription);
+  let from = source();
   const objects = new Map<string, Change>();
   const past: Change[] = [];
   let rv = 10;
@@ -65,19 +77,27 @@ async function lives(given: typeof demanding, life: readonly Step[]) {
       if (type === "Deleted") objects.delete(step.name);
       else objects.set(step.name, written);
       past.push(written);
-      it.subscription.change(written);
-    } else if (step.type === "bookmark") it.subscription.bookmark(resourceVersion(String(rv)));
-    else if (step.type === "list") await it.list(rv, [...objects.values()]);
-    else if (step.type === "wait") await it.clock.advance(1_000);
+      from.change(written);
+    } else if (step.type === "bookmark") from.bookmark(resourceVersion(String(rv)));
+    else if (step.type === "list") {
+      if (from instanceof Members) from.leave(it.subscription);
+      await it.list(rv, [...objects.values()]);
+      from = source();
+    } else if (step.type === "reconnect") {
+      if (!(from instanceof Members)) continue;
+      from.uncover(resourceVersion(String(rv)));
+      from.cover(resourceVersion(String(rv)));
+    } else if (step.type === "wait") await it.clock.advance(1_000);
     else {
       await quiet(it.runner);
       it = await it.restart(given);
-      const from = Number(it.subscription.resumeFrom ?? 0);
-      for (const each of past) if (Number(each.meta.resourceVersion) > from) it.subscription.change(each);
+      const resumed = Number(it.subscription.resumeFrom ?? 0);
+      from = source();
+      for (const each of past) if (Number(each.meta.resourceVersion) > resumed) from.change(each);
     }
     await quiet(it.runner);
   }
-  it.subscription.bookmark(resourceVersion(String(rv + 1)));
+  from.bookmark(resourceVersion(String(rv + 1)));
   await it.clock.advance(6_000);
   const [view] = await it.store.views();
   const rows: string[] = [];
@@ -101,7 +121,19 @@ describe("changes that lack what a function demands", () => {
     );
   });
 
-  it("are judged where the object is still to be told of by a list", async () => {
+  it("pass it in the same way where its stream does not tell it of them", async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (life) => {
+        expect(await lives(demanding, life, true)).toEqual(await lives(judging, life));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it.each([
+    ["the function is told of them", false],
+    ["a stream hands them to it", true],
+  ])("are judged where the object is still to be told of by a list, where %s", async (_, streams) => {
     const clock = new CountingClock();
     const it = await DispatchFixture.open({ ...demanding, clock });
     const items = (prefix: string, rv: number) =>
@@ -114,8 +146,9 @@ describe("changes that lack what a function demands", () => {
     const receiver = it.subscription.list("relist", undefined);
     for (const item of [...known, ...found]) receiver.item(item);
     receiver.end(resourceVersion("19"));
-    for (const { meta } of found) it.subscription.change(change("Deleted", meta.name, 20, { spec: { of: "y" } }));
-    it.subscription.bookmark(resourceVersion("21"));
+    const from = streams ? streamTo(it, "19") : it.subscription;
+    for (const { meta } of found) from.change(change("Deleted", meta.name, 20, { spec: { of: "y" } }));
+    from.bookmark(resourceVersion("21"));
     do await clock.advance(1_000);
     while (it.subscription.congested || it.function.status().queued > 0);
     await clock.advance(6_000);
@@ -123,6 +156,35 @@ describe("changes that lack what a function demands", () => {
     const alive: string[] = [];
     await it.store.known(view?.id ?? 0, (key, { deleted }) => deleted || alive.push(key));
     expect(alive.filter((key) => key.includes("new"))).toEqual([]);
+  });
+
+  it.each([0, 5])("pass none that has closed after %i of them: its position and its counts stay", async (before) => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    const from = streamTo(it);
+    const pass = (rv: number) => from.change(change("Modified", "a", rv, { spec: { of: "y" } }));
+    for (let rv = 11; rv < 11 + before; rv++) pass(rv);
+    it.subscription.close();
+    const closed = it.subscription.cursor();
+    expect(it.outcomes.get("filtered") ?? 0).toBe(before);
+    for (let rv = 21; rv < 26; rv++) pass(rv);
+    await it.clock.advance(6_000);
+    expect(it.subscription.cursor()).toEqual(closed);
+    expect(it.outcomes.get("filtered") ?? 0).toBe(before);
+  });
+
+  it("of another shard are no shard's to count", async () => {
+    const shard = {
+      number: 1,
+      spread: "2 by name",
+      isFirst: false,
+      owns: (key: string) => key.endsWith("a"),
+      mayOwnIn: () => true,
+    };
+    const it = await (await DispatchFixture.open({ ...demanding, shard })).listed();
+    const from = streamTo(it);
+    for (let rv = 11; rv < 31; rv++) from.change(change("Modified", rv % 2 ? "a" : "b", rv, { spec: { of: "y" } }));
+    await it.clock.advance(1_000);
+    expect(it.outcomes.get("filtered")).toBe(10);
   });
 
   it("count as filtered with their reason, within a second, and a position passes them", async () => {

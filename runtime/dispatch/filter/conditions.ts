@@ -75,6 +75,14 @@ export class MatchConditions {
     return this.demand?.isRefusedBy(text, this.fields) ? this.conditions[0]?.isFalse : undefined;
   }
 
+  /** What the first one demands: the field, its text, and what stands there in an object. Undefined where it demands nothing. */
+  get demanded() {
+    const { demand, fields } = this;
+    return (
+      demand && { field: demand.field, value: demand.value, read: (text: ObjectText) => demand.textIn(text, fields) }
+    );
+  }
+
   /** Why an event is held back whose object lacks what is demanded; undefined where nothing is. */
   get lacking(): HeldBack | undefined {
     return this.demand && this.conditions[0]?.isFalse;

@@ -27,14 +27,30 @@ export class Demand {
     return names && value.op === "value" && typeof value.args === "string" ? new Demand(names, value.args) : undefined;
   }
 
+  /** The names of the field, as one text. */
+  get field(): string {
+    return this.path;
+  }
+
+  /** The text that is asked for. */
+  get value(): string {
+    return this.text;
+  }
+
   /** Whether another text stands there: a quick look that evaluates nothing. `fields`: those that are read of the object, this one among them. */
   isRefusedBy(object: ObjectText, fields: NamedFields): boolean {
+    const text = this.textIn(object, fields);
+    return text !== undefined && text !== this.text;
+  }
+
+  /** The text that stands there; undefined where there is none. */
+  textIn(object: ObjectText, fields: NamedFields): string | undefined {
     if (last.body !== object.body || last.path !== this.path) {
       last.text = this.read(fields.readShared(object));
       last.path = this.path;
       last.body = object.body;
     }
-    return typeof last.text === "string" && last.text !== this.text;
+    return typeof last.text === "string" ? last.text : undefined;
   }
 
   private read(object: unknown): unknown {

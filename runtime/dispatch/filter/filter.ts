@@ -70,6 +70,11 @@ export class Filter {
     return this.judgesAlone && this.conditions.lacking !== undefined;
   }
 
+  /** The field of which a text is demanded, that text, and what stands there in an object; undefined where nothing is. */
+  get demanded() {
+    return this.conditions.demanded;
+  }
+
   /** Whether an object lacks what is demanded. */
   isLacking(text: ObjectText): boolean {
     return this.conditions.plainRefusal(text) !== undefined;

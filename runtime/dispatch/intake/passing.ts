@@ -2,6 +2,7 @@ import type { Clock } from "../../clock.ts";
 import type { ChangeType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 import { type Change, type ObjectMeta, objectKey } from "../../watch/change.ts";
+import type { Tally } from "../../watch/subscriber.ts";
 import type { Observer } from "../delivery/observer.ts";
 import type { View } from "../position/view.ts";
 
@@ -14,6 +15,8 @@ export class Passing {
   private readonly observer: Observer;
   private readonly clock: Clock;
   private readonly counts: Record<ChangeType, number> = { Added: 0, Modified: 0, Deleted: 0 };
+  /** What has passed at the source, without a call. */
+  private tally: Tally | undefined;
   /** Of the last one. */
   private type: ChangeType = "Modified";
   private meta: ObjectMeta | undefined;
@@ -33,8 +36,31 @@ export class Passing {
     return isFirst;
   }
 
+  /** Changes pass at the source from now on, where they are counted. */
+  standBy(tally: Tally): void {
+    this.collect();
+    this.tally = tally;
+  }
+
+  /** What passes at the source from now on is not to be accounted for. */
+  end(): void {
+    this.collect();
+    this.tally?.end();
+    this.tally = undefined;
+  }
+
+  private collect(): void {
+    const passed = this.tally?.take();
+    if (!passed) return;
+    const { counts, last } = passed;
+    for (const type of ["Added", "Modified", "Deleted"] as const) this.counts[type] += counts[type];
+    this.type = last.type;
+    this.meta = last.meta;
+  }
+
   /** Accounts for them. @returns the last one's resourceVersion; undefined where none has passed. */
   settle(): ResourceVersion | undefined {
+    this.collect();
     const { view, observer, counts, type: lastType, meta } = this;
     if (!meta) return undefined;
     this.meta = undefined;

@@ -4,7 +4,7 @@ import type { Trigger } from "../../manifest/function.ts";
 import { isUpTo, newerOf, predecessor, type ResourceVersion } from "../../resource-version.ts";
 import { type Change, objectKey } from "../../watch/change.ts";
 import { MassDeletionGuard } from "../../watch/diff.ts";
-import type { ListReason, ListReceiver, Place, Subscriber } from "../../watch/subscriber.ts";
+import type { Interest, ListReason, ListReceiver, Place, Subscriber, Tally } from "../../watch/subscriber.ts";
 import { Turns } from "../../watch/turns.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Observer } from "../delivery/observer.ts";
@@ -25,6 +25,8 @@ import { type State, stateOf } from "./state.ts";
 export interface SubscriptionParts {
   readonly view: View;
   readonly concerns: Concern;
+  /** Whether each change concerns it. */
+  readonly isWhole: boolean;
   /** Whether an object of a namespace can concern it at all. */
   readonly wants: (namespace: string) => boolean;
   readonly cursor: Cursor;
@@ -157,6 +159,8 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
   takes(): boolean {
     const full = this.intake === "open" ? this.parts.queue.full : undefined;
     if (!full) return this.intake === "open";
+    this.settlePassing();
+    this.passing.end();
     this.intake = "aside";
     // Not before it has left: what it did not take until then would be behind it.
     this.place?.stepAside(async () => {
@@ -170,8 +174,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     const isBusy = this.turns.busy !== undefined;
     // What a list is still to tell of an object is not known yet.
     if (!isBusy && this.intake === "open" && this.view.lets(given) && this.concerns(given)) {
-      // The cursor is asked for soon, and then all that passed is accounted for.
-      if (this.passing.count(given)) this.parts.commits.cursorMovedLater(this);
+      if (this.passing.count(given)) this.passes();
       return;
     }
     if (isBusy) this.turns.queue(() => this.take(given));
@@ -180,6 +183,21 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
 
   concerns(change: Change): boolean {
     return this.parts.concerns(change);
+  }
+
+  /** What it would let pass need not be told to it, while it takes everything and knows what there is. */
+  get interest(): Interest | undefined {
+    const standsBy = this.parts.isWhole && this.intake === "open" && this.turns.busy === undefined;
+    return standsBy ? this.view.interest : undefined;
+  }
+
+  passedBy(tally: Tally): void {
+    this.passing.standBy(tally);
+  }
+
+  /** The cursor is asked for soon, and then all that passed is accounted for. */
+  passes(): void {
+    this.parts.commits.cursorMovedLater(this);
   }
 
   /** Accounts for what passed: it comes before whatever is to be done. */
@@ -339,6 +357,8 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
 
   /** Takes nothing any more; the cursor follows what is still to end. */
   close(): void {
+    this.settlePassing();
+    this.passing.end();
     this.intake = "closed";
     this.turns.cancel();
   }

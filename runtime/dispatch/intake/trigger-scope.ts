@@ -106,7 +106,7 @@ export class TriggerScope {
     const cursor = this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun);
     parts.view.enter(namespace, cursor.epoch);
     const wants = (each: string) => parts.view.trigger.key !== undefined || (shard?.mayOwnIn(each) ?? true);
-    const made = new Subscription({ ...parts, cursor, selection, wants });
+    const made = new Subscription({ ...parts, cursor, selection, isWhole: shard === undefined, wants });
     this.open.set(namespace, made);
     parts.commits.cursorMoved(made);
     return made;

@@ -3,6 +3,7 @@ import type { EventType, Trigger } from "../../manifest/function.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
 import { type Change, type ObjectMeta, objectKey } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
+import type { Interest } from "../../watch/subscriber.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Hold } from "../commit/resting-rows.ts";
 import type { Doubt } from "../doubt/doubt.ts";
@@ -14,6 +15,7 @@ import { type HeldBack, wasThere } from "../filter/reason.ts";
 import type { History } from "../history/history.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import { Holders } from "./holders.ts";
+import { interestOf } from "./interest.ts";
 import { type KeptBody, keptOf } from "./kept-body.ts";
 import { type Standing, standsBut } from "./standing.ts";
 
@@ -96,6 +98,8 @@ export class View {
   private readonly leavesStrangers: boolean;
   /** Where it is noted of which objects something is known; undefined where it lets none pass. */
   private readonly holders: Holders<View> | undefined;
+  /** By which changes pass it that it would let pass; undefined where it lets none. */
+  readonly interest: Interest | undefined;
   private readonly commits: Commits;
 
   constructor(parts: ViewParts) {
@@ -112,6 +116,7 @@ export class View {
     this.history = history;
     this.keyOf = keyOf;
     if (this.leavesStrangers && filter.demands && !history.tellsEach) this.holders = holders ?? new Holders();
+    this.interest = this.holders && interestOf(this, filter, this.holders);
     // One source brings all: one group is the quickest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
@@ -491,5 +496,4 @@ export class View {
 /** What a filter is told of an object that was not known. */
 const unknown = { hash: undefined, matched: undefined };
 const nothing: Before = { ...unknown, doubted: false };
-
 const silent: Hearing = { onError: () => {} };
