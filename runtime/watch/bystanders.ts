@@ -38,8 +38,11 @@ export class Bystanders {
     if (group?.isEmpty) this.groups.delete(field);
   }
 
+  /** None is a bystander any more. */
   clear(): void {
-    for (const subscriber of [...this.places.keys()]) this.delete(subscriber);
+    for (const bystander of this.places.values()) bystander.end();
+    this.places.clear();
+    this.groups.clear();
   }
 
   change(change: Change): void {
@@ -53,9 +56,8 @@ class Group {
   readonly seen = none();
   /** The last one. */
   last: Pick<Change, "type" | "meta"> | undefined;
-  private all: readonly Bystander[] = [];
-  /** Lists are replaced, never changed: a subscriber may leave while they are gone through. */
-  private readonly byValue = new Map<string, readonly Bystander[]>();
+  private readonly all = new Set<Bystander>();
+  private readonly byValue = new Map<string, Set<Bystander>>();
   private readonly byToken = new Map<object, Bystander>();
   /** Those whom nothing has passed since they took up what had. */
   private settled: Bystander[] = [];
@@ -67,13 +69,15 @@ class Group {
   }
 
   get isEmpty(): boolean {
-    return this.all.length === 0;
+    return this.all.size === 0;
   }
 
   add(subscriber: Subscriber, interest: Interest): Bystander {
     const bystander = new Bystander(this, subscriber, interest);
-    this.all = [...this.all, bystander];
-    this.byValue.set(interest.value, [...(this.byValue.get(interest.value) ?? []), bystander]);
+    this.all.add(bystander);
+    const alike = this.byValue.get(interest.value);
+    if (alike) alike.add(bystander);
+    else this.byValue.set(interest.value, new Set([bystander]));
     this.byToken.set(interest.token, bystander);
     this.settled.push(bystander);
     return bystander;
@@ -81,11 +85,9 @@ class Group {
 
   delete(bystander: Bystander): void {
     const { value, token } = bystander.interest;
-    const isOther = (each: Bystander) => each !== bystander;
-    this.all = this.all.filter(isOther);
-    const alike = this.byValue.get(value)?.filter(isOther) ?? [];
-    if (alike.length > 0) this.byValue.set(value, alike);
-    else this.byValue.delete(value);
+    this.all.delete(bystander);
+    const alike = this.byValue.get(value);
+    if (alike?.delete(bystander) && alike.size === 0) this.byValue.delete(value);
     this.byToken.delete(token);
     bystander.end();
   }
@@ -98,10 +100,11 @@ class Group {
   change(change: Change): void {
     const told = this.concerned(change);
     for (const { subscriber } of told) subscriber.change(change);
-    // Whoever is told takes up what came before it: that it is told of this is noted behind.
+    // Whoever is told takes up first what has passed it. So this change is noted last.
     this.turn++;
     this.seen[change.type]++;
-    this.last = change;
+    // Its body would keep a chunk of the socket's memory alive.
+    this.last = { type: change.type, meta: change.meta };
     for (const each of told) each.told(change.type, this.turn);
     if (this.settled.length === 0) return;
     const waiting = this.settled;
@@ -109,15 +112,14 @@ class Group {
     for (const each of waiting) if (each.toldIn !== this.turn) each.passes();
   }
 
-  /** Who has to hear of it: whoever asks for what it has, and whoever knows its object. */
+  /** Who has to hear of it: whoever asks for what it has, and whoever knows its object. A list of its own: they may leave meanwhile. */
   private concerned(change: Change): readonly Bystander[] {
     const value = this.field.read(change);
-    if (value === undefined) return this.all;
-    const asking = this.byValue.get(value) ?? [];
-    let told = asking;
+    if (value === undefined) return [...this.all];
+    const told = [...(this.byValue.get(value) ?? [])];
     for (const token of this.field.knowing(change)) {
       const bystander = this.byToken.get(token);
-      if (bystander && bystander.interest.value !== value) told = [...told, bystander];
+      if (bystander && bystander.interest.value !== value) told.push(bystander);
     }
     return told;
   }

@@ -158,6 +158,27 @@ describe("changes that lack what a function demands", () => {
     expect(alive.filter((key) => key.includes("new"))).toEqual([]);
   });
 
+  it("leave the position and the history at the newest of them over a reconnect", async () => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    const from = streamTo(it);
+    const pass = (rv: number) => from.change(change("Modified", "a", rv, { spec: { of: "y" } }));
+    for (const rv of [11, 12, 13]) pass(rv);
+    from.uncover(resourceVersion("13"));
+    from.cover(resourceVersion("13"));
+    pass(14);
+    await it.clock.advance(1_000);
+    expect(it.subscription.resumeFrom).toBe("14");
+    const { filtered } = await it.function.object("settings", { namespace: "team-a", name: "a" });
+    expect([...filtered].map(({ resourceVersion }) => resourceVersion)).toContain("14");
+  });
+
+  it("are read of the field that is named, whatever characters its name has", () => {
+    const fields = ["object.spec.a.b == 'x'", "object.spec[\"a\\nb\"] == 'x'"].map(
+      (expression) => new MatchConditions([{ name: "own", expression }]).demanded?.field,
+    );
+    expect(new Set(fields).size).toBe(2);
+  });
+
   it.each([0, 5])("pass none that has closed after %i of them: its position and its counts stay", async (before) => {
     const it = await (await DispatchFixture.open(demanding)).listed();
     const from = streamTo(it);

@@ -8,13 +8,15 @@ const last: { body: Buffer | undefined; path: string; text: unknown } = { body: 
 /** A text that a condition asks of a field before all else: `object.metadata.labels.app == "web"`, or that in front of `&&`. */
 export class Demand {
   private readonly names: Path;
-  private readonly path: string;
-  private readonly text: string;
+  /** The names of the field, as one text. */
+  readonly field: string;
+  /** The text that is asked for. */
+  readonly value: string;
 
   private constructor(names: Path, text: string) {
     this.names = names;
-    this.path = names.join("\n");
-    this.text = text;
+    this.field = JSON.stringify(names);
+    this.value = text;
   }
 
   /** What an expression demands; undefined where it begins with something else. */
@@ -27,27 +29,17 @@ export class Demand {
     return names && value.op === "value" && typeof value.args === "string" ? new Demand(names, value.args) : undefined;
   }
 
-  /** The names of the field, as one text. */
-  get field(): string {
-    return this.path;
-  }
-
-  /** The text that is asked for. */
-  get value(): string {
-    return this.text;
-  }
-
   /** Whether another text stands there: a quick look that evaluates nothing. `fields`: those that are read of the object, this one among them. */
   isRefusedBy(object: ObjectText, fields: NamedFields): boolean {
     const text = this.textIn(object, fields);
-    return text !== undefined && text !== this.text;
+    return text !== undefined && text !== this.value;
   }
 
   /** The text that stands there; undefined where there is none. */
   textIn(object: ObjectText, fields: NamedFields): string | undefined {
-    if (last.body !== object.body || last.path !== this.path) {
+    if (last.body !== object.body || last.path !== this.field) {
       last.text = this.read(fields.readShared(object));
-      last.path = this.path;
+      last.path = this.field;
       last.body = object.body;
     }
     return typeof last.text === "string" ? last.text : undefined;

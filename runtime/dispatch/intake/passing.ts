@@ -29,6 +29,7 @@ export class Passing {
 
   /** Counts such a change. @returns whether it is the first one that is to be accounted for */
   count({ type, meta }: Pick<Change, "type" | "meta">): boolean {
+    this.collect();
     const isFirst = this.meta === undefined;
     this.counts[type]++;
     this.type = type;
