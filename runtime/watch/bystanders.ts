@@ -7,8 +7,8 @@ type Counts = Record<ChangeType, number>;
 const none = (): Counts => ({ Added: 0, Modified: 0, Deleted: 0 });
 
 /**
- * Subscribers that a change passes by without a call, unless it has what they ask for. To ask each of a hundred costs 80 ns a
- * subscriber and change. To look a change's value up costs 0.5 us for all of them.
+ * Subscribers that a change passes by without a call, unless it has what they ask for. To call each of a hundred costs 80 ns a
+ * subscriber and change (measured by profile, 2026-11-25).
  */
 export class Bystanders {
   private readonly groups = new Map<AskedField, Group>();
