@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
-import { filesInside, guestScriptMade, kubeconfigAlone } from "./plugins.ts";
+import { kubeconfigAlone } from "../../runtime/kube/kubeconfig-alone.ts";
+import { clientInside, filesInside, guestScriptMade, httpRequired } from "./plugins.ts";
 
 export const runtimeSources = join(import.meta.dirname, "../../runtime");
 
@@ -42,7 +43,7 @@ export async function bundleRuntime(folder: string, options: BundleOptions): Pro
       // Packages in CommonJS ask for Node's modules by `require`.
       js: `import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);`,
     },
-    plugins: [guestScriptMade, ...options.plugins, kubeconfigAlone, filesInside],
+    plugins: [guestScriptMade, ...options.plugins, clientInside, kubeconfigAlone, httpRequired, filesInside],
   });
   return Object.keys(metafile.inputs);
 }

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 import { guestScript, guestScriptName } from "../../runtime/sandbox/host/guest-script.ts";
 import { readMaterial } from "../create/templates.ts";
@@ -29,25 +28,28 @@ export const templatesInside: Plugin = {
   },
 };
 
-/**
- * Of the client the runtime takes the kubeconfig alone: its hundreds of generated classes stay out. The kubeconfig asks
- * their index for the two that a connection of the client's own is configured with.
- */
-export const kubeconfigAlone: Plugin = {
-  name: "kubeconfig",
-  setup({ onResolve, onLoad }) {
-    const client = dirname(
-      createRequire(join(import.meta.dirname, "../../runtime/")).resolve("@kubernetes/client-node"),
-    );
-    const kubeconfig = join(client, "config.js");
-    onResolve({ filter: /^@kubernetes\/client-node$/ }, () => ({ path: kubeconfig }));
-    onResolve({ filter: /^\.\/gen\/index\.js$/ }, ({ importer, path }) =>
-      importer === kubeconfig ? { path, namespace: "generated" } : undefined,
-    );
-    onLoad({ filter: /.*/, namespace: "generated" }, () => ({
-      contents: 'export * from "./configuration.js"; export * from "./servers.js";',
-      resolveDir: join(client, "gen"),
+/** A bundle has client-node's reader inside, and looks for no file that an installation left of it. */
+export const clientInside: Plugin = {
+  name: "client",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/kube\/client-node\.ts$/ }, ({ path }) => ({
+      contents: 'export const importClient = () => import("@kubernetes/client-node");',
+      resolveDir: dirname(path),
     }));
+  },
+};
+
+/**
+ * `node:http` comes by `require`. An `import` of it makes Node read all that it exports. For `WebSocket` Node then loads
+ * an undici of its own, which takes 14 MB and 25 ms.
+ */
+export const httpRequired: Plugin = {
+  name: "http",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^(node:)?http$/ }, ({ kind }) =>
+      kind === "require-call" ? undefined : { path: "http", namespace: "required" },
+    );
+    onLoad({ filter: /.*/, namespace: "required" }, () => ({ contents: 'module.exports = require("node:http");' }));
   },
 };
 

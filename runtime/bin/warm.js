@@ -18,6 +18,7 @@ try {
 async function bundleClient() {
   const { build } = await import("esbuild");
   const { clientBundle, importClient } = await import("../kube/client-node.ts");
+  const { kubeconfigAlone } = await import("../kube/kubeconfig-alone.ts");
   const file = clientBundle();
   const half = `${file}.${process.pid}`;
   await build({
@@ -32,6 +33,7 @@ async function bundleClient() {
     banner: {
       js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
     },
+    plugins: [kubeconfigAlone],
     logLevel: "silent",
   });
   await rename(half, file);

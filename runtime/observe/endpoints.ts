@@ -1,3 +1,4 @@
+import "./web-classes.ts";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { hostname } from "node:os";

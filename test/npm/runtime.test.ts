@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { until } from "../tools/until.ts";
@@ -57,6 +57,28 @@ describe("the runtime's package, installed in an empty folder", () => {
     await runtime.says(/"msg":"ready"/);
     runtime.signal("SIGINT");
     await runtime.says(/"clean":true/);
+  });
+
+  it("answers at its endpoints without the undici that is inside Node", async () => {
+    project.run("npx", "watchfire", "build");
+    const report =
+      'import { writeFileSync as write } from "node:fs"; const loaded = () => process.moduleLoadList.join("\\n");';
+    writeFileSync(
+      join(project.folder, "report.mjs"),
+      `${report} process.once("exit", () => write("loaded", loaded()));`,
+    );
+    const cluster = project.start("npx", "watchfire", "cluster", "--kubeconfig", "other-kubeconfig");
+    await cluster.says(/cluster ready/);
+    const folders = ["--functions", "build", "--data", "other-data", "--kubeconfig", "other-kubeconfig"];
+    const program = ["--import", "./report.mjs", "node_modules/@watchfire/runtime/bin/watchfire.js"];
+    const runtime = project.start("node", ...program, "start", ...folders, "--listen", "127.0.0.1:0");
+    const [, url] = /"url":"(http[^"]+)"/.exec(await runtime.says(/"msg":"started"/)) ?? [];
+    expect(await (await fetch(`${url}/livez`)).text()).toBe("ok\n");
+    runtime.signal("SIGINT");
+    await runtime.end();
+    const loaded = readFileSync(join(project.folder, "loaded"), "utf8").split("\n");
+    expect(loaded).toContain("NativeModule http");
+    expect(loaded.filter((name) => name.includes("undici"))).toEqual([]);
   });
 
   it("has the manifest's schema for editors, every command, and no source", () => {
