@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
+import type { Bundle } from "../bundle/bundle.ts";
 import { checkExpression } from "../dispatch/filter/check-expression.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import type { FunctionCode } from "./function-code.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource } from "./function-source.ts";
@@ -17,11 +19,21 @@ export class FolderSource implements FunctionSource {
   }
 
   /**
-   * Reads and builds in other processes, while this one is busy with other things: the first `read` gives that. Never
-   * rejects.
+   * Reads, and builds each function in other processes as soon as its manifest was read: the first `read` gives that.
+   * Never rejects.
    */
   begin(): void {
-    this.ahead = this.look().then((set) => ({ ...set, functions: set.functions.map(bundledAhead) }));
+    const begun = new Map<FunctionManifest, BundleAhead>();
+    this.ahead = this.look((manifest) => begun.set(manifest, new BundleAhead(this.code, manifest))).then((set) => {
+      const functions = set.functions.map((offer) => {
+        const bundle = begun.get(offer.manifest);
+        begun.delete(offer.manifest);
+        return bundle ? bundle.offered(offer) : offer;
+      });
+      // Two claim the name of such a one: neither runs.
+      for (const bundle of begun.values()) bundle.abandon();
+      return { ...set, functions };
+    });
     this.ahead.catch(() => undefined); // whoever reads hears of it
   }
 
@@ -31,7 +43,7 @@ export class FolderSource implements FunctionSource {
     return ahead ?? this.look();
   }
 
-  private async look(): Promise<FunctionSet> {
+  private async look(onManifest?: (manifest: FunctionManifest) => void): Promise<FunctionSet> {
     const {
       functions,
       rejected,
@@ -39,6 +51,7 @@ export class FolderSource implements FunctionSource {
     } = await loadFunctions(this.folder, {
       checkExpression,
       texts: this.code.manifests,
+      onManifest,
     });
     const ofManifests = new Set(rejected.flatMap(({ faults }) => faults));
     const faults = all.filter((fault) => !ofManifests.has(fault));
@@ -57,19 +70,31 @@ export class FolderSource implements FunctionSource {
   }
 }
 
-/** Its first bundle is what is being built now. */
-function bundledAhead(offer: FunctionOffer): FunctionOffer {
-  const controller = new AbortController();
-  let ahead: ReturnType<FunctionOffer["bundle"]> | undefined = offer.bundle(controller.signal);
-  ahead.catch(() => undefined); // whoever asks for it hears of it
-  return {
-    ...offer,
-    bundle: (signal) => {
-      const first = ahead;
-      if (!first) return offer.bundle(signal);
-      ahead = undefined;
-      signal?.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
-      return first;
-    },
-  };
+/** A function's code that is being built before anybody asks for it. */
+class BundleAhead {
+  private readonly controller = new AbortController();
+  private bundle: Promise<Bundle> | undefined;
+
+  constructor(code: FunctionCode, manifest: FunctionManifest) {
+    this.bundle = code.bundle(manifest, this.controller.signal);
+    this.bundle.catch(() => undefined); // whoever asks for it hears of it
+  }
+
+  /** The offer whose first bundle is this one. */
+  offered(offer: FunctionOffer): FunctionOffer {
+    return {
+      ...offer,
+      bundle: (signal) => {
+        const first = this.bundle;
+        if (!first) return offer.bundle(signal);
+        this.bundle = undefined;
+        signal?.addEventListener("abort", () => this.controller.abort(signal.reason), { once: true });
+        return first;
+      },
+    };
+  }
+
+  abandon(): void {
+    this.controller.abort();
+  }
 }

@@ -11,13 +11,13 @@ const bundleOf = (hash: string) => ({ script: "", sourceMap: "", hash, inputs: [
 /** A folder with functions of these names, and code that numbers its builds. */
 function sourceOf(...names: string[]) {
   const folder = folderOf({});
-  const write = (name: string) => {
-    mkdirSync(join(folder, name), { recursive: true });
+  const write = (inner: string, name = inner) => {
+    mkdirSync(join(folder, inner), { recursive: true });
     const triggers = [{ name: "all", watch: { apiVersion: "v1", kind: "ConfigMap" } }];
     const spec = { handler: "./handler.ts", triggers };
     const manifest = { apiVersion: "watchfire.dev/v1alpha1", kind: "Function", metadata: { name }, spec };
-    writeFileSync(join(folder, name, "function.yaml"), JSON.stringify(manifest));
-    writeFileSync(join(folder, name, "handler.ts"), "export default () => {};\n");
+    writeFileSync(join(folder, inner, "function.yaml"), JSON.stringify(manifest));
+    writeFileSync(join(folder, inner, "handler.ts"), "export default () => {};\n");
   };
   for (const name of names) write(name);
   const built: { readonly name: string; readonly signal: AbortSignal | undefined }[] = [];
@@ -58,4 +58,27 @@ it("a build that began ahead ends when it is not wanted any more", async () => {
   await offer?.bundle(unwanted.signal);
   unwanted.abort();
   expect(built[0]?.signal?.aborted).toBe(true);
+});
+
+it("a folder that is read ahead is built while it is still being read", async () => {
+  const names = Array.from({ length: 100 }, (_, index) => `function-${index}`);
+  const { source, built } = sourceOf(...names);
+  source.begin();
+  const all = source.read();
+  expect(built.length).toBeGreaterThan(0);
+  expect(built.length).toBeLessThan(names.length);
+  expect((await all).functions).toHaveLength(names.length);
+  expect(built).toHaveLength(names.length);
+});
+
+it("a build that began ahead ends when another function turns out to claim the name", async () => {
+  const { source, built, write } = sourceOf("first", "second");
+  write("third", "first");
+  source.begin();
+  expect(await namesIn(source)).toEqual(["second"]);
+  expect(built.map(({ name, signal }) => [name, signal?.aborted])).toEqual([
+    ["first", true],
+    ["second", false],
+    ["first", true],
+  ]);
 });
