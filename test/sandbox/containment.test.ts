@@ -37,9 +37,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
     expect(readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0]).toBe("watchfire executor");
     // It has put its name over its arguments, and would have refused to start without these.
     const { flags } = executorProgram();
-    expect(flags).toEqual(
-      expect.arrayContaining(["--permission", "--no-node-snapshot", "--no-concurrent-recompilation"]),
-    );
+    expect(flags).toEqual(expect.arrayContaining(["--permission", "--no-node-snapshot", "--single-threaded"]));
     expect(flags.filter((flag) => /allow-(fs-write|child|worker)/.test(flag))).toEqual([]);
     expect(flags).not.toContain("--allow-fs-read=*");
   });
