@@ -19,21 +19,11 @@ export class FolderSource implements FunctionSource {
   }
 
   /**
-   * Reads, and builds each function in other processes as soon as its manifest was read: the first `read` gives that.
-   * Never rejects.
+   * Reads, and builds each function in other processes as soon as its manifest was read: the first `read` gives that, or why
+   * it failed.
    */
   begin(): void {
-    const begun = new Map<FunctionManifest, BundleAhead>();
-    this.ahead = this.look((manifest) => begun.set(manifest, new BundleAhead(this.code, manifest))).then((set) => {
-      const functions = set.functions.map((offer) => {
-        const bundle = begun.get(offer.manifest);
-        begun.delete(offer.manifest);
-        return bundle ? bundle.offered(offer) : offer;
-      });
-      // Two claim the name of such a one: neither runs.
-      for (const bundle of begun.values()) bundle.abandon();
-      return { ...set, functions };
-    });
+    this.ahead = this.lookAndBuild();
     this.ahead.catch(() => undefined); // whoever reads hears of it
   }
 
@@ -41,6 +31,22 @@ export class FolderSource implements FunctionSource {
     const { ahead } = this;
     this.ahead = undefined;
     return ahead ?? this.look();
+  }
+
+  private async lookAndBuild(): Promise<FunctionSet> {
+    const begun = new Map<FunctionManifest, BundleAhead>();
+    try {
+      const set = await this.look((manifest) => begun.set(manifest, new BundleAhead(this.code, manifest)));
+      const functions = set.functions.map((offer) => {
+        const bundle = begun.get(offer.manifest);
+        begun.delete(offer.manifest);
+        return bundle ? bundle.offered(offer) : offer;
+      });
+      return { ...set, functions };
+    } finally {
+      // Another function claims the name of each that is left, or nothing could be read.
+      for (const bundle of begun.values()) bundle.abandon();
+    }
   }
 
   private async look(onManifest?: (manifest: FunctionManifest) => void): Promise<FunctionSet> {

@@ -199,7 +199,7 @@ const flushMs = 2_000;
 /** What the pool starts with several functions. Where there is one, the second is let go of. */
 const executorsAhead = 2;
 
-/** One core is this process's meanwhile. */
+/** The first builds start the others. */
 const buildersAhead = 1;
 
 /** Nobody edits what runs here: after the start there is hardly anything to build. */

@@ -8,10 +8,10 @@ import { until } from "../tools/until.ts";
 
 const bundleOf = (hash: string) => ({ script: "", sourceMap: "", hash, inputs: [], usesOldObject: false });
 
-/** A folder with functions of these names, and code that numbers its builds. */
-function sourceOf(...names: string[]) {
-  const folder = folderOf({});
-  const write = (inner: string, name = inner) => {
+/** Writes functions into a folder, each into a folder of its own there. */
+const writeFunction =
+  (folder: string) =>
+  (inner: string, name = inner) => {
     mkdirSync(join(folder, inner), { recursive: true });
     const triggers = [{ name: "all", watch: { apiVersion: "v1", kind: "ConfigMap" } }];
     const spec = { handler: "./handler.ts", triggers };
@@ -19,6 +19,11 @@ function sourceOf(...names: string[]) {
     writeFileSync(join(folder, inner, "function.yaml"), JSON.stringify(manifest));
     writeFileSync(join(folder, inner, "handler.ts"), "export default () => {};\n");
   };
+
+/** A folder with functions of these names, and code that numbers its builds. */
+function sourceOf(...names: string[]) {
+  const folder = folderOf({});
+  const write = writeFunction(folder);
   for (const name of names) write(name);
   const built: { readonly name: string; readonly signal: AbortSignal | undefined }[] = [];
   const code: FunctionCode = {
@@ -81,4 +86,22 @@ it("a build that began ahead ends when another function turns out to claim the n
     ["second", false],
     ["first", true],
   ]);
+});
+
+it("builds that began ahead end when the folder cannot be read to its end", async () => {
+  const folder = folderOf({});
+  const write = writeFunction(folder);
+  for (const name of ["first", "second"]) write(name);
+  const signals: (AbortSignal | undefined)[] = [];
+  const code: FunctionCode = {
+    bundle: (_, signal) => {
+      if (signals.push(signal) === 2) throw new Error("no second build");
+      return Promise.resolve(bundleOf("1"));
+    },
+    close: () => {},
+  };
+  const source = new FolderSource(folder, code);
+  source.begin();
+  await expect(source.read()).rejects.toThrow("no second build");
+  expect(signals[0]?.aborted).toBe(true);
 });

@@ -73,6 +73,7 @@ describe("the runtime's package, installed in an empty folder", () => {
     const program = ["--import", "./report.mjs", "node_modules/@watchfire/runtime/bin/watchfire.js"];
     const runtime = project.start("node", ...program, "start", ...folders, "--listen", "127.0.0.1:0");
     const [, url] = /"url":"(http[^"]+)"/.exec(await runtime.says(/"msg":"started"/)) ?? [];
+    await runtime.says(/"msg":"ready"/);
     expect(await (await fetch(`${url}/livez`)).text()).toBe("ok\n");
     runtime.signal("SIGINT");
     await runtime.end();
