@@ -40,7 +40,7 @@ export class FolderSource implements FunctionSource {
       const functions = set.functions.map((offer) => {
         const bundle = begun.get(offer.manifest);
         begun.delete(offer.manifest);
-        return bundle ? bundle.offered(offer) : offer;
+        return bundle?.offered(offer) ?? offer;
       });
       return { ...set, functions };
     } finally {

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
@@ -21,6 +21,12 @@ test("the one file that the installation leaves of client-node reads a kubeconfi
   for (const config of [ours, theirs]) config.loadFromString(kubeconfig);
   expect(ours.getCurrentUser()).toEqual(theirs.getCurrentUser());
   expect(JSON.parse(ours.exportConfig())).toEqual(JSON.parse(theirs.exportConfig()));
+});
+
+test("that file has the reader alone, and none of the client's generated classes", () => {
+  const text = readFileSync(clientBundle(), "utf8");
+  expect(text).toContain("KubeConfig");
+  expect(text).not.toMatch(/\bV1Pod\b/);
 });
 
 test("where that file is missing or damaged, the package itself is loaded", async () => {

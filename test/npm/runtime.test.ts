@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { until } from "../tools/until.ts";
@@ -18,6 +18,19 @@ beforeAll(() => {
 function startedBy(pid: number): string[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return children === "" ? [] : children.split(" ").flatMap((child) => [child, ...startedBy(Number(child))]);
+}
+
+/** Builds the project's functions, and starts them on a cluster by `command`. Gives that once it is ready, and its endpoints' address. */
+async function startBuilt(...command: readonly [string, ...string[]]) {
+  project.run("npx", "watchfire", "build");
+  const cluster = project.start("npx", "watchfire", "cluster", "--kubeconfig", "kubeconfig");
+  await cluster.says(/cluster ready/);
+  const data = mkdtempSync(join(project.folder, "data-"));
+  const words = ["--functions", "build", "--data", data, "--kubeconfig", "kubeconfig", "--listen", "127.0.0.1:0"];
+  const runtime = project.start(...command, "start", ...words);
+  const [, url] = /"url":"(http[^"]+)"/.exec(await runtime.says(/"msg":"started"/)) ?? [];
+  await runtime.says(/"msg":"ready"/);
+  return { runtime, url };
 }
 
 const nameOf = (pid: string): string => readFileSync(`/proc/${pid}/cmdline`, "utf8");
@@ -49,31 +62,17 @@ describe("the runtime's package, installed in an empty folder", () => {
   });
 
   it("starts what was built on a cluster of a kubeconfig", async () => {
-    project.run("npx", "watchfire", "build");
-    const cluster = project.start("npx", "watchfire", "cluster", "--kubeconfig", "kubeconfig");
-    await cluster.says(/cluster ready/);
-    const words = ["--functions", "build", "--data", "data", "--kubeconfig", "kubeconfig", "--listen", "127.0.0.1:0"];
-    const runtime = project.start("npx", "watchfire", "start", ...words);
-    await runtime.says(/"msg":"ready"/);
+    const { runtime } = await startBuilt("npx", "watchfire");
     runtime.signal("SIGINT");
     await runtime.says(/"clean":true/);
   });
 
   it("answers at its endpoints without the undici that is inside Node", async () => {
-    project.run("npx", "watchfire", "build");
-    const report =
-      'import { writeFileSync as write } from "node:fs"; const loaded = () => process.moduleLoadList.join("\\n");';
-    writeFileSync(
-      join(project.folder, "report.mjs"),
-      `${report} process.once("exit", () => write("loaded", loaded()));`,
-    );
-    const cluster = project.start("npx", "watchfire", "cluster", "--kubeconfig", "other-kubeconfig");
-    await cluster.says(/cluster ready/);
-    const folders = ["--functions", "build", "--data", "other-data", "--kubeconfig", "other-kubeconfig"];
-    const program = ["--import", "./report.mjs", "node_modules/@watchfire/runtime/bin/watchfire.js"];
-    const runtime = project.start("node", ...program, "start", ...folders, "--listen", "127.0.0.1:0");
-    const [, url] = /"url":"(http[^"]+)"/.exec(await runtime.says(/"msg":"started"/)) ?? [];
-    await runtime.says(/"msg":"ready"/);
+    const report = `import { writeFileSync } from "node:fs";
+      process.once("exit", () => writeFileSync("loaded", process.moduleLoadList.join("\\n")));`;
+    writeFileSync(join(project.folder, "report.mjs"), report);
+    const program = "node_modules/@watchfire/runtime/bin/watchfire.js";
+    const { runtime, url } = await startBuilt("node", "--import", "./report.mjs", program);
     expect(await (await fetch(`${url}/livez`)).text()).toBe("ok\n");
     runtime.signal("SIGINT");
     await runtime.end();
