@@ -13,6 +13,8 @@ const none = (): Counts => ({ Added: 0, Modified: 0, Deleted: 0 });
 export class Bystanders {
   private readonly groups = new Map<AskedField, Group>();
   private readonly places = new Map<Subscriber, Bystander>();
+  /** Those who were told of a change since `forgetTold`. */
+  private readonly told = new Set<Subscriber>();
 
   has(subscriber: Subscriber): boolean {
     return this.places.has(subscriber);
@@ -32,6 +34,7 @@ export class Bystanders {
     const bystander = this.places.get(subscriber);
     if (!bystander) return;
     this.places.delete(subscriber);
+    this.told.delete(subscriber);
     const { field } = bystander.interest;
     const group = this.groups.get(field);
     group?.delete(bystander);
@@ -43,10 +46,20 @@ export class Bystanders {
     for (const bystander of this.places.values()) bystander.end();
     this.places.clear();
     this.groups.clear();
+    this.told.clear();
   }
 
   change(change: Change): void {
-    for (const group of this.groups.values()) group.change(change);
+    for (const group of this.groups.values()) group.change(change, this.told);
+  }
+
+  /** Those who were told of a change since `forgetTold`: what has passed the others fills nobody's queue. */
+  get toldLately(): Iterable<Subscriber> {
+    return this.told;
+  }
+
+  forgetTold(): void {
+    this.told.clear();
   }
 }
 
@@ -97,9 +110,13 @@ class Group {
     this.settled.push(bystander);
   }
 
-  change(change: Change): void {
+  /** @param lately takes those who are told */
+  change(change: Change, lately: Set<Subscriber>): void {
     const told = this.concerned(change);
-    for (const { subscriber } of told) subscriber.change(change);
+    for (const { subscriber } of told) {
+      lately.add(subscriber);
+      subscriber.change(change);
+    }
     // Whoever is told takes up first what has passed it. So this change is noted last.
     this.turn++;
     this.seen[change.type]++;

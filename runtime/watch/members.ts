@@ -192,14 +192,17 @@ export class Members {
     }
   }
 
-  /** Resolves when nobody is congested any more; undefined where nobody is. */
+  /** Resolves when nobody is congested any more who is told of changes; undefined where nobody is. */
   get congested(): Promise<void> | undefined {
     const waits: Promise<void>[] = [];
-    for (const { covered, subscriber } of this.members) {
-      const waiting = covered ? subscriber.congested : undefined;
-      if (waiting) waits.push(waiting);
-    }
-    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
+    const ask = ({ congested }: Subscriber) => {
+      if (congested) waits.push(congested);
+    };
+    for (const { covered, subscriber } of this.told) if (covered) ask(subscriber);
+    for (const subscriber of this.bystanders.toldLately) ask(subscriber);
+    if (waits.length > 0) return Promise.all(waits).then(() => undefined);
+    this.bystanders.forgetTold();
+    return undefined;
   }
 
   /** Whether it has that already, or is not served. */

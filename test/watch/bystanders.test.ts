@@ -208,3 +208,45 @@ it("what passes one that has ended its tally, or has left, is none of its own", 
   expect([passed?.counts.Added, passed?.last.meta.resourceVersion]).toEqual([2, "4"]);
   expect(tallies[0]?.take()).toBeUndefined();
 });
+
+/** Two that stand by: one wants red, the other blue objects. */
+function standingBy() {
+  const members = new Members();
+  const knowing = new Knowing();
+  const [red, blue] = [new Asking("red", "red", knowing, true), new Asking("blue", "blue", knowing, true)];
+  for (const subscriber of [red, blue]) members.join({ subscriber, at: resourceVersion("1") }, true);
+  members.cover(resourceVersion("1"));
+  let rv = 1;
+  const tell = (color: string) => members.change(change("Added", `n${++rv}`, rv, { spec: { color } }));
+  tell("green");
+  return { members, red, blue, tell };
+}
+
+it("a stream waits for those whom it has told something, and for no bystander that is congested by others", async () => {
+  const { members, blue, tell } = standingBy();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  blue.congested = promise;
+  tell("red");
+  expect(members.congested).toBeUndefined();
+  tell("blue");
+  const { congested } = members;
+  expect(congested).toBeInstanceOf(Promise);
+  // It is asked again until it is free.
+  expect(members.congested).toBeInstanceOf(Promise);
+  resolve();
+  await congested;
+  blue.congested = undefined;
+  expect(members.congested).toBeUndefined();
+  blue.congested = promise;
+  expect(members.congested).toBeUndefined();
+});
+
+it.each([false, true])("a stream waits for no bystander that has left; after its connection has ended: %s", (ends) => {
+  const { members, red, tell } = standingBy();
+  red.congested = Promise.resolve();
+  tell("red");
+  expect(members.congested).toBeInstanceOf(Promise);
+  if (ends) members.uncover(resourceVersion("3"));
+  members.leave(red);
+  expect(members.congested).toBeUndefined();
+});
