@@ -254,6 +254,43 @@ describe("changes that lack what a function demands", () => {
     expect(await inOrder("b")).toEqual(["13", "14"]);
   });
 
+  it("are counted within a quarter of a second, once each, whatever is told between them", async () => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    await it.clock.advance(1_000);
+    for (const [rv, of] of ["y", "x", "y", "y", "x", "y"].entries()) {
+      it.subscription.change(change("Added", `n${rv}`, 11 + rv, { spec: { of } }));
+    }
+    await quiet(it.runner);
+    await it.clock.advance(250);
+    expect([it.outcomes.get("filtered"), it.outcomes.get("ok")]).toEqual([4, 2]);
+    await it.clock.advance(1_000);
+    expect(it.outcomes.get("filtered")).toBe(4);
+  });
+
+  it("have the right number in the history, however often they were counted before", async () => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    for (const [from, to] of [
+      [11, 13],
+      [13, 14],
+    ] as const) {
+      for (let rv = from; rv < to; rv++) it.subscription.change(change("Modified", "a", rv, { spec: { of: "y" } }));
+      await it.clock.advance(1_000);
+    }
+    const { filtered } = await it.function.object("settings", { namespace: "team-a", name: "a" });
+    expect(filtered.map(({ resourceVersion, count }) => [resourceVersion, count])).toEqual([
+      ["13", 1],
+      ["12", 2],
+    ]);
+  });
+
+  it("are counted where the function closes before that", async () => {
+    const it = await (await DispatchFixture.open(demanding)).listed();
+    await it.clock.advance(1_000);
+    it.subscription.change(change("Modified", "a", 11, { spec: { of: "y" } }));
+    it.subscription.close();
+    expect(it.outcomes.get("filtered")).toBe(1);
+  });
+
   it("take no position back behind a bookmark, though their resourceVersions have no order", async () => {
     const it = await (await DispatchFixture.open(demanding)).listed();
     it.subscription.change(change("Modified", "a", "early", { spec: { of: "y" } }));

@@ -8,13 +8,16 @@ import type { View } from "../position/view.ts";
 
 /**
  * Changes of objects that a trigger knows nothing of, and that lack what its conditions demand. Where many functions share
- * a source, most of its changes are such to most of them. So they are counted, and accounted for together.
+ * a source, most of its changes are such to most of them. So they are counted, and accounted for together. The observer is told of
+ * them more rarely, since that costs as much as all the rest.
  */
 export class Passing {
   private readonly view: View;
   private readonly observer: Observer;
   private readonly clock: Clock;
+  /** Those that the observer has not been told of, and how many of them have been accounted for. */
   private readonly counts: Record<ChangeType, number> = { Added: 0, Modified: 0, Deleted: 0 };
+  private settled = 0;
   /** What has passed at the source, without a call. */
   private tally: Tally | undefined;
   /** Of the last one. */
@@ -62,18 +65,23 @@ export class Passing {
   /** Accounts for them. @returns the last one's resourceVersion; undefined where none has passed. */
   settle(): ResourceVersion | undefined {
     this.collect();
-    const { view, observer, counts, type: lastType, meta } = this;
+    const { view, counts, settled, type, meta } = this;
     if (!meta) return undefined;
     this.meta = undefined;
-    let sum = 0;
+    this.settled = counts.Added + counts.Modified + counts.Deleted;
+    const event = { view, key: objectKey(meta), type, meta };
+    view.history.held(event, view.whyPassed(type), this.clock.now(), this.settled - settled);
+    return meta.resourceVersion;
+  }
+
+  /** Tells the observer of all that have been accounted for. */
+  tell(): void {
+    const { view, observer, counts } = this;
+    if (this.settled === 0) return;
+    this.settled = 0;
     for (const type of ["Added", "Modified", "Deleted"] as const) {
-      if (counts[type] === 0) continue;
-      observer.event?.(view.functionName, view.trigger.name, type, "filtered", counts[type]);
-      sum += counts[type];
+      if (counts[type] > 0) observer.event?.(view.functionName, view.trigger.name, type, "filtered", counts[type]);
       counts[type] = 0;
     }
-    const event = { view, key: objectKey(meta), type: lastType, meta };
-    view.history.held(event, view.whyPassed(lastType), this.clock.now(), sum);
-    return meta.resourceVersion;
   }
 }

@@ -200,7 +200,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     this.parts.commits.cursorMovedLater(this);
   }
 
-  /** Accounts for what passed: it comes before whatever is to be done. */
+  /** Moves the position past what passed: that comes before whatever is to be done. */
   private settlePassing(): void {
     const to = this.passing.settle();
     if (to === undefined) return;
@@ -351,6 +351,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
   cursor(): Cursor | undefined {
     if (this.intake === "left") return undefined;
     this.settlePassing();
+    this.passing.tell();
     const { namespace, selection, epoch, initial } = this;
     return { view: this.view.id, namespace, selection, epoch, lowWaterMark: this.mark.value, initial };
   }
@@ -359,6 +360,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
   close(): void {
     this.settlePassing();
     this.passing.end();
+    this.passing.tell();
     this.intake = "closed";
     this.turns.cancel();
   }
