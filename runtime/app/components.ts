@@ -15,6 +15,7 @@ import type { Clock, Random } from "../clock.ts";
 import type { BodyRoom } from "../dispatch/commit/last-bodies.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Budget } from "../dispatch/queue/budget.ts";
+import type { Rota } from "../dispatch/queue/rota.ts";
 import type { WatchfireError } from "../errors.ts";
 import { fleetLeases } from "../fleet/fleet-leases.ts";
 import { Discovery } from "../kube/discovery.ts";
@@ -86,6 +87,8 @@ export interface RuntimeOptions {
   readonly memory?: Budget;
   /** Room for last bodies that they share. Default: of its own. */
   readonly bodyRoom?: BodyRoom;
+  /** The turns of their functions. Default: of its own. */
+  readonly rota?: Rota;
   /** Which NATS keeps them, or kept them before. */
   readonly nats?: NatsPlace | undefined;
   /** Keep a Function object of each function in the runtime's namespace. Default false. */
@@ -299,6 +302,7 @@ export async function activate(
     ...(hold && { permitted: () => hold.holds }),
     ...(options.memory && { memory: options.memory }),
     ...(options.bodyRoom && { bodyRoom: options.bodyRoom }),
+    ...(options.rota && { rota: options.rota }),
   });
   const pauses = await Pauses.open({ store, dispatcher, clock });
   const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);

@@ -15,6 +15,7 @@ import { Holders } from "./position/holders.ts";
 import type { Shard } from "./position/shard.ts";
 import type { View } from "./position/view.ts";
 import { Budget, heapQuarter } from "./queue/budget.ts";
+import { Rota } from "./queue/rota.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./queue/spill.ts";
 import type { Look } from "./reconcile/primary.ts";
 
@@ -37,6 +38,8 @@ export interface DispatcherOptions {
   readonly memory?: Budget;
   /** Room for last bodies that they share. Default: of its own. */
   readonly bodyRoom?: BodyRoom;
+  /** The turns of their functions. Default: of its own. */
+  readonly rota?: Rota;
   /** Before the id of a dead letter, as commands take it. Default: nothing. */
   readonly letterPrefix?: string | undefined;
   /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
@@ -74,6 +77,7 @@ export class Dispatcher implements Replayer {
   /** Functions that read what they have on disk. */
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
   private readonly holders = new Holders<View>();
+  private readonly rota: Rota;
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
   private constructor(options: DispatcherOptions, commits: Commits, startedBefore: StartedBefore) {
@@ -82,6 +86,7 @@ export class Dispatcher implements Replayer {
     this.startedBefore = startedBefore;
     this.offline = new OfflineReplayer(options.store, (batch) => commits.past(batch));
     const { store, memoryBudget = heapQuarter(), memory = new Budget(() => memoryBudget) } = options;
+    this.rota = options.rota ?? new Rota(options.clock);
     this.budgets = { memory, disk: new Budget(() => store.spillLimit) };
   }
 
@@ -145,6 +150,7 @@ export class Dispatcher implements Replayer {
       commits,
       startedBefore,
       holders: this.holders,
+      rota: this.rota,
     });
     this.functions.set(manifest.name, loaded);
     if (this.held.has(manifest.name)) loaded.hold();

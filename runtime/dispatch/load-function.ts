@@ -25,6 +25,7 @@ import { Backpressure } from "./queue/backpressure.ts";
 import type { Budget } from "./queue/budget.ts";
 import { EventMaker } from "./queue/event-maker.ts";
 import { FunctionQueue } from "./queue/function-queue.ts";
+import type { Rota } from "./queue/rota.ts";
 import { type MemoryLimit, Spill } from "./queue/spill.ts";
 import type { Look } from "./reconcile/primary.ts";
 import { reconcilingOf } from "./reconcile/reconciling.ts";
@@ -50,6 +51,8 @@ export interface LoadParts {
   readonly look: Look;
   /** Of all functions: which knows something of an object. */
   readonly holders: Holders<View>;
+  /** Of all functions. */
+  readonly rota: Rota;
 }
 
 /** Of what a function may hold in memory, how much a list may that waits for its end. */
@@ -118,8 +121,9 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   const { batch, concurrency } = manifest.delivery;
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
   const attempts = new Attempts({ manifest, usesOldObject }, { sink, spill, commits, runner, clock, random, observer });
-  const backpressure = new Backpressure(clock, spill, parts.memoryLimit);
-  const queue = new FunctionQueue({ attempts, spill, backpressure, restore, commits, clock, observer, log });
+  const place = parts.rota.place();
+  const backpressure = new Backpressure(clock, spill, parts.memoryLimit, place);
+  const queue = new FunctionQueue({ attempts, spill, backpressure, place, restore, commits, clock, observer, log });
   return new FunctionDispatch({
     manifest,
     views,

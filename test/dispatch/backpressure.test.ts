@@ -86,7 +86,12 @@ describe("a function that is behind", () => {
   it("lets its source go once its memory is free, also where what filled it waits for a retry and does not end", async () => {
     const clock = new VirtualClock();
     const room = { fill: 1, diskFill: 0, isSpent: false, holdsQueues: true };
-    const backpressure = new Backpressure(clock, room, { events: 4, bytes: 1_000 });
+    const backpressure = new Backpressure(
+      clock,
+      room,
+      { events: 4, bytes: 1_000 },
+      { share: Number.POSITIVE_INFINITY },
+    );
     const { congested } = backpressure;
     expect(congested).toBeInstanceOf(Promise);
     for (let ended = 0; ended < 4; ended++) backpressure.left(1);
@@ -94,6 +99,39 @@ describe("a function that is behind", () => {
     await clock.advance(500);
     await congested;
     expect(backpressure.congested).toBeUndefined();
+  });
+
+  it("holds its source up from its share on, and lets it go at seven tenths of that, where many have events waiting", async () => {
+    const clock = new VirtualClock();
+    const room = { fill: 0.019, diskFill: 0, isSpent: false, holdsQueues: true };
+    const place = { share: 20 };
+    const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, place);
+    expect(backpressure.congested).toBeUndefined();
+    room.fill = 0.02;
+    let isHeld = true;
+    void backpressure.congested?.then(() => {
+      isHeld = false;
+    });
+    const left = async (fill: number) => {
+      room.fill = fill;
+      backpressure.left(1);
+      await clock.advance(0);
+      return isHeld;
+    };
+    expect([await left(0.015), await left(0.013)]).toEqual([true, false]);
+  });
+
+  it("is quick where it gets through its share every half second, and else holds its source up no more", async () => {
+    const heldAfter = async (ended: number) => {
+      const clock = new VirtualClock();
+      const room = { fill: 0.02, diskFill: 0, isSpent: false, holdsQueues: true };
+      const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, { share: 20 });
+      expect(backpressure.congested).toBeInstanceOf(Promise);
+      for (let event = 0; event < ended; event++) backpressure.left(1);
+      await clock.advance(500);
+      return backpressure.congested !== undefined;
+    };
+    expect([await heldAfter(20), await heldAfter(19)]).toEqual([true, false]);
   });
 
   it("lets its source go when it stops", async () => {

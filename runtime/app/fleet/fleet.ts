@@ -4,6 +4,7 @@ import type { Nats } from "../../checkpoint/jetstream-connection.ts";
 import { pause } from "../../clock.ts";
 import { BodyRoom } from "../../dispatch/commit/last-bodies.ts";
 import { Budget, heapQuarter } from "../../dispatch/queue/budget.ts";
+import { Rota } from "../../dispatch/queue/rota.ts";
 import { asWatchfireError, WatchfireError } from "../../errors.ts";
 import { fleetLeases } from "../../fleet/fleet-leases.ts";
 import type { HeldSlot } from "../../fleet/held-slot.ts";
@@ -94,7 +95,12 @@ export class FleetReplica {
   private constructor(options: FleetOptions, components: Components) {
     // Slots share what one runtime alone has.
     const quarter = heapQuarter();
-    this.options = { ...options, memory: new Budget(() => quarter), bodyRoom: new BodyRoom() };
+    this.options = {
+      ...options,
+      memory: new Budget(() => quarter),
+      bodyRoom: new BodyRoom(),
+      rota: new Rota(options.clock),
+    };
     this.components = components;
     this.residence = new Residence(options.data);
     this.lost = this.losing.promise;

@@ -143,6 +143,11 @@ export class Attempts {
     return this.parts.sink ? undefined : this.code.manifest.delivery.debounceMs;
   }
 
+  /** Whether its events begin in turns with other functions': its handler is so brief that it gains nothing from running beside theirs. */
+  get takesTurns(): boolean {
+    return !this.code.manifest.delivery.batch && this.ahead.isBrief;
+  }
+
   /** Has the runner give back what has not begun. */
   recall(): void {
     this.parts.runner.recall(this.code.manifest.name);
@@ -284,7 +289,7 @@ export class Attempts {
     const { clock } = this.parts;
     this.lastAt = clock.now();
     if (outcome.type !== "interrupted") {
-      this.ahead.ended(clock.monotonic() - givenAt);
+      this.ahead.ended(clock.monotonic() - givenAt, outcome.durationMs);
       return this.conclude(event, outcome, oldBody);
     }
     this.ahead.interrupted();

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "../../clock.ts";
+import type { Place } from "./rota.ts";
 import type { MemoryLimit, Spill } from "./spill.ts";
 
 /** How full a function's memory is when it is full, where it has no disk, and when it takes events again. */
@@ -6,14 +7,13 @@ const fullAt = 0.75;
 const freeAt = 0.5;
 
 /**
- * How full it is when its sources begin to wait, and when they go on: 500 and 350 events. Of more, a collection of young objects
- * finds most still there, and has them twice before they are over.
+ * How full it is at most when its sources begin to wait: 500 events. Of more, a collection of young objects finds most still there,
+ * and has them twice before they are over. They go on at this share of it: 350 events.
  */
 const waitAt = 0.5;
-const goOnAt = 0.35;
+const goOnShare = 0.7;
 
-/** What of its memory a function must get through from one look to the next, so that waiting for it is worth it. */
-const quickShare = 0.5;
+/** How often it is looked whether waiting for a function is worth it, in milliseconds. */
 const lookMs = 500;
 
 /** How full memory and disk are, as far as it matters who waits. */
@@ -22,15 +22,16 @@ type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
 /**
  * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket.
  * Writing it to disk and reading it back costs more than everything else together. So sources wait for a function that
- * gets through half its memory (500 events) every half second. A slower one goes to disk and holds nobody up. How quick
- * it is shows only while it is behind, and is remembered: a slow one holds its sources up once, for one look. One that
- * is slow and may write no more is full: it takes nothing. Its sources go on without it, and it joins them again where
- * it stands.
+ * gets through as much as it may hold, every half second. That is 500 events, or its share where many functions are busy.
+ * A slower one goes to disk and holds nobody up. How quick it is shows only while it is behind, and is remembered: a slow
+ * one holds its sources up once, for one look. One that is slow and may write no more is full: it takes nothing. Its
+ * sources go on without it, and it joins them again where it stands.
  */
 export class Backpressure {
   private readonly clock: Clock;
   private readonly spill: Room;
   private readonly limit: MemoryLimit;
+  private readonly place: Pick<Place, "share">;
   private held: PromiseWithResolvers<void> | undefined;
   private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
@@ -40,15 +41,21 @@ export class Backpressure {
   private events = 0;
   private bytes = 0;
 
-  constructor(clock: Clock, spill: Room, limit: MemoryLimit) {
+  constructor(clock: Clock, spill: Room, limit: MemoryLimit, place: Pick<Place, "share">) {
     this.clock = clock;
     this.spill = spill;
     this.limit = limit;
+    this.place = place;
+  }
+
+  /** How full it is when its sources begin to wait. */
+  private get waitAt(): number {
+    return Math.min(waitAt, this.place.share / this.limit.events);
   }
 
   /** A promise while sources should wait. */
   get congested(): Promise<void> | undefined {
-    if (this.stopped || this.spill.fill < waitAt) return undefined;
+    if (this.stopped || this.spill.fill < this.waitAt) return undefined;
     this.watch();
     if (!this.quick) return undefined;
     this.held ??= Promise.withResolvers<void>();
@@ -75,7 +82,7 @@ export class Backpressure {
     this.bytes += bytes;
     const { holdsQueues, diskFill, fill } = this.spill;
     if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
-    if (this.held && fill <= goOnAt) this.free();
+    if (this.held && fill <= goOnShare * this.waitAt) this.free();
   }
 
   /** Holds nobody up any more. */
@@ -94,9 +101,9 @@ export class Backpressure {
 
   private look(): void {
     this.timer = undefined;
-    const { events, bytes } = this.limit;
-    this.quick = this.events >= quickShare * events || this.bytes >= quickShare * bytes;
-    const isFilled = this.spill.fill > goOnAt;
+    const { limit, waitAt } = this;
+    this.quick = this.events >= waitAt * limit.events || this.bytes >= waitAt * limit.bytes;
+    const isFilled = this.spill.fill > goOnShare * waitAt;
     // What waits for a retry leaves memory without an end that would say so.
     if (!this.quick || !isFilled) this.free();
     if (isFilled) this.watch();

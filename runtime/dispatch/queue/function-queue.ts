@@ -14,12 +14,15 @@ import { countLanes } from "./lane-counts.ts";
 import { QuietTime } from "./quiet.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
 import { afterLong, msUntil } from "./retry.ts";
+import type { Place } from "./rota.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
 
 export interface QueueParts {
   readonly attempts: Attempts;
   readonly spill: Spill;
   readonly backpressure: Backpressure;
+  /** Its place among all functions. */
+  readonly place: Place;
   /** Makes an event of one that was spilled. */
   readonly restore: (event: SpilledEvent) => LaneEvent;
   readonly commits: Commits;
@@ -39,21 +42,24 @@ class HeadAttempt implements AttemptListener {
   private readonly queue: FunctionQueue;
   private readonly lane: Lane;
   private readonly event: LaneEvent;
+  /** What its place has given for it; undefined where it is not counted there. */
+  private readonly counted: number | undefined;
 
-  constructor(queue: FunctionQueue, lane: Lane, event: LaneEvent) {
+  constructor(queue: FunctionQueue, lane: Lane, event: LaneEvent, counted: number | undefined) {
     this.queue = queue;
     this.lane = lane;
     this.event = event;
+    this.counted = counted;
   }
 
   ended(conclusion: Conclusion): void {
     this.queue.conclude(this.lane, this.event, conclusion);
-    this.queue.returned(this.lane);
+    this.queue.returned(this.lane, this.counted);
   }
 
   failed(error: unknown): void {
     this.queue.storeFailed(this.lane, this.event, error);
-    this.queue.returned(this.lane);
+    this.queue.returned(this.lane, this.counted);
   }
 }
 
@@ -76,6 +82,7 @@ export class FunctionQueue {
       retryAll: () => this.wakeAll(),
       pump: () => this.pump(),
     });
+    parts.place.onTurn(() => this.pump());
     this.quietTime = new QuietTime(parts.clock, (lane) => this.wake(lane));
   }
 
@@ -290,17 +297,20 @@ export class FunctionQueue {
 
   /** Begins what may begin. */
   pump(): void {
-    const { attempts } = this.parts;
+    const { attempts, place } = this.parts;
+    const { takesTurns } = attempts;
     while (!this.gate.isShut()) {
       const lane = this.ready.first;
       if (!lane) return;
       const event = lane.head;
       if (event && this.gate.isFull(attempts.limitFor(event))) return;
+      if (takesTurns && !place.mayBegin()) return;
       this.ready.delete(lane);
       if (!event || this.isEarly(lane, event)) continue;
       this.gate.enter();
       lane.running = true;
-      attempts.run(event, this.gate.isShut, new HeadAttempt(this, lane, event));
+      const counted = takesTurns ? place.enter() : undefined;
+      attempts.run(event, this.gate.isShut, new HeadAttempt(this, lane, event, counted));
     }
   }
 
@@ -312,11 +322,12 @@ export class FunctionQueue {
     return waitMs > 0;
   }
 
-  /** An attempt at the lane's head has left it. */
-  returned(lane: Lane): void {
+  /** An attempt at the lane's head has left it. @param counted what its place gave for it */
+  returned(lane: Lane, counted: number | undefined): void {
     lane.running = false;
     if (!lane.backoff) this.proceed(lane);
     this.gate.leave();
+    if (counted !== undefined) this.parts.place.leave(counted);
   }
 
   private proceed(lane: Lane): void {
