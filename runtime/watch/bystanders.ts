@@ -26,6 +26,8 @@ export class Bystanders {
     this.groups.set(interest.field, group);
     const bystander = group.add(subscriber, interest);
     this.places.set(subscriber, bystander);
+    // It was told of the change with which it begins to stand by.
+    this.told.add(subscriber);
     subscriber.passedBy?.(bystander);
   }
 

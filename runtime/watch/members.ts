@@ -192,8 +192,11 @@ export class Members {
     }
   }
 
-  /** Resolves when nobody is congested any more who is told of changes; undefined where nobody is. */
-  get congested(): Promise<void> | undefined {
+  /**
+   * Resolves when nobody is congested any more who was told of changes; undefined where nobody is. Of bystanders those alone are asked
+   * who were told of one since this gave undefined.
+   */
+  untilFree(): Promise<void> | undefined {
     const waits: Promise<void>[] = [];
     const ask = ({ congested }: Subscriber) => {
       if (congested) waits.push(congested);

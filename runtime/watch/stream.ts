@@ -202,7 +202,7 @@ export class Stream implements Sink {
   }
 
   get congested(): Promise<void> | undefined {
-    return this.members.congested;
+    return this.members.untilFree();
   }
 
   /** Says of a change that nobody wants that it came. */

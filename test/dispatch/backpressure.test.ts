@@ -85,12 +85,12 @@ describe("a function that is behind", () => {
 
   it("lets its source go once its memory is free, also where what filled it waits for a retry and does not end", async () => {
     const clock = new VirtualClock();
-    const room = { fill: 1, diskFill: 0, isSpent: false, holdsQueues: true };
+    const room = { fill: 1, inMemory: 4, diskFill: 0, isSpent: false, holdsQueues: true };
     const backpressure = new Backpressure(
       clock,
       room,
       { events: 4, bytes: 1_000 },
-      { share: Number.POSITIVE_INFINITY },
+      { share: Number.POSITIVE_INFINITY, waits: false },
     );
     const { congested } = backpressure;
     expect(congested).toBeInstanceOf(Promise);
@@ -101,37 +101,44 @@ describe("a function that is behind", () => {
     expect(backpressure.congested).toBeUndefined();
   });
 
-  it("holds its source up from its share on, and lets it go at seven tenths of that, where many have events waiting", async () => {
+  /** One that may hold 1000 events, of which so many are in memory, and so many of all may wait. */
+  function sharing({ inMemory = 20, share = 20, waits = false, fill = 0.02 } = {}) {
     const clock = new VirtualClock();
-    const room = { fill: 0.019, diskFill: 0, isSpent: false, holdsQueues: true };
-    const place = { share: 20 };
-    const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, place);
+    const room = { fill, inMemory, diskFill: 0, isSpent: false, holdsQueues: true };
+    const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, { share, waits });
+    return { clock, room, backpressure };
+  }
+
+  it("holds its source up from its share on, and lets it go at seven tenths of that, where many have events waiting", async () => {
+    const { clock, room, backpressure } = sharing({ inMemory: 19 });
     expect(backpressure.congested).toBeUndefined();
-    room.fill = 0.02;
+    room.inMemory = 20;
     let isHeld = true;
     void backpressure.congested?.then(() => {
       isHeld = false;
     });
-    const left = async (fill: number) => {
-      room.fill = fill;
+    const left = async (inMemory: number) => {
+      room.inMemory = inMemory;
       backpressure.left(1);
       await clock.advance(0);
       return isHeld;
     };
-    expect([await left(0.015), await left(0.013)]).toEqual([true, false]);
+    expect([await left(15), await left(14)]).toEqual([true, false]);
   });
 
-  it("is quick where it gets through its share every half second, and else holds its source up no more", async () => {
-    const heldAfter = async (ended: number) => {
-      const clock = new VirtualClock();
-      const room = { fill: 0.02, diskFill: 0, isSpent: false, holdsQueues: true };
-      const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, { share: 20 });
-      expect(backpressure.congested).toBeInstanceOf(Promise);
-      for (let event = 0; event < ended; event++) backpressure.left(1);
-      await clock.advance(500);
-      return backpressure.congested !== undefined;
-    };
-    expect([await heldAfter(20), await heldAfter(19)]).toEqual([true, false]);
+  it.each([
+    ["gets through its share", 20, {}, true],
+    ["gets through less", 19, {}, false],
+    ["gets through less, because others have their turn", 0, { waits: true }, true],
+    ["gets through its share, and has more on disk", 20, { fill: 1 }, false],
+    ["gets through half of what it may hold, and has more on disk", 500, { fill: 1 }, true],
+    ["waits for its turn, and has more on disk", 20, { fill: 1, waits: true }, false],
+  ])("is one that %s in half a second: its source waits again, or not", async (_, ended, over, isHeld) => {
+    const { clock, backpressure } = sharing(over);
+    expect(backpressure.congested).toBeInstanceOf(Promise);
+    for (let event = 0; event < ended; event++) backpressure.left(1);
+    await clock.advance(500);
+    expect(backpressure.congested !== undefined).toBe(isHeld);
   });
 
   it("lets its source go when it stops", async () => {

@@ -138,6 +138,20 @@ describe("functions whose handlers are brief", () => {
     expect([slow.place.share, waits.place.share]).toEqual([4_000, 4_000]);
   });
 
+  it("are not taken for hanging as soon as they have begun, however long the others have hung", async () => {
+    const clock = new VirtualClock();
+    const [hangs, young, waits] = workers(new Rota(clock), 3) as [Worker, Worker, Worker];
+    hangs.take(200);
+    await clock.advance(400);
+    young.take(56);
+    waits.take(300);
+    await clock.advance(250);
+    // The 200 are written off, the 56 are not.
+    expect(waits.began).toEqual([200]);
+    await clock.advance(250);
+    expect(waits.queued).toBe(0);
+  });
+
   it("leave no timer behind once nobody waits", async () => {
     const clock = new VirtualClock();
     const [one, other] = workers(new Rota(clock), 2) as [Worker, Worker];
@@ -250,6 +264,22 @@ describe("in a dispatcher", () => {
     await quiet(it.runner);
     expect(Object.fromEntries(given)).toEqual({ one: 300, two: 100, slow: 100 });
     expect(it.outcomes.get("ok")).toBe(600 + 500);
+  });
+
+  it("a function whose handlers have become slow holds up no other once that is seen", async () => {
+    const { it, given, burst } = await functions("one", "two", "other");
+    await burst(300, "one", "two", "other");
+    given.clear();
+    it.runner.answer = ({ function: name }) => (name === "other" ? done : undefined);
+    await burst(300, "one");
+    await burst(100, "two");
+    await burst(50, "other");
+    for (let ended = 0; ended < 8; ended++) {
+      expect(given.get("other")).toBeUndefined();
+      const [running] = [...it.runner.open.keys()].filter((name) => name.startsWith("one"));
+      await it.runner.end(running ?? "", { type: "ok", durationMs: 100 });
+    }
+    expect(given.get("other")).toBe(50);
   });
 
   it("a function that takes batches waits for no turn", async () => {

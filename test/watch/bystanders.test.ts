@@ -224,29 +224,36 @@ function standingBy() {
 
 it("a stream waits for those whom it has told something, and for no bystander that is congested by others", async () => {
   const { members, blue, tell } = standingBy();
+  expect(members.untilFree()).toBeUndefined();
   const { promise, resolve } = Promise.withResolvers<void>();
   blue.congested = promise;
   tell("red");
-  expect(members.congested).toBeUndefined();
+  expect(members.untilFree()).toBeUndefined();
   tell("blue");
-  const { congested } = members;
+  const congested = members.untilFree();
   expect(congested).toBeInstanceOf(Promise);
   // It is asked again until it is free.
-  expect(members.congested).toBeInstanceOf(Promise);
+  expect(members.untilFree()).toBeInstanceOf(Promise);
   resolve();
   await congested;
   blue.congested = undefined;
-  expect(members.congested).toBeUndefined();
+  expect(members.untilFree()).toBeUndefined();
   blue.congested = promise;
-  expect(members.congested).toBeUndefined();
+  expect(members.untilFree()).toBeUndefined();
 });
 
 it.each([false, true])("a stream waits for no bystander that has left; after its connection has ended: %s", (ends) => {
   const { members, red, tell } = standingBy();
   red.congested = Promise.resolve();
   tell("red");
-  expect(members.congested).toBeInstanceOf(Promise);
+  expect(members.untilFree()).toBeInstanceOf(Promise);
   if (ends) members.uncover(resourceVersion("3"));
   members.leave(red);
-  expect(members.congested).toBeUndefined();
+  expect(members.untilFree()).toBeUndefined();
+});
+
+it("a stream waits for one that begins to stand by with the change that fills it", () => {
+  const { members, red } = standingBy();
+  red.congested = Promise.resolve();
+  expect(members.untilFree()).toBeInstanceOf(Promise);
 });

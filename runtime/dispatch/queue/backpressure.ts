@@ -17,7 +17,7 @@ const goOnShare = 0.7;
 const lookMs = 500;
 
 /** How full memory and disk are, as far as it matters who waits. */
-type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
+type Room = Pick<Spill, "fill" | "inMemory" | "diskFill" | "isSpent" | "holdsQueues">;
 
 /**
  * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket.
@@ -31,7 +31,7 @@ export class Backpressure {
   private readonly clock: Clock;
   private readonly spill: Room;
   private readonly limit: MemoryLimit;
-  private readonly place: Pick<Place, "share">;
+  private readonly place: Pick<Place, "share" | "waits">;
   private held: PromiseWithResolvers<void> | undefined;
   private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
@@ -41,21 +41,26 @@ export class Backpressure {
   private events = 0;
   private bytes = 0;
 
-  constructor(clock: Clock, spill: Room, limit: MemoryLimit, place: Pick<Place, "share">) {
+  constructor(clock: Clock, spill: Room, limit: MemoryLimit, place: Pick<Place, "share" | "waits">) {
     this.clock = clock;
     this.spill = spill;
     this.limit = limit;
     this.place = place;
   }
 
-  /** How full it is when its sources begin to wait. */
-  private get waitAt(): number {
-    return Math.min(waitAt, this.place.share / this.limit.events);
+  /** Whether it holds more than such a part of what makes its sources wait. */
+  private exceeds(part: number): boolean {
+    const { fill, inMemory } = this.spill;
+    return fill > part * waitAt || inMemory > part * this.place.share;
+  }
+
+  private get isBehind(): boolean {
+    return this.spill.fill >= waitAt || this.spill.inMemory >= this.place.share;
   }
 
   /** A promise while sources should wait. */
   get congested(): Promise<void> | undefined {
-    if (this.stopped || this.spill.fill < this.waitAt) return undefined;
+    if (this.stopped || !this.isBehind) return undefined;
     this.watch();
     if (!this.quick) return undefined;
     this.held ??= Promise.withResolvers<void>();
@@ -82,7 +87,7 @@ export class Backpressure {
     this.bytes += bytes;
     const { holdsQueues, diskFill, fill } = this.spill;
     if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
-    if (this.held && fill <= goOnShare * this.waitAt) this.free();
+    if (this.held && !this.exceeds(goOnShare)) this.free();
   }
 
   /** Holds nobody up any more. */
@@ -101,12 +106,20 @@ export class Backpressure {
 
   private look(): void {
     this.timer = undefined;
-    const { limit, waitAt } = this;
-    this.quick = this.events >= waitAt * limit.events || this.bytes >= waitAt * limit.bytes;
-    const isFilled = this.spill.fill > goOnShare * waitAt;
+    this.quick = this.isQuick;
+    const isFilled = this.exceeds(goOnShare);
     // What waits for a retry leaves memory without an end that would say so.
     if (!this.quick || !isFilled) this.free();
     if (isFilled) this.watch();
+  }
+
+  /** By what has ended since the last look. Who waits for others' turns is not slow. What is on disk shows who was. */
+  private get isQuick(): boolean {
+    const { spill, limit, place } = this;
+    const most = waitAt * limit.events;
+    const overflows = spill.fill >= 1;
+    const enough = overflows ? most : Math.min(most, place.share);
+    return this.bytes >= waitAt * limit.bytes || this.events >= enough || (!overflows && place.waits);
   }
 
   private accept(): void {

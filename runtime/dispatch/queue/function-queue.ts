@@ -327,7 +327,11 @@ export class FunctionQueue {
     lane.running = false;
     if (!lane.backoff) this.proceed(lane);
     this.gate.leave();
-    if (counted !== undefined) this.parts.place.leave(counted);
+    if (counted === undefined) return;
+    const { place, attempts } = this.parts;
+    place.leave(counted);
+    // Those that are under way may take as long as this one did: nobody waits for them.
+    if (!attempts.takesTurns) place.writeOff();
   }
 
   private proceed(lane: Lane): void {

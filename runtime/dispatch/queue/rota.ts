@@ -8,7 +8,7 @@ import type { Clock } from "../../clock.ts";
 const mostUnderWay = 256;
 /** Events that a function begins in its turn: as many as one entry into its isolate takes. */
 const turnEvents = 64;
-/** Where nothing of a function has come back for so many milliseconds, its events hold up no other's. */
+/** Where nothing of a function has come back for so many milliseconds, its events hold up no other's. It is looked for half as often. */
 const stuckMs = 500;
 /**
  * Events that wait, of all functions that take turns. Of 100 functions each then has 64 for its turn. With 4000 it has 30, and a
@@ -33,6 +33,11 @@ export class Rota {
 
   constructor(clock: Clock) {
     this.clock = clock;
+  }
+
+  /** Milliseconds of the clock that does not go back. */
+  get now(): number {
+    return this.clock.monotonic();
   }
 
   /** A place for one more function. */
@@ -62,6 +67,11 @@ export class Rota {
     this.give();
   }
 
+  /** Whether its turn is to come. */
+  isInLine(place: Place): boolean {
+    return this.line.has(place);
+  }
+
   /** Events that may wait of one of those that share the executors; of another as many as like. */
   shareOf(place: Place): number {
     if (!this.engaged.has(place)) return Number.POSITIVE_INFINITY;
@@ -84,16 +94,13 @@ export class Rota {
   private watch(): void {
     if (this.isWatching) return;
     this.isWatching = true;
-    this.clock.after(stuckMs, () => this.look(), { unref: true });
+    this.clock.after(stuckMs / 2, () => this.look(), { unref: true });
   }
 
   private look(): void {
     this.isWatching = false;
-    for (const place of this.engaged) {
-      this.underWay -= place.writeOff();
-      this.release(place);
-    }
-    this.give();
+    const before = this.now - stuckMs;
+    for (const place of this.engaged) if (place.isStuckSince(before)) place.writeOff();
     if (this.line.size > 0) this.watch();
   }
 }
@@ -107,7 +114,8 @@ export class Place {
   private underWay = 0;
   /** Events that began before it are not counted any more. */
   private period = 1;
-  private hasReturned = false;
+  /** When an event came back last, or began while none was under way. */
+  private lastSign = 0;
 
   constructor(rota: Rota) {
     this.rota = rota;
@@ -116,6 +124,11 @@ export class Place {
   /** Whether events of it are under way, and counted. */
   get isBusy(): boolean {
     return this.underWay > 0;
+  }
+
+  /** Whether its turn is to come. */
+  get waits(): boolean {
+    return this.rota.isInLine(this);
   }
 
   /** Events that may wait here until its sources do. */
@@ -136,32 +149,39 @@ export class Place {
   /** An event begins. @returns what `leave` is to be given */
   enter(): number {
     if (this.left > 0) this.left--;
-    this.underWay++;
+    if (this.underWay++ === 0) this.lastSign = this.rota.now;
     this.rota.began(this);
     return this.period;
   }
 
   /** An event that `enter` gave this for is under way no more. */
   leave(period: number): void {
+    this.lastSign = this.rota.now;
     if (period !== this.period) return;
-    this.hasReturned = true;
     this.underWay--;
     this.rota.ended(this, 1);
   }
 
   takeTurn(): void {
     this.left = turnEvents;
-    this.begin();
-    this.left = 0;
+    try {
+      this.begin();
+    } finally {
+      this.left = 0;
+    }
   }
 
-  /** Counts its events no more where none has come back since the last call. @returns how many were counted */
-  writeOff(): number {
-    const { hasReturned, underWay } = this;
-    this.hasReturned = false;
-    if (hasReturned || underWay === 0) return 0;
+  /** Whether no event has come back since then, of those that are under way. */
+  isStuckSince(at: number): boolean {
+    return this.underWay > 0 && this.lastSign <= at;
+  }
+
+  /** Its events that are under way are counted no more. */
+  writeOff(): void {
+    const { underWay } = this;
+    if (underWay === 0) return;
     this.period++;
     this.underWay = 0;
-    return underWay;
+    this.rota.ended(this, underWay);
   }
 }
