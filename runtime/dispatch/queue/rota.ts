@@ -55,16 +55,17 @@ export class Rota {
     return false;
   }
 
-  began(place: Place): void {
+  /** An event begins of a place. @param isFirst none other of it is under way */
+  began(place: Place, isFirst: boolean): void {
     this.underWay++;
-    this.engaged.add(place);
+    if (isFirst) this.engaged.add(place);
   }
 
   /** So many events of it are under way no more. */
   ended(place: Place, events: number): void {
     this.underWay -= events;
     this.release(place);
-    this.give();
+    if (this.line.size > 0) this.give();
   }
 
   /** Whether its turn is to come. */
@@ -149,8 +150,9 @@ export class Place {
   /** An event begins. @returns what `leave` is to be given */
   enter(): number {
     if (this.left > 0) this.left--;
-    if (this.underWay++ === 0) this.lastSign = this.rota.now;
-    this.rota.began(this);
+    const isFirst = this.underWay++ === 0;
+    if (isFirst) this.lastSign = this.rota.now;
+    this.rota.began(this, isFirst);
     return this.period;
   }
 
