@@ -193,19 +193,22 @@ export class Members {
   }
 
   /**
-   * Resolves when nobody is congested any more who was told of changes; undefined where nobody is. Of bystanders those alone are asked
-   * who were told of one since this gave undefined.
+   * Resolves when nobody is congested any more; undefined where nobody is who was told of changes. Of bystanders those alone are asked
+   * who were told of one since this gave undefined. Once there is somebody to wait for, all others show how quick they are meanwhile.
    */
   untilFree(): Promise<void> | undefined {
-    const waits: Promise<void>[] = [];
-    const ask = ({ congested }: Subscriber) => {
-      if (congested) waits.push(congested);
-    };
-    for (const { covered, subscriber } of this.told) if (covered) ask(subscriber);
-    for (const subscriber of this.bystanders.toldLately) ask(subscriber);
-    if (waits.length > 0) return Promise.all(waits).then(() => undefined);
-    this.bystanders.forgetTold();
-    return undefined;
+    if (!this.isAnyoneCongested()) {
+      this.bystanders.forgetTold();
+      return undefined;
+    }
+    const waits = this.members.map(({ covered, subscriber }) => (covered ? subscriber.congested : undefined));
+    return Promise.all(waits).then(() => undefined);
+  }
+
+  private isAnyoneCongested(): boolean {
+    for (const { covered, subscriber } of this.told) if (covered && subscriber.congested) return true;
+    for (const subscriber of this.bystanders.toldLately) if (subscriber.congested) return true;
+    return false;
   }
 
   /** Whether it has that already, or is not served. */

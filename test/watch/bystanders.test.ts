@@ -252,6 +252,24 @@ it.each([false, true])("a stream waits for no bystander that has left; after its
   expect(members.untilFree()).toBeUndefined();
 });
 
+it("a stream that waits for one asks all, and waits for whoever is behind", async () => {
+  const { members, red, blue, tell } = standingBy();
+  expect(members.untilFree()).toBeUndefined();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  red.congested = Promise.resolve();
+  blue.congested = promise;
+  tell("red");
+  let isOver = false;
+  const over = members.untilFree()?.then(() => {
+    isOver = true;
+  });
+  await red.congested;
+  expect(isOver).toBe(false);
+  resolve();
+  await over;
+  expect(isOver).toBe(true);
+});
+
 it("a stream waits for one that begins to stand by with the change that fills it", () => {
   const { members, red } = standingBy();
   red.congested = Promise.resolve();

@@ -22,8 +22,8 @@ type Room = Pick<Spill, "fill" | "inMemory" | "diskFill" | "isSpent" | "holdsQue
 /**
  * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket.
  * Writing it to disk and reading it back costs more than everything else together. So sources wait for a function that
- * gets through as much as it may hold, every half second. That is 500 events, or its share where many functions are busy.
- * A slower one goes to disk and holds nobody up. How quick it is shows only while it is behind, and is remembered: a slow
+ * gets through as much as it may hold, every half second: 500 events. They wait as well for one that waits for its turn
+ * with its share of what may wait for that. A slower one goes to disk and holds nobody up. How quick it is shows only while it is behind, and is remembered: a slow
  * one holds its sources up once, for one look. One that is slow and may write no more is full: it takes nothing. Its
  * sources go on without it, and it joins them again where it stands.
  */
@@ -116,10 +116,8 @@ export class Backpressure {
   /** By what has ended since the last look. Who waits for others' turns is not slow. What is on disk shows who was. */
   private get isQuick(): boolean {
     const { spill, limit, place } = this;
-    const most = waitAt * limit.events;
-    const overflows = spill.fill >= 1;
-    const enough = overflows ? most : Math.min(most, place.share);
-    return this.bytes >= waitAt * limit.bytes || this.events >= enough || (!overflows && place.waits);
+    const isWaiting = place.waits && spill.fill < 1;
+    return isWaiting || this.events >= waitAt * limit.events || this.bytes >= waitAt * limit.bytes;
   }
 
   private accept(): void {

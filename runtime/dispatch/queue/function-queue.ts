@@ -298,7 +298,7 @@ export class FunctionQueue {
   /** Begins what may begin. */
   pump(): void {
     const { attempts, place } = this.parts;
-    const { takesTurns } = attempts;
+    const takesTurns = attempts.takesTurns && !place.hangs;
     while (!this.gate.isShut()) {
       const lane = this.ready.first;
       if (!lane) return;

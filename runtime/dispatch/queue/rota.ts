@@ -8,8 +8,12 @@ import type { Clock } from "../../clock.ts";
 const mostUnderWay = 256;
 /** Events that a function begins in its turn: as many as one entry into its isolate takes. */
 const turnEvents = 64;
-/** Where nothing of a function has come back for so many milliseconds, its events hold up no other's. It is looked for half as often. */
-const stuckMs = 500;
+/**
+ * Where nothing of a function has come back for so many milliseconds, its events hold up no other's. 256 brief ones come back within
+ * 40 ms, where both cores are busy. It is looked for each so many milliseconds.
+ */
+const stuckMs = 200;
+const lookMs = 50;
 /**
  * Events that wait, of all functions that take turns. Of 100 functions each then has 64 for its turn. With 4000 it has 30, and a
  * twentieth fewer are handled a second. Without a limit 40,000 wait, and each collection of young objects copies some of them.
@@ -73,9 +77,9 @@ export class Rota {
     return this.line.has(place);
   }
 
-  /** Events that may wait of one of those that share the executors; of another as many as like. */
+  /** Events that may wait of one whose turn is to come; of another as many as like, since it waits for its own handlers. */
   shareOf(place: Place): number {
-    if (!this.engaged.has(place)) return Number.POSITIVE_INFINITY;
+    if (!this.line.has(place)) return Number.POSITIVE_INFINITY;
     return Math.max(leastWaiting, mostWaiting / this.engaged.size);
   }
 
@@ -95,13 +99,13 @@ export class Rota {
   private watch(): void {
     if (this.isWatching) return;
     this.isWatching = true;
-    this.clock.after(stuckMs / 2, () => this.look(), { unref: true });
+    this.clock.after(lookMs, () => this.look(), { unref: true });
   }
 
   private look(): void {
     this.isWatching = false;
     const before = this.now - stuckMs;
-    for (const place of this.engaged) if (place.isStuckSince(before)) place.writeOff();
+    for (const place of this.engaged) place.checkSince(before);
     if (this.line.size > 0) this.watch();
   }
 }
@@ -117,6 +121,7 @@ export class Place {
   private period = 1;
   /** When an event came back last, or began while none was under way. */
   private lastSign = 0;
+  private isStuck = false;
 
   constructor(rota: Rota) {
     this.rota = rota;
@@ -125,6 +130,11 @@ export class Place {
   /** Whether events of it are under way, and counted. */
   get isBusy(): boolean {
     return this.underWay > 0;
+  }
+
+  /** Whether nothing comes back of what it began: what it begins until something does takes no turn, and is not counted. */
+  get hangs(): boolean {
+    return this.isStuck;
   }
 
   /** Whether its turn is to come. */
@@ -159,6 +169,7 @@ export class Place {
   /** An event that `enter` gave this for is under way no more. */
   leave(period: number): void {
     this.lastSign = this.rota.now;
+    this.isStuck = false;
     if (period !== this.period) return;
     this.underWay--;
     this.rota.ended(this, 1);
@@ -173,9 +184,11 @@ export class Place {
     }
   }
 
-  /** Whether no event has come back since then, of those that are under way. */
-  isStuckSince(at: number): boolean {
-    return this.underWay > 0 && this.lastSign <= at;
+  /** It hangs where no event has come back since then, of those that are under way. */
+  checkSince(at: number): void {
+    if (this.underWay === 0 || this.lastSign > at) return;
+    this.isStuck = true;
+    this.writeOff();
   }
 
   /** Its events that are under way are counted no more. */
