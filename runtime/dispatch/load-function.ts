@@ -25,6 +25,7 @@ import { Backpressure } from "./queue/backpressure.ts";
 import type { Budget } from "./queue/budget.ts";
 import { EventMaker } from "./queue/event-maker.ts";
 import { FunctionQueue } from "./queue/function-queue.ts";
+import { ReadyLanes } from "./queue/ready-lanes.ts";
 import type { Rota } from "./queue/rota.ts";
 import { type MemoryLimit, Spill } from "./queue/spill.ts";
 import type { Look } from "./reconcile/primary.ts";
@@ -122,8 +123,20 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
   const attempts = new Attempts({ manifest, usesOldObject }, { sink, spill, commits, runner, clock, random, observer });
   const place = parts.rota.place();
-  const backpressure = new Backpressure(clock, spill, parts.memoryLimit, place);
-  const queue = new FunctionQueue({ attempts, spill, backpressure, place, restore, commits, clock, observer, log });
+  const ready = new ReadyLanes();
+  const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });
+  const queue = new FunctionQueue({
+    attempts,
+    spill,
+    backpressure,
+    ready,
+    place,
+    restore,
+    commits,
+    clock,
+    observer,
+    log,
+  });
   return new FunctionDispatch({
     manifest,
     views,

@@ -85,12 +85,15 @@ describe("a function that is behind", () => {
 
   it("lets its source go once its memory is free, also where what filled it waits for a retry and does not end", async () => {
     const clock = new VirtualClock();
-    const room = { fill: 1, inMemory: 4, diskFill: 0, isSpent: false, holdsQueues: true };
+    const room = { fill: 1, diskFill: 0, isSpent: false, holdsQueues: true };
     const backpressure = new Backpressure(
       clock,
       room,
       { events: 4, bytes: 1_000 },
-      { share: Number.POSITIVE_INFINITY, waits: false },
+      {
+        ready: { length: 4 },
+        place: { share: Number.POSITIVE_INFINITY },
+      },
     );
     const { congested } = backpressure;
     expect(congested).toBeInstanceOf(Promise);
@@ -101,36 +104,37 @@ describe("a function that is behind", () => {
     expect(backpressure.congested).toBeUndefined();
   });
 
-  /** One that may hold 1000 events, of which so many are in memory, and so many of all may wait. */
-  function sharing({ inMemory = 20, share = 20, waits = false, fill = 0.02 } = {}) {
+  /** One that may hold 1000 events, of whose lanes so many are ready, and so many may be. */
+  function sharing({ length = 20, share = 20, fill = 0.02 } = {}) {
     const clock = new VirtualClock();
-    const room = { fill, inMemory, diskFill: 0, isSpent: false, holdsQueues: true };
-    const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, { share, waits });
-    return { clock, room, backpressure };
+    const room = { fill, diskFill: 0, isSpent: false, holdsQueues: true };
+    const turn = { ready: { length }, place: { share } };
+    const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, turn);
+    return { clock, turn, backpressure };
   }
 
-  it("holds its source up from its share on, and lets it go at seven tenths of that, where many have events waiting", async () => {
-    const { clock, room, backpressure } = sharing({ inMemory: 19 });
+  it("holds its source up from its share of ready lanes on, and lets it go at seven tenths of that", async () => {
+    const { clock, turn, backpressure } = sharing({ length: 19 });
     expect(backpressure.congested).toBeUndefined();
-    room.inMemory = 20;
+    turn.ready.length = 20;
     let isHeld = true;
     void backpressure.congested?.then(() => {
       isHeld = false;
     });
-    const left = async (inMemory: number) => {
-      room.inMemory = inMemory;
-      backpressure.left(1);
+    const moved = async (length: number) => {
+      turn.ready.length = length;
+      backpressure.moved();
       await clock.advance(0);
       return isHeld;
     };
-    expect([await left(15), await left(14)]).toEqual([true, false]);
+    expect([await moved(15), await moved(14)]).toEqual([true, false]);
   });
 
   it.each([
-    ["gets through half of what it may hold", 500, {}, true],
-    ["gets through less", 499, {}, false],
-    ["gets through less, because others have their turn", 0, { waits: true }, true],
-    ["waits for its turn, and has more on disk", 499, { fill: 1, waits: true }, false],
+    ["gets through half of what it may hold", 500, { fill: 0.5, length: 0 }, true],
+    ["gets through less", 499, { fill: 0.5, length: 19 }, false],
+    ["gets through less, because others have their turn", 0, {}, true],
+    ["waits for its turn, and has more on disk", 499, { fill: 1 }, false],
   ])("is one that %s in half a second: its source waits again, or not", async (_, ended, over, isHeld) => {
     const { clock, backpressure } = sharing(over);
     expect(backpressure.congested).toBeInstanceOf(Promise);

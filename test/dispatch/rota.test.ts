@@ -6,7 +6,7 @@ import { Ahead } from "../../runtime/dispatch/queue/ahead.ts";
 import { Rota } from "../../runtime/dispatch/queue/rota.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 
 /** A function that begins what it has as soon as it may. */
 class Worker {
@@ -125,6 +125,30 @@ describe("functions whose handlers are brief", () => {
     expect(hangs.place.hangs).toBe(false);
     hangs.take(300);
     expect(hangs.underWay.length).toBe(56);
+  });
+
+  it("hang no more once something has come back, also of what began uncounted", async () => {
+    const clock = new VirtualClock();
+    const [hangs, waits] = workers(new Rota(clock), 2) as [Worker, Worker];
+    hangs.take(256);
+    waits.take(1);
+    await clock.advance(200);
+    expect([hangs.place.hangs, hangs.place.share]).toEqual([true, Number.POSITIVE_INFINITY]);
+    hangs.place.moves();
+    expect(hangs.place.hangs).toBe(false);
+  });
+
+  it("are not taken for hanging where the event loop stood still", async () => {
+    const clock = new VirtualClock();
+    const [one, waits] = workers(new Rota(clock), 2) as [Worker, Worker];
+    one.take(256);
+    waits.take(1);
+    const { monotonic } = clock;
+    clock.monotonic = () => monotonic.call(clock) + 300;
+    await clock.advance(50);
+    expect(one.place.hangs).toBe(false);
+    await clock.advance(50);
+    expect(one.place.hangs).toBe(true);
   });
 
   it("are not taken for hanging while some of their events come back", async () => {
@@ -308,6 +332,18 @@ describe("in a dispatcher", () => {
     expect(given.get("other")).toBe(100);
   });
 
+  it("a function whose handlers fail at once holds no source up, however many events wait for a retry", async () => {
+    const names = Array.from({ length: 40 }, (_, index) => `f${index}`);
+    const { it, burst, subscriptions } = await functions(...names);
+    await burst(20, ...names);
+    it.runner.answer = ({ function: name }) => (name === "f0" ? failure() : undefined);
+    await burst(300, "f0");
+    await burst(100, ...names.slice(1));
+    // 300 of it wait for a retry, and one more for its turn.
+    await burst(1, "f0");
+    expect(subscriptions.get("f0")?.congested).toBeUndefined();
+  });
+
   it("the sources of a function wait once it holds its share of what all may have waiting", async () => {
     const names = Array.from({ length: 40 }, (_, index) => `f${index}`);
     const { it, burst, subscriptions } = await functions(...names);
@@ -316,7 +352,7 @@ describe("in a dispatcher", () => {
     const waits = () => names.filter((name) => subscriptions.get(name)?.congested);
     await burst(199, ...names);
     expect(waits()).toEqual([]);
-    await burst(1, ...names);
+    await burst(60, ...names);
     // Those that have begun all they may wait for their own handlers.
     expect(waits().length).toBeGreaterThan(30);
   });

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from "../../clock.ts";
+import type { ReadyLanes } from "./ready-lanes.ts";
 import type { Place } from "./rota.ts";
 import type { MemoryLimit, Spill } from "./spill.ts";
 
@@ -16,8 +17,14 @@ const goOnShare = 0.7;
 /** How often it is looked whether waiting for a function is worth it, in milliseconds. */
 const lookMs = 500;
 
+/** What a function has that only waits for its turn: how many lanes, and how many of these may. */
+export interface WaitsForTurn {
+  readonly ready: Pick<ReadyLanes, "length">;
+  readonly place: Pick<Place, "share">;
+}
+
 /** How full memory and disk are, as far as it matters who waits. */
-type Room = Pick<Spill, "fill" | "inMemory" | "diskFill" | "isSpent" | "holdsQueues">;
+type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
 
 /**
  * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket.
@@ -31,7 +38,7 @@ export class Backpressure {
   private readonly clock: Clock;
   private readonly spill: Room;
   private readonly limit: MemoryLimit;
-  private readonly place: Pick<Place, "share" | "waits">;
+  private readonly turn: WaitsForTurn;
   private held: PromiseWithResolvers<void> | undefined;
   private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
@@ -41,21 +48,26 @@ export class Backpressure {
   private events = 0;
   private bytes = 0;
 
-  constructor(clock: Clock, spill: Room, limit: MemoryLimit, place: Pick<Place, "share" | "waits">) {
+  constructor(clock: Clock, spill: Room, limit: MemoryLimit, turn: WaitsForTurn) {
     this.clock = clock;
     this.spill = spill;
     this.limit = limit;
-    this.place = place;
+    this.turn = turn;
   }
 
   /** Whether it holds more than such a part of what makes its sources wait. */
   private exceeds(part: number): boolean {
-    const { fill, inMemory } = this.spill;
-    return fill > part * waitAt || inMemory > part * this.place.share;
+    const { ready, place } = this.turn;
+    return this.spill.fill > part * waitAt || ready.length > part * place.share;
   }
 
   private get isBehind(): boolean {
-    return this.spill.fill >= waitAt || this.spill.inMemory >= this.place.share;
+    return this.spill.fill >= waitAt || this.waitsForTurn;
+  }
+
+  /** Whether as much of it as may is ready, and waits for others' turns alone: what waits for a retry is none of that. */
+  private get waitsForTurn(): boolean {
+    return this.turn.ready.length >= this.turn.place.share;
   }
 
   /** A promise while sources should wait. */
@@ -87,6 +99,11 @@ export class Backpressure {
     this.bytes += bytes;
     const { holdsQueues, diskFill, fill } = this.spill;
     if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
+    this.moved();
+  }
+
+  /** An attempt has ended, or a turn has begun: perhaps nobody has to wait any more. */
+  moved(): void {
     if (this.held && !this.exceeds(goOnShare)) this.free();
   }
 
@@ -115,9 +132,9 @@ export class Backpressure {
 
   /** By what has ended since the last look. Who waits for others' turns is not slow. What is on disk shows who was. */
   private get isQuick(): boolean {
-    const { spill, limit, place } = this;
-    const isWaiting = place.waits && spill.fill < 1;
-    return isWaiting || this.events >= waitAt * limit.events || this.bytes >= waitAt * limit.bytes;
+    const { events, bytes } = this.limit;
+    const isWaiting = this.waitsForTurn && this.spill.fill < 1;
+    return isWaiting || this.events >= waitAt * events || this.bytes >= waitAt * bytes;
   }
 
   private accept(): void {

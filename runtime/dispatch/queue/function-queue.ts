@@ -12,7 +12,7 @@ import { Gate } from "./gate.ts";
 import { Lane, type LaneReport } from "./lane.ts";
 import { countLanes } from "./lane-counts.ts";
 import { QuietTime } from "./quiet.ts";
-import { ReadyLanes } from "./ready-lanes.ts";
+import type { ReadyLanes } from "./ready-lanes.ts";
 import { afterLong, msUntil } from "./retry.ts";
 import type { Place } from "./rota.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
@@ -21,6 +21,8 @@ export interface QueueParts {
   readonly attempts: Attempts;
   readonly spill: Spill;
   readonly backpressure: Backpressure;
+  /** Empty. */
+  readonly ready: ReadyLanes;
   /** Its place among all functions. */
   readonly place: Place;
   /** Makes an event of one that was spilled. */
@@ -71,12 +73,13 @@ export class FunctionQueue {
   readonly gate: Gate;
   private readonly parts: QueueParts;
   private readonly lanes = new TransientMap<string, Lane>();
-  private readonly ready = new ReadyLanes();
+  private readonly ready: ReadyLanes;
   private pinTimer: Timer | undefined;
   private readonly quietTime: QuietTime;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
+    this.ready = parts.ready;
     this.gate = new Gate({
       recall: () => parts.attempts.recall(),
       retryAll: () => this.wakeAll(),
@@ -327,11 +330,12 @@ export class FunctionQueue {
     lane.running = false;
     if (!lane.backoff) this.proceed(lane);
     this.gate.leave();
-    if (counted === undefined) return;
-    const { place, attempts } = this.parts;
-    place.leave(counted);
+    const { place, attempts, backpressure } = this.parts;
+    if (counted !== undefined) place.leave(counted);
+    else if (place.hangs) place.moves();
     // Those that are under way may take as long as this one did: nobody waits for them.
     if (!attempts.takesTurns) place.writeOff();
+    backpressure.moved();
   }
 
   private proceed(lane: Lane): void {

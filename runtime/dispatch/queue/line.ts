@@ -12,6 +12,12 @@ export interface InLine<T> {
 export class Line<T> {
   private head: (T & InLine<T>) | undefined;
   private tail: (T & InLine<T>) | undefined;
+  private count = 0;
+
+  /** How many stand in it. */
+  get length(): number {
+    return this.count;
+  }
 
   get first(): T | undefined {
     return this.head;
@@ -20,6 +26,7 @@ export class Line<T> {
   /** Adds one that stands in no line. */
   push(one: T & InLine<T>): void {
     const { tail } = this;
+    this.count++;
     one.line = this;
     one.before = tail;
     if (tail) tail.behind = one;
@@ -29,6 +36,7 @@ export class Line<T> {
 
   /** Takes one out that stands in this line. */
   remove(one: T & InLine<T>): void {
+    this.count--;
     const before = one.before as (T & InLine<T>) | undefined;
     const behind = one.behind as (T & InLine<T>) | undefined;
     if (before) before.behind = behind;

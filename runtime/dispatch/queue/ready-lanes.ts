@@ -14,6 +14,11 @@ export class ReadyLanes {
     line.push(lane);
   }
 
+  /** How many there are. */
+  get length(): number {
+    return this.live.length + this.bulk.length;
+  }
+
   /** The next. */
   get first(): Lane | undefined {
     return this.live.first ?? this.bulk.first;

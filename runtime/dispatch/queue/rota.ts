@@ -9,8 +9,8 @@ const mostUnderWay = 256;
 /** Events that a function begins in its turn: as many as one entry into its isolate takes. */
 const turnEvents = 64;
 /**
- * Where nothing of a function has come back for so many milliseconds, its events hold up no other's. 256 brief ones come back within
- * 40 ms, where both cores are busy. It is looked for each so many milliseconds.
+ * Where nothing of a function has come back for so many milliseconds, its events hold up no other's. 256 that do next to nothing come
+ * back within 40 ms, where both cores are busy. It is looked for each so many milliseconds.
  */
 const stuckMs = 200;
 const lookMs = 50;
@@ -72,14 +72,9 @@ export class Rota {
     if (this.line.size > 0) this.give();
   }
 
-  /** Whether its turn is to come. */
-  isInLine(place: Place): boolean {
-    return this.line.has(place);
-  }
-
   /** Events that may wait of one whose turn is to come; of another as many as like, since it waits for its own handlers. */
   shareOf(place: Place): number {
-    if (!this.line.has(place)) return Number.POSITIVE_INFINITY;
+    if (place.hangs || !this.line.has(place)) return Number.POSITIVE_INFINITY;
     return Math.max(leastWaiting, mostWaiting / this.engaged.size);
   }
 
@@ -91,21 +86,27 @@ export class Rota {
     for (const place of this.line) {
       if (this.underWay >= mostUnderWay) return;
       this.line.delete(place);
-      place.takeTurn();
-      this.release(place);
+      try {
+        place.takeTurn();
+      } finally {
+        this.release(place);
+      }
     }
   }
 
   private watch(): void {
     if (this.isWatching) return;
     this.isWatching = true;
-    this.clock.after(lookMs, () => this.look(), { unref: true });
+    const due = this.now + lookMs;
+    this.clock.after(lookMs, () => this.look(due), { unref: true });
   }
 
-  private look(): void {
+  private look(due: number): void {
     this.isWatching = false;
-    const before = this.now - stuckMs;
-    for (const place of this.engaged) place.checkSince(before);
+    const { now } = this;
+    // Where the event loop was held up, what came back meanwhile has not been read yet.
+    if (now <= due + lookMs) for (const place of this.engaged) place.checkSince(now - stuckMs);
+    this.give();
     if (this.line.size > 0) this.watch();
   }
 }
@@ -137,12 +138,7 @@ export class Place {
     return this.isStuck;
   }
 
-  /** Whether its turn is to come. */
-  get waits(): boolean {
-    return this.rota.isInLine(this);
-  }
-
-  /** Events that may wait here until its sources do. */
+  /** Lanes that may be ready here until its sources wait. */
   get share(): number {
     return this.rota.shareOf(this);
   }
@@ -168,11 +164,16 @@ export class Place {
 
   /** An event that `enter` gave this for is under way no more. */
   leave(period: number): void {
-    this.lastSign = this.rota.now;
-    this.isStuck = false;
+    this.moves();
     if (period !== this.period) return;
     this.underWay--;
     this.rota.ended(this, 1);
+  }
+
+  /** Something of it has come back. */
+  moves(): void {
+    this.lastSign = this.rota.now;
+    this.isStuck = false;
   }
 
   takeTurn(): void {

@@ -90,11 +90,6 @@ export class Spill {
     return this.overflow + this.shelved;
   }
 
-  /** Events that are in memory, with their bodies. */
-  get inMemory(): number {
-    return this.fresh;
-  }
-
   /** What one lane may keep in memory where others need it. */
   get laneLimit(): MemoryLimit {
     const { events, bytes } = this.limit;
