@@ -6,6 +6,7 @@ import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
 import type { Shard } from "../../runtime/dispatch/position/shard.ts";
+import type { Rota } from "../../runtime/dispatch/queue/rota.ts";
 import type { Look } from "../../runtime/dispatch/reconcile/primary.ts";
 import type { WatchfireError } from "../../runtime/errors.ts";
 import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
@@ -168,6 +169,7 @@ export interface DispatchOptions {
   readonly namespace?: string;
   readonly memoryBudget?: number;
   readonly look?: Look;
+  readonly rota?: Rota;
   /** Called before the function is loaded. */
   readonly opened?: (parts: Pick<DispatchFixture, "store" | "dispatcher" | "clock">) => Promise<unknown>;
   readonly onLost?: (error: WatchfireError) => void;
@@ -214,6 +216,7 @@ export class DispatchFixture {
       ...parts,
       ...(memoryBudget !== undefined && { memoryBudget }),
       ...(options.look && { look: options.look }),
+      ...(options.rota && { rota: options.rota }),
     });
     await options.opened?.({ store, dispatcher, clock });
     const loaded = await dispatcher.function(options.manifest ?? manifest(), {

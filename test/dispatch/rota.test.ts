@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Delivery, DeliveryListener } from "../../runtime/dispatch/delivery/delivery.ts";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
 import { Ahead } from "../../runtime/dispatch/queue/ahead.ts";
-import { Rota } from "../../runtime/dispatch/queue/rota.ts";
+import { type Place, Rota } from "../../runtime/dispatch/queue/rota.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
@@ -134,7 +134,7 @@ describe("functions whose handlers are brief", () => {
     waits.take(1);
     await clock.advance(200);
     expect([hangs.place.hangs, hangs.place.share]).toEqual([true, Number.POSITIVE_INFINITY]);
-    hangs.place.moves();
+    hangs.place.leave(undefined);
     expect(hangs.place.hangs).toBe(false);
   });
 
@@ -236,7 +236,16 @@ describe("a handler", () => {
 
 /** Functions of one dispatcher, each with a source of its own; "batches" takes ten events at once. `given`: the events of each that the runner has been given. */
 async function functions(...names: readonly string[]) {
-  const it = await (await DispatchFixture.open()).listed();
+  const clock = new VirtualClock();
+  const rota = new Rota(clock);
+  const places: Place[] = [];
+  const place = rota.place.bind(rota);
+  rota.place = () => {
+    const made = place();
+    places.push(made);
+    return made;
+  };
+  const it = await (await DispatchFixture.open({ clock, rota })).listed();
   const given = new Map<string, number>();
   const give = it.runner.give.bind(it.runner);
   it.runner.give = (delivery: Delivery, listener: DeliveryListener) => {
@@ -262,7 +271,8 @@ async function functions(...names: readonly string[]) {
     }
     await quiet(it.runner);
   };
-  return { it, given, burst, subscriptions };
+  // The first place is the fixture's own function's.
+  return { it, given, burst, subscriptions, places: places.slice(1) };
 }
 
 describe("in a dispatcher", () => {
@@ -344,6 +354,21 @@ describe("in a dispatcher", () => {
     expect(subscriptions.get("f0")?.congested).toBeUndefined();
   });
 
+  it("a function hangs no more once an event has come back that it began meanwhile", async () => {
+    const { it, burst, places } = await functions("one", "other", "waits");
+    await burst(300, "one", "other", "waits");
+    it.runner.answer = () => undefined;
+    await burst(1, "one");
+    await burst(300, "other");
+    await burst(1, "waits");
+    await it.clock.advance(200);
+    expect(places[0]?.hangs).toBe(true);
+    await burst(1, "one");
+    const [, second] = [...it.runner.open.keys()].filter((name) => name.startsWith("one"));
+    await it.runner.end(second ?? "");
+    expect(places[0]?.hangs).toBe(false);
+  });
+
   it("the sources of a function wait once it holds its share of what all may have waiting", async () => {
     const names = Array.from({ length: 40 }, (_, index) => `f${index}`);
     const { it, burst, subscriptions } = await functions(...names);
@@ -355,5 +380,12 @@ describe("in a dispatcher", () => {
     await burst(60, ...names);
     // Those that have begun all they may wait for their own handlers.
     expect(waits().length).toBeGreaterThan(30);
+    const free = names.map((name) => subscriptions.get(name)?.congested);
+    it.runner.answer = () => done;
+    for (const name of [...it.runner.open.keys()]) await it.runner.end(name);
+    // They go on with what comes back, long before it is looked how quick each was.
+    await it.clock.advance(100);
+    await Promise.all(free);
+    expect(waits()).toEqual([]);
   });
 });

@@ -143,7 +143,10 @@ export class Attempts {
     return this.parts.sink ? undefined : this.code.manifest.delivery.debounceMs;
   }
 
-  /** Whether its events begin in turns with other functions': its handler is so brief that it gains nothing from running beside theirs. */
+  /**
+   * Whether its events begin in turns with other functions'. Its handler is so brief that it gains nothing from running beside theirs.
+   * Of a function with a sink no handler is told, so none is brief.
+   */
   get takesTurns(): boolean {
     return !this.code.manifest.delivery.batch && this.ahead.isBrief;
   }

@@ -99,10 +99,9 @@ export class Backpressure {
     this.bytes += bytes;
     const { holdsQueues, diskFill, fill } = this.spill;
     if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
-    this.moved();
   }
 
-  /** An attempt has ended, or a turn has begun: perhaps nobody has to wait any more. */
+  /** An attempt has come back, and what becomes of its event is settled: perhaps nobody has to wait any more. */
   moved(): void {
     if (this.held && !this.exceeds(goOnShare)) this.free();
   }

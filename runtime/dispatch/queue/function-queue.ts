@@ -331,8 +331,7 @@ export class FunctionQueue {
     if (!lane.backoff) this.proceed(lane);
     this.gate.leave();
     const { place, attempts, backpressure } = this.parts;
-    if (counted !== undefined) place.leave(counted);
-    else if (place.hangs) place.moves();
+    place.leave(counted);
     // Those that are under way may take as long as this one did: nobody waits for them.
     if (!attempts.takesTurns) place.writeOff();
     backpressure.moved();

@@ -15,7 +15,7 @@ const turnEvents = 64;
 const stuckMs = 200;
 const lookMs = 50;
 /**
- * Events that wait, of all functions that take turns. Of 100 functions each then has 64 for its turn. With 4000 it has 30, and a
+ * Lanes that wait with an event, of all functions that take turns. Of 100 functions each then has 64 for its turn. With 4000 it has 30, and a
  * twentieth fewer are handled a second. Without a limit 40,000 wait, and each collection of young objects copies some of them.
  */
 const mostWaiting = 8000;
@@ -72,7 +72,7 @@ export class Rota {
     if (this.line.size > 0) this.give();
   }
 
-  /** Events that may wait of one whose turn is to come; of another as many as like, since it waits for its own handlers. */
+  /** Lanes that may be ready of one whose turn is to come; of another as many as like, since it waits for its own handlers. */
   shareOf(place: Place): number {
     if (place.hangs || !this.line.has(place)) return Number.POSITIVE_INFINITY;
     return Math.max(leastWaiting, mostWaiting / this.engaged.size);
@@ -162,18 +162,13 @@ export class Place {
     return this.period;
   }
 
-  /** An event that `enter` gave this for is under way no more. */
-  leave(period: number): void {
-    this.moves();
+  /** An event is under way no more. @param period what `enter` gave for it; undefined where it began uncounted */
+  leave(period: number | undefined): void {
+    this.lastSign = this.rota.now;
+    this.isStuck = false;
     if (period !== this.period) return;
     this.underWay--;
     this.rota.ended(this, 1);
-  }
-
-  /** Something of it has come back. */
-  moves(): void {
-    this.lastSign = this.rota.now;
-    this.isStuck = false;
   }
 
   takeTurn(): void {
