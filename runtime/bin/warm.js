@@ -6,6 +6,9 @@ import { keepCompiledCode } from "./compile-cache.js";
 try {
   if (Number(process.versions.node.split(".")[0]) >= 24) {
     keepCompiledCode();
+    // V8 takes kept code only where its flags are those under which it was compiled.
+    const { boundGarbage } = await import("../garbage.ts");
+    boundGarbage();
     for (const module of ["cli/dev.ts", "cluster/index.ts", "cluster/certificates.ts"]) {
       await import(`../${module}`);
     }
