@@ -19,6 +19,8 @@ const order = [
   "config.ts",
   "resident-memory.ts",
   "garbage.ts",
+  "tier-up.ts",
+  "engine.ts",
   "apart.ts",
   "transient.ts",
   "document",

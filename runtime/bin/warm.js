@@ -6,9 +6,8 @@ import { keepCompiledCode } from "./compile-cache.js";
 try {
   if (Number(process.versions.node.split(".")[0]) >= 24) {
     keepCompiledCode();
-    // V8 takes kept code only where its flags are those under which it was compiled.
-    const { boundGarbage } = await import("../garbage.ts");
-    boundGarbage();
+    const { tuneEngine } = await import("../engine.ts");
+    tuneEngine();
     for (const module of ["cli/dev.ts", "cluster/index.ts", "cluster/certificates.ts"]) {
       await import(`../${module}`);
     }

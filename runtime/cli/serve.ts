@@ -4,6 +4,7 @@ import { Runtime } from "../app/runtime.ts";
 import type { Status } from "../app/status.ts";
 import { pause } from "../clock.ts";
 import type { WatchfireError } from "../errors.ts";
+import { paceTierUp } from "../tier-up.ts";
 import { untilAborted } from "./signals.ts";
 
 /** How long closing may take when the Lease or the store went to another, in milliseconds. */
@@ -39,6 +40,8 @@ async function runUntil<T extends Served>(
 ): Promise<void> {
   const runtime = await unlessStopped(started, stop);
   if (!runtime) return;
+  // Not before all modules are there.
+  paceTierUp();
   const begun = unlessStopped(begin(runtime), stop).then(() => untilAborted(stop));
   const lost = await Promise.race([begun, runtime.lost]);
   if (lost) {

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
+import { TierUp } from "../../tier-up.ts";
 import type { Events, Hello, Load, Recall, Replies, Unload } from "../messages.ts";
 import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
 import { readEvents } from "./arrivals.ts";
@@ -12,6 +13,8 @@ import { Watchdog } from "./watchdog.ts";
 /** Milliseconds that neighbours get to finish once an isolate can no longer be stopped. */
 const drainMs = 2000;
 
+/** From so many events a second on, better code pays at once. */
+const busyEvents = 10_000;
 /** Bytes of frames that are put together in the same memory: a batch of Pods, and several times as much. */
 const spareFrame = 1024 * 1024;
 /** Who is inside, and whom a death would be charged to. */
@@ -33,18 +36,22 @@ export class Executor {
   private readonly stream: Duplex;
   private readonly tenants = new Map<number, Tenant>();
   private readonly guestName: string;
+  private readonly tierUp: TierUp;
   private ground: Ground | undefined;
   private doomed = false;
   /** An isolate was made, and timers have their turn. */
   private isMaking = false;
+  /** Events since the last beat. */
+  private received = 0;
   /** Frames of this turn wait for each other. */
   private isSaying = false;
   /** What came and is not read to its end, in its order. */
   private readonly arrived: Iterator<Frame>[] = [];
 
-  constructor(stream: Duplex, guestName: string) {
+  constructor(stream: Duplex, guestName: string, tierUp = new TierUp()) {
     this.stream = stream;
     this.guestName = guestName;
+    this.tierUp = tierUp;
   }
 
   start(versions: { readonly node: string; readonly isolatedVm: string }): void {
@@ -106,6 +113,8 @@ export class Executor {
     this.ground = { isolates, watchdog: new Watchdog(), slots, recycleEvents };
     setInterval(() => {
       this.send(frameType.beat, {});
+      this.tierUp.look(this.received * 1000 >= busyEvents * heartbeatMs);
+      this.received = 0;
       letGoOfIdle(this.tenants.values(), performance.now(), idleMs);
     }, heartbeatMs);
     this.send(frameType.beat, {});
@@ -131,6 +140,7 @@ export class Executor {
   }
 
   private events({ tenant: id, items }: Events, body: Buffer): void {
+    this.received += items.length;
     this.tenants.get(id)?.add(readEvents(items, body));
   }
 
