@@ -44,7 +44,9 @@ export class Measure {
     this.events = events;
     this.work = work;
     this.kubeconfig = join(work, "kubeconfig");
-    this.server = fork(join(import.meta.dirname, "stream-server.ts"), [String(events), this.kubeconfig]);
+    this.server = fork(join(import.meta.dirname, "stream-server.ts"), [String(events), this.kubeconfig], {
+      execArgv: ["--expose-gc"],
+    });
     this.listening = this.heard("listening");
   }
 

@@ -143,6 +143,8 @@ async function send(count?: number): Promise<void> {
 async function sendPaced({ perSecond, seconds }: Pace): Promise<void> {
   const { response, bookmarks } = await firstWatcher();
   const { lines, lastResourceVersion } = makePodStream(perSecond * seconds);
+  // Its threads would take both cores for 9 ms, just when the first event comes.
+  globalThis.gc?.();
   const began = performance.now();
   for (let sent = 0; sent < lines.length; ) {
     const due = lines.slice(sent, Math.ceil(((performance.now() - began) / 1000) * perSecond));
