@@ -1,4 +1,4 @@
-// Runs an executor here, on a stream of its own, and gives it 2,100 events of a function that it does not have. It prints
+// Runs an executor here, on a stream of its own, and gives it 600 events of a function that it does not have. It prints
 // what the executor says of itself at each heartbeat, until that was both.
 import { Duplex } from "node:stream";
 import { Executor } from "../../runtime/sandbox/executor/executor.ts";
@@ -19,6 +19,6 @@ const stream = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done(
 new Executor(stream, "watchfire:guest", { look } as unknown as TierUp).start({ node: "24.0.0", isolatedVm: "7.0.1" });
 const hello: Hello = { heartbeatMs: 200, idleMs: 60_000, recycleEvents: 1000 };
 const head = Buffer.from("{}");
-const items = Array.from({ length: 2_100 }, (_, no): EventItem => [no, 1000, head.length, 0, -1, -1, -1]);
+const items = Array.from({ length: 600 }, (_, no): EventItem => [no, 1000, head.length, 0, -1, -1, -1]);
 const events = encodeFrame(frameType.events, { tenant: 1, items }, [Buffer.concat(items.map(() => head))]);
 stream.push(Buffer.concat([...encodeFrame(frameType.hello, hello, [Buffer.from(await guestScript())]), ...events]));

@@ -14,7 +14,7 @@ import { Watchdog } from "./watchdog.ts";
 const drainMs = 2000;
 
 /** From so many events a second on, better code pays at once. */
-const busyEvents = 10_000;
+const busyEvents = 3_000;
 /** Bytes of frames that are put together in the same memory: a batch of Pods, and several times as much. */
 const spareFrame = 1024 * 1024;
 /** Who is inside, and whom a death would be charged to. */
