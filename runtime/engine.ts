@@ -1,11 +1,22 @@
-import { boundGarbage } from "./garbage.ts";
-import { TierUp } from "./tier-up.ts";
+import { boundGarbage, setGarbageFlags } from "./garbage.ts";
+import { paceTierUp, TierUp } from "./tier-up.ts";
 
 /**
- * Sets V8 up for a process that lives long. It is called before the modules of the runtime are loaded. V8 takes kept code only
- * where its flags are those under which it was compiled.
+ * Sets the flags of V8 under which modules of the runtime are compiled. V8 takes kept code only where they are those under which
+ * it was compiled. So this comes before the first of these modules, in each process that keeps or takes such code.
  */
-export function tuneEngine(): TierUp {
-  boundGarbage();
+export function setEngineFlags(): TierUp {
+  setGarbageFlags();
   return new TierUp();
+}
+
+/**
+ * Lets V8 follow what this process does, once its modules are loaded: other flags would have them compiled anew.
+ * @returns ends that
+ */
+export function tuneEngine(): () => void {
+  const ends = [boundGarbage(), paceTierUp(setEngineFlags())];
+  return () => {
+    for (const end of ends) end();
+  };
 }

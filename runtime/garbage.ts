@@ -1,8 +1,6 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8";
 
 const mebibyte = 1024 * 1024;
-/** A start's objects stay: collecting among them costs 60 ms and finds nothing. */
-const startMs = 1000;
 const lookMs = 1000;
 /** At least this share of the loop's time is in use while events come as fast as they can. */
 const busyShare = 0.5;
@@ -41,14 +39,22 @@ export function youngGrowth(size: number, utilization: number): 1 | 2 {
 }
 
 /**
- * Bounds the garbage of this process from its first second on, by what is in use and how busy the loop is. Threads that help to
- * collect young objects are left out: on two cores they cost 3 us of an event's 80, and save no time. So is pretenuring: where
- * most objects of one literal have survived, V8 makes all further ones old. Events do while they wait. Later ones are let go of at
- * once, and as old objects they kept their bodies. That was 50 MB more memory, and twice as many full collections.
+ * Threads that help to collect young objects are left out: on two cores they cost 3 us of an event's 80, and save no time. So is
+ * pretenuring: where most objects of one literal have survived, V8 makes all further ones old. Events do while they wait. Later
+ * ones are let go of at once, and as old objects they kept their bodies. That was 50 MB more memory, and twice as many full
+ * collections.
  */
-export function boundGarbage(): void {
+export function setGarbageFlags(): void {
   setFlagsFromString("--no-parallel-scavenge");
   setFlagsFromString("--no-allocation-site-pretenuring");
+}
+
+/**
+ * Bounds the garbage of this process, by what is in use and how busy the loop is. Called after its start, whose objects stay:
+ * collecting among them costs 60 ms and finds nothing.
+ * @returns ends that
+ */
+export function boundGarbage(): () => void {
   const used: number[] = [];
   let before = performance.eventLoopUtilization();
   let flags = "";
@@ -65,8 +71,6 @@ export function boundGarbage(): void {
     if (next !== flags) setFlagsFromString(next);
     flags = next;
   };
-  setTimeout(() => {
-    look();
-    setInterval(look, lookMs).unref();
-  }, startMs).unref();
+  const looking = setInterval(look, lookMs).unref();
+  return () => clearInterval(looking);
 }

@@ -12,7 +12,8 @@ const busyShare = 0.4;
  * Says when V8's slowest compiler may take a function of this process. An executor compiles on the threads that run its
  * events: 62 functions in 155 ms, the largest in 10. The parent has threads for that. But Linux likes to start those on the
  * main thread's core. The main thread then waits for up to 4 ms, though the other core is idle. At 1,000 events a second
- * V8's own number makes that go on for 30 s. Code of the quick compilers costs nothing at that pace.
+ * V8's own number makes that go on for 30 s. Turns of a loop count like calls. A loop also waits longer for the
+ * compiler before that one: a function's first 30,000 turns take up to a millisecond more.
  */
 export class TierUp {
   private readonly setFlags: (flags: string) => void;
@@ -24,7 +25,7 @@ export class TierUp {
     this.look(false);
   }
 
-  /** @param isBusy whether this process has had little time to spare of late */
+  /** @param isBusy whether events have come densely, or the process has had little time to spare */
   look(isBusy: boolean): void {
     const calls = isBusy ? busyCalls : patientCalls;
     if (calls === this.calls) return;
@@ -34,14 +35,15 @@ export class TierUp {
 }
 
 /**
- * Lets a `TierUp` follow this thread's event loop from now on. V8 refuses code that was kept under other flags: what is
- * loaded while the loop is busy is compiled anew.
+ * Lets a `TierUp` follow this thread's event loop.
+ * @returns ends that
  */
-export function paceTierUp(tierUp = new TierUp()): void {
+export function paceTierUp(tierUp: Pick<TierUp, "look">): () => void {
   let before = performance.eventLoopUtilization();
-  setInterval(() => {
+  const looking = setInterval(() => {
     const now = performance.eventLoopUtilization();
     tierUp.look(performance.eventLoopUtilization(now, before).utilization >= busyShare);
     before = now;
   }, lookMs).unref();
+  return () => clearInterval(looking);
 }

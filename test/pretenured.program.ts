@@ -1,9 +1,9 @@
 // Receives events: at first many wait for their turn, then each is let go of at once. Prints how many megabytes the space of old
 // objects grew by then. With the word `bounded` V8 takes the runtime's bounds first.
 import { getHeapSpaceStatistics } from "node:v8";
-import { boundGarbage } from "../runtime/garbage.ts";
+import { setGarbageFlags } from "../runtime/garbage.ts";
 
-if (process.argv[2] === "bounded") boundGarbage();
+if (process.argv[2] === "bounded") setGarbageFlags();
 
 const old = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")?.space_used_size ?? 0;
 

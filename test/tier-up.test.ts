@@ -15,20 +15,29 @@ test("V8 is told of a busy process once, and once that it has time to spare agai
   expect(flags).toEqual([patient, busy, patient]);
 });
 
-test("a loop that is busy for two fifths of its time compiles at once, and an idle one waits", () => {
+test("a loop that is busy for two fifths of the last 200 ms compiles at once, and any other waits", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const spent = { idle: 0, active: 0 };
+  const utilization = vi.spyOn(performance, "eventLoopUtilization").mockImplementation((now, before) => {
+    const idle = (now?.idle ?? spent.idle) - (before?.idle ?? 0);
+    const active = (now?.active ?? spent.active) - (before?.active ?? 0);
+    return { idle, active, utilization: active / (idle + active) };
+  });
+  const pass = (ms: number, share: number) => {
+    spent.active += ms * share;
+    spent.idle += ms * (1 - share);
+    vi.advanceTimersByTime(ms);
+  };
   try {
     const looks: boolean[] = [];
-    const utilization = vi.spyOn(performance, "eventLoopUtilization");
-    const of = (share: number) => ({ idle: 1 - share, active: share, utilization: share });
-    utilization.mockReturnValue(of(0.39));
-    paceTierUp({ look: (isBusy: boolean) => looks.push(isBusy) } as unknown as TierUp);
-    vi.advanceTimersByTime(200);
-    utilization.mockReturnValue(of(0.4));
-    vi.advanceTimersByTime(200);
-    utilization.mockRestore();
-    expect(looks).toEqual([false, true]);
+    pass(1000, 1);
+    const end = paceTierUp({ look: (isBusy) => looks.push(isBusy) });
+    for (const share of [0.39, 0.41, 0.39]) pass(200, share);
+    end();
+    pass(200, 1);
+    expect(looks).toEqual([false, true, false]);
   } finally {
+    utilization.mockRestore();
     vi.useRealTimers();
   }
 });

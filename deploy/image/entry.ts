@@ -1,8 +1,8 @@
 #!/usr/local/bin/node --max-semi-space-size=16
 // The image's `watchfire`: its Node is the right one, so that there is nothing to hand over.
-import { tuneEngine } from "../../runtime/engine.ts";
+import { setEngineFlags } from "../../runtime/engine.ts";
 
-tuneEngine();
+setEngineFlags();
 process.title = "watchfire";
 // Apart from this file, so that no module of the runtime takes itself for the program that was started.
 const { main } = await import("../../runtime/cli/main.ts");

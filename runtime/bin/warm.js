@@ -6,8 +6,8 @@ import { keepCompiledCode } from "./compile-cache.js";
 try {
   if (Number(process.versions.node.split(".")[0]) >= 24) {
     keepCompiledCode();
-    const { tuneEngine } = await import("../engine.ts");
-    tuneEngine();
+    const { setEngineFlags } = await import("../engine.ts");
+    setEngineFlags();
     for (const module of ["cli/dev.ts", "cluster/index.ts", "cluster/certificates.ts"]) {
       await import(`../${module}`);
     }

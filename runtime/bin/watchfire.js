@@ -12,8 +12,8 @@ if (isNewEnough) {
   const { keepCompiledCode } = await import("./compile-cache.js");
   keepCompiledCode();
   process.title = "watchfire";
-  const { tuneEngine } = await import("../engine.ts");
-  tuneEngine();
+  const { setEngineFlags } = await import("../engine.ts");
+  setEngineFlags();
   const { main } = await import("../cli/main.ts");
   await main(process.argv.slice(2));
 } else {

@@ -1,4 +1,5 @@
 import { readEnvironment } from "../config.ts";
+import { tuneEngine } from "../engine.ts";
 import { command } from "./command.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readPort } from "./operand.ts";
@@ -24,6 +25,7 @@ export const cluster = command({
       kubeconfig,
       ...(state !== undefined && { state }),
     });
+    tuneEngine();
     process.stdout.write(`cluster ready at ${running.url}\nkubectl --kubeconfig ${kubeconfig} get namespaces\n`);
     await untilAborted(stop);
     await running.close();

@@ -1,5 +1,6 @@
 import { systemClock } from "../clock.ts";
 import { readEnvironment } from "../config.ts";
+import { tuneEngine } from "../engine.ts";
 import { WatchfireError } from "../errors.ts";
 import { Warden } from "../sandbox/warden/warden.ts";
 import { command } from "./command.ts";
@@ -15,6 +16,7 @@ export const executor = command({
     if (options.socket === undefined) {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--socket is missing" });
     }
+    tuneEngine();
     await new Warden(options.socket, systemClock).serve(stopSignal(readEnvironment()));
     return 0;
   },

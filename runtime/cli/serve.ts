@@ -3,8 +3,8 @@ import { type FleetOptions, FleetReplica } from "../app/fleet/fleet.ts";
 import { Runtime } from "../app/runtime.ts";
 import type { Status } from "../app/status.ts";
 import { pause } from "../clock.ts";
+import { tuneEngine } from "../engine.ts";
 import type { WatchfireError } from "../errors.ts";
-import { paceTierUp } from "../tier-up.ts";
 import { untilAborted } from "./signals.ts";
 
 /** How long closing may take when the Lease or the store went to another, in milliseconds. */
@@ -40,10 +40,9 @@ async function runUntil<T extends Served>(
 ): Promise<void> {
   const runtime = await unlessStopped(started, stop);
   if (!runtime) return;
-  // Not before all modules are there.
-  paceTierUp();
+  const endTuning = tuneEngine();
   const begun = unlessStopped(begin(runtime), stop).then(() => untilAborted(stop));
-  const lost = await Promise.race([begun, runtime.lost]);
+  const lost = await Promise.race([begun, runtime.lost]).finally(endTuning);
   if (lost) {
     // Nothing may happen any more; what does not close in time ends with the process.
     await Promise.race([runtime.halt().catch(() => undefined), pause(options.clock, haltMs)]);

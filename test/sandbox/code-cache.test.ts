@@ -5,12 +5,12 @@ import { createContext, Script } from "node:vm";
 import { expect, it } from "vitest";
 import { guestScript } from "../../runtime/sandbox/host/guest-script.ts";
 
-it("no isolate compiles again what ran of the bootstrap in the first", async () => {
+it("no isolate compiles again what ran of the bootstrap in the first one since V8 has other flags", async () => {
   const program = join(import.meta.dirname, "code-cache.program.ts");
   // As executors run; isolated-vm asks for the flag.
   const { stdout } = await promisify(execFile)(process.execPath, ["--no-node-snapshot", program]);
-  const [first = 0, ...later] = JSON.parse(stdout) as number[];
-  expect(Math.max(...later)).toBeLessThan(first / 3);
+  for (const [first = 0, ...later] of JSON.parse(stdout) as number[][])
+    expect(Math.max(...later)).toBeLessThan(first / 3);
 });
 
 it("no isolate makes functions of the libraries before its handler needs one", async () => {

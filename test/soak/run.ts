@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { type Outcome, run } from "../../runtime/dispatch/delivery/delivery.ts";
-import { boundGarbage } from "../../runtime/garbage.ts";
+import { tuneEngine } from "../../runtime/engine.ts";
 import { residentBytes } from "../../runtime/resident-memory.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { bundleFunction } from "../tools/bundle.ts";
@@ -21,7 +21,7 @@ const { values } = parseArgs({
     resident: { type: "string", default: "1000" },
   },
 });
-boundGarbage();
+tuneEngine();
 const folder = mkdtempSync(join(tmpdir(), "watchfire-soak-"));
 const mebibytes = (bytes: number) => Math.round(bytes / 2 ** 20);
 /** Growth of the parent's resident memory, from after the warm-up to the end, that counts as flat. */

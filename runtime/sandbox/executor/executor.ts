@@ -36,7 +36,7 @@ export class Executor {
   private readonly stream: Duplex;
   private readonly tenants = new Map<number, Tenant>();
   private readonly guestName: string;
-  private readonly tierUp: TierUp;
+  private readonly tierUp: Pick<TierUp, "look">;
   private ground: Ground | undefined;
   private doomed = false;
   /** An isolate was made, and timers have their turn. */
@@ -48,7 +48,7 @@ export class Executor {
   /** What came and is not read to its end, in its order. */
   private readonly arrived: Iterator<Frame>[] = [];
 
-  constructor(stream: Duplex, guestName: string, tierUp = new TierUp()) {
+  constructor(stream: Duplex, guestName: string, tierUp: Pick<TierUp, "look"> = new TierUp()) {
     this.stream = stream;
     this.guestName = guestName;
     this.tierUp = tierUp;

@@ -23,6 +23,8 @@ const doorsName = "__watchfire_executor";
 
 type Cached = ivm.ExternalCopy<ArrayBuffer>;
 
+type Cacheable = ivm.Script & { readonly cachedData?: Cached; readonly cachedDataRejected?: boolean };
+
 /** Makes isolates with the guest's bootstrap in place. The bootstrap is compiled once for the whole process. */
 export class IsolateFactory {
   private readonly script: string;
@@ -40,8 +42,9 @@ export class IsolateFactory {
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb, onCatastrophicError: catastrophe });
     // The synchronous calls below run the bootstrap alone, never code of the handler.
     const context = isolate.createContextSync();
-    const script = isolate.compileScriptSync(this.script, this.compileOptions);
+    const script = isolate.compileScriptSync(this.script, this.compileOptions) as Cacheable;
     script.runSync(context);
+    const isCached = this.cachedData !== undefined && script.cachedDataRejected !== true;
     script.release();
     const { global } = context;
     const doors = global.getSync(doorsName, { reference: true });
@@ -58,7 +61,8 @@ export class IsolateFactory {
     begin.applySync(undefined, [env, new ivm.Reference(ask)]);
     begin.release();
     doors.release();
-    this.cachedData ??= this.cacheOf(isolate);
+    // V8 refuses a cache that was made under other flags, and `TierUp` changes one.
+    if (!isCached) this.cachedData = this.cacheOf(isolate);
     return made as GuestDoors;
   }
 
@@ -91,7 +95,7 @@ export class IsolateFactory {
    */
   private cacheOf(isolate: ivm.Isolate): Cached | undefined {
     const options = { filename: this.scriptName, produceCachedData: true };
-    const script = isolate.compileScriptSync(this.script, options) as ivm.Script & { readonly cachedData?: Cached };
+    const script = isolate.compileScriptSync(this.script, options) as Cacheable;
     script.release();
     return script.cachedData;
   }
