@@ -1,4 +1,5 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8";
+import { QuietCollection } from "./quiet-collection.ts";
 
 const mebibyte = 1024 * 1024;
 const lookMs = 1000;
@@ -50,19 +51,21 @@ export function setGarbageFlags(): void {
 }
 
 /**
- * Bounds the garbage of this process, by what is in use and how busy the loop is. Called after its start, whose objects stay:
- * collecting among them costs 60 ms and finds nothing.
+ * Bounds the garbage of this process, by what is in use and how busy the loop is, and collects it once the loop is quiet. Called
+ * after its start, whose objects stay: collecting among them costs 60 ms and finds nothing.
  * @returns ends that
  */
 export function boundGarbage(): () => void {
   const used: number[] = [];
+  const collection = new QuietCollection();
   let before = performance.eventLoopUtilization();
   let flags = "";
   const look = () => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, before);
     before = now;
-    used.push(getHeapStatistics().used_heap_size);
+    const inUse = getHeapStatistics().used_heap_size;
+    used.push(inUse);
     if (used.length > looks) used.shift();
     const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space");
     const percent = growthPercent(Math.min(...used), utilization);
@@ -70,7 +73,11 @@ export function boundGarbage(): () => void {
     const next = `--heap-growing-percent=${percent} --semi-space-growth-factor=${factor}`;
     if (next !== flags) setFlagsFromString(next);
     flags = next;
+    collection.look(utilization, { young: young?.physical_space_size ?? 0, used: inUse });
   };
   const looking = setInterval(look, lookMs).unref();
-  return () => clearInterval(looking);
+  return () => {
+    clearInterval(looking);
+    collection.end();
+  };
 }

@@ -18,6 +18,7 @@ const order = [
   "variables.ts",
   "config.ts",
   "resident-memory.ts",
+  "quiet-collection.ts",
   "garbage.ts",
   "tier-up.ts",
   "engine.ts",

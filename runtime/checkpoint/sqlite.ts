@@ -135,7 +135,10 @@ export class SqliteStore implements CheckpointStore {
       this.upkeep =
         clock &&
         new SqliteUpkeep(db, clock, {
-          looked: () => this.isGone || this.measure(),
+          looked: () => {
+            if (!this.isGone) this.measure();
+            this.log.look();
+          },
           wrote: (pages) => this.log.wrote(pages * frameBytes),
           shrunk: () => void this.log.copyAll(),
         });

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { goProgram, pythonPrograms } from "../tools/toolchains.ts";
 import type { Delays } from "./delays.ts";
-import { usersFlags } from "./measured-runtime.ts";
+import { usersFlags, usersVariables } from "./measured-runtime.ts";
 
 /** One reader of the stream, running in a process of its own. */
 export interface Running {
@@ -59,6 +59,7 @@ export function watchfire(
         stdio: ["ignore", "pipe", "inherit"],
         env: {
           ...process.env,
+          ...usersVariables,
           WATCHFIRE_LOG_LEVEL: "warn",
           LOOP_PAUSES: join(folder, pausesFile),
           LOOP_PAUSES_FROM: "1",

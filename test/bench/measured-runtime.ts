@@ -7,8 +7,13 @@ import type { Status } from "../../runtime/app/status.ts";
 import { Hopeless, until } from "../tools/until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+const [firstLine = ""] = readFileSync(bin, "utf8").split("\n", 1);
 /** The flags that its first line gives Node, as users run it. */
-export const usersFlags = readFileSync(bin, "utf8").split("\n", 1)[0]?.match(/--\S+/g) ?? [];
+export const usersFlags = firstLine.match(/--\S+/g) ?? [];
+/** The variables that it sets. */
+export const usersVariables = Object.fromEntries(
+  Array.from(firstLine.matchAll(/(\w+)=(\w+) /g), ([, name = "", value]) => [name, value]),
+);
 
 /** The question costs a runtime of thousands of sources some milliseconds. */
 const readyPollMs = 50;
@@ -68,7 +73,7 @@ export class MeasuredRuntime {
     const args = [program, "start", ...folders, "--kubeconfig", kubeconfig, "--listen", address];
     const child = spawn(process.execPath, [...usersFlags, ...nodeFlags, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...usersVariables, ...env },
     });
     const logFile = join(folder, "runtime.log");
     const log = createWriteStream(logFile);

@@ -28,6 +28,8 @@ const configMaps = [{ apiVersion: "v1", kind: "ConfigMap" }];
 const closePollMs = 10;
 /** After a start, so that what it leaves behind is done and idle means idle. */
 const settleMs = 5_000;
+/** After a load: memory that it needed no more is given back within 15 s. */
+const reclaimMs = 20_000;
 
 interface Row {
   readonly name: string;
@@ -142,7 +144,7 @@ async function memory(when: "idle" | "loaded"): Promise<Figure> {
         const handled = async () => total(await runtime.read("/metrics"), "watchfire_handler_duration_seconds_count");
         await until("all is handled", 60_000, async () => (await handled()) >= load.perSecond * load.seconds);
       }
-      await pause(settleMs);
+      await pause(when === "loaded" ? reclaimMs : settleMs);
       return resident(runtime);
     } finally {
       await runtime.stop();

@@ -1,5 +1,15 @@
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmdirSync, rmSync, statSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,12 +20,23 @@ import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 import { SqliteLog } from "../../runtime/checkpoint/sqlite-log.ts";
 import { logLengthOf } from "../../runtime/checkpoint/sqlite-log-length.ts";
 import { copyProgram } from "../../runtime/checkpoint/sqlite-log-thread.ts";
+import type { Clock } from "../../runtime/clock.ts";
 import { until } from "../tools/until.ts";
+import { VirtualClock } from "../virtual-clock.ts";
 import { spilledEvent } from "./store-contract.ts";
 
 const mebibyte = 1024 * 1024;
 /** SQLite's file format, "The Write-Ahead Log": what comes before its first frame. */
 const logHeaderBytes = 32;
+
+/** Where a link leads; undefined where it is gone by now. */
+function readlink(link: string): string | undefined {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return undefined;
+  }
+}
 
 /** A store whose log may take 1 MiB, and what its tests need of it. */
 class Fixture {
@@ -24,13 +45,13 @@ class Fixture {
   private next = 1;
   private view = 0;
 
-  private constructor(folder: string) {
+  private constructor(folder: string, clock?: Clock) {
     this.file = join(folder, "checkpoint.db");
-    this.store = new SqliteStore({ folder, bootId: "boot-1", room: () => 8 * mebibyte });
+    this.store = new SqliteStore({ folder, bootId: "boot-1", room: () => 8 * mebibyte, ...(clock && { clock }) });
   }
 
-  static async open(folder = mkdtempSync(join(tmpdir(), "watchfire-log-"))): Promise<Fixture> {
-    const it = new Fixture(folder);
+  static async open(folder = mkdtempSync(join(tmpdir(), "watchfire-log-")), clock?: Clock): Promise<Fixture> {
+    const it = new Fixture(folder, clock);
     onTestFinished(async () => {
       await it.store.close(false).catch(() => {});
       rmSync(folder, { recursive: true, force: true });
@@ -48,6 +69,12 @@ class Fixture {
 
   async fill(bytes: number): Promise<void> {
     for (let written = 0; written < bytes; written += mebibyte / 16) await this.commit();
+  }
+
+  /** How many connections of this process have the log open. */
+  get connections(): number {
+    const open = readdirSync("/proc/self/fd").map((fd) => readlink(`/proc/self/fd/${fd}`));
+    return open.filter((file) => file === `${this.file}-wal`).length;
   }
 
   get logBytes(): number {
@@ -305,6 +332,93 @@ describe("the log", () => {
     await log.copied;
     await log.room();
     expect(threads).toHaveLength(3);
+  });
+
+  it("is copied by a thread that ends once there is nothing to copy, and by another later", async () => {
+    const it = await Fixture.open();
+    await it.fill(mebibyte / 4);
+    const threads: Worker[] = [];
+    const begin = (file: string) => {
+      const thread = new Worker(copyProgram, { eval: true, workerData: { file } });
+      threads.push(thread);
+      return thread;
+    };
+    const log = new SqliteLog(it.file, () => undefined, begin);
+    onTestFinished(() => log.close());
+    log.limit = mebibyte;
+    for (let copies = 0; copies < 4; copies++) {
+      await log.copyAll();
+      log.look();
+      log.look();
+    }
+    expect(threads).toHaveLength(1);
+    expect(log.isRunning).toBe(true);
+    log.look();
+    await until("the thread has ended", 10_000, async () => !log.isRunning);
+    log.look();
+    await log.copyAll();
+    expect(threads).toHaveLength(2);
+  });
+
+  it("is held by the store alone once nothing was written for a while", async () => {
+    const clock = new VirtualClock();
+    const it = await Fixture.open(undefined, clock);
+    await it.fill(2 * mebibyte);
+    await until("the thread has copied", 10_000, async () => it.connections === 2);
+    await clock.advance(60_000);
+    await until("the thread has ended", 10_000, async () => {
+      await clock.advance(5_000);
+      return it.connections === 1;
+    });
+    await it.fill(2 * mebibyte);
+  });
+
+  it("keeps its thread for as long as a copy takes", async () => {
+    const copies = new Copies();
+    copies.fill();
+    for (let looks = 0; looks < 10; looks++) copies.log.look();
+    await copies.end();
+    expect(copies.log.isRunning).toBe(true);
+  });
+
+  it("is not closed before a thread that was told to end has let go of the file", async () => {
+    const it = await Fixture.open();
+    await it.fill(mebibyte / 4);
+    const released = new Int32Array(new SharedArrayBuffer(4));
+    const lingering = `const { parentPort, workerData } = require("node:worker_threads");
+      parentPort.on("message", (request) => {
+        parentPort.postMessage({});
+        if (request !== undefined) return;
+        Atomics.wait(workerData, 0, 0);
+        parentPort.close();
+      });`;
+    const first = new Worker(lingering, { eval: true, workerData: released });
+    const second = new Worker(lingering, { eval: true, workerData: new Int32Array(new SharedArrayBuffer(4)).fill(1) });
+    const threads = [first, second];
+    const log = new SqliteLog(
+      it.file,
+      () => undefined,
+      () => threads.shift() ?? first,
+    );
+    log.limit = mebibyte;
+    await log.copyAll();
+    const told = once(first, "message");
+    for (let looks = 0; looks < 3; looks++) log.look();
+    await told;
+    expect(log.isRunning).toBe(true);
+    await log.copyAll();
+    const secondEnd = once(second, "exit");
+    let isClosed = false;
+    const closed = log.close().then(() => {
+      isClosed = true;
+    });
+    await secondEnd;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isClosed).toBe(false);
+    Atomics.store(released, 0, 1);
+    Atomics.notify(released, 0);
+    await closed;
+    expect(log.isRunning).toBe(false);
   });
 
   it("is closed also where its thread fails at its end", async () => {
