@@ -6,6 +6,7 @@ import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildLimit, memoryLimit } from "./limits.ts";
 import type { Project } from "./project.ts";
+import { isBelow } from "./sources.ts";
 
 /** The two processes of a builder: Node with the builder's program, and the esbuild that it speaks to. */
 export interface BuilderProcesses {
@@ -41,7 +42,7 @@ export function startBuilder(project: Project): BuilderProcesses {
     }),
   );
   const main = fileURLToPath(new URL(`./builder/main${extname(import.meta.url)}`, import.meta.url));
-  const read = [...project.roots.map(({ path }) => path), folder];
+  const read = outermost([...project.roots.map(({ path }) => path), folder]);
   // Node would look for files of its own only; a link's end is looked for through the open file.
   const rights = [...read.flatMap((path) => [path, join(path, "*")]), "/proc/self/fd/*"];
   const node = spawn(
@@ -67,6 +68,10 @@ export function startBuilder(project: Project): BuilderProcesses {
   );
   return { node, esbuild };
 }
+
+/** Node denies a folder itself where it was given one below it first (24.21 and 26.10), as `node_modules` after a package of it. */
+const outermost = (folders: readonly string[]): string[] =>
+  folders.filter((folder) => !folders.some((other) => other !== folder && isBelow(other, folder)));
 
 /** Built once per process. */
 function builderScript(main: string): Promise<string> {

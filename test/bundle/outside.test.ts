@@ -3,8 +3,10 @@ import { mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } fro
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
+import { BuilderProcess } from "../../runtime/bundle/builder-process.ts";
 import { Builders } from "../../runtime/bundle/builders.ts";
 import { buildLimit } from "../../runtime/bundle/limits.ts";
+import { readProject } from "../../runtime/bundle/project.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { WatchfireError } from "../../runtime/errors.ts";
 import { folderOf } from "../tools/folder.ts";
@@ -186,17 +188,44 @@ describe("what a build may read", () => {
   });
 
   it("is a package that is installed above, and one that is linked there and says that it is it", async () => {
-    const project = projectOf(`import a from "a";\nimport b from "@own/b";\nexport default () => [a, b];\n`, {
+    const imports = `import a from "a";\nimport b from "@own/b";\nimport c from "@own/b-c";\n`;
+    const project = projectOf(`${imports}export default () => [a, b, c];\n`, {
       "node_modules/a/package.json": `{ "name": "a" }`,
       "node_modules/a/index.js": "module.exports = 'installed';",
       "lib/b/package.json": `{ "name": "@own/b", "main": "b.ts" }`,
-      "lib/b/b.ts": "export default 'linked';",
+      "lib/b/b.ts": "import own from 'own';\nexport default ['linked', own];",
+      "lib/b/node_modules/own/package.json": `{ "name": "own" }`,
+      "lib/b/node_modules/own/index.js": "module.exports = 'its own';",
+      // A folder whose name begins with that of another.
+      "lib/b-c/package.json": `{ "name": "@own/b-c", "main": "." }`,
+      "lib/b-c/index.ts": "export default 'linked too';",
     });
     mkdirSync(join(project, "node_modules/@own"));
-    symlinkSync("../../lib/b", join(project, "node_modules/@own/b"));
+    for (const name of ["b", "b-c"]) symlinkSync(`../../lib/${name}`, join(project, "node_modules/@own", name));
     const { text } = await build(project);
-    expect(text).toContain("installed");
-    expect(text).toContain("linked");
+    for (const made of ["installed", "linked", "its own", "linked too"]) expect(text).toContain(`"${made}"`);
+  });
+
+  it("is a package that is installed beside the runtime, whose SDK may be read first", async () => {
+    const project = projectOf(
+      `import a from "a";\nimport sdk from "@watchfire/sdk";\nexport default () => [a, sdk];\n`,
+      {
+        "node_modules/a/package.json": `{ "name": "a" }`,
+        "node_modules/a/index.js": "module.exports = 'installed';",
+        "node_modules/@watchfire/sdk/package.json": `{ "name": "@watchfire/sdk" }`,
+        "node_modules/@watchfire/sdk/index.js": "module.exports = 'the SDK';",
+      },
+    );
+    const folder = join(project, "functions");
+    const ownFolder = join(project, "node_modules/@watchfire/sdk");
+    const { roots, ...rest } = readProject(folder);
+    const sdk = { path: ownFolder, label: "@watchfire/sdk", hidesDotNames: true };
+    const installed = { ...rest, ownFolder, roots: [sdk, ...roots.slice(1)] };
+    const builder = new BuilderProcess(installed, systemClock);
+    onTestFinished(() => builder.close());
+    const { script } = await builder.bundle(join(folder, "f/handler.ts"));
+    expect(script).toContain('"installed"');
+    expect(script).toContain('"the SDK"');
   });
 
   it("is no folder that a link beside the packages leads to under another name", async () => {

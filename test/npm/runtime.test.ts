@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { until } from "../tools/until.ts";
@@ -92,6 +92,30 @@ describe("the runtime's package, installed in an empty folder", () => {
       expect(project.run("npx", "watchfire", name ?? "", "--help")).toContain(`watchfire ${name}`);
     const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
     expect(files.filter((file) => file.endsWith(".ts"))).toEqual([]);
+  });
+
+  it("builds a function of packages that are installed beside it, copied or linked", () => {
+    for (const name of ["copied", "linked"]) {
+      const folder = join(project.folder, "lib", name);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, "package.json"), JSON.stringify({ name, version: "1.0.0", main: "index.js" }));
+      writeFileSync(join(folder, "index.js"), `module.exports = "of the ${name} package";\n`);
+    }
+    const tarball = project.run("npm", "pack", "./lib/copied").trim();
+    project.run("npm", "install", "--prefer-offline", "--ignore-scripts", `./${tarball}`, "./lib/linked");
+    const handler = `import copied from "copied";\nimport linked from "linked";\n${readFileSync(join(example, "handler.ts"), "utf8")}`;
+    writeFileSync(
+      join(project.folder, "functions/hello/handler.ts"),
+      `${handler}\nexport const said = [copied, linked];\n`,
+    );
+    expect(project.run("npx", "watchfire", "validate")).toBe("1 valid, 0 faults\n");
+    project.run("npx", "watchfire", "build");
+    const files = readdirSync(join(project.folder, "build/hello")).map((file) =>
+      join(project.folder, "build/hello", file),
+    );
+    const built = files.map((file) => readFileSync(file, "utf8")).join("");
+    expect(built).toContain("of the copied package");
+    expect(built).toContain("of the linked package");
   });
 
   describe("on a machine whose Node is older", () => {
