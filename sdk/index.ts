@@ -214,7 +214,7 @@ export function defineHandler<T = UnknownObject>(handler: Handler<T>): Handler<T
 }
 
 function toldEvents<T extends object>(handler: T): T {
-  // By this text in a function's code the runtime refuses it where the manifest's mode is Reconcile.
+  // By this mark of its handler the runtime refuses a function where the manifest's mode is Reconcile.
   Object.defineProperty(handler, Symbol.for("@watchfire/sdk/handler"), { value: true });
   return handler;
 }
@@ -231,7 +231,7 @@ export type Reconciler<T = UnknownObject> = (run: Reconciliation<T>, ctx: Contex
  * without `key`.
  */
 export function defineReconciler<T = UnknownObject>(reconciler: Reconciler<T>): Reconciler<T> {
-  // By this text in a function's code the runtime refuses it where the manifest is of another mode.
+  // By this mark of its handler the runtime refuses a function where the manifest is of another mode.
   Object.defineProperty(reconciler, Symbol.for("@watchfire/sdk/reconciler"), { value: true });
   return reconciler;
 }

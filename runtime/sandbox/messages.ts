@@ -18,6 +18,8 @@ export interface Load {
   readonly cpuPerEventMs: number;
   /** What one event leaves to the next: the module's state, or nothing. */
   readonly isolation: "Handler" | "Event";
+  /** A handler that says to be made for these is refused: they are not what it would be told. */
+  readonly refused: "events" | "keys";
   /** Isolates that take events at once. */
   readonly isolates: number;
   /** Events of it that may have begun and not ended; the others wait. */
@@ -98,7 +100,7 @@ export type EndReason = "cpu" | "deadline" | "memory" | "output" | "killed";
 export interface Loaded {
   readonly tenant: number;
   readonly failure?: {
-    readonly reason: "thrown" | "unheard" | "handler" | "missing" | EndReason;
+    readonly reason: "thrown" | "unheard" | "handler" | "missing" | "mode" | EndReason;
     readonly name: string;
     readonly message: string;
     readonly stack: string;

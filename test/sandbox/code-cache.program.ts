@@ -17,7 +17,7 @@ const times = [false, true].map((isBusy) => {
   tierUp.look(isBusy);
   return Array.from({ length: 8 }, () => {
     const before = process.cpuUsage();
-    factory.make(64, "{}", () => process.exit(1));
+    factory.make({ memoryMb: 64, env: "{}", refused: "keys" }, () => process.exit(1));
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1000;
   });

@@ -13,6 +13,7 @@ const load: Load = {
   memoryMb: 32,
   cpuPerEventMs: 500,
   isolation: "Handler",
+  refused: "keys",
   isolates: 1,
   concurrency: 1,
   env: "{}",

@@ -252,6 +252,38 @@ it.each(["defineHandler", "defineBatchHandler"])(
   },
 );
 
+it.each([
+  [
+    "is exported by require's way",
+    `const wf = require("@watchfire/sdk");
+    module.exports = wf.defineHandler(() => {});`,
+  ],
+  ["imports the SDK while it runs", `export default async () => { await import("@watchfire/sdk"); };`],
+  [
+    "stands beside a reconciler",
+    `import { defineHandler, defineReconciler } from "@watchfire/sdk";
+    export const other = defineReconciler(() => {});
+    other.of = "keys";
+    export default defineHandler(() => {});`,
+  ],
+  ["has the reconciler's mark in a text", `export default () => "@watchfire/sdk/reconciler";`],
+])("a handler of events that %s is taken in mode All", async (_, code) => {
+  const fixture = fixtureForTest();
+  await fixture.load("f", code);
+  expect((await fixture.run("f")).type).toBe("ok");
+});
+
+it("a reconciler that stands beside a handler of events is refused in mode All, at its export", async () => {
+  const fixture = fixtureForTest();
+  const code = `import { defineHandler, defineReconciler } from "@watchfire/sdk";
+    export const other = defineHandler(() => {});
+    other.of = "events";
+    export default defineReconciler(() => {});`;
+  await expect(fixture.load("f", code)).rejects.toThrow(
+    /^WF_SANDBOX_MODE \S*f\.ts:4:5: the handler of f is made by defineReconciler, and delivery\.mode is All; /,
+  );
+});
+
 it("a handler that nothing says to be of a mode is taken in each", async () => {
   const fixture = fixtureForTest();
   await fixture.load("f", "export default () => {};", { mode: "Reconcile" });

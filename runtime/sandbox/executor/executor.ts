@@ -107,7 +107,7 @@ export class Executor {
   private hello({ heartbeatMs, idleMs, recycleEvents }: Hello, body: Buffer): void {
     const isolates = new IsolateFactory(body.toString("utf8"), this.guestName);
     // Compiles the bootstrap, so that a spare is warm when it is needed.
-    isolates.make(16, "{}", () => {}).isolate.dispose();
+    isolates.make({ memoryMb: 16, env: "{}", refused: "keys" }, () => {}).isolate.dispose();
     // One more than the cores: an isolate that waits for memory or a lock does not leave a core idle.
     const slots = new Slots(availableParallelism() + 1);
     this.ground = { isolates, watchdog: new Watchdog(), slots, recycleEvents };

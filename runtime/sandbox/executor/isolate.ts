@@ -1,4 +1,5 @@
 import ivm from "isolated-vm";
+import type { Load } from "../messages.ts";
 
 /** The functions of the guest's bootstrap; strings in, strings out. */
 export interface GuestDoors {
@@ -15,6 +16,9 @@ export type Ask = (call: number, no: number, operation: string, args: string) =>
 
 /** A compiled script of a function. */
 export type GuestScript = ivm.Script;
+
+/** What an isolate begins with. */
+export type Bounds = Pick<Load, "memoryMb" | "env" | "refused">;
 
 const nobody: Ask = () => new Promise(() => undefined);
 
@@ -38,7 +42,7 @@ export class IsolateFactory {
   }
 
   /** `catastrophe` is called when V8 can no longer go on in this isolate: its thread then sleeps for ever. */
-  make(memoryMb: number, env: string, catastrophe: () => void, ask: Ask = nobody): GuestDoors {
+  make({ memoryMb, env, refused }: Bounds, catastrophe: () => void, ask: Ask = nobody): GuestDoors {
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb, onCatastrophicError: catastrophe });
     // The synchronous calls below run the bootstrap alone, never code of the handler.
     const context = isolate.createContextSync();
@@ -58,7 +62,7 @@ export class IsolateFactory {
       loaded: door("loaded"),
     };
     const begin = door("begin");
-    begin.applySync(undefined, [env, new ivm.Reference(ask)]);
+    begin.applySync(undefined, [env, refused, new ivm.Reference(ask)]);
     begin.release();
     doors.release();
     // V8 refuses a cache that was made under other flags, and `TierUp` changes one.
@@ -70,7 +74,7 @@ export class IsolateFactory {
    * The bootstrap in a fresh context of an isolate, whose last context is let go of. Part of an entry, and never
    * synchronous. Code of the handler has run in this isolate, and work that it left behind would run with this.
    */
-  async renew({ isolate, ...old }: GuestDoors, env: string, ask: Ask): Promise<GuestDoors> {
+  async renew({ isolate, ...old }: GuestDoors, { env, refused }: Bounds, ask: Ask): Promise<GuestDoors> {
     for (const reference of [old.pump, old.drain, old.blame, old.context]) reference.release();
     const [context, script] = await Promise.all([
       isolate.createContext(),
@@ -82,7 +86,7 @@ export class IsolateFactory {
     const [pump, drain, blame, loaded, begin] = await Promise.all(
       ["pump", "drain", "blame", "loaded", "begin"].map((name) => doors.get(name, { reference: true })),
     );
-    await begin?.apply(undefined, [env, new ivm.Reference(ask)]);
+    await begin?.apply(undefined, [env, refused, new ivm.Reference(ask)]);
     begin?.release();
     doors.release();
     return { isolate, context, pump, drain, blame, loaded } as unknown as GuestDoors;

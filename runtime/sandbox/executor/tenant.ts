@@ -199,7 +199,7 @@ export class Tenant implements Warm {
     };
     const ask: Ask = (...question) => realm.ask(...question);
     try {
-      doors = this.ground.isolates.make(this.options.memoryMb, this.options.env, stuck, ask);
+      doors = this.ground.isolates.make(this.options, stuck, ask);
     } catch (error) {
       return { id, failure: { reason: "memory", name: "Error", message: String(error), stack: "" } };
     }
@@ -267,7 +267,7 @@ export class Tenant implements Warm {
     realm.id = ++this.lastRealm;
     this.realms.set(realm.id, realm);
     const ask: Ask = (...question) => realm.ask(...question);
-    const word = await realm.renew((old) => this.ground.isolates.renew(old, this.options.env, ask), loadBudgetMs);
+    const word = await realm.renew((old) => this.ground.isolates.renew(old, this.options, ask), loadBudgetMs);
     this.renewing.delete(realm);
     if (word === "") this.loaded(realm);
     else if (word !== undefined) {
@@ -291,8 +291,9 @@ export class Tenant implements Warm {
   }
 }
 
-const isEndReason = (reason: LoadFailure["reason"]): reason is EndReason =>
-  reason !== "thrown" && reason !== "unheard" && reason !== "handler" && reason !== "missing";
+const ownReasons: readonly LoadFailure["reason"][] = ["thrown", "unheard", "handler", "missing", "mode"];
+
+const isEndReason = (reason: LoadFailure["reason"]): reason is EndReason => !ownReasons.includes(reason);
 
 /** Reads the guest's word on a load that failed. */
 function failureOf(word: string | undefined): LoadFailure {

@@ -6,7 +6,17 @@ import { hardenRealm } from "./harden.guest.ts";
 import { installConsole } from "./log.guest.ts";
 import { objectOf } from "./object.guest.ts";
 import { noteStray, takeOutbox } from "./outbox.guest.ts";
-import { apply, define, follow, functionText, jsonParse, PrimordialError, put, slice } from "./primordials.guest.ts";
+import {
+  apply,
+  define,
+  follow,
+  functionText,
+  jsonParse,
+  PrimordialError,
+  put,
+  reflectDescriptor,
+  slice,
+} from "./primordials.guest.ts";
 import { beginQueued, type Delivered, enqueue, onBegin, takeLeft } from "./queue.guest.ts";
 import { seed } from "./random.guest.ts";
 import {
@@ -39,14 +49,29 @@ import { installWeb } from "./web.guest.ts";
 let handler: ((event: unknown, context: Context) => unknown) | undefined;
 let loadFailure = `["missing","Error","",""]`;
 
+/** What `defineHandler` and `defineBatchHandler` leave on a handler, and `defineReconciler` on another. */
+const eventsMark = Symbol.for("@watchfire/sdk/handler");
+const keysMark = Symbol.for("@watchfire/sdk/reconciler");
+/** Which of the two the function's mode has no use for, and which it has. */
+let unfitMark = keysMark;
+let fitMark = eventsMark;
+
 /** Takes the bundle's default export. */
 function accept(value: unknown): void {
   let wrong = "";
   if (typeof value !== "function") wrong = `the default export is of type ${typeof value}, not a function`;
   else if (isClass(value)) wrong = "the default export is a class, which cannot be called as a function";
-  else handler = value as never;
-  loadFailure = wrong === "" ? "" : `["handler","TypeError","${wrong}",""]`;
+  if (wrong !== "") loadFailure = `["handler","TypeError","${wrong}",""]`;
+  else if (isUnfit(value as object)) loadFailure = `["mode","Error","",""]`;
+  else {
+    handler = value as never;
+    loadFailure = "";
+  }
 }
+
+/** Whether it says to be made for the other modes alone. */
+const isUnfit = (value: object): boolean =>
+  reflectDescriptor(value, unfitMark) !== undefined && reflectDescriptor(value, fitMark) === undefined;
 
 /** By its text, `class Name` or `class{`: the language tells them apart by nothing else. */
 function isClass(value: unknown): boolean {
@@ -232,9 +257,11 @@ function loaded(): string {
   return loadFailure;
 }
 
-/** Takes what the function is given, JSON of its environment and the way to ask. Takes the executor's doors away. */
-function begin(envText: string, ask: Parameters<typeof setAsk>[0]): void {
+/** Takes what the function is given, what its handler may not be made for, and the way to ask. Takes the executor's doors away. */
+function begin(envText: string, refused: "events" | "keys", ask: Parameters<typeof setAsk>[0]): void {
   setEnv(jsonParse(envText) as Record<string, string>);
+  unfitMark = refused === "events" ? eventsMark : keysMark;
+  fitMark = refused === "events" ? keysMark : eventsMark;
   setAsk(ask);
   delete doors.__watchfire_executor;
 }

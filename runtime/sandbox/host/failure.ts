@@ -114,11 +114,18 @@ export const unreadableLoad = (fault: unknown): WatchfireError =>
 
 const faultText = (fault: unknown): string => (fault instanceof Error ? clean(fault.message) : "unknown");
 
+/** What errors of a load name of its manifest. */
+interface Loading {
+  readonly name: string;
+  readonly resources: Limits;
+  readonly delivery?: { readonly mode?: string };
+}
+
 /** Why a function cannot be loaded, with the place in the author's file. */
 export function loadError(
   failure: NonNullable<Loaded["failure"]>,
   mapper: StackMapper,
-  limits: Limits,
+  { name: functionName, resources, delivery }: Loading,
 ): WatchfireError {
   const place = mapper.place(failure.stack) ?? mapper.entry();
   const at = place ? { place } : {};
@@ -126,6 +133,12 @@ export function loadError(
   const [name, message] = [clean(failure.name), clean(failure.message)];
   if (reason === "missing" || reason === "handler") {
     return new WatchfireError("WF_BUNDLE_NO_HANDLER", { what: message || "the module has no default export", ...at });
+  }
+  if (reason === "mode") {
+    const mode = delivery?.mode ?? "All";
+    const made = mode === "Reconcile" ? "defineHandler" : "defineReconciler";
+    const what = `the handler of ${functionName} is made by ${made}, and delivery.mode is ${mode}`;
+    return new WatchfireError("WF_SANDBOX_MODE", { what, ...at });
   }
   if (reason === "thrown") {
     return new WatchfireError("WF_SANDBOX_LOAD", { what: `the module's top level threw ${name}: ${message}`, ...at });
@@ -137,7 +150,7 @@ export function loadError(
   if (reason === "cpu" || reason === "deadline") {
     return new WatchfireError("WF_SANDBOX_LOAD_TIME", { what: "the module's top level does not end", ...at });
   }
-  const what = `the module's top level ${reason === "memory" ? `used more than ${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory` : "took its executor down"}`;
+  const what = `the module's top level ${reason === "memory" ? `used more than ${Math.round(resources.memoryBytes / 2 ** 20)} MiB of memory` : "took its executor down"}`;
   return new WatchfireError(codes[reason], { what, ...at });
 }
 

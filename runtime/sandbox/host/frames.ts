@@ -66,7 +66,7 @@ const schemas = {
     tenant: index,
     failure: z
       .strictObject({
-        reason: z.union([endReason, z.enum(["thrown", "unheard", "handler", "missing"])]),
+        reason: z.union([endReason, z.enum(["thrown", "unheard", "handler", "missing", "mode"])]),
         name: z.string().max(300),
         message: z.string().max(4000),
         stack,

@@ -116,7 +116,7 @@ export class Placement implements TenantListener {
       unheard: (caller, fields) => this.words.unheard(caller, fields),
       unreadable: (no, fault) => this.unreadable(no, fault),
     });
-    const { name, resources } = version.manifest;
+    const { delivery, isolation = "Handler", name, resources } = version.manifest;
     executor.send({
       type: frameType.load,
       header: {
@@ -125,7 +125,8 @@ export class Placement implements TenantListener {
         scriptName: scriptName(name),
         memoryMb: Math.max(8, Math.ceil(resources.memoryBytes / 2 ** 20)),
         cpuPerEventMs: resources.cpuPerEventMs,
-        isolation: version.manifest.isolation ?? "Handler",
+        isolation,
+        refused: delivery?.mode === "Reconcile" ? "events" : "keys",
         isolates: this.isolates,
         concurrency: this.concurrency,
         env: JSON.stringify(version.env),
@@ -440,7 +441,7 @@ export class Placement implements TenantListener {
     const { mapper, manifest } = this.version;
     let error: WatchfireError;
     try {
-      error = loadError(failure, mapper, manifest.resources);
+      error = loadError(failure, mapper, manifest);
     } catch (fault) {
       error = unreadableLoad(fault);
     }

@@ -10,7 +10,6 @@ import type { DeathReason } from "./executor-process.ts";
 import { guestScript } from "./guest-script.ts";
 import { type FunctionState, HostedFunction, type HostedListener } from "./hosted-function.ts";
 import type { Launch } from "./link.ts";
-import { assertMode } from "./mode.ts";
 import type { Version } from "./placement.ts";
 import { Pool } from "./pool.ts";
 import { StackMapper } from "./stack.ts";
@@ -83,7 +82,6 @@ export class Sandbox implements Runner, HostedListener {
     env: Readonly<Record<string, string>>,
     instance = manifest.name,
   ): Promise<void> {
-    assertMode(manifest, bundle);
     const version: Version = { manifest, instance, bundle, env, mapper: new StackMapper(bundle), told: new Set() };
     const existing = this.functions.get(instance);
     if (existing) return existing.replace(version);
