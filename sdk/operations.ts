@@ -50,6 +50,13 @@ export interface FetchArguments {
   redirect?: "follow" | "error" | "manual";
 }
 
+/** Bytes of a request's body. */
+const maxBody = 1024 * 1024;
+
+/** What is wrong with a body of so many bytes; undefined where nothing is. */
+export const bodyFault = (bytes: number): string | undefined =>
+  bytes > maxBody ? `the body has ${bytes} bytes, larger than the ${maxBody} that a request may have` : undefined;
+
 /** Its response, whole. */
 export interface FetchResult {
   /** The URL that answered, after redirects. */

@@ -3,6 +3,7 @@ import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { Agent, buildConnector, type Dispatcher } from "undici";
+import { bodyFault } from "../../sdk/operations.ts";
 import { type LastLook, withLastLook } from "../kube/last-look.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -17,7 +18,6 @@ import { OwnListener } from "./own-listener.ts";
 import type { TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
 
-const requestLimit = 1024 * 1024;
 const responseLimit = 5 * 1024 * 1024;
 const mostRedirects = 5;
 /** Characters of a body that is shown and not sent. */
@@ -194,7 +194,8 @@ function firstHop({ url, method, headers, body }: ArgumentsOf<"fetch">): Hop {
     throw fetchFailed(`the method ${JSON.stringify(method)} cannot be used`);
   const bytes = body === undefined ? undefined : Buffer.from(body, "base64");
   if (bytes && (upper === "GET" || upper === "HEAD")) throw fetchFailed(`a ${upper} request has no body`);
-  if (bytes && bytes.length > requestLimit) throw fetchFailed(`the body is larger than ${requestLimit} bytes`);
+  const fault = bytes && bodyFault(bytes.length);
+  if (fault) throw fetchFailed(fault);
   return { url: new URL(url), method: upper, headers: checkedHeaders(headers), body: bytes };
 }
 

@@ -50,14 +50,34 @@ describe("an attempt that a limit ended", () => {
       `Promise.all([1, 2].map(() => ctx.kube.update({ data: "x".repeat(1_200_000) })))`,
       /2400\d\d\d characters would leave at once with kube\.update, and 2097152 may/,
     ],
+    [
+      `Promise.all([1, 2].map(() => ctx.fetch("https://a.example", { body: "x".repeat(900_000) })))`,
+      /2400\d\d\d characters, four for three bytes of a body, would leave at once with fetch, and 2097152 may/,
+    ],
   ])("by its output names the limit and what was asked: %s", async (code, message) => {
     const fixture = fixtureForTest();
-    await fixture.load("f", `export default (event, ctx) =>\n  ${code};`);
+    await fixture.load("f", `export default (event, ctx) =>\n  ${code};`, { cpuMs: 5000 });
     const error = await errorOf(fixture);
     expect(error.code).toBe("WF_SANDBOX_OUTPUT");
     expect(error.message).toMatch(message);
     expect(error.stack).toMatch(/f\.ts:2:\d+/);
   });
+});
+
+it("a body that no request may have fails its fetch, which names its bytes and the limit", async () => {
+  const fixture = fixtureForTest();
+  const body = `new Uint8Array(1_500_000)`;
+  await fixture.load(
+    "f",
+    `export default (event, ctx) =>\n  ctx.fetch("https://a.example", { method: "POST", body: ${body} });`,
+  );
+  const error = await errorOf(fixture);
+  expect(error).toMatchObject({
+    name: "FetchError",
+    message: "the body has 1500000 bytes, larger than the 1048576 that a request may have",
+  });
+  expect(error.stack).toMatch(/f\.ts:2:\d+/);
+  expect(fixture.calls).toEqual([]);
 });
 
 describe("an error that a handler throws for others", () => {

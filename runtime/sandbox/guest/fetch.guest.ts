@@ -1,5 +1,6 @@
+import { FetchError } from "../../../sdk/errors.ts";
 import type { Context, FetchInit, FetchResponse } from "../../../sdk/index.ts";
-import type { Call, FetchResult } from "../../../sdk/operations.ts";
+import { bodyFault, type Call, type FetchResult } from "../../../sdk/operations.ts";
 import { base64ToBytes, bytesToBase64, bytesToText, textToBytes } from "./bytes.guest.ts";
 
 /** `ctx.fetch` over the parent, which alone decides where a function may connect. */
@@ -11,7 +12,7 @@ export function createFetch(call: Call): Context["fetch"] {
       url: String(url),
       ...(init.method === undefined ? {} : { method: String(init.method) }),
       ...(init.headers === undefined ? {} : { headers: headerList(init.headers) }),
-      ...(init.body === undefined || init.body === null ? {} : { body: bytesToBase64(bodyBytes(init.body)) }),
+      ...(init.body === undefined || init.body === null ? {} : { body: sentBody(bodyBytes(init.body)) }),
       ...(init.redirect === undefined ? {} : { redirect: init.redirect }),
     });
     return responseOf(await (signal ? untilAborted(answer, signal) : answer));
@@ -35,6 +36,13 @@ function bodyBytes(body: NonNullable<FetchInit["body"]>): Uint8Array {
   if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
   if (Object.prototype.toString.call(body) === "[object ArrayBuffer]") return new Uint8Array(body as ArrayBuffer);
   return textToBytes(String(body));
+}
+
+/** Looked at before it is base64, whose length its author does not know. */
+function sentBody(bytes: Uint8Array): string {
+  const fault = bodyFault(bytes.length);
+  if (fault !== undefined) throw new FetchError(fault);
+  return bytesToBase64(bytes);
 }
 
 function responseOf(result: FetchResult): FetchResponse {

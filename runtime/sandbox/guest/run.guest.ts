@@ -262,7 +262,8 @@ export function callHost(run: Run, operation: string, args: object): Promise<unk
   const excess = excessOf(text.length);
   if (excess !== undefined) {
     const { unit, actual, most } = excess;
-    throw overflow(run, `${actual} ${unit} would leave at once with ${operation}, and ${most} may`, callHost);
+    const counted = unit === "characters" && operation === "fetch" ? `${unit}, four for three bytes of a body,` : unit;
+    throw overflow(run, `${actual} ${counted} would leave at once with ${operation}, and ${most} may`, callHost);
   }
   const id = ++lastCall;
   const frames = framesBelow(callHost);
