@@ -14,7 +14,7 @@ export const sandboxCodes = {
   WF_SANDBOX_NOT_LOADED: user("the function is not loaded", "see the function's state in /status"),
   WF_SANDBOX_CPU_BUDGET: user(
     "the handler used more CPU time than an event may",
-    "make it cheaper, or raise `resources.cpuPerEvent`",
+    "make it cheaper, or raise `resources.cpuPerEvent`; to see a line that is missing from the log, await a timer or a call behind it",
   ),
   WF_SANDBOX_DEADLINE: user(
     "the handler did not finish in time",
@@ -22,7 +22,7 @@ export const sandboxCodes = {
   ),
   WF_SANDBOX_MEMORY: user(
     "the handler used more memory than its isolate may",
-    "hold less at once, or raise `resources.memory`",
+    "hold less at once, or raise `resources.memory`; to see a line that is missing from the log, await a timer or a call behind it",
   ),
   WF_SANDBOX_OUTPUT: user(
     "the handler asked for more at once than it may",

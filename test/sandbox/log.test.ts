@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { isWhole } from "../../runtime/sandbox/executor/outbox.ts";
 import { fixtureForTest } from "./fixture.ts";
 
 /** What one event of a handler with this body logs. */
@@ -91,6 +92,37 @@ describe("a value that JSON has no form for", () => {
       ctx.log.info("seen", { big: 1n, mark: Symbol("s"), err: new Error("no") });`);
     expect(line?.fields).toMatchObject({ big: "1", mark: "Symbol(s)", err: { name: "Error", message: "no" } });
   });
+});
+
+it.each([
+  ["CPU time", { cpuMs: 200 }, {}, "WF_SANDBOX_CPU_BUDGET"],
+  ["deadline", { cpuMs: 5000 }, { timeoutMs: 300 }, "WF_SANDBOX_DEADLINE"],
+])(
+  "what a handler wrote and counted before a loop that its %s ends is told, with the loop's place",
+  async (_, limits, over, code) => {
+    const fixture = fixtureForTest();
+    const body = `ctx.log.info("before the loop", { n: 1 }); ctx.metrics.increment("seen"); for (;;);`;
+    await fixture.load("f", `export default (event, ctx) => { ${body} };`, limits);
+    const placed: string[] = [];
+    for (let event = 1; event <= 5; event++) {
+      const outcome = await fixture.run("f", over);
+      expect(outcome).toMatchObject({ type: "failed", error: { code } });
+      // V8's timer comes late where others use both cores: then neither is known.
+      if (outcome.type === "failed" && /^ +at .*f\.ts:1:/m.test(outcome.error.stack)) placed.push(`f-${event}`);
+    }
+    expect(placed.length).toBeGreaterThan(0);
+    expect(fixture.logs.map(({ id }) => id)).toEqual(placed);
+    expect(fixture.logs[0]).toMatchObject({ level: "info", message: "before the loop", fields: { n: 1 } });
+    expect(fixture.metrics.map(({ name }) => name)).toEqual(placed.map(() => "seen"));
+    expect(fixture.deaths).toEqual([]);
+  },
+);
+
+it("an outbox whose last line V8 ended amid its writing is told to nobody", () => {
+  const head = `[[],[],[[1,"info",2,0],[1,"info",3,7]],[[1,"increment",1,1,0]],-1,[],0]\n`;
+  expect(isWhole(`${head}hidot{"a":1}m`)).toBe(true);
+  expect(isWhole(`${head}hidot{"a":1}`)).toBe(false);
+  expect(isWhole(`${head}hidot{"a":1}mm`)).toBe(false);
 });
 
 it("what is thrown and has no text, such as a proxy, is told of as that", async () => {

@@ -6,7 +6,7 @@ export interface GuestDoors {
   readonly isolate: ivm.Isolate;
   readonly context: ivm.Context;
   readonly pump: ivm.Reference<(head: string, ...texts: string[]) => undefined>;
-  readonly drain: ivm.Reference<(again: boolean) => string>;
+  readonly drain: ivm.Reference<(again: boolean, isCut?: boolean) => string>;
   readonly blame: ivm.Reference<(name: string, message: string, stack: string) => string>;
   readonly loaded: ivm.Reference<() => string>;
 }

@@ -45,6 +45,16 @@ export function summarise(text: unknown): OutboxSummary | undefined {
   };
 }
 
+/** Whether all of an outbox is there that has lines and metrics alone: V8 may end code amid the writing of one. */
+export function isWhole(outbox: string): boolean {
+  const newline = outbox.indexOf("\n");
+  const [, , logs, metrics] = JSON.parse(outbox.slice(0, newline)) as [unknown, unknown, number[][], number[][]];
+  let length = newline + 1;
+  for (const [, , message = 0, fields = 0] of logs) length += message + fields;
+  for (const [, , name = 0, , labels = 0] of metrics) length += name + labels;
+  return length === outbox.length;
+}
+
 type Done = number | [no: number, kind: string, name: number, message: number, stack: number, retryAfterMs: number];
 type Head = [Done[], unknown, unknown, unknown, number, unknown[], number];
 

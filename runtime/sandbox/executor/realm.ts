@@ -3,7 +3,8 @@ import type { EndReason } from "../messages.ts";
 import { abortItem, composeBatch, type Item, type QueuedEvent, replyItem } from "./batch.ts";
 import { type EventSource, Intake } from "./intake.ts";
 import { cpuMsOf, disposeOf, type GuestDoors, type GuestScript, processMs } from "./isolate.ts";
-import { type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
+import { isWhole, type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
+import type { RealmReports } from "./realm-reports.ts";
 import { failureWord, ownStack, type Rejection, rejectionOf } from "./rejection.ts";
 import type { Slots } from "./slots.ts";
 import { isTimeout, type Timeout } from "./timeout.ts";
@@ -32,26 +33,6 @@ const weighMs = 1000;
 const weighEvents = 64;
 /** Share of the memory limit from which an isolate is replaced before an event is charged with its predecessors' leavings. */
 const wornShare = 0.75;
-
-/** What a realm tells its owner. */
-export interface RealmReports {
-  entering(events: readonly number[]): void;
-  drained(outbox: string, summary: OutboxSummary): void;
-  /** Code of an event stands still until `reply` answers this call. */
-  asking(call: number, no: number, operation: string, args: string): void;
-  /** The isolate is given up; `running`: its thread has not stopped yet. */
-  ended(
-    reason: EndReason,
-    charged: readonly number[],
-    interrupted: readonly number[],
-    stack: string,
-    running: boolean,
-  ): void;
-  /** Its thread has stopped, which was still running when it ended. */
-  left(): void;
-  /** Disposed of, and still running. */
-  unstoppable(): void;
-}
 
 interface PendingEvent {
   readonly deadline: number;
@@ -448,7 +429,7 @@ export class Realm implements Watched {
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(String(error));
       if (isTimeout(error, timeout, startedAt))
-        this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, ownStack(failure));
+        await this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, ownStack(failure));
       else this.end(this.doors.isolate.isDisposed ? "memory" : "killed");
       // What was queued behind may run what the handler's code had left for later: its thread has not stopped before.
       await this.behind;
@@ -461,11 +442,27 @@ export class Realm implements Watched {
   }
 
   /** V8's timeout ended an entry. Where the thread merely waited for a core, nobody is charged. */
-  private timedOut(events: readonly number[], wasReal: boolean, stack: string): void {
+  private async timedOut(events: readonly number[], wasReal: boolean, stack: string): Promise<void> {
     const now = performance.now();
     const late = events.some((no) => now > (this.pending.get(no)?.deadline ?? Number.POSITIVE_INFINITY));
-    if (wasReal || late) this.end(wasReal ? "cpu" : "deadline", stack);
-    else this.end("cpu", stack, []);
+    if (!wasReal && !late) this.end("cpu", stack, []);
+    else {
+      if (events.length > 0) await this.salvage(events);
+      this.end(wasReal ? "cpu" : "deadline", stack);
+    }
+  }
+
+  /** Tells what an entry wrote before V8 ended it: its isolate can still be asked. The watchdog goes on meanwhile. */
+  private async salvage(events: readonly number[]): Promise<void> {
+    await this.behind;
+    try {
+      const outbox = (await this.queued(this.doors.drain.apply(undefined, [false, true]))) as string;
+      if (this.over || !isWhole(outbox)) return;
+      this.reports.salvaged(outbox);
+      this.reports.entering(events);
+    } catch {
+      // The isolate was ended first.
+    }
   }
 
   /** V8's own timeout for an entry, where the last one is long enough ago. */

@@ -3,7 +3,8 @@ import type { QueuedEvent } from "./batch.ts";
 import type { EventSource } from "./intake.ts";
 import type { Ask, GuestDoors, IsolateFactory } from "./isolate.ts";
 import type { OutboxSummary } from "./outbox.ts";
-import { Realm, type RealmReports } from "./realm.ts";
+import { Realm } from "./realm.ts";
+import type { RealmReports } from "./realm-reports.ts";
 import type { Slots } from "./slots.ts";
 import type { Warm } from "./warmth.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -210,6 +211,7 @@ export class Tenant implements Warm {
     const reports: RealmReports = {
       entering: (events) => this.reports.entering(realm.id, events),
       drained: (outbox, summary) => this.drained(realm, outbox, summary),
+      salvaged: (outbox) => this.reports.drained(realm.id, outbox),
       asking: (...question) => this.reports.asking(realm.id, ...question),
       ended: (reason, charged, interrupted, stack, running) => {
         if (loading) failure = { reason, name: "Error", message: "", stack };

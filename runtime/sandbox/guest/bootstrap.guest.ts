@@ -5,7 +5,7 @@ import { errorJson, errorText } from "./failure.guest.ts";
 import { hardenRealm } from "./harden.guest.ts";
 import { installConsole } from "./log.guest.ts";
 import { objectOf } from "./object.guest.ts";
-import { noteStray, takeOutbox } from "./outbox.guest.ts";
+import { noteStray, takeOutbox, takeWords } from "./outbox.guest.ts";
 import {
   apply,
   define,
@@ -241,8 +241,9 @@ let isWhole = true;
 
 let lastWord = "";
 
-/** What there is to tell since the last drain; `again`: what the last one told. */
-function drain(again: boolean): string {
+/** What there is to tell since the last drain. `again`: what the last one told. `isCut`: lines and metrics alone, since the batch was cut off. */
+function drain(again: boolean, isCut = false): string {
+  if (isCut) return takeWords();
   if (!isWhole) throw new PrimordialError("the batch was cut off");
   if (again) return lastWord;
   endAborted();

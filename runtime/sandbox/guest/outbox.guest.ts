@@ -92,3 +92,11 @@ export function takeOutbox(wakeMs: number, left: number): string {
   messages = 0;
   return text;
 }
+
+/** An outbox of the lines and metrics alone. What else there was is forgotten. */
+export function takeWords(): string {
+  take(done);
+  take(calls);
+  take(strays);
+  return takeOutbox(-1, 0);
+}
