@@ -30,8 +30,10 @@ describe("a state file", () => {
     const state = open();
     state.append(put(2, "a"));
     appendFileSync(file, JSON.stringify(put(3, "b")).slice(0, 20));
-    expect(StateFile.read(file)?.records).toEqual([put(2, "a")]);
-    expect(readFileSync(file, "utf8").endsWith("\n")).toBe(true);
+    const restored = StateFile.read(file);
+    expect(restored?.records).toEqual([put(2, "a")]);
+    if (restored) new StateFile(file, lock, restored).append(put(3, "c"));
+    expect(StateFile.read(file)?.records).toEqual([put(2, "a"), put(3, "c")]);
   });
 
   test("is read by its owner alone", () => {
@@ -46,11 +48,14 @@ describe("a state file", () => {
     expect(StateFile.read(file)).toMatchObject({ revision: 49_999, records: [put(49_999, "a")] });
   });
 
-  test("that is none of ours is refused with its place, and left as it is", () => {
-    writeFileSync(file, "hello\n");
-    expect(() => StateFile.read(file)).toThrow(`STATE_DAMAGED ${file}:1`);
-    expect(readFileSync(file, "utf8")).toBe("hello\n");
-  });
+  test.each(["hello\n", "one line only", "the first line\nthe last, without an end"])(
+    "that is none of ours is refused with its place, and left as it is: %j",
+    (text) => {
+      writeFileSync(file, text);
+      expect(() => StateFile.read(file)).toThrow(`STATE_DAMAGED ${file}:1`);
+      expect(readFileSync(file, "utf8")).toBe(text);
+    },
+  );
 
   test("is not shared: a second owner is told who the first is", () => {
     expect(() => FileLock.take(file)).toThrow(/STATE_LOCKED .*the process \d+ uses it/);

@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
 import { z } from "zod";
 import type { KubeObject } from "../api/object.ts";
 import { ClusterError } from "../cluster-error.ts";
@@ -61,13 +52,14 @@ export class StateFile implements Journal {
   private voided = 0;
   private revision: number;
 
-  /** Reads the file; undefined where there is none. @throws ClusterError STATE_DAMAGED when it is not one of ours */
+  /** Reads the file and leaves it as it is; undefined where there is none. @throws ClusterError STATE_DAMAGED when it is not one of ours */
   static read(file: string): Restored | undefined {
     if (!existsSync(file)) return undefined;
     const bytes = readFileSync(file);
-    const whole = bytes.lastIndexOf(0x0a) + 1;
-    if (whole < bytes.length) truncateSync(file, whole);
-    const lines = bytes.subarray(0, whole).toString("utf8").split("\n");
+    const lines = bytes
+      .subarray(0, bytes.lastIndexOf(0x0a) + 1)
+      .toString("utf8")
+      .split("\n");
     const head = headerSchema.safeParse(parsed(file, lines[0] ?? "", 1));
     if (!head.success) throw unreadable(file, 1);
     const live = new Map<string, JournalRecord>();
