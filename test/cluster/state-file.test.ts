@@ -1,6 +1,8 @@
-import { appendFileSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { FileLock } from "../../runtime/cluster/storage/file-lock.ts";
 import { StateFile } from "../../runtime/cluster/storage/state-file.ts";
@@ -34,6 +36,28 @@ describe("a state file", () => {
     expect(restored?.records).toEqual([put(2, "a")]);
     if (restored) new StateFile(file, lock, restored).append(put(3, "c"));
     expect(StateFile.read(file)?.records).toEqual([put(2, "a"), put(3, "c")]);
+  });
+
+  test("holds every write that was acknowledged and no other, though the disk was full for one", async () => {
+    const program = join(import.meta.dirname, "full-disk.program.ts");
+    lock.release();
+    const limited = ["-c", `ulimit -f 800 && exec "$0" "$1" "$2"`, process.execPath, program, file];
+    const { made, refused } = JSON.parse((await promisify(execFile)("sh", limited)).stdout);
+    expect(refused).toEqual({ code: 500, message: expect.stringContaining(`FILE_REFUSED ${file}: `) });
+    expect(made.at(-1)).toBe("small");
+    const found = StateFile.read(file)?.records.map(({ key }) => key.replace("default/", ""));
+    expect(found?.filter((name) => /^(?:large-|small)/.test(name))).toEqual(made);
+  });
+
+  test("keeps its writes where it cannot be rewritten, and is rewritten later", () => {
+    const state = open();
+    mkdirSync(`${file}.tmp`);
+    for (let revision = 2; revision < 25_000; revision++) state.append(put(revision, "a"));
+    expect(StateFile.read(file)).toMatchObject({ revision: 24_999, records: [put(24_999, "a")] });
+    rmdirSync(`${file}.tmp`);
+    for (let revision = 25_000; revision < 50_000; revision++) state.append(put(revision, "a"));
+    expect(readFileSync(file, "utf8").split("\n").length).toBeLessThan(25_000);
+    expect(StateFile.read(file)).toMatchObject({ revision: 49_999, records: [put(49_999, "a")] });
   });
 
   test("is read by its owner alone", () => {

@@ -80,9 +80,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     compact: () => store.compact(),
   });
   const controllers = startControllers(backend, identity.ca);
-  seed(backend);
-  controllers.settle();
   try {
+    seed(backend);
+    controllers.settle();
     port = await server.listen(options.port ?? 0);
   } catch (error) {
     controllers.stop();

@@ -13,12 +13,12 @@ export interface Controllers {
 
 /** Starts the controllers: they follow every write, after the request that made it is answered or at the latest in the next turn. */
 export function startControllers(backend: Backend, ca: string): Controllers {
-  const { store } = backend;
+  const { store, clock } = backend;
   const definitions = new Definitions(backend);
   const namespaces = new Namespaces(backend, ca);
-  const definitionQueue = new WorkQueue((name) => definitions.reconcile(name));
-  const namespaceQueue = new WorkQueue((name) => namespaces.reconcile(name));
-  const garbageQueue = new WorkQueue((place) => collector.reconcile(place));
+  const definitionQueue = new WorkQueue((name) => definitions.reconcile(name), clock);
+  const namespaceQueue = new WorkQueue((name) => namespaces.reconcile(name), clock);
+  const garbageQueue = new WorkQueue((place) => collector.reconcile(place), clock);
   const collector = new GarbageCollector(backend, (place) => garbageQueue.add(place));
   store.listen((collection, change) => {
     if (collection.id === definitionsCollection) definitionQueue.add(change.key);

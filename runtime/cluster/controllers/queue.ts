@@ -1,12 +1,20 @@
+import type { Clock } from "../clock.ts";
+import { ClusterError } from "../cluster-error.ts";
+
+/** Until a key is worked on again whose write was refused, as by a full disk. */
+const retryMs = 1_000;
+
 /** Keys to work on, each once however often it is added, off the stack of the write that added it. */
 export class WorkQueue {
   private readonly pending = new Set<string>();
   private readonly work: (key: string) => void;
+  private readonly clock: Clock;
   private scheduled = false;
   private stopped = false;
 
-  constructor(work: (key: string) => void) {
+  constructor(work: (key: string) => void, clock: Clock) {
     this.work = work;
+    this.clock = clock;
   }
 
   add(key: string): void {
@@ -20,10 +28,27 @@ export class WorkQueue {
   /** Does all that is pending, and what that adds. */
   drain(): void {
     this.scheduled = false;
+    const refused: string[] = [];
     for (const key of this.pending) {
       if (this.stopped) return;
       this.pending.delete(key);
+      if (!this.isDone(key)) refused.push(key);
+    }
+    if (refused.length === 0) return;
+    const again = () => {
+      for (const key of refused) this.add(key);
+    };
+    this.clock.after(retryMs, again, { unref: true });
+  }
+
+  /** False where the journal refuses a write: nobody waits for an answer, so the key is tried again. */
+  private isDone(key: string): boolean {
+    try {
       this.work(key);
+      return true;
+    } catch (error) {
+      if (error instanceof ClusterError) return false;
+      throw error;
     }
   }
 

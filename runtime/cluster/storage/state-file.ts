@@ -1,9 +1,20 @@
-import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { z } from "zod";
 import type { KubeObject } from "../api/object.ts";
 import { ClusterError } from "../cluster-error.ts";
 import type { FileLock } from "./file-lock.ts";
 import type { Journal, JournalRecord } from "./store.ts";
+import { writing } from "./writing.ts";
 
 /** What a cluster is, beyond its objects: kept, so that an old kubeconfig works after a restart. */
 const identitySchema = z.strictObject({
@@ -38,17 +49,24 @@ export interface Restored {
   records: JournalRecord[];
 }
 
+/** The open file. */
+interface Log {
+  readonly descriptor: number;
+  /** Bytes of whole lines: the next one begins there, whatever a failed write left behind them. */
+  length: number;
+}
+
 /**
  * The cluster's state as a file: a header line, then one JSON line per write. A write is handed to the kernel before it
- * is acknowledged, so killing the process loses none. A line cut short by a crash was never acknowledged, and is
- * dropped.
+ * is acknowledged, so killing the process loses none. A line cut short, by a crash or a full disk, was never
+ * acknowledged, and is dropped.
  */
 export class StateFile implements Journal {
   private readonly file: string;
   private readonly identity: Identity;
   private readonly live = new Map<string, JournalRecord>();
   private readonly lock: FileLock;
-  private descriptor: number;
+  private log: Log;
   private voided = 0;
   private revision: number;
 
@@ -83,31 +101,60 @@ export class StateFile implements Journal {
     this.identity = restored.identity;
     this.revision = restored.revision;
     for (const record of restored.records) keep(this.live, record);
-    this.descriptor = this.rewrite();
+    this.log = this.rewrite();
   }
 
+  /** @throws ClusterError FILE_REFUSED where the line cannot be written whole: the file is as it was */
   append(record: JournalRecord): void {
+    writing(this.file, () => this.write(Buffer.from(`${JSON.stringify(record)}\n`)));
     this.revision = record.revision;
     if (keep(this.live, record) || !record.object) this.voided++;
-    writeSync(this.descriptor, `${JSON.stringify(record)}\n`);
-    if (this.voided < voidLimit || this.voided < this.live.size) return;
-    closeSync(this.descriptor);
-    this.descriptor = this.rewrite();
+    if (this.voided >= voidLimit && this.voided >= this.live.size) this.compact();
   }
 
   close(): void {
-    closeSync(this.descriptor);
+    closeSync(this.log.descriptor);
     this.lock.release();
   }
 
-  private rewrite(): number {
+  private write(line: Buffer): void {
+    const { descriptor, length } = this.log;
+    try {
+      let done = 0;
+      while (done < line.length) done += writeSync(descriptor, line, done, line.length - done, length + done);
+    } catch (error) {
+      ftruncateSync(descriptor, length);
+      throw error;
+    }
+    this.log.length = length + line.length;
+  }
+
+  private compact(): void {
+    this.voided = 0;
+    const { descriptor } = this.log;
+    try {
+      this.log = this.rewrite();
+    } catch {
+      return; // The write is done, in a file that is whole as it is. As many lines later this is tried again.
+    }
+    closeSync(descriptor);
+  }
+
+  private rewrite(): Log {
     const temporary = `${this.file}.tmp`;
     const header = { watchfireCluster: 1, identity: this.identity, revision: this.revision };
     const lines = [header, ...this.live.values()].map((line) => JSON.stringify(line));
-    writeFileSync(temporary, `${lines.join("\n")}\n`, { mode: 0o600 });
-    renameSync(temporary, this.file);
-    this.voided = 0;
-    return openSync(this.file, "a", 0o600);
+    const bytes = Buffer.from(`${lines.join("\n")}\n`);
+    const descriptor = openSync(temporary, "w", 0o600);
+    try {
+      writeFileSync(descriptor, bytes);
+      renameSync(temporary, this.file);
+    } catch (error) {
+      closeSync(descriptor);
+      rmSync(temporary, { force: true });
+      throw error;
+    }
+    return { descriptor, length: bytes.length };
   }
 }
 
