@@ -13,6 +13,7 @@ import { DeadLetters } from "../checkpoint/dead-letters.ts";
 import type { CheckpointStore, StoreKind } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { BodyRoom } from "../dispatch/commit/last-bodies.ts";
+import type { LetterCommand } from "../dispatch/commit/letter-command.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Budget } from "../dispatch/queue/budget.ts";
 import type { Rota } from "../dispatch/queue/rota.ts";
@@ -122,6 +123,8 @@ export interface RuntimeOptions {
   readonly cacheLimit?: number;
   /** The log level of attempts that succeed. Default `debug`: a busy runtime has thousands a second. */
   readonly successLevel?: "debug" | "info";
+  /** The commands that the log gives with a dead letter. Default: those for the default data folder. */
+  readonly letterCommand?: LetterCommand;
 }
 
 /** Who runs for the Lease. */
@@ -298,6 +301,7 @@ export async function activate(
     observer: metrics.dispatch,
     onLost,
     letterPrefix,
+    letterCommand: options.letterCommand,
     look: newestState(components.manifests, { transport: options.transport, discovery: components.discovery, clock }),
     ...(hold && { permitted: () => hold.holds }),
     ...(options.memory && { memory: options.memory }),

@@ -35,6 +35,7 @@ import { version } from "../version.ts";
 import { command, type Values } from "./command.ts";
 import { devKeys } from "./dev-keys.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
+import { letterCommandFor } from "./letter-command.ts";
 import { readFolder, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
@@ -110,6 +111,7 @@ export const dev = command({
           log,
           functionLog,
           successLevel: "info",
+          letterCommand: letterCommandFor(data, environment),
           interactive: true,
         },
         stop,

@@ -7,6 +7,7 @@ import type { Need } from "../rbac/scoped-rule.ts";
 import { command, type Invocation } from "./command.ts";
 import { functions, kubeconfig } from "./options.ts";
 import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { shellWord } from "./shell-word.ts";
 
 const options = {
   functions,
@@ -79,14 +80,11 @@ function remedy({ options: values, given }: Invocation<typeof options>, namespac
   const said: Readonly<Record<string, string | undefined>> = values;
   const own = ["functions", "service-account", "store", "leader-elect", "slots", "deployed", "function-status"]
     .filter((name) => given.has(name))
-    .map((name) => (said[name] === undefined ? `--${name}` : `--${name} ${quoted(said[name])}`));
+    .map((name) => (said[name] === undefined ? `--${name}` : `--${name} ${shellWord(said[name])}`));
   const cluster = [
-    ...(kubeconfig === undefined ? [] : [`--kubeconfig ${quoted(kubeconfig)}`]),
-    ...(context === undefined ? [] : [`--context ${quoted(context)}`]),
+    ...(kubeconfig === undefined ? [] : [`--kubeconfig ${shellWord(kubeconfig)}`]),
+    ...(context === undefined ? [] : [`--context ${shellWord(context)}`]),
   ];
   const rbac = ["watchfire rbac", ...own, `--namespace ${namespace}`, ...cluster].join(" ");
   return `${rbac} | ${["kubectl", ...cluster, "apply -f -"].join(" ")}`;
 }
-
-/** As a shell reads it back. */
-const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

@@ -22,6 +22,7 @@ import { LogWriter } from "../observe/log-writer.ts";
 import { executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { command } from "./command.ts";
+import { letterCommandFor } from "./letter-command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
 import { readAccount, readFolder, readListen, readName, readNamespace, readSize } from "./operand.ts";
 import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
@@ -127,12 +128,14 @@ export const start = command({
     });
     const namespace = named ?? environment.podNamespace ?? defaultNamespace;
     const identified = { transport, namespace, account, clock: systemClock, random: Math.random };
+    const data = given.has("data") ? options.data : (environment.dataFolder ?? options.data);
     try {
       const runs = {
         functions: folder,
         ...(code && { code }),
         ...(source && { folder: source }),
-        data: given.has("data") ? options.data : (environment.dataFolder ?? options.data),
+        data,
+        letterCommand: letterCommandFor(data, environment),
         ...identified,
         store,
         ...(nats && { nats }),

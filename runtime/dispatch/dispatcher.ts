@@ -6,6 +6,7 @@ import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
 import type { BodyRoom } from "./commit/last-bodies.ts";
+import type { LetterCommand } from "./commit/letter-command.ts";
 import type { Runner } from "./delivery/delivery.ts";
 import type { Log, Observer } from "./delivery/observer.ts";
 import { StartedBefore } from "./doubt/started-before.ts";
@@ -42,6 +43,8 @@ export interface DispatcherOptions {
   readonly rota?: Rota;
   /** Before the id of a dead letter, as commands take it. Default: nothing. */
   readonly letterPrefix?: string | undefined;
+  /** The commands that the log gives with a dead letter. Default: `watchfire dead-letters`, with no options. */
+  readonly letterCommand?: LetterCommand | undefined;
   /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
   readonly permitted?: () => boolean;
   /** Asks the API server for an object whose body the store has not. Default: it cannot be asked. */
@@ -92,12 +95,13 @@ export class Dispatcher implements Replayer {
 
   /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
-    const { store, clock, observer, log, letterPrefix, bodyRoom, permitted = () => true, onLost = () => {} } = options;
+    const { store, clock, observer, log, bodyRoom, permitted = () => true, onLost = () => {} } = options;
+    const { letterPrefix, letterCommand } = options;
     await purge(options);
     const rows = await store.journal();
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
-    const told = { observer, log, letterPrefix, onLost };
+    const told = { observer, log, letterPrefix, letterCommand, onLost };
     const commits = new Commits({ store, clock, ...told, bodyRoom, firstJournalRow, permitted });
     if (rows.length > 0)
       commits.carryJournal(

@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { fleetLetters, slotPrefix } from "../../runtime/app/fleet/fleet-letters.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
@@ -15,7 +17,8 @@ import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
 import { keepToken } from "../../runtime/observe/token-file.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { folderOf } from "../tools/folder.ts";
-import { type Result, watchfire } from "./run.ts";
+import { bin, type Result, watchfire } from "./run.ts";
+import { define, manifest, Session } from "./session.ts";
 
 const letter = (view: number, name: string): NewDeadLetter => ({
   view,
@@ -270,4 +273,21 @@ describe("the dead letters' command", () => {
       `WF_CLI_UNREACHABLE: the runtime let go of the connection before it answered, got "${url}"; it may have done what was asked, or do it yet: look before you ask again\n`,
     ]);
   });
+});
+
+it("that a runtime gives up is shown and replayed by the commands of its log, as they stand there", async () => {
+  const folder = folderOf({});
+  const watch = '{ apiVersion: v1, kind: Namespace, fieldSelector: "metadata.name=default" }';
+  const handler = `import { PermanentError } from "@watchfire/sdk";
+export default () => { throw new PermanentError("no"); };`;
+  define(join(folder, "functions"), "fails", handler, manifest("fails", "", watch));
+  const dev = new Session(["dev", "--data", "my data"], {}, folder);
+  const given = await dev.says(/event given up .*/);
+  const [, shows, replays] = /show=(.*?) {2}replay=(.*)/.exec(given) ?? [];
+  const typed = async (command = "") => {
+    const shell = `watchfire() { "${process.execPath}" "${bin}" "$@"; }; ${command}`;
+    return (await promisify(execFile)("sh", ["-c", shell], { cwd: folder, env: { PATH: process.env.PATH } })).stdout;
+  };
+  expect(await typed(shows)).toContain("PermanentError");
+  expect(await typed(replays)).toBe("replayed 1\n");
 });

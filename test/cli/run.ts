@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 
-const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+/** The program of this checkout. */
+export const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
 /** A command's arguments. A runtime among them listens on a port that the system chooses, unless one is named. */
 export function onFreePort(args: readonly string[]): readonly string[] {

@@ -3,9 +3,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { TalkingProcess } from "../tools/talking-process.ts";
-import { onFreePort } from "./run.ts";
-
-const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+import { bin, onFreePort } from "./run.ts";
 
 /** A `watchfire` command of this checkout. */
 export class Session extends TalkingProcess {

@@ -13,6 +13,7 @@ import { type Clock, pause, type Timer } from "../../clock.ts";
 import { WatchfireError } from "../../errors.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
 import { type BodyRoom, LastBodies, longestWaitMs } from "./last-bodies.ts";
+import type { LetterCommand } from "./letter-command.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 import { type Hold, RestingRows } from "./resting-rows.ts";
@@ -50,6 +51,8 @@ const never = Number.POSITIVE_INFINITY;
 /** A commit that failed is tried again after so many milliseconds. */
 const retryMs = 1_000;
 
+const plainCommand: LetterCommand = (action, id) => `watchfire dead-letters ${action} ${id}`;
+
 export interface CommitsOptions {
   readonly store: CheckpointStore;
   readonly clock: Clock;
@@ -57,6 +60,8 @@ export interface CommitsOptions {
   readonly log: Log;
   /** Before the id of a dead letter, as commands take it; default: nothing. */
   readonly letterPrefix?: string | undefined;
+  /** Default: `watchfire dead-letters`, with no options. */
+  readonly letterCommand?: LetterCommand | undefined;
   /** For last bodies that wait. Default: of its own. */
   readonly bodyRoom?: BodyRoom | undefined;
   /** The journal's rows so far end before it. */
@@ -397,7 +402,8 @@ export class Commits {
   private tellGivenUp(letter: NewDeadLetter, id: string | undefined): void {
     const { function: name, trigger, attempts: attempt } = letter;
     const called = `${this.options.letterPrefix ?? ""}${id}`;
-    const ways = { show: `watchfire dead-letters show ${called}`, replay: `watchfire dead-letters replay ${called}` };
+    const { letterCommand = plainCommand } = this.options;
+    const ways = { show: letterCommand("show", called), replay: letterCommand("replay", called) };
     this.options.log.warn(
       { function: name, trigger, object: objectText(letter), attempt, letter: called, ...ways },
       "event given up",

@@ -1,0 +1,10 @@
+import type { Environment } from "../config.ts";
+import type { LetterCommand } from "../dispatch/commit/letter-command.ts";
+import { data } from "./options.ts";
+import { shellWord } from "./shell-word.ts";
+
+/** The commands of a runtime's log for its dead letters: they find its data folder from another terminal as well. */
+export function letterCommandFor(folder: string, { dataFolder }: Environment): LetterCommand {
+  const at = folder === data.default && dataFolder === undefined ? "" : ` --data ${shellWord(folder)}`;
+  return (action, id) => `watchfire dead-letters ${action} ${id}${at}`;
+}
