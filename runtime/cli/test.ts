@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import { openCode } from "../catalog/function-code.ts";
 import { systemClock } from "../clock.ts";
-import { readFixtures } from "../dev/fixtures/fixture-file.ts";
+import { fixtureFiles, readFixture } from "../dev/fixtures/fixture-file.ts";
 import { FixtureRunner, type OwnCluster } from "../dev/fixtures/fixture-runner.ts";
 import { table } from "../dev/table.ts";
 import { checkExpression } from "../dispatch/filter/check-expression.ts";
@@ -32,15 +32,26 @@ export const test = command({
     const code = openCode(folder, systemClock);
     const runner = new FixtureRunner(openCluster);
     const rows: string[][] = [];
+    const told = new Set<string>();
     let [passed, failed] = [0, 0];
     try {
       for (const manifest of chosen) {
-        for (const fixture of readFixtures(manifest)) {
-          const differences = await runner.run(manifest, await code.bundle(manifest), fixture);
-          if (differences.length === 0) passed++;
-          else failed++;
-          const file = relative(process.cwd(), fixture.file);
-          rows.push(...differences.map(({ what, expected, actual }) => [file, what, shown(expected), shown(actual)]));
+        for (const file of fixtureFiles(manifest)) {
+          const shownFile = relative(process.cwd(), file);
+          try {
+            const fixture = readFixture(file);
+            const differences = await runner.run(manifest, await code.bundle(manifest), fixture);
+            if (differences.length === 0) passed++;
+            else failed++;
+            for (const { what, expected, actual } of differences)
+              rows.push([shownFile, what, shown(expected), shown(actual)]);
+          } catch (error) {
+            if (!(error instanceof WatchfireError)) throw error;
+            failed++;
+            // A broken handler is that of all fixtures beside it.
+            if (!told.has(error.message)) process.stderr.write(`${error.message}\n`);
+            told.add(error.message);
+          }
         }
       }
     } finally {

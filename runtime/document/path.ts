@@ -15,5 +15,15 @@ export function showPath(path: Path): string {
   return shown;
 }
 
+/** The value at a path of plain data; undefined where there is none. */
+export function valueAt(value: unknown, path: Path): unknown {
+  let current = value;
+  for (const step of path) {
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, step)) return undefined;
+    current = (current as Record<PropertyKey, unknown>)[step];
+  }
+  return current;
+}
+
 /** A key's node as the text that it is in plain data. */
 export const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);

@@ -1,11 +1,12 @@
 import type { z } from "zod";
 import type { ManifestDocument } from "../document/document.ts";
-import { type Path, showPath } from "../document/path.ts";
+import { type Path, showPath, valueAt } from "../document/path.ts";
 import { type ErrorCode, type FaultDetail, WatchfireError } from "../errors.ts";
 import { suggest } from "../suggest.ts";
 import { lowerFirst } from "../wording.ts";
 import { unitHint, valueHint } from "./hint.ts";
-import { jsonSchema } from "./json-schema.ts";
+import { choicesOf, wordsOf } from "./issue-words.ts";
+import { jsonSchema, schemaAt } from "./json-schema.ts";
 import type { RuleFault } from "./rule-fault.ts";
 
 /** What a rule between fields found, with its place. */
@@ -30,23 +31,16 @@ export function faultsOfIssues(issues: readonly z.core.$ZodIssue[], document: Ma
 function faultOfIssue(issue: z.core.$ZodIssue, document: ManifestDocument): WatchfireError {
   const path = issue.path;
   const actual = valueAt(document.value, path);
-  switch (issue.code) {
-    case "invalid_type":
-      return actual === undefined ? missing(path, document) : wrongType(issue.expected, path, actual, document);
-    case "invalid_value": {
-      if (actual === undefined) return missing(path, document);
-      const values = issue.values.map(String);
-      const what = values.length === 1 ? `expected ${values[0]}` : `expected one of ${values.join(", ")}`;
-      const near = typeof actual === "string" ? suggest(actual, values) : undefined;
-      const hint = valueHint(path, actual) ?? (near === undefined ? undefined : `did you mean ${near}?`);
-      return fault("WF_MANIFEST_INVALID_VALUE", document, path, { what, ...(hint !== undefined && { hint }) });
-    }
-    default: {
-      const what = issue.code === "too_small" || issue.code === "too_big" ? sizeFault(issue) : issue.message;
-      const hint = valueHint(path, actual);
-      return fault("WF_MANIFEST_INVALID_VALUE", document, path, { what, ...(hint !== undefined && { hint }) });
-    }
+  const choices = choicesOf(issue);
+  if (actual === undefined && (issue.code === "invalid_type" || choices.length > 0)) return missing(path, document);
+  const what = wordsOf(issue, actual);
+  if (issue.code === "invalid_type") {
+    const hint = typeHint(issue.expected, path, actual);
+    return fault("WF_MANIFEST_WRONG_TYPE", document, path, { what, ...(hint !== undefined && { hint }) });
   }
+  const near = typeof actual === "string" ? suggest(actual, choices) : undefined;
+  const hint = valueHint(path, actual) ?? (near === undefined ? undefined : `did you mean ${near}?`);
+  return fault("WF_MANIFEST_INVALID_VALUE", document, path, { what, ...(hint !== undefined && { hint }) });
 }
 
 function fault(code: ErrorCode, document: ManifestDocument, path: Path, detail: FaultDetail): WatchfireError {
@@ -80,24 +74,6 @@ function unknownField(path: Path, document: ManifestDocument, meant: Set<string>
   });
 }
 
-/** zod's names of types, as people who write YAML call them. */
-const typeNames: Readonly<Record<string, string>> = {
-  int: "a whole number",
-  number: "a number",
-  string: "a text",
-  boolean: "true or false",
-  array: "a list",
-  object: "a map",
-  record: "a map",
-};
-
-function wrongType(expected: string, path: Path, actual: unknown, document: ManifestDocument): WatchfireError {
-  const received = actual === null ? "nothing" : typeNames[Array.isArray(actual) ? "array" : typeof actual];
-  const what = `expected ${typeNames[expected] ?? expected}, received ${received}`;
-  const hint = typeHint(expected, path, actual);
-  return fault("WF_MANIFEST_WRONG_TYPE", document, path, { what, ...(hint !== undefined && { hint }) });
-}
-
 function typeHint(expected: string, path: Path, actual: unknown): string | undefined {
   if (actual === null) return "give it a value, or leave the field out";
   if (expected === "object") return shapeHint("a map of", propertySchema(path));
@@ -115,30 +91,5 @@ function shapeHint(shape: string, schema: ReturnType<typeof propertySchema>): st
   return fields.length === 0 ? undefined : `write ${shape} ${fields.join(", ")}`;
 }
 
-function sizeFault(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
-  const limit = issue.code === "too_small" ? `at least ${issue.minimum}` : `at most ${issue.maximum}`;
-  if (!issue.message.startsWith("Too ")) return issue.message;
-  if (issue.origin === "array") return `expected ${limit} items`;
-  if (issue.origin !== "string") return `expected ${limit}`;
-  return issue.code === "too_small" && issue.minimum === 1 ? "expected a text" : `expected ${limit} characters`;
-}
-
 /** The JSON Schema of what stands at a path. */
-function propertySchema(path: Path) {
-  let schema = jsonSchema();
-  for (const step of path) {
-    const next = typeof step === "number" ? schema.items : schema.properties?.[String(step)];
-    if (!next) return undefined;
-    schema = next;
-  }
-  return schema;
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  let current = value;
-  for (const step of path) {
-    if (typeof current !== "object" || current === null || !Object.hasOwn(current, step)) return undefined;
-    current = (current as Record<PropertyKey, unknown>)[step];
-  }
-  return current;
-}
+const propertySchema = (path: Path) => schemaAt(jsonSchema(), path);

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import type { Path } from "../document/path.ts";
 import { manifestSchema } from "./schema.ts";
 
 /** The part of JSON Schema that is read here. */
@@ -20,6 +21,13 @@ export function jsonSchema(): JsonSchema {
     title: "Watchfire Function",
     ...schema,
   } as JsonSchema;
+}
+
+/** The schema of what stands at a path; undefined where it names none there. */
+export function schemaAt(schema: JsonSchema, path: Path): JsonSchema | undefined {
+  let found: JsonSchema | undefined = schema;
+  for (const step of path) found = typeof step === "number" ? found?.items : found?.properties?.[String(step)];
+  return found;
 }
 
 /** As it is committed. */

@@ -62,12 +62,13 @@ export interface Difference {
   readonly actual: string;
 }
 
-/** A file of `events/` as a fixture: it may be an event alone, a list of a batch's, or a reconciler's run. */
+/** A file of `events/` as a fixture: it may be an event alone, a list of a batch's, or a reconciler's run. Others are as they are. */
 export function fixtureOf(file: unknown): Fixture {
   if (Array.isArray(file)) return { events: file };
   if (!isRecord(file)) return { event: file as object };
   if (["event", "events", "run", "expect"].some((name) => name in file)) return file;
-  return "key" in file ? { run: file } : { event: file };
+  if ("key" in file) return { run: file };
+  return "type" in file || "object" in file ? { event: file } : file;
 }
 
 const reads = new Set(["kube.get", "kube.list", "kube.getScale", "cache.get", "cache.list", "cache.age"]);

@@ -21,6 +21,8 @@ const event = (data: Record<string, string>) => ({
   object: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "demo" }, data },
 });
 
+const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "a", namespace: "demo" } };
+
 const patch = { call: "kube.patch", ref: { name: "a", namespace: "demo" }, patch: { data: { seen: "yes" } } };
 
 /** A project whose function has these fixtures. */
@@ -89,8 +91,44 @@ describe("watchfire test", () => {
 
   test.each([
     ["a file that is no JSON", { "a.json": "{" }, /WF_DEV_FIXTURE .*greet\/events\/a\.json: /],
-    ["a field that is none", { "a.json": { event: event({}), expects: {} } }, /WF_DEV_FIXTURE .*a\.json: .*expects/],
-    ["an event without an object", { "a.json": { type: "Added" } }, /WF_DEV_FIXTURE .*a\.json event\.object: /],
+    [
+      "a field that is none",
+      { "a.json": `{\n  "expects": {},\n  "event": {}\n}` },
+      /WF_DEV_FIXTURE .*a\.json:2:3 expects: unknown field "expects"; did you mean expect\?/,
+    ],
+    ["an event that is misspelt", { "a.json": { evnt: 1 } }, / evnt: unknown field "evnt"; did you mean event\?/],
+    ["an event without an object", { "a.json": { type: "Added" } }, /a\.json:1:1 object: the field is missing/],
+    [
+      "a type that is none",
+      { "a.json": { event: { type: "Modifed" } } },
+      /a\.json:1:18 event\.type: expected one of Added, Modified, Deleted, Scheduled, got "Modifed"; did you mean Modified\?/,
+    ],
+    [
+      "a time that is none",
+      { "a.json": { type: "Scheduled", scheduledFor: "tomorrow" } },
+      /scheduledFor: it is no time, such as 2026-03-29T01:00:00Z, got "tomorrow"/,
+    ],
+    ["a batch of nothing", { "a.json": [] }, /a\.json:1:1: expected at least 1 items/],
+    [
+      "a trigger that is not there",
+      { "a.json": { ...event({}), trigger: "setings" } },
+      /a\.json:1:\d+ trigger: no trigger that watches has this name, got "setings"; there is: configmap/,
+    ],
+    [
+      "an object of another kind than its trigger watches",
+      { "a.json": { event: { ...event({}), trigger: "configmap", object: secret } } },
+      /a\.json:1:\d+ event\.object: the trigger configmap watches v1 ConfigMap, got "v1 Secret"/,
+    ],
+    [
+      "an object of a kind that no trigger watches",
+      { "a.json": { type: "Added", object: secret } },
+      /a\.json:1:\d+ object: no trigger of the function watches this kind, got "v1 Secret"; it watches: v1 ConfigMap/,
+    ],
+    [
+      "a time in a function without a schedule",
+      { "a.json": { type: "Scheduled", scheduledFor: "2026-03-29T01:00:00Z" } },
+      /a\.json:1:\d+ type: no trigger of the function goes by the clock/,
+    ],
     ["no fixture at all", {}, /WF_DEV_FIXTURE .*: no function has a fixture/],
   ])("is told of %s", async (_, fixtures, said) => {
     const { status, stderr } = await run(project(fixtures));
@@ -171,6 +209,57 @@ export default defineReconciler(async ({ key, object, causes }, ctx) => {
     expect(stderr).toMatch(/^WF_DEV_FIXTURE .*a\.json/);
     expect(stderr).toContain(said);
     expect(status).toBe(1);
+  });
+
+  test("a fixture or a handler that is broken fails by itself, is told of once, and lets the others run", async () => {
+    const functions = project({ "1.json": "{", "2.json": event({}), "3.json": { ...event({}), trigger: "nope" } });
+    const broken = {
+      syntax: "export default () => {",
+      module: 'throw new Error("not today"); export default () => {};',
+    };
+    for (const [name, code] of Object.entries(broken)) {
+      define(functions, name, code);
+      for (const file of ["1.json", "2.json"]) write(join(functions, name, "events", file), JSON.stringify(event({})));
+    }
+    const { status, stdout, stderr } = await run(functions);
+    expect(stdout).toBe("1 passed, 6 failed\n");
+    expect(stderr.match(/^WF_\w+/gm)).toEqual([
+      "WF_DEV_FIXTURE",
+      "WF_DEV_FIXTURE",
+      "WF_SANDBOX_LOAD",
+      "WF_BUNDLE_SYNTAX",
+    ]);
+    expect(status).toBe(1);
+  });
+
+  test("a fixture says what is told: namespaces, selectors and events of its trigger do not choose", async () => {
+    const functions = project({});
+    const watch = "{ apiVersion: v1, kind: ConfigMap, namespaceSelector: { matchNames: [prod] }, events: [Deleted] }";
+    define(functions, "elsewhere", undefined, manifest("elsewhere", "", watch));
+    write(join(functions, "elsewhere/events/a.json"), JSON.stringify(event({})));
+    expect(await run(functions)).toMatchObject({ stdout: "1 passed, 0 failed\n", stderr: "" });
+  });
+
+  test("refuses a reconciler's run of another kind, and a cause by a trigger that is not there", async () => {
+    const functions = project({});
+    define(functions, "level", undefined, manifest("level", "  delivery: { mode: Reconcile }\n"));
+    const key = { name: "a", namespace: "demo" };
+    const fixtures = {
+      "1.json": { key, object: secret },
+      "2.json": { run: { key, causes: [{ type: "Modified", trigger: "nope" }] } },
+      "3.json": { ...event({}), trigger: "nope" },
+      "4.json": { key, causes: [{ type: "Modified", trigger: "configmap" }] },
+    };
+    for (const [file, fixture] of Object.entries(fixtures))
+      write(join(functions, "level/events", file), JSON.stringify(fixture));
+    const { stdout, stderr } = await run(functions);
+    expect(stderr.split("\n").map((line) => /json:\d+:\d+ (.*?);/.exec(line)?.[1])).toEqual([
+      'object: the trigger configmap watches v1 ConfigMap, got "v1 Secret"',
+      'run.causes[0].trigger: no trigger of the function has this name, got "nope"',
+      'trigger: no trigger that watches has this name, got "nope"',
+      undefined,
+    ]);
+    expect(stdout).toBe("1 passed, 3 failed\n");
   });
 
   test("is told of a function that is not there", async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Access } from "../../runtime/access/access.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { fixtureDelivery } from "../../runtime/dev/fixtures/fixture-delivery.ts";
-import { readFixtures } from "../../runtime/dev/fixtures/fixture-file.ts";
+import { fixtureFiles, readFixture } from "../../runtime/dev/fixtures/fixture-file.ts";
 import { FixtureReads } from "../../runtime/dev/fixtures/fixture-reads.ts";
 import { run } from "../../runtime/dispatch/delivery/delivery.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
@@ -56,7 +56,7 @@ afterAll(async () => {
 });
 
 for (const manifest of shipped.functions) {
-  test.each(readFixtures(manifest).map((fixture) => ({ ...fixture, name: basename(fixture.file) })))(
+  test.each(fixtureFiles(manifest).map((file) => ({ ...readFixture(file), name: basename(file) })))(
     `${manifest.name} is done with $name in the sandbox, though nothing of it exists`,
     async (fixture) => {
       const { told, of } = fixtureDelivery(manifest, fixture);
