@@ -109,6 +109,10 @@ export const errorCodes = {
     "a function is to be built from what is no regular file",
     "import a file: nothing is built from folders, pipes, sockets or devices",
   ),
+  WF_BUNDLE_UNREADABLE: user(
+    "the system does not let a build read a file",
+    "let the user that runs this read the file, and enter the folders above it; else mend what the system names",
+  ),
   WF_BUNDLE_LIMIT: user(
     "a build takes more time, memory, files or bytes than it may",
     "import less, and keep data out of the code; the limits are in runtime/docs/building.md",

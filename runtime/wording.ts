@@ -41,6 +41,8 @@ const systemCodes: Readonly<Record<string, string>> = {
   ENOTDIR: "a file is where a folder should be",
   EISDIR: "a folder is where a file should be",
   ELOOP: "a link leads in a circle",
+  ENAMETOOLONG: "the name is too long",
+  EIO: "the disk fails to read or write",
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
   EMFILE: "too many files are open",

@@ -10,6 +10,7 @@ import {
   statSync,
 } from "node:fs";
 import { relative, sep } from "node:path";
+import { systemReason } from "../wording.ts";
 import { fileCountLimit, fileLimit, inputLimit } from "./limits.ts";
 import { SourceFault } from "./source-fault.ts";
 
@@ -39,11 +40,13 @@ const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.
  */
 export class Sources {
   private readonly roots: readonly Root[];
+  private readonly openFile: (path: string, flags: number) => number;
   private readonly read = new Map<string, Source>();
   private bytes = 0;
 
-  constructor(roots: readonly Root[]) {
+  constructor(roots: readonly Root[], openFile: (path: string, flags: number) => number = openSync) {
     this.roots = roots;
+    this.openFile = openFile;
   }
 
   /** The files that were read, by their real paths. */
@@ -72,11 +75,11 @@ export class Sources {
 
   /**
    * What is at a path, links followed; undefined where nothing is, or it lies outside.
-   * @throws SourceFault for what is neither file nor folder
+   * @throws SourceFault for what is neither file nor folder, and where the system does not say
    */
   stat(path: string): Stats | undefined {
     if (!this.rootOf(path)) return undefined;
-    const stats = statSync(path, { throwIfNoEntry: false });
+    const stats = told(path, () => statSync(path, { throwIfNoEntry: false }));
     if (stats && !stats.isFile() && !stats.isDirectory()) throw notAFile(path, stats);
     return stats;
   }
@@ -87,15 +90,19 @@ export class Sources {
     if (known) return known;
     const before = this.stat(path);
     if (!before?.isFile()) throw notAFile(path, before);
-    const descriptor = openSync(path, openFlags);
+    const source = told(path, () => this.take(path));
+    this.read.set(path, source);
+    return source;
+  }
+
+  private take(path: string): Source {
+    const descriptor = this.openFile(path, openFlags);
     try {
       const stats = fstatSync(descriptor);
       if (!stats.isFile()) throw notAFile(path, stats);
       const file = realPathOf(descriptor, path, stats);
       if (file === undefined || !this.permits(file)) throw outside(path);
-      const source = { file, contents: this.contentsOf(descriptor, path, stats.size) };
-      this.read.set(path, source);
-      return source;
+      return { file, contents: this.contentsOf(descriptor, path, stats.size) };
     } finally {
       closeSync(descriptor);
     }
@@ -120,6 +127,17 @@ function realPathOf(descriptor: number, path: string, { dev, ino }: Stats): stri
   const real = realpathSync.native(path);
   const there = statSync(real, { throwIfNoEntry: false });
   return there?.dev === dev && there.ino === ino ? real : undefined;
+}
+
+/** What the system refuses is a fault of the file: without a word of it, the builder would end and nobody would know why. */
+function told<T>(path: string, ask: () => T): T {
+  try {
+    return ask();
+  } catch (error) {
+    // Node's own refusals have no number: to a look-up, what lies there is not there.
+    if (!(error instanceof Error && "errno" in error)) throw error;
+    throw new SourceFault("WF_BUNDLE_UNREADABLE", systemReason(error), path);
+  }
 }
 
 export const isBelow = (folder: string, path: string): boolean =>

@@ -145,7 +145,7 @@ export class Imports {
       this.handlerName = admitted.path;
       return admitted;
     } catch (error) {
-      if (error instanceof SourceFault) return fault(`the handler cannot be built: ${error.message}`, error);
+      if (error instanceof SourceFault) return handlerFault(error);
       throw error;
     }
   }
@@ -174,8 +174,9 @@ export class Imports {
       const { contents } = this.options.sources.open(path);
       return { contents: isCode(loader) ? withoutMapComments(contents) : contents, loader };
     } catch (error) {
-      if (error instanceof SourceFault) return { errors: [faultOf(error, this.options.sources.nameOf(path))] };
-      throw error;
+      if (!(error instanceof SourceFault)) throw error;
+      const isHandler = name === this.handlerName;
+      return { errors: [isHandler ? handlerFault(error) : faultOf(error, this.options.sources.nameOf(path))] };
     }
   }
 }
@@ -218,5 +219,8 @@ const unresolved = (specifier: string, what: string): PartialMessage =>
 
 const faultOf = ({ code, message }: SourceFault, specifier: string): PartialMessage =>
   fault(`"${specifier}" cannot be imported: ${message}`, { code });
+
+const handlerFault = ({ code, message }: SourceFault): PartialMessage =>
+  fault(`the handler cannot be built: ${message}`, { code });
 
 const fault = (text: string, detail: BuildFault): PartialMessage => ({ text, detail });
