@@ -1,3 +1,4 @@
+import { deployedCodes } from "./error-codes/deployed.ts";
 import { type Blame, type Entry, system, user } from "./error-codes/entry.ts";
 import { leaseCodes } from "./error-codes/lease.ts";
 import { natsCodes } from "./error-codes/nats.ts";
@@ -104,6 +105,10 @@ export const errorCodes = {
   WF_BUNDLE_OUTSIDE: user(
     "a function is to be built from a file outside of the functions folder",
     "put the file into the functions folder, or install it as a package (`npm install ./path`)",
+  ),
+  WF_BUNDLE_HIDDEN: user(
+    "a function is to be built from a file that is hidden, or lies in a hidden folder",
+    "give it a name without a leading dot; names with one are for settings and credentials",
   ),
   WF_BUNDLE_NOT_A_FILE: user(
     "a function is to be built from what is no regular file",
@@ -343,47 +348,7 @@ export const errorCodes = {
   WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
 
   // deployed
-  WF_DEPLOYED_EMPTY: user(
-    "the functions folder holds no function to deploy",
-    "name the right folder with --functions; to remove a runtime's functions, delete what carries its labels",
-  ),
-  WF_DEPLOYED_TOO_LARGE: user(
-    "a function is too large for a ConfigMap",
-    "import less (`npx esbuild --analyze` shows what takes the room), or bring it in an image",
-  ),
-  WF_DEPLOYED_REFUSED: user(
-    "the API server refused an object of the deployment",
-    "do as it says and deploy again; the functions that run were left as they are",
-  ),
-  WF_DEPLOYED_TAKEN: user(
-    "an object that is to be deployed would take the place of one that is not this runtime's",
-    "rename the function, or give the runtime an account of another name; nothing was written",
-  ),
-  WF_DEPLOYED_CONFLICT: user(
-    "somebody else deployed to the same runtime at the same time",
-    "look at what they deployed, and deploy again",
-  ),
-  WF_DEPLOYED_INDEX: user("the list of the deployed functions cannot be used", "run `watchfire deploy` again"),
-  WF_DEPLOYED_KEY: user(
-    "a file holds no key that can sign, or be trusted",
-    "make one with `openssl genpkey -algorithm ed25519 -out watchfire.key`; runtime/docs/signing.md says more",
-  ),
-  WF_DEPLOYED_UNTRUSTED: user(
-    "no key that the runtime trusts signed the deployed functions for it",
-    "run `watchfire deploy --sign KEY` with a trusted key; if they were signed before, look who wrote the ConfigMap",
-  ),
-  WF_DEPLOYED_REPLAYED: user(
-    "the deployed functions were signed before others that ran here",
-    "look who put them back; to go back yourself, run `watchfire deploy --sign KEY` with the older functions",
-  ),
-  WF_DEPLOYED_SERIAL: user(
-    "the record of the newest signed functions cannot be read",
-    "look who changed the file, and put it back; without it, any index that a trusted key ever signed is taken up",
-  ),
-  WF_DEPLOYED_DAMAGED: user(
-    "a deployed function's ConfigMap is missing, or not as it was written",
-    "run `watchfire deploy` again",
-  ),
+  ...deployedCodes,
 
   // runtime
   WF_RUNTIME_NO_FUNCTION: user(

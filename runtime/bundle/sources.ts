@@ -59,10 +59,13 @@ export class Sources {
     return this.roots.find(({ path: root }) => isBelow(root, path));
   }
 
-  /** Whether a real path may be read. */
-  permits(real: string): boolean {
+  /** `path`: how the file is told of. @throws SourceFault where a real path may not be read */
+  admit(real: string, path = real): void {
     const root = this.rootOf(real);
-    return root !== undefined && !(root.hidesDotNames && hasHiddenPart(relative(root.path, real)));
+    if (!root) throw outside(path);
+    if (!root.hidesDotNames || !hasHiddenPart(relative(root.path, real))) return;
+    const what = `it is ${this.nameOf(real)}, and no function is built from what a leading dot hides`;
+    throw new SourceFault("WF_BUNDLE_HIDDEN", what, path);
   }
 
   /** The same name for the same file on any machine. */
@@ -101,7 +104,8 @@ export class Sources {
       const stats = fstatSync(descriptor);
       if (!stats.isFile()) throw notAFile(path, stats);
       const file = realPathOf(descriptor, path, stats);
-      if (file === undefined || !this.permits(file)) throw outside(path);
+      if (file === undefined) throw outside(path);
+      this.admit(file, path);
       return { file, contents: this.contentsOf(descriptor, path, stats.size) };
     } finally {
       closeSync(descriptor);

@@ -75,7 +75,11 @@ describe("a build refuses what lies outside, at the place of the import and with
     const { text: said, error } = await build(project);
     expect(said).not.toContain(secret);
     const fault = error?.faults.find(({ detail: { place } }) => place?.line === 2);
-    expect(fault?.code).toBe(code.includes("file:") ? "WF_BUNDLE_UNRESOLVED" : "WF_BUNDLE_OUTSIDE");
+    const [, hidden] = /"\.\.\/(\.\w[^"]*)"/.exec(code) ?? [];
+    expect(fault?.code).toBe(
+      code.includes("file:") ? "WF_BUNDLE_UNRESOLVED" : hidden ? "WF_BUNDLE_HIDDEN" : "WF_BUNDLE_OUTSIDE",
+    );
+    if (hidden) expect(said).toContain(`it is ${hidden}, and no function is built from what a leading dot hides`);
     expect(fault?.detail.place).toMatchObject({ file: join(project, "functions/f/handler.ts"), line: 2 });
     expect(fault?.detail.place?.column).toBeGreaterThan(2);
   });
@@ -113,6 +117,15 @@ describe("a build refuses what lies outside, at the place of the import and with
     const { text, error } = await build(project);
     expect(text).not.toContain(secret);
     expect(error?.code).toMatch(/^WF_BUNDLE_(?:OUTSIDE|UNRESOLVED)$/);
+  });
+
+  it("a hidden file, by the name that a link in plain sight leads to", async () => {
+    const project = projectOf(`import t from "../plain/token.txt";\nexport default () => t;\n`);
+    symlinkSync(".hidden", join(project, "functions/plain"));
+    const { text, error } = await build(project);
+    expect(text).not.toContain(secret);
+    expect(error?.code).toBe("WF_BUNDLE_HIDDEN");
+    expect(text).toContain("it is .hidden/token.txt, and");
   });
 
   it("a handler that is a link, and one that its manifest names outside", async () => {

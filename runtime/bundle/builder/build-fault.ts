@@ -134,6 +134,7 @@ function placeOf(message: Message, subject: Subject, code: ErrorCode): Place {
 const handlerFaults: ReadonlySet<ErrorCode> = new Set([
   "WF_BUNDLE_HANDLER_MISSING",
   "WF_BUNDLE_OUTSIDE",
+  "WF_BUNDLE_HIDDEN",
   "WF_BUNDLE_NOT_A_FILE",
   "WF_BUNDLE_UNREADABLE",
   "WF_BUNDLE_LIMIT",

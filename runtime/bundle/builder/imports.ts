@@ -152,7 +152,7 @@ export class Imports {
 
   private admit(file: string): OnResolveResult & { readonly path: string } {
     const { sources, resolver } = this.options;
-    if (!sources.permits(file)) throw outside(file);
+    sources.admit(file);
     const { isModule, hasSideEffects } = resolver.packageOf(file);
     const mark = isModule && /^\.[jt]sx?$/.test(extname(file)) ? moduleMark : "";
     const name = sources.nameOf(file) + mark;
