@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ManifestDocument } from "../document/document.ts";
@@ -44,11 +44,18 @@ export interface LoadOptions {
   readonly texts?: ReadonlyMap<string, string> | undefined;
   /** Told of each that can run by itself, as soon as it was read. It is not loaded if another turns out to claim its name. */
   readonly onManifest?: ((manifest: FunctionManifest) => void) | undefined;
+  /** Gives the names in a folder. Default the system's. */
+  readonly readFolder?: FolderReader;
 }
+
+type FolderReader = (folder: string) => readonly string[];
+
+/** Other people's folders: a package manager's, and a disk's own, which only root may read. */
+const foreignFolders: ReadonlySet<string> = new Set(["node_modules", "lost+found"]);
 
 /**
  * Reads every manifest of a functions folder: `<folder>/<name>/function.yaml` (or `.yml`), and `<folder>/*.yaml`, any of
- * which may hold several documents. Names with a leading dot and `node_modules` are passed over, other folders without
+ * which may hold several documents. Names with a leading dot and foreign folders are passed over, other folders without
  * a manifest too: handlers may share code.
  */
 export async function loadFunctions(folder: string, options: LoadOptions = {}): Promise<LoadedFunctions> {
@@ -59,7 +66,10 @@ export async function loadFunctions(folder: string, options: LoadOptions = {}): 
   const folderFaults: WatchfireError[] = [];
   const files = options.texts
     ? [...options.texts].map(([file, text]) => ({ file, base: undefined, text }))
-    : manifestFiles(folder, folderFaults).map((found) => ({ ...found, text: undefined }));
+    : manifestFiles(folder, options.readFolder ?? readdirSync, folderFaults).map((found) => ({
+        ...found,
+        text: undefined,
+      }));
   for (const [index, { file, base, text = readText(file, folder) }] of files.entries()) {
     if (index % filesInATurn === filesInATurn - 1) await nextTurn();
     if (text instanceof WatchfireError) rejected.push({ name: undefined, file, faults: [text] });
@@ -96,24 +106,26 @@ function duplicate(result: ReadManifest, other: ReadManifest): WatchfireError {
   });
 }
 
-function manifestFiles(folder: string, faults: WatchfireError[]): { file: string; base: string }[] {
-  const entries = list(folder);
-  if (!entries) {
+function manifestFiles(folder: string, read: FolderReader, faults: WatchfireError[]): { file: string; base: string }[] {
+  let names: readonly string[];
+  try {
+    names = read(folder);
+  } catch (cause) {
     faults.push(
-      new WatchfireError("WF_MANIFEST_FOLDER", { what: "cannot be read as a folder", place: { file: folder } }),
+      new WatchfireError("WF_MANIFEST_FOLDER", { what: systemReason(cause), place: { file: folder }, cause }),
     );
     return [];
   }
-  return entries.flatMap(({ name }) => {
+  return names.toSorted().flatMap((name) => {
     const path = join(folder, name);
-    if (name.startsWith(".") || name === "node_modules") return [];
+    if (name.startsWith(".") || foreignFolders.has(name)) return [];
     // A mounted ConfigMap is links all the way down, so that the entry's own type says nothing.
     if (!isFolder(path, faults)) {
       return /\.ya?ml$/.test(name) ? [{ file: path, base: resolve(folder) }] : [];
     }
-    return (list(path) ?? [])
-      .filter((inner) => /^function\.ya?ml$/.test(inner.name))
-      .map((inner) => ({ file: join(path, inner.name), base: resolve(path) }));
+    return namesIn(path, read, faults)
+      .filter((inner) => /^function\.ya?ml$/.test(inner))
+      .map((inner) => ({ file: join(path, inner), base: resolve(path) }));
   });
 }
 
@@ -128,11 +140,21 @@ function isFolder(path: string, faults: WatchfireError[]): boolean {
   }
 }
 
-function list(folder: string): Dirent[] | undefined {
+/** A function may lie in a folder that cannot be read, and one that runs is not removed for that. Only what is gone is nothing. */
+function namesIn(folder: string, read: FolderReader, faults: WatchfireError[]): readonly string[] {
   try {
-    return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
-  } catch {
-    return undefined;
+    return read(folder).toSorted();
+  } catch (cause) {
+    if (/^(?:ENOENT|ENOTDIR)$/.test(String((cause as NodeJS.ErrnoException).code))) return [];
+    faults.push(
+      new WatchfireError("WF_MANIFEST_UNREADABLE", {
+        what: `the folder cannot be read: ${systemReason(cause)}`,
+        place: { file: folder },
+        hint: "let the user that runs this read it, or move it away",
+        cause,
+      }),
+    );
+    return [];
   }
 }
 

@@ -1,9 +1,10 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ManifestDocument, readDocuments } from "../document/document.ts";
 import { WatchfireError } from "../errors.ts";
 import { dnsLabel } from "../kube/names.ts";
 import { suggest } from "../suggest.ts";
+import { systemReason } from "../wording.ts";
 import { faultOfRule, faultsOfIssues } from "./fault.ts";
 import type { FunctionManifest } from "./function.ts";
 import { normalise } from "./normalise.ts";
@@ -88,10 +89,14 @@ function onePerPlace(faults: readonly WatchfireError[]): WatchfireError[] {
 function handlerFault(document: ManifestDocument, folder: string): WatchfireError | undefined {
   const handler = (document.value as { spec?: { handler?: unknown } } | null)?.spec?.handler;
   if (typeof handler !== "string" || handler.includes("\0")) return undefined;
-  const path = resolve(folder, handler);
-  if (existsSync(path) && statSync(path).isFile()) return undefined;
+  let what = "no such file";
+  try {
+    if (statSync(resolve(folder, handler), { throwIfNoEntry: false })?.isFile()) return undefined;
+  } catch (cause) {
+    what = systemReason(cause);
+  }
   return new WatchfireError("WF_MANIFEST_HANDLER_MISSING", {
-    what: "no such file",
+    what,
     place: document.place(["spec", "handler"]),
     path: "spec.handler",
     actual: handler,

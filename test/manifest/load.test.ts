@@ -1,4 +1,4 @@
-import { symlinkSync } from "node:fs";
+import { chmodSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
@@ -81,7 +81,68 @@ describe("loading a functions folder", () => {
       ["WF_MANIFEST_UNREADABLE", "EISDIR"],
       ["WF_MANIFEST_UNREADABLE", "1048578 bytes"],
     ]);
-    expect((await loadFunctions(`${folder}/none`)).faults.map(({ code }) => code)).toEqual(["WF_MANIFEST_FOLDER"]);
+    expect((await loadFunctions(`${folder}/none`)).faults.map(({ code, detail: { what } }) => [code, what])).toEqual([
+      ["WF_MANIFEST_FOLDER", "there is no such file or folder (ENOENT)"],
+    ]);
+  });
+
+  /** Reads a folder whose inner folder `closed` the system answers with this. */
+  const loadWith = (folder: string, code: string) =>
+    loadFunctions(folder, {
+      readFolder: (path) => {
+        if (path === join(folder, "closed")) throw Object.assign(new Error(code), { code });
+        return readdirSync(path);
+      },
+    });
+
+  const beside = {
+    "good/function.yaml": manifest("good"),
+    "good/handler.ts": "",
+    "closed/function.yaml": manifest("closed"),
+    "closed/handler.ts": "",
+  };
+
+  it.each([
+    ["EACCES", "permission is denied (EACCES)"],
+    ["EIO", "the disk fails to read or write (EIO)"],
+  ])("says so of a function's folder that cannot be read, and takes the others (%s)", async (code, words) => {
+    const folder = folderOf(beside);
+    const { functions, rejected, faults } = await loadWith(folder, code);
+    expect(functions.map(({ name }) => name)).toEqual(["good"]);
+    expect(rejected).toEqual([]);
+    expect(faults.map(({ message }) => message.replace(`${folder}/`, ""))).toEqual([
+      `WF_MANIFEST_UNREADABLE closed: the folder cannot be read: ${words}; let the user that runs this read it, or move it away`,
+    ]);
+  });
+
+  it.each(["ENOENT", "ENOTDIR"])("passes over a folder that goes while it is read (%s)", async (code) => {
+    const { functions, faults } = await loadWith(folderOf(beside), code);
+    expect([functions.map(({ name }) => name), faults]).toEqual([["good"], []]);
+  });
+
+  it.skipIf(process.getuid?.() === 0)(
+    "says so of a folder without the right to read, but for a disk's own",
+    async () => {
+      const folder = folderOf({ ...beside, "lost+found/x": "" });
+      for (const name of ["closed", "lost+found"]) chmodSync(join(folder, name), 0);
+      try {
+        const { faults } = await loadFunctions(folder);
+        expect(faults.map(({ code, detail }) => [code, detail.place?.file])).toEqual([
+          ["WF_MANIFEST_UNREADABLE", join(folder, "closed")],
+        ]);
+      } finally {
+        for (const name of ["closed", "lost+found"]) chmodSync(join(folder, name), 0o755);
+      }
+    },
+  );
+
+  it("says why it cannot look at a handler", async () => {
+    const folder = folderOf({ "a/function.yaml": manifest("a"), "b/function.yaml": manifest("b") });
+    symlinkSync("handler.ts", join(folder, "a/handler.ts"));
+    expect((await loadFunctions(folder)).faults.map(({ code, detail: { what } }) => [code, what])).toEqual([
+      ["WF_MANIFEST_HANDLER_MISSING", "a link leads in a circle (ELOOP)"],
+      ["WF_MANIFEST_HANDLER_MISSING", "no such file"],
+    ]);
   });
 
   it("shows nothing of a file outside of the folder that a link passes off as a manifest", async () => {
