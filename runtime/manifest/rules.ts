@@ -123,7 +123,10 @@ function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<
     };
   }
   const wellFormed = {
-    matchLabels: Object.fromEntries(Object.entries(isRecord(labels) ? labels : {}).filter(isTextEntry)),
+    // zod passes over a key `__proto__`, whatever is below it: each key is looked at here.
+    matchLabels: Object.fromEntries(
+      Object.entries(isRecord(labels) ? labels : {}).map(([key, value]) => [key, text(value) ?? ""]),
+    ),
     matchExpressions: expressions.map((expression) => ({
       key: text(field(expression, "key")) ?? "any",
       operator: text(field(expression, "operator")) ?? "",
@@ -237,5 +240,3 @@ function repeated(values: readonly unknown[]): number[] {
     return [];
   });
 }
-
-const isTextEntry = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string";

@@ -213,6 +213,25 @@ describe("loading a functions folder", () => {
     ]);
   });
 
+  it("refuses a label that JavaScript has its own idea of, whatever its value", async () => {
+    const labelled = (labels: string) =>
+      loadSpec(
+        `  triggers:\n    - watch: { apiVersion: v1, kind: Pod, labelSelector: { matchLabels: { ${labels} } } }`,
+      );
+    for (const value of ["1", "x", "{ a: b }", "null"]) {
+      const { functions, lines } = await labelled(`__proto__: ${value}`);
+      expect(functions).toEqual([]);
+      expect(lines).toEqual([
+        expect.stringMatching(
+          /^WF_MANIFEST_INVALID_VALUE f\/function\.yaml:7:86 .*__proto__: the key is no label's key/,
+        ),
+      ]);
+    }
+    expect((await labelled("constructor: 1")).lines).toEqual([
+      expect.stringMatching(/^WF_MANIFEST_WRONG_TYPE .*constructor: expected a text, received a number/),
+    ]);
+  });
+
   it("normalises what the user writes", async () => {
     const { functions, lines } = await loadSpec(`  triggers:
     - name: settings
