@@ -44,7 +44,7 @@ export const deploy = command({
       const { namespace = defaultNamespace } = options;
       const rules = readRules({ ...options, namespace }, new Set());
       const kinds = await knownKinds(options.functions, manifests, transport);
-      if (!expressible(manifests, kinds, rules)) return 1;
+      if (!expressible(loaded, kinds, rules)) return 1;
       // The folder's own name is no part of the content. What is built already names its files without it.
       const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
       const packed = pack(built, { ...rules, root });

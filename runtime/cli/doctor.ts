@@ -29,7 +29,7 @@ export const doctor = command({
     return withCluster({ kubeconfig, context }, async ({ transport, defaultNamespace }) => {
       const rules = readRules({ ...invocation.options, namespace: namespace ?? defaultNamespace }, invocation.given);
       const kinds = await knownKinds(folder, manifests, transport);
-      if (!expressible(manifests, kinds, rules)) return 1;
+      if (!expressible(loaded, kinds, rules)) return 1;
       const absent = await absentNamespaces(transport, rules.namespace, rbacObjects(manifests, kinds, rules));
       if (absent) throw absent;
       const parts = { transport, namespace: rules.namespace, clock: systemClock, random: Math.random };

@@ -7,11 +7,13 @@ import { ApiError } from "../kube/api-error.ts";
 import { contactFault } from "../kube/contact-fault.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
+import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
 import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
+import { wildcardFaults } from "../rbac/wildcards.ts";
 import { command, type Option } from "./command.ts";
 import { readAccount, readNamespace } from "./operand.ts";
 import { functions, serviceAccount } from "./options.ts";
@@ -49,7 +51,7 @@ export const rbac = command({
     const kinds = asked
       ? await withCluster({ kubeconfig, context }, ({ transport }) => ask(transport))
       : await knownKinds(options.functions, manifests);
-    if (!expressible(manifests, kinds, rules)) return 1;
+    if (!expressible(loaded, kinds, rules)) return 1;
     warnOfReach(loaded, rules);
     process.stdout.write(documents(rbacObjects(manifests, kinds, rules)));
     return 0;
@@ -117,8 +119,15 @@ export async function knownKinds(
 }
 
 /** Whether RBAC can say what every function needs; what it cannot is said on stderr, of all functions. */
-export function expressible(manifests: readonly FunctionManifest[], kinds: KnownKinds, rules: RulesOptions): boolean {
-  const faults = manifests.flatMap((manifest) => {
+export function expressible(
+  { functions, documents }: LoadedFunctions,
+  kinds: KnownKinds,
+  rules: RulesOptions,
+): boolean {
+  const faults = functions.flatMap((manifest) => {
+    const document = documents.get(manifest.name);
+    const open = document ? wildcardFaults(manifest).map((each) => faultOfRule(each, document)) : [];
+    if (open.length > 0) return open;
     try {
       functionObjects(manifest, kinds, rules);
       return [];

@@ -11,7 +11,7 @@ import { functions as functionsFolder, serviceAccount } from "./options.ts";
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { rulesOptions } from "./rbac.ts";
 import { readStore, warnOfStore } from "./store-limits.ts";
-import { warnOfNames, warnOfReach } from "./warning.ts";
+import { warnOfNames, warnOfReach, warnOfWildcards } from "./warning.ts";
 
 export const validate = command({
   name: "validate",
@@ -53,6 +53,7 @@ export const validate = command({
     const asksCluster = given.has("kubeconfig") || given.has("context");
     const warnings =
       (asksCluster ? 0 : warnOfNames(folder, loaded)) +
+      warnOfWildcards(loaded) +
       warnOfReach(loaded, { namespace, account }) +
       warnOfStore(loaded, built, store);
     for (const each of [...types.unchecked, ...served.unchecked]) process.stderr.write(`not checked: ${each}\n`);

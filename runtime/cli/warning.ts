@@ -5,6 +5,7 @@ import type { RuleFault } from "../manifest/rule-fault.ts";
 import { builtInWarnings } from "../rbac/built-in.ts";
 import { definedResources } from "../rbac/kinds.ts";
 import { type ReachOptions, reachWarnings } from "../rbac/reach.ts";
+import { wildcardFaults } from "../rbac/wildcards.ts";
 
 /** Says what is no fault, and had better be otherwise: a line on stderr that changes no exit status. */
 export function warn(message: string): void {
@@ -21,6 +22,9 @@ export function warnOfNames(folder: string, loaded: LoadedFunctions): number {
   const defined = definedResources(folder, loaded.functions);
   return warnOfEach(loaded, (manifest) => builtInWarnings(manifest, defined));
 }
+
+/** Warns of each permission that no rule is made of, and gives their number. */
+export const warnOfWildcards = (loaded: LoadedFunctions): number => warnOfEach(loaded, wildcardFaults);
 
 function warnOfEach(
   { functions, documents }: LoadedFunctions,

@@ -1,12 +1,14 @@
 import { functionAccount } from "../access/account.ts";
 import { checkpointSecrets } from "../checkpoint/kubernetes-names.ts";
 import type { StoreKind } from "../checkpoint/store.ts";
+import { showPath } from "../document/path.ts";
 import { WatchfireError } from "../errors.ts";
 import { splitApiVersion } from "../kube/discovery.ts";
 import type { FunctionManifest, Permission, Selection, Trigger } from "../manifest/function.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
 import { builtInKinds, type KindFacts, type KnownKinds } from "./kinds.ts";
 import type { ScopedRule } from "./scoped-rule.ts";
+import { wildcardFaults } from "./wildcards.ts";
 
 /** Which runtime the rules are for: what `watchfire start` is told. */
 export interface RulesOptions {
@@ -104,27 +106,10 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
 }
 
 function refuseWildcards(manifest: FunctionManifest): void {
-  for (const [index, permission] of manifest.permissions.entries()) {
-    for (const field of ["apiGroups", "resources"] as const) {
-      const open = permission[field].find((value) => value.includes("*"));
-      if (open === undefined) continue;
-      throw new WatchfireError("WF_RBAC_WILDCARD", {
-        what: `${manifest.name} asks for all ${field === "resources" ? "resources" : "API groups"}`,
-        place: { file: manifest.file },
-        path: `spec.permissions[${index}].${field}`,
-        actual: open,
-      });
-    }
-    if (permission.resourceNames?.includes("*")) {
-      throw new WatchfireError("WF_RBAC_WILDCARD", {
-        what: `${manifest.name} asks for all names as if "*" were one; RBAC takes it for an object's own name`,
-        place: { file: manifest.file },
-        path: `spec.permissions[${index}].resourceNames`,
-        actual: "*",
-        hint: "leave resourceNames out for objects of every name, or name them one by one",
-      });
-    }
-  }
+  const [first] = wildcardFaults(manifest);
+  if (!first) return;
+  const { code, path, ...said } = first;
+  throw new WatchfireError(code, { ...said, place: { file: manifest.file }, path: showPath(path) });
 }
 
 /** The manifest's own rule as it is; a list of verbs for all of them. */

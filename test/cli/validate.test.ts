@@ -101,6 +101,34 @@ describe("a permission that reaches the runtime's own objects", () => {
   });
 });
 
+describe("a permission for all that there is", () => {
+  const open = `  permissions:\n    - { apiGroups: ["*"], resources: [pods, "*"], resourceNames: ["*"], verbs: [get], namespaces: [a] }`;
+  const told = [
+    /^(?:warning: )?WF_RBAC_WILDCARD \S*function\.yaml:9:21 spec\.permissions\[0\]\.apiGroups\[0\]: it asks for all API groups, which `rbac` and `deploy` refuse, got "\*"; /m,
+    /^(?:warning: )?WF_RBAC_WILDCARD \S*function\.yaml:9:45 spec\.permissions\[0\]\.resources\[1\]: it asks for all resources, /m,
+    /^(?:warning: )?WF_RBAC_WILDCARD \S*function\.yaml:9:67 spec\.permissions\[0\]\.resourceNames\[0\]: .*; leave resourceNames out /m,
+  ];
+  const folderOfOpen = () => {
+    const folder = folderOf({});
+    define(folder, "f", "export default () => {};", manifest("f", open));
+    return folder;
+  };
+
+  test("is warned of by `validate`, since a runtime may start with it", async () => {
+    const { status, output } = await validate(folderOfOpen());
+    for (const line of told) expect(output).toMatch(line);
+    expect(output).toMatch(/^1 valid, 0 faults, 3 warnings$/m);
+    expect(status).toBe(0);
+  });
+
+  test("is refused by `rbac`, each with its place", async () => {
+    const { status, output } = await outcome("rbac", "--functions", folderOfOpen(), "--namespace", "watchfire");
+    for (const line of told) expect(output).toMatch(line);
+    expect(output).not.toContain("warning:");
+    expect(status).toBe(1);
+  });
+});
+
 describe("positions in Secrets", () => {
   const store = ["--store", "kubernetes"];
 

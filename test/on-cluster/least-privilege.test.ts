@@ -112,7 +112,7 @@ describe("without a cluster", () => {
         /^WF_RBAC_UNKNOWN_KIND .*myapp\/function\.yaml spec\.triggers\[0\]\.watch: .*my\.domain\/v1 MyApp.*; put its CustomResourceDefinition/,
       ),
       expect.stringMatching(
-        /^WF_RBAC_WILDCARD .*scale-guard\/function\.yaml spec\.permissions\[0\]\.resources: .*, got "\*"; /,
+        /^WF_RBAC_WILDCARD .*scale-guard\/function\.yaml:\d+:\d+ spec\.permissions\[0\]\.resources\[0\]: .*, got "\*"; /,
       ),
     ]);
   });

@@ -179,7 +179,7 @@ describe("a function's account", () => {
     expect(() => functionLines({ permissions })).toThrow(
       expect.objectContaining({
         code: "WF_RBAC_WILDCARD",
-        detail: expect.objectContaining({ path: `spec.permissions[0].${field}` }),
+        detail: expect.objectContaining({ path: `spec.permissions[0].${field}[0]` }),
       }),
     );
   });

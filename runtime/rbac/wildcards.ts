@@ -1,0 +1,28 @@
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { RuleFault } from "../manifest/rule-fault.ts";
+
+/**
+ * Permissions for everything that there is. No rule is made of one, so `rbac`, `deploy` and `doctor` refuse it. A runtime
+ * starts with it all the same, since somebody may have granted as much by hand.
+ */
+export function wildcardFaults({ permissions }: Pick<FunctionManifest, "permissions">): RuleFault[] {
+  const faults: RuleFault[] = [];
+  for (const [index, permission] of permissions.entries()) {
+    const tell = (field: "apiGroups" | "resources" | "resourceNames", at: number, what: string, hint?: string) => {
+      if (at < 0) return;
+      const path = ["spec", "permissions", index, field, at];
+      faults.push({ code: "WF_RBAC_WILDCARD", path, what, ...(hint !== undefined && { hint }) });
+    };
+    const open = (values: readonly string[]) => values.findIndex((value) => value.includes("*"));
+    const refused = "which `rbac` and `deploy` refuse";
+    tell("apiGroups", open(permission.apiGroups), `it asks for all API groups, ${refused}`);
+    tell("resources", open(permission.resources), `it asks for all resources, ${refused}`);
+    tell(
+      "resourceNames",
+      permission.resourceNames?.indexOf("*") ?? -1,
+      `it asks for all names as if "*" were one, ${refused}; RBAC takes it for an object's own name`,
+      "leave resourceNames out for objects of every name, or name them one by one",
+    );
+  }
+  return faults;
+}
