@@ -161,7 +161,7 @@ export const errorCodes = {
   ),
   WF_KUBE_PROTOCOL: system(
     "something other than an API server answered",
-    "look for a proxy or login page between the runtime and the API server",
+    "correct the server's address in the kubeconfig, or look for a proxy or login page before the API server",
   ),
   WF_KUBE_NOT_WATCHABLE: user(
     "the kind cannot be listed and watched",

@@ -16,6 +16,9 @@ const textLimit = 256;
 /** A server cannot park us for longer than this, in milliseconds, whatever its Retry-After says. */
 const retryAfterCapMs = 60_000;
 
+/** Besides those from 500 on: they pass, or are a matter of credentials, and say nothing of the server. */
+const passing: ReadonlySet<number> = new Set([401, 408, 429]);
+
 /** Servers that are not written in Go send null for what is absent. */
 const absent = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().transform((value) => value ?? undefined);
 
@@ -66,6 +69,14 @@ export class ApiError extends Error {
     this.reason = fault.reason ?? "";
     this.details = fault.details;
     this.retryAfterMs = fault.retryAfterMs === undefined ? undefined : Math.min(fault.retryAfterMs, retryAfterCapMs);
+  }
+
+  /**
+   * Whether a server said it that is no API server, and not for a while, as a gateway does: an API server gives a Status.
+   * Of a path that it does not have, it gives none either.
+   */
+  get isForeign(): boolean {
+    return this.reason === "" && this.status < 500 && !passing.has(this.status);
   }
 
   /** History from before the asked-for resourceVersion is gone. */

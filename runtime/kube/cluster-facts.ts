@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { WatchfireError } from "../errors.ts";
 import { isAllowed } from "./access-review.ts";
 import { ApiError } from "./api-error.ts";
 import { readLegacy } from "./discovery-document.ts";
@@ -10,19 +11,24 @@ export type ClusterIdentity =
   /** The server has no such namespace (404), or does not let us read it (403). */
   | { readonly uid: undefined; readonly status: number; readonly message: string };
 
-/** Reads the cluster's identity. Throws ApiError for every other answer, or what the transport throws. */
+/**
+ * Reads the cluster's identity. Throws ApiError for every other answer, or what the transport throws.
+ * @throws WatchfireError WF_KUBE_PROTOCOL where the answer is no namespace
+ */
 export async function clusterIdentity(transport: KubeTransport, signal?: AbortSignal): Promise<ClusterIdentity> {
+  const path = "/api/v1/namespaces/kube-system";
   try {
-    const path = "/api/v1/namespaces/kube-system";
-    const namespace = await transport.json<{ metadata?: { uid?: unknown } }>({
+    const namespace = await transport.json<{ metadata?: { uid?: unknown } } | null>({
       method: "GET",
       path,
       ...(signal && { signal }),
     });
-    const uid = namespace.metadata?.uid;
-    return typeof uid === "string" ? { uid } : { uid: undefined, status: 200, message: "kube-system has no uid" };
+    const uid = namespace?.metadata?.uid;
+    if (typeof uid === "string") return { uid };
+    const what = `${transport.description} answered ${path} with something other than a namespace`;
+    throw new WatchfireError("WF_KUBE_PROTOCOL", { what });
   } catch (error) {
-    if (!(error instanceof ApiError) || (error.status !== 403 && error.status !== 404)) throw error;
+    if (!(error instanceof ApiError) || error.isForeign || (error.status !== 403 && error.status !== 404)) throw error;
     return { uid: undefined, status: error.status, message: error.message };
   }
 }

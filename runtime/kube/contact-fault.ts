@@ -17,7 +17,8 @@ export function contactFault(error: unknown, server: string): WatchfireError {
     if (error.reason === "NotJSON") {
       return new WatchfireError("WF_KUBE_PROTOCOL", { what: `${server}: ${error.message}`, cause: error });
     }
-    const code = error.status === 401 ? "WF_KUBE_CREDENTIALS" : "WF_KUBE_UNREACHABLE";
+    const away = error.isForeign ? "WF_KUBE_PROTOCOL" : "WF_KUBE_UNREACHABLE";
+    const code = error.status === 401 ? "WF_KUBE_CREDENTIALS" : away;
     return new WatchfireError(code, { what: `${server} answered ${error.status}: ${error.message}`, cause: error });
   }
   const reason = tlsCode(error);

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { suggest } from "../suggest.ts";
 import { ApiError } from "./api-error.ts";
+import { contactFault } from "./contact-fault.ts";
 import { aggregatedAccept, type GroupVersion, readAggregated, readLegacy } from "./discovery-document.ts";
 import type { Resource } from "./resource.ts";
 import type { KubeTransport } from "./transport.ts";
@@ -102,21 +103,34 @@ export class Discovery {
 
   private async loadAll(): Promise<void> {
     const headers = { accept: aggregatedAccept };
-    const documents = await Promise.all(
-      ["/api", "/apis"].map((path) => this.transport.json<unknown>({ method: "GET", path, headers }).catch(absent)),
-    );
+    const [groups, core] = await Promise.all([
+      this.groups(headers),
+      this.transport.json<unknown>({ method: "GET", path: "/api", headers }).catch(absent),
+    ]);
     const at = this.clock.monotonic();
     this.allAt = at;
-    for (const found of documents.flatMap((document) => readAggregated(document) ?? [])) {
+    for (const found of [core, groups].flatMap((document) => readAggregated(document) ?? [])) {
       this.kept.set(apiVersionOf(found), { at, found });
     }
+  }
+
+  /** Undefined where they are not told in such a form. Throws WF_KUBE_PROTOCOL where no API server answers: each has this path. */
+  private groups(headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
+    return this.transport.json<unknown>({ method: "GET", path: "/apis", headers }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.isForeign) throw contactFault(error, `${this.transport.description}/apis`);
+      return absent(error);
+    });
   }
 
   private async loadOne(apiVersion: string): Promise<GroupVersion | undefined> {
     const { group, version } = splitApiVersion(apiVersion);
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
     const document = await this.transport.json<unknown>({ method: "GET", path }).catch(absent);
-    if (document === undefined) return undefined;
+    if (document === undefined) {
+      // A proxy, or any other server, says the same of a path in the same words.
+      await this.groups();
+      return undefined;
+    }
     const found = readLegacy(document, group, version);
     if (!found) {
       throw new WatchfireError("WF_KUBE_PROTOCOL", {

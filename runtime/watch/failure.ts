@@ -53,8 +53,10 @@ export function endingOf(error: unknown): Ending {
   if (error instanceof ApiError) return { type: "refused", error, inStream: false };
   if (error instanceof OversizeLine) return { type: "oversize", limit: error.limit };
   if (error instanceof BadList) return { type: "protocol", message: error.message };
+  if (error instanceof WatchfireError && error.code === "WF_KUBE_PROTOCOL") {
+    return { type: "protocol", message: error.message };
+  }
   const message = networkFailure(error);
-  if (error instanceof WatchfireError && error.code === "WF_KUBE_PROTOCOL") return { type: "protocol", message };
   return { type: hasSystemCode(error) ? "network" : "internal", message };
 }
 

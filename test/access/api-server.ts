@@ -38,6 +38,7 @@ const documents: Record<string, unknown> = {
     { name: "deployments/status", namespaced: true, kind: "Deployment", verbs: ["get", "patch", "update"] },
     { name: "deployments/scale", namespaced: true, kind: "Scale", verbs: ["get", "patch", "update"] },
   ]),
+  "/apis": { kind: "APIGroupList", groups: [] },
 };
 
 /** A Status, as the API server makes one. */

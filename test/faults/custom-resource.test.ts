@@ -77,6 +77,29 @@ test("who comes while its kind is not served is told so before it lists, also be
   expect(newcomer.log.slice(0, 2)).toEqual(["kind is missing", "list initial from nowhere"]);
 });
 
+test("a proxy that answers in the API server's place neither removes a kind nor makes it new", async () => {
+  const { fixture, server, subscriber } = await following();
+  await using _ = fixture;
+  server.script(
+    () => true,
+    (each) => each.reply(404, "404 page not found", { "content-type": "text/plain" }),
+  );
+  server.requests.filter(isWatch).at(-1)?.socket.end("0\r\n\r\n");
+  await fixture.observer.entered("missing");
+  await fixture.pass(5);
+  const { cause, message } = await fixture.observer.entered("backoff");
+  expect([cause, message]).toEqual(["protocol", expect.stringContaining("/apis answered 404: 404 page not found")]);
+  const newcomer = new Newcomer();
+  fixture.watches.subscribe(spec, newcomer);
+  await fixture.pass(180);
+  expect([subscriber.log, newcomer.log]).toEqual([[], []]);
+  server.script(at("/apis"), (each) => each.status(406, "NotAcceptable"));
+  server.script(at(groupVersion), (each) => each.reply(200, resources));
+  server.script(isWatch, (each) => each.stream().lines(event("ADDED", app("b", 6)), bookmark(7, true, spec.kind)));
+  await fixture.pass(40);
+  await subscriber.saw("Added b 6");
+});
+
 test("a definition that stays away for a minute takes its objects with it", async () => {
   const { fixture, server, subscriber } = await following();
   await using _ = fixture;

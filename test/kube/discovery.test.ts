@@ -103,6 +103,30 @@ test("a kind that is not served is looked for again each time, and found when it
   expect(await it.discovery.resolve("my.domain/v1", "MyApp")).toMatchObject({ type: "Served" });
 });
 
+test("a 404 of a server that is no API server, or of a proxy, does not say that a kind is not served", async () => {
+  await using it = await fixture("aggregated");
+  const page = (each: Exchange) => each.reply(404, "404 page not found", { "content-type": "text/plain" });
+  it.server.script(() => true, page);
+  await expect(it.discovery.resolve("v1", "Node")).rejects.toThrow(/WF_KUBE_PROTOCOL.*\/apis/);
+});
+
+test("a proxy that answers for a while does not say that a kind is not served any more", async () => {
+  await using it = await fixture("aggregated");
+  await it.discovery.resolve("apps/v1", "Deployment");
+  it.discovery.invalidate("apps/v1");
+  it.server.script(
+    () => true,
+    (each) => each.reply(404, "404 page not found", { "content-type": "text/plain" }),
+  );
+  await expect(it.discovery.resolve("apps/v1", "Deployment")).rejects.toThrow(/WF_KUBE_PROTOCOL.*\/apis/);
+});
+
+test("an API server's bare 404 of a path says that a kind is not served", async () => {
+  await using it = await fixture("aggregated");
+  it.server.script(at("/apis/my.domain/v1"), (each) => each.reply(404, "404 page not found"));
+  expect(await it.discovery.resolve("my.domain/v1", "MyApp")).toMatchObject({ type: "NotServed" });
+});
+
 test("a group whose own server was away when the document was made is asked for by itself", async () => {
   await using it = await fixture("aggregated");
   it.server.script(at("/apis/stale.io/v1"), (each) =>
