@@ -33,6 +33,11 @@ it("it has a row for every reason that /status gives", () => {
   ).toEqual(reasons.toSorted());
 });
 
+it("the page on operating names every reason as well", () => {
+  const operating = read("runtime/docs/operating.md");
+  expect(reasons.filter((reason) => !operating.includes(`\`${reason}\``))).toEqual([]);
+});
+
 it("it says of every alert what it means, what to look at and what to do", () => {
   const [rules = ""] = /(?<=```yaml\n)[\s\S]*?(?=```)/.exec(page) ?? [];
   const alerts = parse(rules).groups.flatMap((group: { rules: { alert: string }[] }) => group.rules);

@@ -11,7 +11,7 @@ export const reasons = [
   "Forbidden",
   "Degraded",
   "Unreachable",
-  /** What its code and manifest lack. */
+  /** What its code and manifest lack, or a mistake in them. */
   "BuildFailed",
   "LoadFailed",
   "ManifestRefused",
@@ -52,13 +52,14 @@ const ofCodes: readonly (readonly [RegExp, Reason])[] = [
   [/^WF_KUBE_FORBIDDEN$/, "Forbidden"],
   [/^WF_KUBE_/, "Unreachable"],
   [/^WF_BUNDLE_/, "BuildFailed"],
-  [/^WF_SANDBOX_LOAD/, "LoadFailed"],
   [/^WF_MANIFEST_|^WF_FILTER_/, "ManifestRefused"],
-  [/^WF_DEPLOYED_/, "DeploymentDamaged"],
+  [/^WF_DEPLOYED_|^WF_BUILD_/, "DeploymentDamaged"],
   [/^WF_ACCESS_(?:ENV|OWN_OBJECT)$/, "EnvironmentMissing"],
   [/^WF_READS_/, "CacheFull"],
   [/^WF_CHECKPOINT_/, "CheckpointFailing"],
-  [/^WF_SANDBOX_NO_WARDEN$|^WF_SANDBOX_WARDEN_LOST$/, "ExecutorMissing"],
+  [/^WF_SANDBOX_(?:NO_WARDEN|WARDEN_LOST|IMPOSTOR|EXECUTOR|CONTAINER_MEMORY)$/, "ExecutorMissing"],
+  // Whatever else of it keeps a function from running came of loading its handler.
+  [/^WF_SANDBOX_/, "LoadFailed"],
 ];
 
 /** Undefined where nothing is wrong. `state`: a source's, or a trigger's as the status page has it. */
