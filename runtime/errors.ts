@@ -215,7 +215,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_READ_ONLY: user(
     "the data folder cannot be written",
-    "name another folder with --data, or give the runtime's user write access to this one",
+    "give the runtime's user write access to it, or name another folder with --data",
   ),
   WF_CHECKPOINT_WRITE_FAILED: system(
     "a checkpoint could not be written",

@@ -20,6 +20,7 @@ import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
 import { LetterLedger, type LetterLimit, type LetterStock } from "./letter-ledger.ts";
 import { takeSpilled } from "./memory.ts";
 import { checkpointFault, isBusy, isFull } from "./sqlite-fault.ts";
+import { assertWritable, filesOf } from "./sqlite-files.ts";
 import { SqliteKnown } from "./sqlite-known.ts";
 import { SqliteLock } from "./sqlite-lock.ts";
 import { SqliteLog } from "./sqlite-log.ts";
@@ -108,6 +109,7 @@ export class SqliteStore implements CheckpointStore {
     try {
       makeFolder(folder, 0o700);
       lock = new SqliteLock(folder);
+      for (const file of filesOf(this.file)) assertWritable(file);
       db = new DatabaseSync(this.file, { timeout: 0 });
       assertOurs(db, this.file);
       chmodSync(this.file, 0o600);

@@ -1,0 +1,76 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+
+// Each test opens the store in processes of its own.
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Root may write whatever its mode says, so that somebody else opens the store then. */
+const isRoot = process.getuid?.() === 0;
+const nobody = 65534;
+
+/** A folder as a killed runtime leaves it: the last commits are in the log. All of it is nobody's where we are root. */
+async function killed(): Promise<string> {
+  const made = mkdtempSync(join(tmpdir(), "watchfire-files-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  const store = new SqliteStore({ folder: join(made, "first") });
+  await store.openView("copy", "settings", "/ConfigMap");
+  const folder = join(made, "data");
+  cpSync(join(made, "first"), folder, { recursive: true });
+  await store.close(false);
+  const paths = [made, folder, ...readdirSync(folder).map((name) => join(folder, name))];
+  for (const path of paths) if (isRoot) chownSync(path, nobody, nobody);
+  return folder;
+}
+
+const outcome = (folder: string): string =>
+  execFileSync(process.execPath, [resolve(import.meta.dirname, "opener.ts"), folder], {
+    encoding: "utf8",
+    ...(isRoot && { uid: nobody, gid: nobody }),
+  });
+
+const names = ["checkpoint.db", "checkpoint.db-shm", "checkpoint.db-wal", "checkpoint.lock"];
+
+test.each(names)("%s is named where it cannot be written, and is all that has to be mended", async (name) => {
+  const folder = await killed();
+  expect(readdirSync(folder).sort()).toEqual(names);
+  const modes = () => names.map((each) => statSync(join(folder, each)).mode & 0o777);
+  chmodSync(join(folder, name), 0o400);
+  const before = modes();
+  expect(outcome(folder)).toMatch(`WF_CHECKPOINT_READ_ONLY ${join(folder, name)}: it cannot be opened for writing`);
+  expect(modes()).toEqual(before);
+  chmodSync(join(folder, name), 0o600);
+  expect(outcome(folder)).toBe('["copy"]');
+});
+
+test("a file that cannot be written leaves no other behind that cannot", async () => {
+  const folder = await killed();
+  expect(outcome(folder)).toBe('["copy"]');
+  const file = join(folder, "checkpoint.db");
+  chmodSync(file, 0o400);
+  expect(outcome(folder)).toContain(`WF_CHECKPOINT_READ_ONLY ${file}: `);
+  expect(readdirSync(folder).sort()).toEqual(["checkpoint.db", "checkpoint.lock"]);
+});
+
+test("a folder in which a file is still to be made, and cannot be, is named itself", async () => {
+  const folder = await killed();
+  expect(outcome(folder)).toBe('["copy"]');
+  chmodSync(folder, 0o500);
+  expect(outcome(folder)).toContain(`WF_CHECKPOINT_READ_ONLY ${folder}: `);
+  chmodSync(folder, 0o700);
+  expect(outcome(folder)).toBe('["copy"]');
+});
+
+test.runIf(isRoot)("a lock that is another user's is named, whatever its mode", async () => {
+  const folder = await killed();
+  const lock = join(folder, "checkpoint.lock");
+  chownSync(lock, 0, 0);
+  chmodSync(lock, 0o666);
+  expect(outcome(folder)).toContain(`WF_CHECKPOINT_READ_ONLY ${lock}: `);
+  rmSync(lock);
+  mkdirSync(lock);
+  expect(outcome(folder)).toContain(`WF_CHECKPOINT_READ_ONLY ${lock}: `);
+});
