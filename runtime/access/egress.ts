@@ -1,5 +1,6 @@
 import { type BlockList, isIP } from "node:net";
 import type { Egress } from "../manifest/function.ts";
+import { isMachine } from "../manifest/surroundings-schema.ts";
 import { classOf, holds, listOf } from "./address.ts";
 import { fetchFailed } from "./failure.ts";
 import type { OwnListener } from "./own-listener.ts";
@@ -11,6 +12,8 @@ const clusterName = /\.svc(?:\.cluster\.local)?$/;
 /** Said where an address is to be declared that is no public one. */
 const opensInside =
   ", if that is meant: it opens to the handler what listens there for the runtime's machine or network alone";
+
+const byAddress = "no name may lead to the machine itself: fetch by its address, and add to the manifest's egress";
 
 /** Where the names of a rule may lead. */
 export type Network = Egress["network"];
@@ -44,9 +47,12 @@ export class EgressPolicy {
     if (refusal) throw refusal;
     const allowing = egress.filter((rule) => covers(rule.host, host) && rule.ports.includes(port));
     if (allowing.length > 0) return allowing.some(({ network }) => network === "Private") ? "Private" : "Public";
-    const rule = `- { host: ${JSON.stringify(host)}, ports: [${port}] }`;
-    const warning = isIP(host) !== 0 && classOf(host) !== "public" ? opensInside : "";
-    throw fetchFailed(`the manifest does not allow ${host}:${port}; add to its egress: ${rule}${warning}`, true);
+    // A rule for the machine's name would admit nothing.
+    const named = isMachine(host) ? "127.0.0.1" : host;
+    const way = named === host ? "add to its egress" : byAddress;
+    const warning = isIP(named) !== 0 && classOf(named) !== "public" ? opensInside : "";
+    const rule = `- { host: ${JSON.stringify(named)}, ports: [${port}] }${warning}`;
+    throw fetchFailed(`the manifest does not allow ${host}:${port}; ${way}: ${rule}`, true);
   }
 
   /**
@@ -100,7 +106,7 @@ export class EgressPolicy {
 
   private remedy({ address }: Addresses[number]): string {
     return classOf(address) === "special"
-      ? "declare that address itself as the host if it is meant"
+      ? "fetch by that address, and declare it as the host, if it is meant"
       : "add `network: Private` to its egress rule if it is meant";
   }
 }

@@ -1,5 +1,7 @@
+import { isIP } from "node:net";
 import type { Path } from "../document/path.ts";
 import { parseSize } from "./quantity.ts";
+import { isMachine } from "./surroundings-schema.ts";
 
 /** What to do about a value of the right type that cannot be used: for the mistakes that people bring from other formats. */
 export function valueHint(path: Path, actual: unknown): string | undefined {
@@ -36,7 +38,17 @@ function memoryHint(actual: string): string {
 function hostHint(actual: string): string {
   if (/^\*(?:\.[^.]*\.?)?$/.test(actual)) return "name a domain with a dot after the star, such as *.example.com";
   if (/^\d+$/.test(actual)) return "write an address with its dots, such as 192.0.2.1, or a host by its name";
-  return `write the name alone, such as ${hostIn(actual)}, and its ports under \`ports\``;
+  const host = hostIn(actual);
+  if (isMachine(host)) return "write 127.0.0.1 or ::1, and fetch by that address";
+  if (/^[\d.]+$/.test(host) && isIP(host) === 0) return addressHint(host);
+  return `write the name alone, such as ${host}, and its ports under \`ports\``;
+}
+
+/** Of an address that a URL could have. With a zero before it, a number is an octal one there, and hardly meant so. */
+function addressHint(actual: string): string {
+  const text = `http://${actual}`;
+  if (!/(?:^|\.)0\d/.test(actual) && URL.canParse(text)) return `write the address in full: ${new URL(text).hostname}`;
+  return "write the four numbers of an address, 0 to 255 and with no zero before them, such as 192.0.2.1";
 }
 
 /** What to write where a number stands for an amount: `add its unit: "30s"`. Undefined where the field is no amount. */
@@ -86,7 +98,9 @@ function dnsLabelHint(actual: string): string | undefined {
 }
 
 const hostIn = (text: string): string =>
-  text
+  /^(?:\w+:\/\/)?\[([^\]]+)\]/.exec(text)?.[1] ??
+  (text
     .replace(/^\w+:\/\//, "")
     .replace(/^\*\./, "")
-    .replace(/[:/].*$/s, "") || "example.com";
+    .replace(/[:/].*$/s, "") ||
+    "example.com");

@@ -11,6 +11,7 @@ export const egressSchema = z.strictObject({
       (host) => isIP(unbracketed(host)) !== 0 || isName(host) || (host.startsWith("*.") && isDomain(host.slice(2))),
       { error: "expected a host name, *.domain or an IP address, without scheme or port" },
     )
+    .refine((host) => !isMachine(host), { error: "no name may lead to the machine itself" })
     .describe(
       "Host name, matched exactly; `*.example.com` stands for all names below it, at any depth. Loopback and link-local addresses only count where they are written as that address.",
     ),
@@ -29,6 +30,9 @@ export const egressSchema = z.strictObject({
 });
 
 const isName = (host: string): boolean => dnsSubdomain.test(host.toLowerCase()) && !/^[\d.]+$/.test(host);
+
+/** Whether a name stands for the machine that asks: what is below `localhost` does as well (RFC 6761). */
+export const isMachine = (name: string): boolean => /(?:^|\.)localhost\.?$/i.test(name);
 
 /** Of a domain of one label everything would be below it: `*.com`. */
 const isDomain = (host: string): boolean => isName(host) && host.replace(/\.$/, "").includes(".");

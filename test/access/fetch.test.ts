@@ -112,6 +112,28 @@ describe("fetch", () => {
     expect(errorOf(await fetch("http://8.8.8.8/")).message).not.toMatch(opened);
   });
 
+  it.each(["localhost", "LOCALHOST.", "api.localhost"])(
+    "by the name %s is told of the address, and comes there once that is declared",
+    async (name) => {
+      const { fetch, port } = await web(undefined, { egress: [] });
+      const { message } = errorOf(await fetch(`http://${name}:${port}/`));
+      expect(message).toMatch(
+        /; no name may lead to the machine itself: fetch by its address, and add to the manifest's egress: /,
+      );
+      const [, host = ""] = /egress: - \{ host: "([^"]+)", ports: \[\d+\] \}, if that is meant/.exec(message) ?? [];
+      const declared = await web(undefined, { egressOf: (own) => [{ host, ports: [own] }] });
+      expect(answerOf(await declared.fetch(`http://${host}:${declared.port}/`))).toMatchObject({ status: 200 });
+    },
+  );
+
+  it("by a name that leads to a loopback address is told to fetch by that address", async () => {
+    const egress: Rule[] = [{ host: "db.example.com", ports: [80], network: "Private" }];
+    const { fetch } = await web(undefined, { egress, resolver: names("127.0.0.1") });
+    expect(errorOf(await fetch("http://db.example.com/")).message).toContain(
+      "db.example.com leads to 127.0.0.1, which is no public address; fetch by that address, and declare it as the host, if it is meant",
+    );
+  });
+
   it("decodes what was compressed, and says nothing more of it", async () => {
     for (const [coding, bytes] of [
       ["gzip", gzipSync("packed")],
