@@ -49,8 +49,11 @@ const argumentSchemas = {
   "cache.list": z.strictObject({
     ...collectionShape,
     labelSelector: selector,
+    // zod passes over a key `__proto__`, and a list without its index is one of all objects.
     index: z
-      .record(z.string().max(63), z.string().max(1024))
+      .unknown()
+      .refine((index) => !Object.hasOwn(Object(index), "__proto__"), { error: "names no field" })
+      .pipe(z.record(z.string().max(63), z.string().max(1024)))
       .refine((index) => Object.keys(index).length <= 1, { error: "names more than one index" })
       .optional(),
   }),
