@@ -1,5 +1,8 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { WatchfireError } from "../errors.ts";
+import { syncFolder } from "../folder.ts";
 import { checkpointFault } from "./sqlite-fault.ts";
 
 /** A database's own file, its write-ahead log, which may hold commits, and the index of that. */
@@ -18,4 +21,31 @@ export function assertWritable(file: string): void {
   } catch (error) {
     throw checkpointFault(error, at);
   }
+}
+
+/**
+ * Makes a database without tables, whole or not at all. SQLite alone makes a file of no bytes first: one that was
+ * cut to nothing could not be told from a new one. As SQLite does, it syncs the folder.
+ * @param pragmas of the file, which cannot be changed later
+ */
+export function makeDatabase(file: string, pragmas: string): void {
+  const made = `${file}.new`;
+  for (const left of filesOf(made)) rmSync(left, { force: true });
+  const db = new DatabaseSync(made);
+  try {
+    db.exec(`${pragmas}; PRAGMA journal_mode = WAL`);
+  } finally {
+    db.close();
+  }
+  renameSync(made, file);
+  syncFolder(dirname(file));
+}
+
+/**
+ * SQLite takes an empty file for a new one, and removes the log beside it.
+ * @throws WatchfireError WF_CHECKPOINT_CORRUPT
+ */
+export function assertFilled(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.size !== 0) return;
+  throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "it is empty, and was cut to that", place: { file } });
 }

@@ -20,7 +20,7 @@ import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
 import { LetterLedger, type LetterLimit, type LetterStock } from "./letter-ledger.ts";
 import { takeSpilled } from "./memory.ts";
 import { checkpointFault, isBusy, isFull } from "./sqlite-fault.ts";
-import { assertWritable, filesOf } from "./sqlite-files.ts";
+import { assertFilled, assertWritable, filesOf, makeDatabase } from "./sqlite-files.ts";
 import { SqliteKnown } from "./sqlite-known.ts";
 import { SqliteLock } from "./sqlite-lock.ts";
 import { SqliteLog } from "./sqlite-log.ts";
@@ -100,8 +100,7 @@ export class SqliteStore implements CheckpointStore {
     this.room = room ?? (() => diskRoom(folder));
     this.ledger = new LetterLedger(() => this.shares.letters);
     this.file = join(folder, "checkpoint.db");
-    const existed = existsSync(this.file);
-    if (maintenance && !existed) {
+    if (maintenance && !existsSync(this.file)) {
       throw new WatchfireError("WF_CHECKPOINT_MISSING", { what: "no checkpoint.db", place: { file: folder } });
     }
     let lock: SqliteLock | undefined;
@@ -110,11 +109,13 @@ export class SqliteStore implements CheckpointStore {
       makeFolder(folder, 0o700);
       lock = new SqliteLock(folder);
       for (const file of filesOf(this.file)) assertWritable(file);
+      assertFilled(this.file);
+      // Asked again, since another may have made it before the lock was ours. One that is there keeps its own pages.
+      if (!existsSync(this.file))
+        makeDatabase(this.file, `PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
       db = new DatabaseSync(this.file, { timeout: 0 });
       assertOurs(db, this.file);
       chmodSync(this.file, 0o600);
-      // Of a new file; another keeps its own.
-      if (!existed) db.exec(`PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
       // Synced, so that no power loss takes back that the store is in use; its commits then are not, one by one.
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
       db.exec("PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON");

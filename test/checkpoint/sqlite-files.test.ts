@@ -1,7 +1,18 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
 
@@ -31,6 +42,20 @@ const outcome = (folder: string): string =>
     encoding: "utf8",
     ...(isRoot && { uid: nobody, gid: nobody }),
   });
+
+const never = Number.POSITIVE_INFINITY;
+
+/** Whether it cannot be opened; what is opened is closed. */
+const attempt = async (begin: () => SqliteStore): Promise<boolean> => {
+  let store: SqliteStore;
+  try {
+    store = begin();
+  } catch {
+    return true;
+  }
+  await store.close(true);
+  return false;
+};
 
 const names = ["checkpoint.db", "checkpoint.db-shm", "checkpoint.db-wal", "checkpoint.lock"];
 
@@ -62,6 +87,47 @@ test("a folder in which a file is still to be made, and cannot be, is named itse
   expect(outcome(folder)).toContain(`WF_CHECKPOINT_READ_ONLY ${folder}: `);
   chmodSync(folder, 0o700);
   expect(outcome(folder)).toBe('["copy"]');
+});
+
+test.each([
+  ["alone", ["checkpoint.lock"]],
+  ["beside a log that holds commits", ["checkpoint.lock", "checkpoint.db-wal"]],
+])("an empty file %s is damaged, not new: nothing of it is taken or changed", async (_, kept) => {
+  const folder = await killed();
+  const file = join(folder, "checkpoint.db");
+  for (const name of names) if (!kept.includes(name)) rmSync(join(folder, name));
+  writeFileSync(file, "");
+  if (isRoot) chownSync(file, nobody, nobody);
+  const sizes = () => readdirSync(folder).map((name) => [name, statSync(join(folder, name)).size]);
+  const before = sizes();
+  expect(outcome(folder)).toContain(`WF_CHECKPOINT_CORRUPT ${file}: it is empty`);
+  expect(sizes()).toEqual(before);
+});
+
+test("a first start that ends amid its work leaves no file, or one that is not empty and is new", async () => {
+  const made = mkdtempSync(join(tmpdir(), "watchfire-files-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  const { exec } = DatabaseSync.prototype;
+  let left = 0;
+  const spy = vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql: string) {
+    if (left-- === 0) throw new Error("the process ends");
+    exec.call(this, sql);
+  });
+  onTestFinished(() => spy.mockRestore());
+  let ended = true;
+  for (let statements = 0; ended; statements++) {
+    const folder = join(made, String(statements));
+    const begin = (after: number) =>
+      attempt(() => {
+        left = after;
+        const store = new SqliteStore({ folder });
+        left = never;
+        return store;
+      });
+    ended = await begin(statements);
+    expect(statSync(join(folder, "checkpoint.db"), { throwIfNoEntry: false })?.size).not.toBe(0);
+    if (ended) expect(await begin(never)).toBe(false);
+  }
 });
 
 test.runIf(isRoot)("a lock that is another user's is named, whatever its mode", async () => {

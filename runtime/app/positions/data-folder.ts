@@ -1,9 +1,10 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SqliteStore } from "../../checkpoint/sqlite.ts";
 import { SqliteLock } from "../../checkpoint/sqlite-lock.ts";
 import type { CheckpointStore, PreviousEnd } from "../../checkpoint/store.ts";
 import type { Clock } from "../../clock.ts";
+import { syncFolder } from "../../folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 
 /** The data folder, with its file in use or set aside. */
@@ -77,21 +78,12 @@ export class DataFolder {
       await to.close(end === "clean");
     }
     writeFileSync(this.copied, "");
+    // The other store is about to forget what is here.
     syncFolder(this.data);
     // Of the file before, which counts for nothing any more.
     for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
     renameSync(join(incoming, "checkpoint.db"), this.file);
     syncFolder(this.data);
     for (const left of [incoming, this.aside]) rmSync(left, { recursive: true, force: true });
-  }
-}
-
-/** What was renamed in it keeps its new name through a power loss: the other store is about to forget what is here. */
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
   }
 }
