@@ -193,8 +193,7 @@ export class Runtime {
     const clean = await this.active?.dispatcher.drain(drainMs);
     await this.endpoints?.close();
     this.residence.end();
-    await closeComponents(this.active ?? this.components, clean ?? false);
-    await this.components.elector?.release();
+    await this.close(clean ?? false);
     log.info({ clean }, "drained");
   }
 
@@ -207,8 +206,16 @@ export class Runtime {
     await this.publisher?.close();
     await this.endpoints?.close();
     this.residence.end();
-    await closeComponents(this.active ?? this.components, false);
-    await this.components.elector?.release();
+    await this.close(false);
+  }
+
+  /** A store that says why it cannot be closed well keeps nobody from the Lease. */
+  private async close(clean: boolean): Promise<void> {
+    try {
+      await closeComponents(this.active ?? this.components, clean);
+    } finally {
+      await this.components.elector?.release();
+    }
   }
 
   /** What a standby says of the Lease, and one that is about to be the active one of its positions. */

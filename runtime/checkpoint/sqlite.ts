@@ -168,6 +168,11 @@ export class SqliteStore implements CheckpointStore {
     return !there || (there.isFile() && there.ino !== this.inode);
   }
 
+  private get goneFault(): WatchfireError | undefined {
+    const fault = { what: "it was removed or replaced", place: { file: this.file } };
+    return this.isGone ? new WatchfireError("WF_CHECKPOINT_GONE", fault) : undefined;
+  }
+
   async cluster(): Promise<string | undefined> {
     const cluster = this.one("SELECT cluster FROM meta")?.cluster;
     return typeof cluster === "string" ? cluster : undefined;
@@ -318,12 +323,8 @@ export class SqliteStore implements CheckpointStore {
   }
 
   async commit(batch: Batch): Promise<readonly string[]> {
-    if (this.isGone) {
-      throw new WatchfireError("WF_CHECKPOINT_GONE", {
-        what: "it was removed or replaced",
-        place: { file: this.file },
-      });
-    }
+    const gone = this.goneFault;
+    if (gone) throw gone;
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
     const ids = await this.write(() => this.writer.write(batch));
     this.log.wrote((pagesOf(batch) + this.objects.takePages()) * frameBytes);
@@ -332,7 +333,16 @@ export class SqliteStore implements CheckpointStore {
 
   async sync(): Promise<void> {}
 
+  /** @throws WatchfireError WF_CHECKPOINT_GONE, once it is closed: nobody may believe that its positions are kept */
   async close(clean: boolean): Promise<void> {
+    const gone = this.goneFault;
+    await this.end(clean).catch((error: unknown) => {
+      throw gone ?? error;
+    });
+    if (gone) throw gone;
+  }
+
+  private async end(clean: boolean): Promise<void> {
     this.upkeep?.stop();
     if (clean && !this.objects.isFolded) await this.foldByTurns();
     if (this.log.isRunning) await this.log.close();

@@ -27,7 +27,7 @@ export const serveFleet = (options: FleetOptions, stop: AbortSignal, begin: (ser
 /**
  * Runs functions until `stop` aborts, and lets what runs finish. `begin` is what a command does with the runtime once it
  * has started.
- * @throws WatchfireError why it could not start, or why it lost the Lease or its data folder
+ * @throws WatchfireError why it could not start, or why it lost the Lease or its data folder, be it while it drains
  */
 export const serve = (options: RuntimeOptions, stop: AbortSignal, begin: (runtime: Runtime) => Promise<void>) =>
   runUntil(Runtime.start(options, stop), options, stop, begin);
@@ -49,6 +49,8 @@ async function runUntil<T extends Served>(
     throw lost;
   }
   await runtime.drain();
+  const lostSince = await Promise.race([runtime.lost, undefined]);
+  if (lostSince) throw lostSince;
 }
 
 /** Undefined in place of the error of a step that was told to stop. */

@@ -66,17 +66,21 @@ describe("the store in SQLite", () => {
   it.each([
     ["removed", () => {}],
     ["replaced by another", (at: string) => void open(at)],
-  ])("once its folder is %s it takes no commit, and looking at the disk harms nobody", async (_, then) => {
-    const at = folder();
-    const clock = new VirtualClock();
-    const store = new SqliteStore({ folder: at, bootId: "boot-1", clock });
-    onTestFinished(() => store.close(false).catch(() => {}));
-    await store.commit(emptyBatch);
-    rmSync(at, { recursive: true });
-    then(at);
-    await clock.advance(60_000);
-    await expect(store.commit(emptyBatch)).rejects.toMatchObject({ code: "WF_CHECKPOINT_GONE", blame: "user" });
-  });
+  ])(
+    "once its folder is %s it takes no commit, looking at the disk harms nobody, and its end tells",
+    async (_, then) => {
+      const at = folder();
+      const clock = new VirtualClock();
+      const store = new SqliteStore({ folder: at, bootId: "boot-1", clock });
+      onTestFinished(() => store.close(false).catch(() => {}));
+      await store.commit(emptyBatch);
+      rmSync(at, { recursive: true });
+      then(at);
+      await clock.advance(60_000);
+      await expect(store.commit(emptyBatch)).rejects.toMatchObject({ code: "WF_CHECKPOINT_GONE", blame: "user" });
+      await expect(store.close(true)).rejects.toMatchObject({ code: "WF_CHECKPOINT_GONE" });
+    },
+  );
 
   it("a second runtime is refused while the first lives, and let in once it was killed", async () => {
     const at = folder();

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -124,6 +124,21 @@ describe("the command line", () => {
     await admin.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "late" } });
     await dev.says(/^WF_CHECKPOINT_GONE \S+checkpoint\.db: it was removed or replaced; start it again/m);
     expect(await dev.end()).toBe(1);
+    expect(dev.output).not.toContain("    at ");
+  });
+
+  it("dev whose data folder is taken away says so at its end, though nothing happened in between", async () => {
+    const folder = folderOf({
+      "f/function.yaml": manifest("f", "  triggers: [{ watch: { apiVersion: v1, kind: Namespace } }]"),
+      "f/handler.ts": "export default () => {};",
+    });
+    const data = join(folderOf({}), "data");
+    const dev = new Session(["dev", "--functions", folder, "--data", data]);
+    await dev.says(/Added v1\/Namespace default {2}ok/);
+    for (const name of readdirSync(data)) rmSync(join(data, name), { recursive: true });
+    dev.signal("SIGINT");
+    expect(await dev.end()).toBe(1);
+    expect(dev.output).toMatch(/^WF_CHECKPOINT_GONE \S+checkpoint\.db: it was removed or replaced; start it again/m);
     expect(dev.output).not.toContain("    at ");
   });
 

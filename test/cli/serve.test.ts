@@ -1,0 +1,26 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { RuntimeOptions } from "../../runtime/app/components.ts";
+import { Runtime } from "../../runtime/app/runtime.ts";
+import { serve } from "../../runtime/cli/serve.ts";
+import { WatchfireError } from "../../runtime/errors.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+
+/** Runs a runtime that is stopped once it has begun; `drain` is how it lets what runs finish. */
+async function stopped(drain: (lose: (fault: WatchfireError) => void) => void): Promise<void> {
+  const { promise: lost, resolve: lose } = Promise.withResolvers<WatchfireError>();
+  const runtime: Pick<Runtime, "lost" | "drain"> = { lost, drain: async () => drain(lose) };
+  const start = vi.spyOn(Runtime, "start").mockResolvedValue(runtime as Runtime);
+  onTestFinished(() => start.mockRestore());
+  const stop = new AbortController();
+  const options: Partial<RuntimeOptions> = { clock: new VirtualClock() };
+  await serve(options as RuntimeOptions, stop.signal, async () => stop.abort());
+}
+
+test("a runtime that loses its store while it drains ends with the reason", async () => {
+  const fault = new WatchfireError("WF_CHECKPOINT_FENCED", { what: "another has taken it over" });
+  await expect(stopped((lose) => lose(fault))).rejects.toBe(fault);
+});
+
+test("a runtime that loses nothing while it drains ends well", async () => {
+  await stopped(() => undefined);
+});
