@@ -211,7 +211,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_CORRUPT: system(
     "the checkpoint file is damaged",
-    "restore it from a copy, or move it away to begin again: every existing object is then new to the functions",
+    "restore it from a copy, or move it and its log (`-wal`) away to begin again: every existing object is then new to the functions",
   ),
   WF_CHECKPOINT_READ_ONLY: user(
     "the data folder cannot be written",

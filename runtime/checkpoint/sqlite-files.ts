@@ -42,10 +42,15 @@ export function makeDatabase(file: string, pragmas: string): void {
 }
 
 /**
- * SQLite takes an empty file for a new one, and removes the log beside it.
+ * SQLite takes an empty file for a new one, and removes the log beside it. The log of a file that is gone would be read into
+ * whatever takes its place.
  * @throws WatchfireError WF_CHECKPOINT_CORRUPT
  */
 export function assertFilled(file: string): void {
-  if (statSync(file, { throwIfNoEntry: false })?.size !== 0) return;
-  throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "it is empty, and was cut to that", place: { file } });
+  const log = `${file}-wal`;
+  const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
+  if (size(file) === 0) throw damaged("it is empty, and was cut to that", file);
+  if (size(file) === undefined && size(log)) throw damaged("it is the log of a file that is not there", log);
 }
+
+const damaged = (what: string, file: string) => new WatchfireError("WF_CHECKPOINT_CORRUPT", { what, place: { file } });

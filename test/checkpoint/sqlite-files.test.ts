@@ -104,6 +104,17 @@ test.each([
   expect(sizes()).toEqual(before);
 });
 
+test("a log whose file is gone is never read into a new one", async () => {
+  const folder = await killed();
+  const file = join(folder, "checkpoint.db");
+  rmSync(file);
+  const before = readdirSync(folder);
+  expect(outcome(folder)).toContain(`WF_CHECKPOINT_CORRUPT ${file}-wal: it is the log of a file that is not there`);
+  expect(readdirSync(folder)).toEqual(before);
+  rmSync(`${file}-wal`);
+  expect(outcome(folder)).toBe("[]");
+});
+
 test("a first start that ends amid its work leaves no file, or one that is not empty and is new", async () => {
   const made = mkdtempSync(join(tmpdir(), "watchfire-files-"));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));

@@ -44,7 +44,9 @@ export class DataFolder {
 
   /** Its positions are elsewhere now: nobody is to go on from here. */
   setAside(): void {
-    if (this.holdsPositions) renameSync(this.file, this.aside);
+    // The file first: without its log it would count, with commits missing.
+    for (const suffix of ["", "-wal", "-shm"])
+      if (existsSync(this.file + suffix)) renameSync(this.file + suffix, this.aside + suffix);
     rmSync(this.copied, { force: true });
   }
 
@@ -84,6 +86,7 @@ export class DataFolder {
     for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
     renameSync(join(incoming, "checkpoint.db"), this.file);
     syncFolder(this.data);
-    for (const left of [incoming, this.aside]) rmSync(left, { recursive: true, force: true });
+    for (const left of [incoming, this.aside, `${this.aside}-wal`, `${this.aside}-shm`])
+      rmSync(left, { recursive: true, force: true });
   }
 }
