@@ -9,6 +9,9 @@ import { Sources } from "../../runtime/bundle/sources.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { folderOf } from "../tools/folder.ts";
 
+const isRoot = process.getuid?.() === 0;
+if (isRoot) process.stdout.write("skipped: a build of files that a user may not read; root may read all\n");
+
 const systemError = (code: string) => Object.assign(new Error(`${code}: as Node words it`), { code, errno: -1 });
 
 /** What is said of a handler's build where the system does not open one of its files. */
@@ -68,7 +71,7 @@ describe("a file that the system does not open is a fault of the function", () =
     expect((await bundleFunction({ handler: join(folder, "good.ts") })).script).not.toBe("");
   });
 
-  it.skipIf(process.getuid?.() === 0)("in a builder: a file and a folder without the right to read", async () => {
+  it.skipIf(isRoot)("in a builder: a file and a folder without the right to read", async () => {
     const folder = folderOf({
       "handler.ts": `import "./lib/one.ts";\nexport default () => 1;\n`,
       "lib/one.ts": "",

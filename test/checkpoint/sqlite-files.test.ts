@@ -21,6 +21,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 /** Root may write whatever its mode says, so that somebody else opens the store then. */
 const isRoot = process.getuid?.() === 0;
+if (!isRoot) process.stdout.write("skipped: a lock of another user; it takes root to make one\n");
 const nobody = 65534;
 
 /** A folder as a killed runtime leaves it: the last commits are in the log. All of it is nobody's where we are root. */
