@@ -118,6 +118,19 @@ it.each([
   },
 );
 
+it("what was queued behind a loop that V8 ended holds up nobody: the event is charged, and its neighbour runs", async () => {
+  const fixture = fixtureForTest();
+  const body = `ctx.log.info("before the loop"); Promise.resolve().then(() => { for (;;); }); for (;;);`;
+  await fixture.load("f", `export default (event, ctx) => { ${body} };`, { cpuMs: 100 });
+  await fixture.load("g", "export default () => {};");
+  for (let event = 1; event <= 3; event++) {
+    const [looped, neighbour] = await Promise.all([fixture.run("f"), fixture.run("g")]);
+    expect(looped).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_CPU_BUDGET" } });
+    expect(neighbour).toMatchObject({ type: "ok" });
+  }
+  expect(fixture.deaths).toEqual([]);
+});
+
 it("an outbox whose last line V8 ended amid its writing is told to nobody", () => {
   const head = `[[],[],[[1,"info",2,0],[1,"info",3,7]],[[1,"increment",1,1,0]],-1,[],0]\n`;
   expect(isWhole(`${head}hidot{"a":1}m`)).toBe(true);
