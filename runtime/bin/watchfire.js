@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072 node --max-semi-space-size=16
+#!/usr/bin/env -S node --max-semi-space-size=16
 // Runs the command on Node 24 or newer, wherever it was started from. The runtime is TypeScript that Node 24 runs as it
 // is. An older `node` on the PATH hands over to the one that npm installed beside this package.
 import { spawn } from "node:child_process";
@@ -7,7 +7,8 @@ import { installedNode, isNewEnough, needed } from "./required-node.js";
 
 // As in the first line: it counts only when Node starts. With memory to spare V8 takes 64 MB for young objects alone.
 const youngMegabytes = "--max-semi-space-size=16";
-// As there, for glibc: V8's compilers leave 20 MB behind in heaps of their own, which nothing uses again.
+// For glibc, as in the image: V8's compilers leave 20 MB behind in heaps of their own, which nothing uses again. The first line
+// cannot say so: pnpm takes its first word for the program.
 const malloc = { MALLOC_ARENA_MAX: "2", MALLOC_TRIM_THRESHOLD_: "131072" };
 
 if (isNewEnough) {

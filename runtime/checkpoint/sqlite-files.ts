@@ -1,5 +1,15 @@
-import { accessSync, constants, existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { WatchfireError } from "../errors.ts";
 import { syncFolder } from "../folder.ts";
@@ -24,8 +34,8 @@ export function assertWritable(file: string): void {
 }
 
 /**
- * Makes a database without tables, whole or not at all. SQLite alone makes a file of no bytes first: one that was
- * cut to nothing could not be told from a new one. As SQLite does, it syncs the folder.
+ * Makes a database without tables, whole or not at all, which its owner alone may read. SQLite alone makes a file of no bytes
+ * first: one that was cut to nothing could not be told from a new one. The log and its index come in the file's mode.
  * @param pragmas of the file, which cannot be changed later
  */
 export function makeDatabase(file: string, pragmas: string): void {
@@ -34,11 +44,30 @@ export function makeDatabase(file: string, pragmas: string): void {
   const db = new DatabaseSync(made);
   try {
     db.exec(`${pragmas}; PRAGMA journal_mode = WAL`);
+    chmodSync(made, 0o600);
   } finally {
     db.close();
   }
   renameSync(made, file);
-  syncFolder(dirname(file));
+  try {
+    syncFolder(dirname(file));
+  } catch {
+    // Not each folder can be read or synced. A power loss then may leave no file, which is as new.
+  }
+}
+
+/** Where a link leads, also to what is still to be made. SQLite keeps the log beside that. */
+export function fileBehind(path: string, links = 40): string {
+  if (links === 0 || !isLink(path)) return path;
+  return fileBehind(resolve(dirname(path), readlinkSync(path)), links - 1);
+}
+
+function isLink(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink();
+  } catch {
+    return false; // whoever opens it says why
+  }
 }
 
 /**
@@ -49,7 +78,7 @@ export function makeDatabase(file: string, pragmas: string): void {
 export function assertFilled(file: string): void {
   const log = `${file}-wal`;
   const size = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
-  if (size(file) === 0) throw damaged("it is empty, and was cut to that", file);
+  if (size(file) === 0) throw damaged("it is empty, and has no positions left", file);
   if (size(file) === undefined && size(log)) throw damaged("it is the log of a file that is not there", log);
 }
 

@@ -133,7 +133,6 @@ export class SqliteLog {
   }
 
   private async copyOnce(): Promise<void> {
-    this.idleLooks = 0;
     this.countLog();
     const asked = this.length;
     this.hasWaited = false;
@@ -147,6 +146,7 @@ export class SqliteLog {
       this.thread = undefined;
       this.failure = error instanceof Error ? error : new Error(String(error));
     }
+    this.idleLooks = 0;
     // What was written meanwhile may come before the new beginning, or after it.
     if (copied !== undefined) this.length = Math.max(0, this.length - asked);
     const isCounted = this.countLog();

@@ -20,7 +20,7 @@ import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
 import { LetterLedger, type LetterLimit, type LetterStock } from "./letter-ledger.ts";
 import { takeSpilled } from "./memory.ts";
 import { checkpointFault, isBusy, isFull } from "./sqlite-fault.ts";
-import { assertFilled, assertWritable, filesOf, makeDatabase } from "./sqlite-files.ts";
+import { assertFilled, assertWritable, fileBehind, filesOf, makeDatabase } from "./sqlite-files.ts";
 import { SqliteKnown } from "./sqlite-known.ts";
 import { SqliteLock } from "./sqlite-lock.ts";
 import { SqliteLog } from "./sqlite-log.ts";
@@ -99,7 +99,7 @@ export class SqliteStore implements CheckpointStore {
     this.maintenance = maintenance;
     this.room = room ?? (() => diskRoom(folder));
     this.ledger = new LetterLedger(() => this.shares.letters);
-    this.file = join(folder, "checkpoint.db");
+    this.file = fileBehind(join(folder, "checkpoint.db"));
     if (maintenance && !existsSync(this.file)) {
       throw new WatchfireError("WF_CHECKPOINT_MISSING", { what: "no checkpoint.db", place: { file: folder } });
     }
@@ -162,10 +162,14 @@ export class SqliteStore implements CheckpointStore {
     this.log.limit = Math.max(minLogBytes, Math.floor(this.shares.log));
   }
 
-  /** Whether somebody has taken the file away: SQLite would write on, into a file that has no name. */
+  /** Whether somebody has taken the file away: SQLite would write on, into a file that has no name. Where it cannot be seen, that is not known. */
   private get isGone(): boolean {
-    const there = statSync(this.file, { bigint: true, throwIfNoEntry: false });
-    return !there || (there.isFile() && there.ino !== this.inode);
+    try {
+      const there = statSync(this.file, { bigint: true, throwIfNoEntry: false });
+      return !there || (there.isFile() && there.ino !== this.inode);
+    } catch {
+      return false;
+    }
   }
 
   private get goneFault(): WatchfireError | undefined {
@@ -335,10 +339,12 @@ export class SqliteStore implements CheckpointStore {
 
   /** @throws WatchfireError WF_CHECKPOINT_GONE, once it is closed: nobody may believe that its positions are kept */
   async close(clean: boolean): Promise<void> {
+    try {
+      await this.end(clean);
+    } catch (error) {
+      throw this.goneFault ?? error;
+    }
     const gone = this.goneFault;
-    await this.end(clean).catch((error: unknown) => {
-      throw gone ?? error;
-    });
     if (gone) throw gone;
   }
 

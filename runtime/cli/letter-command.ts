@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Environment } from "../config.ts";
 import type { LetterCommand } from "../dispatch/commit/letter-command.ts";
 import { data } from "./options.ts";
@@ -5,6 +6,6 @@ import { shellWord } from "./shell-word.ts";
 
 /** The commands of a runtime's log for its dead letters: they find its data folder from another terminal as well. */
 export function letterCommandFor(folder: string, { dataFolder }: Environment): LetterCommand {
-  const at = folder === data.default && dataFolder === undefined ? "" : ` --data ${shellWord(folder)}`;
+  const at = folder === data.default && dataFolder === undefined ? "" : ` --data ${shellWord(resolve(folder))}`;
   return (action, id) => `watchfire dead-letters ${action} ${id}${at}`;
 }

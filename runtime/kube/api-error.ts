@@ -51,8 +51,9 @@ export class ApiError extends Error {
   override readonly name: string = "ApiError";
   /** The HTTP status, or the code of an in-stream Status. */
   readonly status: number;
-  /** `Expired`, `Forbidden`, …; empty where the body was no Status. */
+  /** `Expired`, `Forbidden`, …; empty where the body was no Status, or one that gives none. */
   readonly reason: string;
+  readonly isStatus: boolean;
   readonly details: StatusDetails | undefined;
   /** How long the server asks us to wait, at most 60 000; undefined where it asks nothing. */
   readonly retryAfterMs: number | undefined;
@@ -61,12 +62,15 @@ export class ApiError extends Error {
     status: number;
     message: string;
     reason?: string | undefined;
+    /** Whether the body was a Status. Default: where there is a reason. */
+    isStatus?: boolean;
     details?: StatusDetails | undefined;
     retryAfterMs?: number | undefined;
   }) {
     super(fault.message);
     this.status = fault.status;
     this.reason = fault.reason ?? "";
+    this.isStatus = fault.isStatus ?? this.reason !== "";
     this.details = fault.details;
     this.retryAfterMs = fault.retryAfterMs === undefined ? undefined : Math.min(fault.retryAfterMs, retryAfterCapMs);
   }
@@ -76,7 +80,7 @@ export class ApiError extends Error {
    * Of a path that it does not have, it gives none either.
    */
   get isForeign(): boolean {
-    return this.reason === "" && this.status < 500 && !passing.has(this.status);
+    return !this.isStatus && this.status < 500 && !passing.has(this.status);
   }
 
   /** History from before the asked-for resourceVersion is gone. */
@@ -120,6 +124,7 @@ export function parseStatus(text: string, status: number, retryAfter?: string, n
   return new ApiError({
     status: code ?? status,
     reason,
+    isStatus: true,
     message: message ?? reason ?? `HTTP status ${code ?? status}`,
     details,
     retryAfterMs: seconds === undefined || seconds <= 0 ? headerMs : Math.max(seconds * 1000, headerMs ?? 0),

@@ -28,9 +28,18 @@ export async function clusterIdentity(transport: KubeTransport, signal?: AbortSi
     const what = `${transport.description} answered ${path} with something other than a namespace`;
     throw new WatchfireError("WF_KUBE_PROTOCOL", { what });
   } catch (error) {
-    if (!(error instanceof ApiError) || error.isForeign || (error.status !== 403 && error.status !== 404)) throw error;
+    if (!(error instanceof ApiError) || (error.status !== 403 && error.status !== 404)) throw error;
+    // A proxy that lets others through may refuse this one path in its own words.
+    if (error.isForeign && !(await hasGroups(transport, signal))) throw error;
     return { uid: undefined, status: error.status, message: error.message };
   }
+}
+
+/** Whether an API server answers: each lists its groups. */
+async function hasGroups(transport: KubeTransport, signal?: AbortSignal): Promise<boolean> {
+  const request = { method: "GET", path: "/apis", ...(signal && { signal }) } as const;
+  const answer = await transport.json<{ kind?: unknown } | null>(request).catch(() => undefined);
+  return answer?.kind === "APIGroupList";
 }
 
 /** What is known of the CustomResourceDefinition behind a resource. `unknown`: it cannot be read, or there is none. */

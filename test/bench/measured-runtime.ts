@@ -7,12 +7,14 @@ import type { Status } from "../../runtime/app/status.ts";
 import { Hopeless, until } from "../tools/until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
-const [firstLine = ""] = readFileSync(bin, "utf8").split("\n", 1);
 /** The flags that its first line gives Node, as users run it. */
-export const usersFlags = firstLine.match(/--\S+/g) ?? [];
-/** The variables that it sets. */
+export const usersFlags = readFileSync(bin, "utf8").split("\n", 1)[0]?.match(/--\S+/g) ?? [];
+/** The variables that the image sets for glibc. */
 export const usersVariables = Object.fromEntries(
-  Array.from(firstLine.matchAll(/(\w+)=(\w+) /g), ([, name = "", value]) => [name, value]),
+  Array.from(
+    readFileSync(join(import.meta.dirname, "../../deploy/Dockerfile"), "utf8").matchAll(/(MALLOC_\w+)=(\w+)/g),
+    ([, name = "", value]) => [name, value],
+  ),
 );
 
 /** The question costs a runtime of thousands of sources some milliseconds. */

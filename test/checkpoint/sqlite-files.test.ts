@@ -6,8 +6,10 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -103,6 +105,47 @@ test.each([
   const before = sizes();
   expect(outcome(folder)).toContain(`WF_CHECKPOINT_CORRUPT ${file}: it is empty`);
   expect(sizes()).toEqual(before);
+});
+
+test("what a store makes is its owner's alone, in whosever folder it is", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-files-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  chmodSync(folder, 0o755);
+  const store = new SqliteStore({ folder });
+  await store.openView("copy", "settings", "/ConfigMap");
+  const modes = readdirSync(folder).map((name) => [name, statSync(join(folder, name)).mode & 0o777]);
+  await store.close(true);
+  expect(modes).toEqual(names.map((name) => [name, 0o600]));
+});
+
+test("a link leads to where the positions are, before they are made and after", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-files-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const [data, volume] = [join(folder, "data"), join(folder, "volume")];
+  for (const made of [data, volume]) mkdirSync(made);
+  symlinkSync("../volume/positions.db", join(data, "checkpoint.db"));
+  const first = new SqliteStore({ folder: data });
+  await first.openView("copy", "settings", "/ConfigMap");
+  expect(readdirSync(volume)).toEqual(["positions.db", "positions.db-shm", "positions.db-wal"]);
+  await first.close(true);
+  const second = new SqliteStore({ folder: data });
+  expect(await second.views()).toHaveLength(1);
+  await second.close(true);
+  writeFileSync(join(volume, "positions.db"), "");
+  expect(await attempt(() => new SqliteStore({ folder: data }))).toBe(true);
+});
+
+test("a file that cannot be seen at the end is closed as well as any, and not taken for gone", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-files-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const [data, hidden] = [join(folder, "data"), join(folder, "hidden")];
+  const store = new SqliteStore({ folder: data });
+  renameSync(data, hidden);
+  symlinkSync("data", data);
+  await store.close(true);
+  const next = new SqliteStore({ folder: hidden });
+  expect(next.previousEnd).toBe("clean");
+  await next.close(true);
 });
 
 test("a log whose file is gone is never read into a new one", async () => {

@@ -378,6 +378,7 @@ describe("the log", () => {
     copies.fill();
     for (let looks = 0; looks < 10; looks++) copies.log.look();
     await copies.end();
+    for (let looks = 0; looks < 2; looks++) copies.log.look();
     expect(copies.log.isRunning).toBe(true);
   });
 

@@ -49,3 +49,17 @@ test.each<[number, string]>([
   const transport = await answering((each) => each.status(status, reason));
   expect(await clusterIdentity(transport)).toMatchObject({ uid: undefined, status });
 });
+
+test("an API server's Status counts as one where it gives no reason", async () => {
+  const status = JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", code: 403, message: "no" });
+  const transport = await answering((each) => each.reply(403, status));
+  expect(await clusterIdentity(transport)).toMatchObject({ uid: undefined, status: 403, message: "no" });
+});
+
+test("a proxy that refuses one namespace in its own words, and lets the rest through, leaves the cluster unknown", async () => {
+  const groups = JSON.stringify({ kind: "APIGroupList", apiVersion: "v1", groups: [] });
+  const transport = await answering((each) =>
+    each.path === "/apis" ? each.reply(200, groups) : each.reply(403, page),
+  );
+  expect(await clusterIdentity(transport)).toMatchObject({ uid: undefined, status: 403 });
+});

@@ -168,10 +168,12 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
       await from.moveTo(here);
       options.log.info({ from: nameOf(from), to: "sqlite" }, "positions carried over");
     });
-  } else if (placeOn(elector) === here && !folder.holdsPositions) {
-    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
   }
-  return folder.open();
+  const areGone = placeOn(elector) === here && !folder.holdsPositions;
+  const store = folder.open();
+  if (areGone)
+    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
+  return store;
 }
 
 /**

@@ -47,7 +47,7 @@ export class WorkQueue {
       this.work(key);
       return true;
     } catch (error) {
-      if (error instanceof ClusterError) return false;
+      if (error instanceof ClusterError && error.code === "FILE_REFUSED") return false;
       throw error;
     }
   }

@@ -51,6 +51,8 @@ interface Entry {
   readonly leadMs: number;
   /** Whether it has lent its slot. */
   lent: boolean;
+  /** Where V8 ended it, once it has. */
+  stack: string;
 }
 
 /** What a realm is made of. */
@@ -226,8 +228,8 @@ export class Realm implements Watched {
     const overMs = this.usedMs(entry) - entry.budgetMs;
     const lateMs =
       Math.max(...entry.events.map((no) => now - (this.pending.get(no)?.deadline ?? now))) - deadlineGraceMs;
-    if (overMs >= entry.leadMs) this.end("cpu");
-    else if (lateMs >= entry.leadMs) this.end("deadline");
+    if (overMs >= entry.leadMs) this.end("cpu", entry.stack);
+    else if (lateMs >= entry.leadMs) this.end("deadline", entry.stack);
   }
 
   /**
@@ -421,7 +423,7 @@ export class Realm implements Watched {
     const timeout = this.timeoutOf(events, budgetMs);
     const startedAt = performance.now();
     const leadMs = timeout ? timeoutLeadMs : 0;
-    const entry: Entry = { events, startedAt, startCpuMs, seen: undefined, budgetMs, leadMs, lent: false };
+    const entry: Entry = { events, startedAt, startCpuMs, seen: undefined, budgetMs, leadMs, lent: false, stack: "" };
     this.entry = entry;
     this.watchdog.add(this);
     try {
@@ -447,6 +449,7 @@ export class Realm implements Watched {
     const late = events.some((no) => now > (this.pending.get(no)?.deadline ?? Number.POSITIVE_INFINITY));
     if (!wasReal && !late) this.end("cpu", stack, []);
     else {
+      if (this.entry) this.entry.stack = stack;
       if (events.length > 0) await this.salvage(events);
       this.end(wasReal ? "cpu" : "deadline", stack);
     }
@@ -457,7 +460,7 @@ export class Realm implements Watched {
     await this.behind;
     try {
       const outbox = (await this.queued(this.doors.drain.apply(undefined, [false, true]))) as string;
-      if (this.over || !isWhole(outbox)) return;
+      if (this.over || !summarise(outbox) || !isWhole(outbox)) return;
       this.reports.salvaged(outbox);
       this.reports.entering(events);
     } catch {
