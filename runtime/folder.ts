@@ -22,9 +22,9 @@ export function makeFolder(folder: string, mode = 0o777): void {
   }
 }
 
-/** What was renamed in it keeps its new name through a power loss. */
-export function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
+/** A file then keeps its bytes through a power loss, and a folder the names of what is in it. */
+export function sync(path: string): void {
+  const handle = openSync(path, "r");
   try {
     fsyncSync(handle);
   } finally {

@@ -12,7 +12,7 @@ import {
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { WatchfireError } from "../errors.ts";
-import { syncFolder } from "../folder.ts";
+import { sync } from "../folder.ts";
 import { checkpointFault } from "./sqlite-fault.ts";
 
 /** A database's own file, its write-ahead log, which may hold commits, and the index of that. */
@@ -43,14 +43,16 @@ export function makeDatabase(file: string, pragmas: string): void {
   for (const left of filesOf(made)) rmSync(left, { force: true });
   const db = new DatabaseSync(made);
   try {
-    db.exec(`${pragmas}; PRAGMA journal_mode = WAL`);
+    // Synced once, below.
+    db.exec(`PRAGMA synchronous = OFF; ${pragmas}; PRAGMA journal_mode = WAL`);
     chmodSync(made, 0o600);
   } finally {
     db.close();
   }
+  sync(made);
   renameSync(made, file);
   try {
-    syncFolder(dirname(file));
+    sync(dirname(file));
   } catch {
     // Not each folder can be read or synced. A power loss then may leave no file, which is as new.
   }

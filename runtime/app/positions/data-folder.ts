@@ -4,7 +4,7 @@ import { SqliteStore } from "../../checkpoint/sqlite.ts";
 import { SqliteLock } from "../../checkpoint/sqlite-lock.ts";
 import type { CheckpointStore, PreviousEnd } from "../../checkpoint/store.ts";
 import type { Clock } from "../../clock.ts";
-import { syncFolder } from "../../folder.ts";
+import { sync } from "../../folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 
 /** The data folder, with its file in use or set aside. */
@@ -81,11 +81,11 @@ export class DataFolder {
     }
     writeFileSync(this.copied, "");
     // The other store is about to forget what is here.
-    syncFolder(this.data);
+    sync(this.data);
     // Of the file before, which counts for nothing any more.
     for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
     renameSync(join(incoming, "checkpoint.db"), this.file);
-    syncFolder(this.data);
+    sync(this.data);
     for (const left of [incoming, this.aside, `${this.aside}-wal`, `${this.aside}-shm`])
       rmSync(left, { recursive: true, force: true });
   }
