@@ -158,8 +158,8 @@ export class MemoryStore implements CheckpointStore {
     return describe(view);
   }
 
-  async retiredViews(): Promise<StoredView[]> {
-    return [...this.disk.views.values()].filter((view) => view.retiredAt !== undefined).map(describe);
+  async retiredViews(before = Number.POSITIVE_INFINITY): Promise<StoredView[]> {
+    return [...this.disk.views.values()].filter((view) => (view.retiredAt ?? before) < before).map(describe);
   }
 
   async retire(views: readonly number[], at: number): Promise<void> {

@@ -215,8 +215,8 @@ export class SqliteStore implements CheckpointStore {
     return this.view(there ?? (await this.write(() => this.prepared(made).get(...of))) ?? {});
   }
 
-  async retiredViews(): Promise<StoredView[]> {
-    return this.all("SELECT * FROM view WHERE retired_at IS NOT NULL").map((row) => this.view(row));
+  async retiredViews(before = Number.POSITIVE_INFINITY): Promise<StoredView[]> {
+    return this.all("SELECT * FROM view WHERE retired_at < ?", before).map((row) => this.view(row));
   }
 
   async retire(views: readonly number[], at: number): Promise<void> {

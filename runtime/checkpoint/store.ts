@@ -64,8 +64,8 @@ export interface CheckpointStore {
   views(functionName?: string): Promise<StoredView[]>;
   /** Finds or makes a view; one that was retired comes back as it was. */
   openView(functionName: string, trigger: string, resource: string): Promise<StoredView>;
-  /** Views that were retired and can still come back. */
-  retiredViews(): Promise<StoredView[]>;
+  /** Views that were retired and can still come back. `before`: only those that were retired before it (epoch milliseconds). */
+  retiredViews(before?: number): Promise<StoredView[]>;
   /** Marks views as no longer used, from `at` (epoch milliseconds) on. `purge` deletes them. */
   retire(views: readonly number[], at: number): Promise<void>;
   /**

@@ -1,6 +1,6 @@
 import type { DeadLetter } from "../checkpoint/batch.ts";
 import { OfflineReplayer, type Replayer } from "../checkpoint/dead-letters.ts";
-import { type CheckpointStore, retirementMs, type StoredView } from "../checkpoint/store.ts";
+import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -19,6 +19,7 @@ import { Budget, heapQuarter } from "./queue/budget.ts";
 import { Rota } from "./queue/rota.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./queue/spill.ts";
 import type { Look } from "./reconcile/primary.ts";
+import { Retirement } from "./retirement.ts";
 
 /** How long a drain, and a removal, wait for the last commit, in milliseconds. */
 const saveMs = 3_000;
@@ -81,10 +82,17 @@ export class Dispatcher implements Replayer {
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
   private readonly holders = new Holders<View>();
   private readonly rota: Rota;
+  private readonly retirement: Retirement;
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
-  private constructor(options: DispatcherOptions, commits: Commits, startedBefore: StartedBefore) {
+  private constructor(
+    options: DispatcherOptions,
+    commits: Commits,
+    startedBefore: StartedBefore,
+    retirement: Retirement,
+  ) {
     this.options = options;
+    this.retirement = retirement;
     this.commits = commits;
     this.startedBefore = startedBefore;
     this.offline = new OfflineReplayer(options.store, (batch) => commits.past(batch));
@@ -97,7 +105,8 @@ export class Dispatcher implements Replayer {
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
     const { store, clock, observer, log, bodyRoom, permitted = () => true, onLost = () => {} } = options;
     const { letterPrefix, letterCommand } = options;
-    await purge(options);
+    const retirement = new Retirement(options);
+    await retirement.purge();
     const rows = await store.journal();
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
@@ -108,7 +117,7 @@ export class Dispatcher implements Replayer {
         rows.map(({ id }) => id),
         started,
       );
-    return new Dispatcher(options, commits, started);
+    return new Dispatcher(options, commits, started, retirement);
   }
 
   /** Loads a function, or one shard of it. `usesOldObject`: its handler reads the previous object. */
@@ -133,7 +142,7 @@ export class Dispatcher implements Replayer {
   ): Promise<FunctionDispatch> {
     // A letter that came to what it has on disk behind its reading would lie there untold.
     await this.returning.get(manifest.name)?.catch(() => undefined);
-    await purge(this.options);
+    await this.retirement.purge();
     const unsaved = this.unsaved.get(manifest.name);
     if (unsaved) {
       // Until then nobody knows what its attempts came to.
@@ -155,6 +164,7 @@ export class Dispatcher implements Replayer {
       startedBefore,
       holders: this.holders,
       rota: this.rota,
+      retirement: this.retirement,
     });
     this.functions.set(manifest.name, loaded);
     if (this.held.has(manifest.name)) loaded.hold();
@@ -189,15 +199,12 @@ export class Dispatcher implements Replayer {
       if (!inTime) this.unsaved.set(name, saved);
       this.functions.delete(name);
       found.close();
+      this.retirement.note(found.inMemory());
       if (inTime) await this.readStarted();
     }
     const views = await this.options.store.views(name);
     if (found && !found.isInDoubt) for (const { id } of views) this.settled.add(id);
-    if (!retire) return;
-    await this.options.store.retire(
-      views.map(({ id }) => id),
-      this.options.clock.now(),
-    );
+    if (retire) await this.retirement.retire(views);
   }
 
   /** What was begun and has not ended comes again, flagged, where it is loaded again. */
@@ -208,12 +215,8 @@ export class Dispatcher implements Replayer {
 
   /** Retires every function of the store that is not among `names`; for the start, once it is known which are there. */
   async retireOthers(names: readonly string[]): Promise<void> {
-    const { store, clock } = this.options;
-    const others = (await store.views()).filter((view) => !names.includes(view.function));
-    await store.retire(
-      others.map(({ id }) => id),
-      clock.now(),
-    );
+    const others = (await this.options.store.views()).filter((view) => !names.includes(view.function));
+    await this.retirement.retire(others);
   }
 
   /** A function that is loaded. */
@@ -304,9 +307,3 @@ export class Dispatcher implements Replayer {
 
 const unanswered: Look = () =>
   Promise.reject(new Error("the object's body is not in the store, and nobody can be asked"));
-
-/** Deletes the positions of functions long removed. */
-async function purge({ store, clock, log }: DispatcherOptions): Promise<void> {
-  const purged = await store.purge(clock.now() - retirementMs);
-  if (purged > 0) log.info({ views: purged }, "positions of removed functions deleted");
-}

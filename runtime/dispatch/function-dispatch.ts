@@ -185,6 +185,11 @@ export class FunctionDispatch {
     await Promise.all([queue.stop(), reconciling?.keys.stop()]);
   }
 
+  /** Events that wait in memory alone, by view. */
+  inMemory(): ReadonlyMap<number, number> {
+    return this.parts.queue.inMemory();
+  }
+
   /** It is unloaded, after it has stopped. */
   close(): void {
     for (const view of this.parts.views.values()) view.close();

@@ -30,6 +30,7 @@ import type { Rota } from "./queue/rota.ts";
 import { type MemoryLimit, Spill } from "./queue/spill.ts";
 import type { Look } from "./reconcile/primary.ts";
 import { reconcilingOf } from "./reconcile/reconciling.ts";
+import { type Retirement, scheduleResource } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 
 export interface LoadParts {
@@ -54,6 +55,7 @@ export interface LoadParts {
   readonly holders: Holders<View>;
   /** Of all functions. */
   readonly rota: Rota;
+  readonly retirement: Retirement;
 }
 
 /** Of what a function may hold in memory, how much a list may that waits for its end. */
@@ -170,8 +172,6 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   });
 }
 
-const scheduleResource = resourceOf(scheduleKind);
-
 /** A view stands for the schedule's runs as it does for an object's changes: those that wait, and those that had begun. */
 async function openSchedules({ manifest, store, commits, shard }: LoadParts, history: History) {
   const opened = [];
@@ -235,7 +235,7 @@ const keptForKeys = ({ key, lastBody }: Trigger): KeptBody =>
 
 /** Views of triggers that the manifest no longer has. */
 async function retireUnused(
-  { manifest, store, clock, commits }: LoadParts,
+  { manifest, store, commits, retirement }: LoadParts,
   used: ReadonlyMap<number, View>,
 ): Promise<void> {
   const unused = (await store.views(manifest.name)).filter(({ id }) => !used.has(id));
@@ -243,10 +243,8 @@ async function retireUnused(
   for (const { id, resource, cursors } of unused) {
     if (resource === scheduleResource) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
   }
-  await store.retire(
-    unused.map(({ id }) => id),
-    clock.now(),
-  );
+  await retirement.retire(unused);
+  retirement.forget(used.keys());
 }
 
 function viewOf(views: ReadonlyMap<number, View>, id: number): View {

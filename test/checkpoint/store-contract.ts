@@ -339,6 +339,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     await store.retire([id], 1_000);
     const retired = await store.retiredViews();
     expect([await store.views("copy"), retired.map((view) => [view.id, view.cursors.length])]).toEqual([[], [[id, 1]]]);
+    expect([await store.retiredViews(1_000), (await store.retiredViews(1_001)).length]).toEqual([[], 1]);
     expect(await store.purge(1_000)).toBe(0);
     const back = await store.openView("copy", "settings", "/ConfigMap");
     expect([back.id, back.cursors[0]?.lowWaterMark, await store.retiredViews()]).toEqual([id, "9", []]);

@@ -10,7 +10,7 @@ import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
 import { Gate } from "./gate.ts";
 import { Lane, type LaneReport } from "./lane.ts";
-import { countLanes } from "./lane-counts.ts";
+import { countLanes, inMemory } from "./lane-counts.ts";
 import { QuietTime } from "./quiet.ts";
 import type { ReadyLanes } from "./ready-lanes.ts";
 import { afterLong, msUntil } from "./retry.ts";
@@ -96,6 +96,11 @@ export class FunctionQueue {
     const { queued, dueSince, ...lanes } = countLanes(this.lanes.values());
     const counts = { ...lanes, queued: queued - begun.inFlight, dueSince: this.gate.isShut() ? undefined : dueSince };
     return { ...counts, spilled: spill.waiting, full: backpressure.isFull, ...begun };
+  }
+
+  /** How many events are in memory alone, by view. */
+  inMemory(): ReadonlyMap<number, number> {
+    return inMemory(this.lanes.values());
   }
 
   /** How the lane of a view's object stands; undefined where nothing of it is in memory. */

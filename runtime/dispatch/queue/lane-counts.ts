@@ -27,4 +27,13 @@ export function countLanes(lanes: Iterable<Lane>): LaneCounts {
   return { queued, blocked, oldestAt: finite(oldestAt), dueSince: finite(dueSince) };
 }
 
+/** How many events are in memory alone, by view. */
+export function inMemory(lanes: Iterable<Lane>): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>();
+  for (const lane of lanes) {
+    for (const { place, view } of lane) if (place === "memory") counts.set(view.id, (counts.get(view.id) ?? 0) + 1);
+  }
+  return counts;
+}
+
 const finite = (at: number): number | undefined => (Number.isFinite(at) ? at : undefined);
