@@ -314,6 +314,7 @@ export async function activate(
   components.refusals.add(suspect);
   const leave = async () => {
     fresh.close();
+    pauses.close();
     components.refusals.delete(suspect);
     await grants?.close();
   };

@@ -1,5 +1,5 @@
 import type { CheckpointStore } from "../checkpoint/store.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, pause } from "../clock.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { WatchfireError } from "../errors.ts";
 
@@ -8,6 +8,9 @@ export interface PausesParts {
   readonly dispatcher: Pick<Dispatcher, "hold" | "release">;
   readonly clock: Clock;
 }
+
+/** How long until NATS that was away is tried again, in milliseconds. */
+const againMs = 1_000;
 
 /** Why a function is paused. `since`: epoch milliseconds; its manifest says no time. */
 export type Pause = { readonly by: "manifest" } | { readonly by: "command"; readonly since: number };
@@ -22,6 +25,7 @@ export class Pauses {
   private readonly byCommand: Map<string, number>;
   /** One command after the other. */
   private last: Promise<unknown> = Promise.resolve();
+  private readonly closing = new AbortController();
 
   private constructor(parts: PausesParts, byCommand: ReadonlyMap<string, number>) {
     this.parts = parts;
@@ -87,15 +91,28 @@ export class Pauses {
     });
   }
 
-  /** @throws what the store throws; it is as it was then, also where the store keeps what it could not write */
+  /** Waits no longer for NATS that is away. What was said meanwhile may be on record or not. */
+  close(): void {
+    this.closing.abort();
+  }
+
+  /**
+   * While NATS is away, what was said stands, and waits to be written.
+   * @throws what else the store throws; it is as it was then, also where the store keeps what it could not write
+   */
   private async record(name: string, since: number | undefined, before: number | undefined): Promise<void> {
-    const { store } = this.parts;
-    try {
-      await store.setPaused(name, since);
-      await store.sync();
-    } catch (error) {
-      await store.setPaused(name, before).catch(() => undefined);
-      throw error;
+    const { store, clock } = this.parts;
+    for (;;) {
+      try {
+        await store.setPaused(name, since);
+        return await store.sync();
+      } catch (error) {
+        if (!isAway(error)) {
+          await store.setPaused(name, before).catch(() => undefined);
+          throw error;
+        }
+      }
+      await pause(clock, againMs, this.closing.signal);
     }
   }
 
@@ -105,3 +122,5 @@ export class Pauses {
     return done;
   }
 }
+
+const isAway = (error: unknown): boolean => error instanceof WatchfireError && error.code === "WF_CHECKPOINT_NATS_AWAY";

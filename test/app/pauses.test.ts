@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Pauses } from "../../runtime/app/pauses.ts";
+import { WatchfireError } from "../../runtime/errors.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "../dispatch/fixture.ts";
 
@@ -82,6 +83,50 @@ describe("a function that is paused", () => {
     it.subscription.change(change("Added", "a", 11));
     await quiet(it.runner);
     expect([pauses.of("copy"), it.runner.told]).toEqual([undefined, ["Added a@11"]]);
+  });
+
+  test("is paused, and goes on, once NATS that was away has written what was said", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    let isAway = true;
+    const store = {
+      paused: () => it.store.paused(),
+      sync: () => it.store.sync(),
+      setPaused: async (name: string, since: number | undefined) => {
+        if (isAway) throw new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "no answer" });
+        await it.store.setPaused(name, since);
+      },
+    };
+    const pauses = await Pauses.open({ ...it, store });
+    const said: string[] = [];
+    const paused = pauses.pause("copy").then(() => said.push("paused"));
+    it.subscription.change(change("Added", "a", 11));
+    await it.clock.advance(60_000);
+    expect([said, it.runner.told]).toEqual([[], []]);
+    isAway = false;
+    await it.clock.advance(1_000);
+    await paused;
+    expect([pauses.of("copy")?.by, (await it.store.paused()).size, it.runner.told]).toEqual(["command", 1, []]);
+    isAway = true;
+    const resumed = pauses.resume("copy");
+    await it.clock.advance(60_000);
+    expect([pauses.of("copy")?.by, it.runner.told]).toEqual(["command", []]);
+    isAway = false;
+    await it.clock.advance(1_000);
+    await resumed;
+    await quiet(it.runner);
+    expect([pauses.of("copy"), await it.store.paused()]).toEqual([undefined, new Map()]);
+    expect(it.runner.told).toEqual(["Added a@11"]);
+  });
+
+  test("is waited for no longer once its runtime ends", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    const away = () => Promise.reject(new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "no answer" }));
+    const store = { paused: () => it.store.paused(), setPaused: away, sync: () => it.store.sync() };
+    const pauses = await Pauses.open({ ...it, store });
+    const ended = expect(pauses.pause("copy")).rejects.toThrow("abort");
+    await it.clock.advance(60_000);
+    pauses.close();
+    await ended;
   });
 
   test("is as it was, on record too, where the store keeps what it could not write yet", async () => {

@@ -69,6 +69,12 @@ test.skipIf(!natsProgram)(
       status: 1,
       stderr: expect.stringContaining("WF_CHECKPOINT_NO_DEAD_LETTER"),
     });
+
+    server.signal("SIGSTOP");
+    const paused = await run("pause", "greet");
+    expect(paused.stderr).toMatch(/^WF_RUNTIME_PENDING: .* WF_CHECKPOINT_NATS_AWAY/);
+    server.signal("SIGCONT");
+    expect(await run("resume", "greet")).toMatchObject({ status: 0, stdout: "greet goes on\n" });
   },
   180_000,
 );
