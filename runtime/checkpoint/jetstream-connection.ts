@@ -42,6 +42,8 @@ export interface NatsOptions {
 
 /** A store that is open on a connection. */
 export interface NatsUser {
+  /** The connection is gone, until `returned`. */
+  left(): void;
   /** The connection is back: other servers may be there, with other files. */
   returned(): void;
   /** NATS has lost what it had acknowledged to one of the stores: each says outside NATS how far it had come. Never rejects. */
@@ -228,7 +230,10 @@ export class Nats {
   /** Says in the log that the connection is gone, and back, and tells the stores of that. */
   private async tell(log: NatsOptions["log"]): Promise<void> {
     for await (const state of this.connection.status()) {
-      if (state.type === "disconnect") log.warn({ server: state.server }, "connection to nats lost");
+      if (state.type === "disconnect") {
+        log.warn({ server: state.server }, "connection to nats lost");
+        for (const user of this.users) user.left();
+      }
       if (state.type === "reconnect") {
         log.info({ server: state.server }, "connection to nats is back");
         for (const user of this.users) user.returned();

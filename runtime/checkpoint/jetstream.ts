@@ -68,9 +68,17 @@ export class JetstreamStore extends MemoryStore {
   private snapshotting: Promise<void> | undefined;
   private witnessedAt: number;
   private readonly user: NatsUser = {
-    returned: () => void this.verify().catch(() => undefined),
+    left: () => {
+      this.leftAt ??= this.options.clock.monotonic();
+    },
+    returned: () => {
+      this.leftAt = undefined;
+      void this.verify().catch(() => undefined);
+    },
     rewound: () => this.witness(),
   };
+  /** Since when there is no connection. A slot that commits nothing would not notice. */
+  private leftAt: number | undefined;
   private failingSince: number | undefined;
   private failure: WatchfireError | undefined;
   private fault: WatchfireError | undefined;
@@ -129,7 +137,13 @@ export class JetstreamStore extends MemoryStore {
 
   /** Why nothing is acknowledged at present. */
   override get trouble(): WatchfireError | undefined {
-    return this.fault ?? this.failure;
+    return this.fault ?? this.failure ?? this.absence;
+  }
+
+  private get absence(): WatchfireError | undefined {
+    const { leftAt, options } = this;
+    if (leftAt === undefined || options.clock.monotonic() - leftAt < patienceMs) return undefined;
+    return new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "the connection is lost" });
   }
 
   /** Begins anew, for positions of another store. */

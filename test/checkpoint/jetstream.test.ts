@@ -249,6 +249,16 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     expect([(await next.deadLetters()).length, await markOf(next)]).toEqual([1, 7]);
   }, 60_000);
 
+  test("a slot that commits nothing says soon that the server is away, and no longer once it is back", async () => {
+    const place = await Place.make();
+    const store = await place.open();
+    await place.server.kill();
+    await until("it says so", 10_000, async () => store.trouble?.code === "WF_CHECKPOINT_NATS_AWAY");
+    await place.server.start();
+    await until("it says so no longer", 20_000, async () => store.trouble === undefined);
+    expect(place.lost).toEqual([]);
+  }, 60_000);
+
   test("a kill in the middle of a snapshot leaves no orphan, and the log goes when a snapshot holds it", async () => {
     const place = await Place.make();
     const store = await place.open();
