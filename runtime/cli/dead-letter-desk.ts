@@ -13,7 +13,7 @@ import {
   describeSummary,
 } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
-import { type Fleet, fleetOf } from "./fleet.ts";
+import { type Fleet, fleetOf, functionNames } from "./fleet.ts";
 import { RuntimeClient } from "./runtime-client.ts";
 
 /** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
@@ -24,6 +24,8 @@ export interface DeadLetterDesk {
   /** Of an id that cannot be replayed all are refused. */
   replay(ids: readonly string[]): Promise<void>;
   drop(ids: readonly string[]): Promise<void>;
+  /** The functions that are known there; of one that is gone there may be letters all the same. */
+  functions(): Promise<string[]>;
   /** In words, that other replicas have letters too; undefined where all are here. */
   others(): Promise<string | undefined>;
   close(): Promise<void>;
@@ -54,6 +56,10 @@ function openStopped(folder: string): DeadLetterDesk {
     show: async (id) => describeDeadLetter(await letters.show(id)),
     replay: (ids) => letters.replay(ids),
     drop: (ids) => letters.drop(ids),
+    functions: async () => {
+      const views = [...(await store.views()), ...(await store.retiredViews())];
+      return [...new Set(views.map((view) => view.function))];
+    },
     others: async () => undefined,
     close: () => store.close(false),
   };
@@ -70,6 +76,7 @@ export function openRuntime(url: string, token: string | undefined): DeadLetterD
     show: (id) => runtime.ask(deadLetterSchema, `dead-letters/${encodeURIComponent(id)}`),
     replay: async (ids) => void (await runtime.ask(z.unknown(), "dead-letters/replay", { ids })),
     drop: async (ids) => void (await runtime.ask(z.unknown(), "dead-letters/drop", { ids })),
+    functions: () => functionNames(runtime),
     others: async () => othersOf(await fleetOf(runtime)),
     close: async () => undefined,
   };

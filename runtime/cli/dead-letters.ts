@@ -129,6 +129,7 @@ async function settleAll(desk: DeadLetterDesk, action: "replay" | "drop", only: 
     ids.push(...page.map(({ id }) => id));
     page = page.length < deadLetterPageSize ? [] : await desk.list({ after: ids.at(-1), function: only });
   }
+  if (ids.length === 0 && only !== undefined) await assertKnown(desk, only);
   let left = 0;
   for (let start = 0; start < ids.length; start += mostIds) {
     left += await settleEach(desk, action, ids.slice(start, start + mostIds));
@@ -136,6 +137,17 @@ async function settleAll(desk: DeadLetterDesk, action: "replay" | "drop", only: 
   process.stdout.write(`${done[action]} ${ids.length - left}${left > 0 ? `, left ${left}` : ""}\n`);
   await tellOthers(desk);
   return left === 0 ? 0 : 1;
+}
+
+/** Of a name without letters. Other replicas may have letters of a function that is gone. @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
+async function assertKnown(desk: DeadLetterDesk, name: string): Promise<void> {
+  const names = await desk.functions();
+  if (names.includes(name) || (await desk.others()) !== undefined) return;
+  throw new WatchfireError("WF_RUNTIME_NO_FUNCTION", {
+    what: "no function of this name runs, and none has dead letters",
+    actual: name,
+    hint: names.length === 0 ? "no function is known there" : `there are ${names.toSorted().join(", ")}`,
+  });
 }
 
 /** All in one go; where one is refused one by one, telling each that is. Gives the number of those that are left. */

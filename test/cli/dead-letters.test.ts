@@ -72,7 +72,7 @@ async function endpointsOn(folder: string, letters: DeadLetterDesk): Promise<str
     obstacle: () => undefined,
     unsaved: () => undefined,
     clock: systemClock,
-    status: () => ({}),
+    status: () => ({ functions: [{ name: "greet" }] }),
     metrics: async () => "",
     token: keepToken(folder),
     deadLetters: () => letters,
@@ -126,6 +126,22 @@ describe.each([
     });
     expect(await run("drop", "--all", "--function", "gone", ...at)).toMatchObject({ status: 0, stdout: "dropped 1\n" });
     expect((await run("list", ...at)).stdout).toBe("no dead letters\n");
+  });
+
+  it("of a name that nothing has are no success, and the names that there are are told", async () => {
+    const at = await reach();
+    for (const action of ["drop", "replay"]) {
+      const { status, stdout, stderr } = await run(action, "--all", "--function", "nope", ...at);
+      expect(stderr).toMatch(
+        /^WF_RUNTIME_NO_FUNCTION: no function of this name .*, got "nope"; there are .*\bgreet\n$/,
+      );
+      expect([status, stdout]).toEqual([1, ""]);
+    }
+    expect((await run("drop", "--all", "--function", "greet", ...at)).stdout).toBe("dropped 2\n");
+    expect(await run("drop", "--all", "--function", "greet", ...at)).toMatchObject({
+      status: 0,
+      stdout: "dropped 0\n",
+    });
   });
 
   it("of one that is not there it is said in one fault, with its own code and hint", async () => {
