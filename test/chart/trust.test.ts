@@ -54,6 +54,14 @@ describe("a chart that is given keys", () => {
     expect(Object.keys(metadata.annotations).sort()).toEqual(["a", "watchfire.dev/trusted-keys"]);
   });
 
+  test("lets no annotation of the user's stand for them", async () => {
+    const key = ["--set-file", `deployed.trust.keys[0]=${publicKey("four.pub")}`];
+    const other = ["--set-string", String.raw`podAnnotations.watchfire\.dev/trusted-keys=OTHER`];
+    const refusal = /podAnnotations: watchfire\.dev\/trusted-keys is the chart's own.*deployed\.trust\.keys/;
+    await expect(render(...key, ...other)).rejects.toThrow(refusal);
+    await expect(render(...other)).rejects.toThrow(refusal);
+  });
+
   test("takes them from a Secret, too, which no function may then write", async () => {
     const objects = await render(...valuesOf("surroundings"));
     const volume = podOf(objects).spec.volumes.find(({ name }: Body) => name === "trust");

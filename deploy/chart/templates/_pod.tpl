@@ -6,7 +6,7 @@ metadata:
   labels:
     {{- include "watchfire.labelsAnd" (list . .Values.podLabels) | nindent 4 }}
   {{- $trusted := default list .Values.deployed.trust.keys | join "\n" }}
-  {{- with merge (dict) (default dict .Values.podAnnotations) (empty $trusted | ternary dict (dict "watchfire.dev/trusted-keys" $trusted)) }}
+  {{- with merge (empty $trusted | ternary dict (dict "watchfire.dev/trusted-keys" $trusted)) (default dict .Values.podAnnotations) }}
   annotations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
