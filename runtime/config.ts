@@ -3,7 +3,7 @@ import { WatchfireError } from "./errors.ts";
 import { readVariables } from "./variables.ts";
 
 /** `WATCHFIRE_LOG_LEVEL`'s values: pino's names. */
-const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 const descriptor = "the number of a descriptor, 3 or more";

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { readValues, type Value } from "../../deploy/values/values.ts";
+import { logLevels } from "../../runtime/config.ts";
 import { chart, containers, helm, only, render, scenarios, valuesOf, workload } from "./helm.ts";
 
 const { appVersion } = parse(readFileSync(join(chart, "Chart.yaml"), "utf8"));
@@ -68,7 +69,14 @@ describe("values", () => {
     await cp(chart, join(parent, "charts/watchfire"), { recursive: true });
     const meta = { apiVersion: "v2", name: "parent", version: "0.1.0", dependencies: [{ name: "watchfire" }] };
     await writeFile(join(parent, "Chart.yaml"), JSON.stringify(meta));
-    const values = { image: { tag: 3 }, commonLabels: null, extraEnv: null, podSecurityContext: { fsGroup: null } };
+    const values = {
+      image: { tag: 3 },
+      commonLabels: null,
+      extraEnv: null,
+      podSecurityContext: { fsGroup: null },
+      resources: { requests: null, limits: { memory: null } },
+      executor: { resources: { requests: { memory: null } } },
+    };
     await writeFile(join(parent, "values.yaml"), JSON.stringify({ watchfire: values }));
     expect(await helm("template", "parent", parent)).toContain(`image: "ghcr.io/watchfire/watchfire:3"`);
     await expect(helm("template", "parent", parent, "--set", "watchfire.image=null")).rejects.toThrow("'image'");
@@ -275,6 +283,67 @@ describe("on NATS", () => {
   test("an address that is missing, and one with a password in it, are refused", async () => {
     await expect(render("--set", "store.type=nats")).rejects.toThrow("nats.url must name it");
     await expect(render("--set", "store.type=nats,nats.url=nats://me:secret@nats:4222")).rejects.toThrow("nats/url");
+  });
+});
+
+describe("what no pod can be made of is refused, with what to do", () => {
+  const oci = "functions.source=oci,functions.oci.reference=functions:1";
+
+  test.each([
+    ["extraVolumes[0].name=tmp", /extraVolumes: the name tmp is taken/],
+    ["extraVolumes[0].name=socket", /extraVolumes: the name socket is taken/],
+    ["extraVolumes[0].name=account", /extraVolumes: the name account is taken/],
+    ["extraVolumes[0].name=data", /extraVolumes: the name data is taken/],
+    [`${oci},extraVolumes[0].name=functions`, /extraVolumes: the name functions is taken/],
+    ["extraVolumes[0].name=mine,extraVolumes[1].name=mine", /extraVolumes: the name mine is taken/],
+    ["extraContainers[0].name=executor", /extraContainers: the name executor is taken/],
+    ["extraInitContainers[0].name=watchfire", /extraInitContainers: the name watchfire is taken/],
+    ["extraContainers[0].name=mine,extraInitContainers[0].name=mine", /extraInitContainers: the name mine is taken/],
+    [
+      "extraVolumeMounts[0].name=tmp,extraVolumeMounts[0].mountPath=/data",
+      /extraVolumeMounts: the mountPath \/data is taken/,
+    ],
+    [
+      "extraVolumeMounts[0].name=mine,extraVolumeMounts[0].mountPath=/mine",
+      /extraVolumeMounts: no volume is called mine/,
+    ],
+    ["cacheLimit=900Mi", /cacheLimit=900Mi .*resources\.limits\.memory=768Mi/],
+    ["cacheLimit=1G,resources.limits.memory=1e9", /cacheLimit=1G .*resources\.limits\.memory=1e9/],
+    ["resources.limits.memory=200Mi", /cacheLimit=256Mi .*resources\.limits\.memory=200Mi/],
+    [
+      "cacheLimit=32Mi,resources.limits.memory=128Mi",
+      /resources\.limits\.memory=128Mi is less than resources\.requests\.memory=192Mi/,
+    ],
+    ["resources.limits.cpu=0.05", /resources\.limits\.cpu=0\.05 is less than resources\.requests\.cpu=100m/],
+    [
+      "executor.resources.limits.memory=200M",
+      /executor\.resources\.limits\.memory=200M is less than executor\.resources\.requests\.memory=256Mi/,
+    ],
+    [
+      "extraEnv[0].name=WATCHFIRE_LOG_LEVEL,extraEnv[0].value=verbose",
+      /WATCHFIRE_LOG_LEVEL.*verbose.*fatal, error, warn, info, debug, trace/,
+    ],
+  ])("%s", async (values, hint) => {
+    await expect(render("--set", values)).rejects.toThrow(hint);
+  });
+
+  test.each([
+    "extraVolumes[0].name=functions,extraVolumeMounts[0].name=functions,extraVolumeMounts[0].mountPath=/functions",
+    "extraVolumeMounts[0].name=data,extraVolumeMounts[0].mountPath=/mine",
+    "cacheLimit=767Mi",
+    "cacheLimit=900Mi,resources.limits.memory=1G",
+    "cacheLimit=900Mi,resources.limits=null",
+    "resources.limits.cpu=0.1,executor.resources.limits.memory=268435456",
+    "resources.requests=null,resources.limits.memory=0.3Gi",
+  ])("and %s is taken", async (values) => {
+    await expect(render("--set", values)).resolves.not.toHaveLength(0);
+  });
+
+  test("each level that the runtime takes may be in the extra variables", async () => {
+    for (const level of logLevels) {
+      const values = `extraEnv[0].name=WATCHFIRE_LOG_LEVEL,extraEnv[0].value=${level}`;
+      await expect(render("--set", values)).resolves.not.toHaveLength(0);
+    }
   });
 });
 

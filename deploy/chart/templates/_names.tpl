@@ -51,6 +51,19 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- if kindIs "float64" . }}{{ eq . (floor .) | ternary (int64 . | toString) (toString .) }}{{ else }}{{ toString . }}{{ end }}
 {{- end }}
 
+{{/* An amount of Kubernetes' form as a plain number, to be compared. */}}
+{{- define "watchfire.number" -}}
+{{- $text := include "watchfire.text" . }}
+{{- $digits := regexFind "^[0-9.]+([eE][-+]?[0-9]+)?" $text }}
+{{- $factors := dict "" 1 "n" 1e-9 "u" 1e-6 "m" 1e-3 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 }}
+{{- $binary := 1 }}
+{{- range list "Ki" "Mi" "Gi" "Ti" "Pi" "Ei" }}
+{{- $binary = mul $binary 1024 }}
+{{- $_ := set $factors . $binary }}
+{{- end }}
+{{- mulf (float64 $digits) (get $factors (trimPrefix $digits $text)) }}
+{{- end }}
+
 {{/* The tag 0 is one. */}}
 {{- define "watchfire.tag" -}}
 {{- $tag := .Values.image.tag }}
