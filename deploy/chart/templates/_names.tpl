@@ -64,6 +64,19 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- mulf (float64 $digits) (get $factors (trimPrefix $digits $text)) }}
 {{- end }}
 
+{{/*
+Which other release has the definition of Function, as `NAME in NAMESPACE`. Empty where none has, and where Helm sees no cluster. Helm lets one
+release alone have an object, and this one outlives its release.
+*/}}
+{{- define "watchfire.definer" -}}
+{{- $crd := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "functions.watchfire.dev" | default dict }}
+{{- $annotations := dig "metadata" "annotations" dict $crd }}
+{{- with get $annotations "meta.helm.sh/release-name" }}
+{{- $definer := printf "%s in %s" . (get $annotations "meta.helm.sh/release-namespace") }}
+{{- if ne $definer (printf "%s in %s" $.Release.Name $.Release.Namespace) }}{{ $definer }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* The tag 0 is one. */}}
 {{- define "watchfire.tag" -}}
 {{- $tag := .Values.image.tag }}
