@@ -347,6 +347,25 @@ describe("what no pod can be made of is refused, with what to do", () => {
   });
 });
 
+describe("a NetworkPolicy lets the pod ask for names", () => {
+  const peers = async (...args: string[]) => {
+    const { egress } = only(await render("--set", "networkPolicy.enabled=true", ...args), "NetworkPolicy").spec;
+    const rules = egress.filter(({ ports }: { ports: { port: number }[] }) => ports.some(({ port }) => port === 53));
+    return rules.flatMap(({ to }: { to: unknown[] }) => to);
+  };
+
+  test("of any pod, and of NodeLocal DNSCache, which is in no pod's network", async () => {
+    expect(await peers()).toEqual([{ namespaceSelector: {} }, { ipBlock: { cidr: "169.254.20.10/32" } }]);
+  });
+
+  test("of those alone that are named, and never of everybody by an empty list", async () => {
+    const system = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } } };
+    expect(await peers("--set-json", `networkPolicy.dnsTo=${JSON.stringify([system])}`)).toEqual([system]);
+    await expect(peers("--set-json", "networkPolicy.dnsTo=[]")).rejects.toThrow("/networkPolicy/dnsTo");
+    await expect(peers("--set", "networkPolicy.dnsTo=null")).rejects.toThrow("'dnsTo'");
+  });
+});
+
 describe("replicas and slots that make no sense are refused, with what to do", () => {
   const nats = "store.type=nats,nats.url=nats://nats:4222";
   const fleet = `${nats},slots=64`;
