@@ -56,6 +56,17 @@ describe("the chart's README", () => {
     }
   });
 
+  test("removes nothing of another chart's that is in the same release", () => {
+    const commands = [...read("README.md").matchAll(/`kubectl delete [^`]*-l app\.kubernetes[^`]*`/g)].map(
+      ([command]) => command,
+    );
+    expect(commands).toHaveLength(2);
+    for (const command of commands) {
+      expect(command).toContain("app.kubernetes.io/instance=<release>,app.kubernetes.io/name=watchfire");
+      expect(command).toContain("-n <namespace>");
+    }
+  });
+
   test("names every kind that an uninstall leaves", async () => {
     const objects = await render("--set", "replicas=2,crds.enabled=true");
     const kept = objects.filter(({ metadata }) => metadata.annotations?.["helm.sh/resource-policy"] === "keep");
