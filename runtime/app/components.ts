@@ -30,7 +30,7 @@ import { guestOutput } from "../observe/guest-output.ts";
 import type { Logger } from "../observe/log.ts";
 import { LogLimit } from "../observe/log-limit.ts";
 import type { LogWriter } from "../observe/log-writer.ts";
-import { Metrics } from "../observe/metrics.ts";
+import { type Gauges, Metrics } from "../observe/metrics.ts";
 import { loggedRunner } from "../observe/run-log.ts";
 import { sourceLog } from "../observe/source-log.ts";
 import { GrantWatch } from "../rbac/grant-watch.ts";
@@ -329,6 +329,7 @@ export function showStates(
     readonly dispatcher: Pick<Dispatcher, "status">;
     readonly pauses: Pick<Pauses, "of">;
   }[],
+  standings: Gauges["standings"],
 ): void {
   metrics.watch({
     functions: () =>
@@ -337,6 +338,7 @@ export function showStates(
           return { name, isPaused: pauses.of(name) !== undefined, ...counts };
         }),
       ),
+    standings,
     parked: () => sandbox.parked(),
     reads: () => reads.reports(),
     readBytes: () => reads.totals().bytes,

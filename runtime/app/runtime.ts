@@ -27,7 +27,7 @@ import { openStore } from "./positions/open-store.ts";
 import { isSettled } from "./readiness.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";
 import { Residence } from "./residence.ts";
-import { describeStandby, describeStatus, type Status } from "./status.ts";
+import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
 const drainMs = 25_000;
@@ -67,7 +67,11 @@ export class Runtime {
     this.residence = new Residence(options.data);
     this.lost = this.losing.promise;
     components.metrics.leader(() => this.isActive);
-    showStates(components, () => (this.active ? [this.active] : []));
+    showStates(
+      components,
+      () => (this.active ? [this.active] : []),
+      () => (this.active ? describeStandings(this.activeParts(this.active)) : this.status().functions),
+    );
     void components.elector?.lost.then(this.losing.resolve);
     this.offered = offeredFunctions(options, components, () => void this.reload());
     this.source = this.offered.source;
@@ -161,15 +165,8 @@ export class Runtime {
     const { active, live } = this;
     if (!active)
       return describeStandby(live.offered, live.rejected, this.standing, this.source.trouble, this.executorParts);
-    const { dispatcher } = active;
-    const role = this.isActive ? "active" : "standby";
     const { standing: lease } = this;
-    const status = describeStatus({
-      ...this.statusParts,
-      role,
-      dispatch: dispatcher.status(),
-      checkpoint: dispatcher.trouble,
-    });
+    const status = describeStatus(this.activeParts(active));
     return { ...status, ...(lease && { lease }) };
   }
 
@@ -244,6 +241,11 @@ export class Runtime {
       paused: (name: string) => this.active?.pauses.of(name),
       forbidden: (name: string) => this.active?.grants?.fault(name),
     };
+  }
+
+  private activeParts({ dispatcher }: ActiveComponents): StatusParts {
+    const role = this.isActive ? "active" : "standby";
+    return { ...this.statusParts, role, dispatch: dispatcher.status(), checkpoint: dispatcher.trouble };
   }
 
   /** @throws WatchfireError WF_LEASE_STANDBY where another replica has what is asked for */

@@ -114,10 +114,8 @@ const nothingYet = {
 
 /** Puts together what the components say of every function and source. */
 export function describeStatus(parts: StatusParts): Status {
-  const sources = sourcesByKey(parts.sources);
-  const running = parts.liveFunctions.map((liveFunction) => describeFunction(liveFunction, parts, sources));
-  const names = new Set(running.map(({ name }) => name));
-  const refused = parts.rejected.filter(({ name }) => name === undefined || !names.has(name)).map(describeRefused);
+  const running = standingsOf(parts).map((standing) => describeFunction(standing, parts));
+  const refused = refusedOf(parts).map(describeRefused);
   const { role, checkpoint, deployment } = parts;
   return {
     role,
@@ -190,14 +188,37 @@ export function describeRefused({ name, file, faults }: RejectedFunction): Funct
   };
 }
 
-function describeFunction(
+/** The same of every function without its counts, which are dear: whether it is ready, and why not. */
+export function describeStandings(parts: StatusParts): Pick<FunctionReport, "name" | "ready" | "reason">[] {
+  const running = standingsOf(parts).map(({ liveFunction: { name }, trouble, said }) => {
+    return { name, ready: trouble === undefined, ...(said && { reason: said.reason }) };
+  });
+  return [...running, ...refusedOf(parts).map(describeRefused)];
+}
+
+/** What does not run at all: where a version of it runs, that one is described. */
+function refusedOf({ rejected, liveFunctions }: StatusParts): readonly RejectedFunction[] {
+  const names = new Set(liveFunctions.map(({ name }) => name));
+  return rejected.filter(({ name }) => name === undefined || !names.has(name));
+}
+
+/** How a function that was brought stands. */
+type Standing = ReturnType<typeof standingOf>;
+
+function standingsOf(parts: StatusParts): Standing[] {
+  const sources = sourcesByKey(parts.sources);
+  const counts = new Map(parts.dispatch.map((each) => [each.function, each]));
+  return parts.liveFunctions.map((each) => standingOf(each, parts, sources, counts.get(each.name)));
+}
+
+function standingOf(
   liveFunction: LiveFunction,
   parts: StatusParts,
   sources: ReadonlyMap<string, SourceStatus>,
-): FunctionReport {
-  const { dispatch, sandbox, redact, forbidden, paused, checkpoint, executors } = parts;
+  counts: FunctionStatus | undefined,
+) {
+  const { sandbox, forbidden, paused, checkpoint, executors } = parts;
   const { name, state, manifest, refusal } = liveFunction;
-  const counts = dispatch.find((each) => each.function === name);
   const sourcesOf = (trigger: string) => liveFunction.sources(trigger).flatMap((key) => sources.get(key) ?? []);
   const triggers = manifest.triggers.map((trigger) => {
     const own = sourcesOf(trigger.name);
@@ -226,6 +247,12 @@ function describeFunction(
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
   const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers) ?? readsNote(reads);
+  return { liveFunction, counts, triggers, reads, pause, trouble, said };
+}
+
+function describeFunction(standing: Standing, { redact }: StatusParts): FunctionReport {
+  const { liveFunction, counts, triggers, reads, pause, trouble, said } = standing;
+  const { name, manifest } = liveFunction;
   const { lastEvent } = counts ?? {};
   return {
     name,
@@ -248,7 +275,9 @@ function describeSchedule(name: string, counts: FunctionStatus | undefined): Fun
 }
 
 const worstOf = (sources: readonly SourceStatus[]): SourceStatus | undefined =>
-  sources.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
+  sources.length < 2
+    ? sources[0]
+    : sources.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
 
 function filteredOf(counts: FunctionStatus | undefined): Pick<FunctionReport, "filtered"> {
   if (!counts || counts.filtered.length === 0) return {};

@@ -29,6 +29,8 @@ export interface Gauges {
     readonly inFlight: number;
     readonly letterStock: LetterStock;
   }[];
+  /** Of every function that `/status` lists, whether it runs or not; a name may come twice. */
+  standings(): readonly { readonly name: string; readonly ready: boolean; readonly reason?: string }[];
   parked(): readonly { readonly name: string; readonly seconds: number }[];
   reads(): readonly {
     readonly function: string;
@@ -134,6 +136,8 @@ export class Metrics {
   /** Shows states at each scrape. */
   watch(gauges: Gauges): void {
     this.page.addAll(() => statesOf(gauges));
+    // Each is asked when it is its turn: with 2,000 functions either takes some milliseconds of the event loop.
+    this.page.addAll(() => standingOf(gauges));
   }
 
   readonly dispatch: DispatchObserver = {
@@ -266,6 +270,31 @@ function statesOf({ functions: read, parked, sources, reads, readBytes }: Gauges
       sources().map(({ spec, state }): Sample => [...sourceValues(spec), state, 1]),
     ),
   ];
+}
+
+function standingOf({ standings }: Gauges): Family[] {
+  const worst = worstOfName(standings());
+  return [
+    gauge(
+      "function_ready",
+      "1 while nothing keeps the function from taking events; of every function in `/status`.",
+      ["function"],
+      worst.map(({ name, ready }): Sample => [name, Number(ready)]),
+    ),
+    gauge(
+      "function_reason",
+      "1 for the reason that `/status` gives, which a function that is ready may have as well.",
+      ["function", "reason"],
+      worst.flatMap(({ name, reason }): Sample[] => (reason === undefined ? [] : [[name, reason, 1]])),
+    ),
+  ];
+}
+
+/** Two files may declare one name: a series that came twice would cost Prometheus the whole page. */
+function worstOfName(standings: ReturnType<Gauges["standings"]>): ReturnType<Gauges["standings"]> {
+  const worst = new Map<string, (typeof standings)[number]>();
+  for (const each of standings) if (worst.get(each.name)?.ready !== false) worst.set(each.name, each);
+  return [...worst.values()];
 }
 
 /** Labels are those that manifests name: a function's read of one kind. */

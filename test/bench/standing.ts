@@ -196,6 +196,7 @@ async function scrape(): Promise<Figure> {
         inFlight: 0,
         letterStock: noLetters,
       })),
+    standings: () => functions.map((name) => ({ name, ready: false, reason: "BuildFailed" })),
     parked: () => [],
     reads: () => [],
     readBytes: () => 0,

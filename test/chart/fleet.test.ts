@@ -99,7 +99,14 @@ describe("an autoscaler", () => {
     const { metrics } = only(await render(...valuesOf("fleet")), "HorizontalPodAutoscaler").spec;
     expect(metrics.map(({ type }: { type: string }) => type)).toEqual(["Resource", "Pods"]);
     const runtime = new Metrics();
-    runtime.watch({ functions: () => [], parked: () => [], reads: () => [], readBytes: () => 0, sources: () => [] });
+    runtime.watch({
+      functions: () => [],
+      standings: () => [],
+      parked: () => [],
+      reads: () => [],
+      readBytes: () => 0,
+      sources: () => [],
+    });
     expect(await runtime.text()).toContain(`\n${metrics[1].pods.metric.name} 0\n`);
     expect(metrics[1].pods.target).toEqual({ type: "AverageValue", averageValue: "30" });
   });

@@ -103,7 +103,14 @@ it("`/metrics` has it of each function, and the greatest of all without a label"
   const of = (name: string, dueSeconds: number) =>
     ({ name, isPaused: false, lagSeconds: 90, dueSeconds, queued: 0, inFlight: 0, letterStock }) as const;
   const shown: ReturnType<typeof of>[] = [];
-  metrics.watch({ functions: () => shown, parked: () => [], reads: () => [], readBytes: () => 0, sources: () => [] });
+  metrics.watch({
+    functions: () => shown,
+    standings: () => [],
+    parked: () => [],
+    reads: () => [],
+    readBytes: () => 0,
+    sources: () => [],
+  });
   expect(await metrics.text()).toContain("\nwatchfire_oldest_event_age_seconds 0\n");
   shown.push(of("a", 3), of("b", 7.5), of("c", 0));
   const text = await metrics.text();

@@ -11,7 +11,14 @@ export interface Metric {
 export async function metricsOf(): Promise<Metric[]> {
   const metrics = new Metrics();
   metrics.leader(() => true);
-  metrics.watch({ functions: () => [], parked: () => [], reads: () => [], readBytes: () => 0, sources: () => [] });
+  metrics.watch({
+    functions: () => [],
+    standings: () => [],
+    parked: () => [],
+    reads: () => [],
+    readBytes: () => 0,
+    sources: () => [],
+  });
   const text = await metrics.text();
   return [...text.matchAll(/^# HELP (\w+) (.*)\n# TYPE \1 (\w+)$/gm)]
     .map(([, name = "", help = "", type = ""]) => ({ name, help, type }))

@@ -122,7 +122,7 @@ it("each read of each function is measured: whether it has listed, what it keeps
   const { reads, sources, list, clock } = fixture();
   const metrics = new Metrics();
   metrics.watch({
-    ...{ functions: () => [], parked: () => [], sources: () => [] },
+    ...{ functions: () => [], standings: () => [], parked: () => [], sources: () => [] },
     ...{ reads: () => reads.reports(), readBytes: () => reads.totals().bytes },
   });
   const shown = async () => (await metrics.text()).split("\n").filter((line) => /^watchfire_reads?_/.test(line));

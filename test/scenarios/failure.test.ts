@@ -114,3 +114,25 @@ test("a manifest that is broken by an edit is refused with its place, and what r
   await team.make("a");
   await runtime.hears("follower", "Added a=1");
 });
+
+test("a function that cannot run is on the page of metrics with the reason that /status gives, as one that runs is", async () => {
+  const team = await createTeam();
+  const runtime = await install();
+  const env = [{ name: "TOKEN", valueFrom: { secretKeyRef: { name: "none", key: "token" } } }];
+  await runtime.define("lacking", { watch: team.watch(), spec: { env } });
+  await runtime.define("refused", { watch: team.watch(), spec: { no: "field" } });
+  await runtime.define("unbuilt", { watch: team.watch(), work: "(" });
+  await runtime.define("sound", { watch: team.watch() });
+  await runtime.open();
+  await runtime.sees("the sound one runs", async () => (await runtime.function("sound"))?.ready === true);
+  const said = (await runtime.status()).functions.map(({ name, reason }) => [name, reason]);
+  expect(Object.fromEntries(said)).toEqual({
+    ...{ lacking: "EnvironmentMissing", refused: "ManifestRefused", unbuilt: "BuildFailed", sound: undefined },
+  });
+  for (const [name = "", reason] of said) {
+    const expected = reason === undefined ? [1, 0] : [0, 1];
+    const ready = await runtime.metric("watchfire_function_ready", { function: name });
+    const told = await runtime.metric("watchfire_function_reason", { function: name, ...(reason && { reason }) });
+    expect([ready, told], name).toEqual(expected);
+  }
+});

@@ -38,7 +38,7 @@ import { untilReached } from "../positions/until-reached.ts";
 import { isSettled } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
 import { Residence } from "../residence.ts";
-import { describeStatus, type Status } from "../status.ts";
+import { describeStandings, describeStatus, type Status, type StatusParts } from "../status.ts";
 import { Catalogue } from "./catalogue.ts";
 import { describeFleet } from "./describe-fleet.ts";
 import { explainShards } from "./explain-shards.ts";
@@ -134,12 +134,15 @@ export class FleetReplica {
       log,
     });
     components.metrics.leader(() => this.isActive);
-    showStates(components, () => [
-      {
-        dispatcher: { status: () => mergedStatus(this.active.flatMap(({ dispatcher }) => dispatcher.status())) },
-        pauses: { of: (name) => this.paused(name) },
-      },
-    ]);
+    const merged = {
+      dispatcher: { status: () => mergedStatus(this.active.flatMap(({ dispatcher }) => dispatcher.status())) },
+      pauses: { of: (name: string) => this.paused(name) },
+    };
+    showStates(
+      components,
+      () => [merged],
+      () => [...withStill([], this.still), ...describeStandings(this.activeParts)],
+    );
     this.desk = functionDesk({
       known: () => this.catalogue.names,
       acting: (name) => {
@@ -200,18 +203,12 @@ export class FleetReplica {
 
   /** Its own functions, and who has which slot. */
   status(): Status {
-    const { active, slots, options, catalogue, runs, membership } = this;
+    const { slots, options, catalogue, runs, membership } = this;
     const unwritten = membership.unwritten ?? this.spreads.unwritten;
     const obstacle = this.waitsFor ?? slots.trouble ?? unwritten?.message;
-    const parts = {
-      ...this.statusParts,
-      role: this.isActive ? ("active" as const) : ("standby" as const),
-      dispatch: mergedStatus(active.flatMap(({ dispatcher }) => dispatcher.status())),
-      checkpoint: active.map(({ dispatcher }) => dispatcher.trouble).find((trouble) => trouble !== undefined),
-    };
     const { identity } = options.election;
     const fleet = describeFleet(identity, options.slots, slots.fleet, runs, catalogue, obstacle);
-    const { functions, ...rest } = describeStatus(parts);
+    const { functions, ...rest } = describeStatus(this.activeParts);
     return { ...rest, functions: withStill(worstShards(functions), this.still), fleet };
   }
 
@@ -313,6 +310,16 @@ export class FleetReplica {
       redact: (name: string, text: string) => redactor.redact(name, text),
       paused: (name: string) => this.paused(name),
       forbidden: (name: string) => this.runsOf(name).flatMap(({ active }) => active?.grants?.fault(name) ?? [])[0],
+    };
+  }
+
+  private get activeParts(): StatusParts {
+    const { active } = this;
+    return {
+      ...this.statusParts,
+      role: this.isActive ? "active" : "standby",
+      dispatch: mergedStatus(active.flatMap(({ dispatcher }) => dispatcher.status())),
+      checkpoint: active.map(({ dispatcher }) => dispatcher.trouble).find((trouble) => trouble !== undefined),
     };
   }
 

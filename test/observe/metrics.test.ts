@@ -1,0 +1,50 @@
+import { expect, it } from "vitest";
+import { type Gauges, Metrics } from "../../runtime/observe/metrics.ts";
+
+/** The lines of a page that begin like this. */
+const shown = async (metrics: Metrics, beginning: string): Promise<string[]> =>
+  (await metrics.text()).split("\n").filter((line) => line.startsWith(beginning));
+
+function metricsOf(standings: Gauges["standings"]): Metrics {
+  const metrics = new Metrics();
+  metrics.watch({
+    ...{ functions: () => [], standings, parked: () => [] },
+    ...{ reads: () => [], readBytes: () => 0, sources: () => [] },
+  });
+  return metrics;
+}
+
+it("of each function it is told whether it is ready, and why not; one that is gone leaves no series", async () => {
+  const standings: { name: string; ready: boolean; reason?: string }[] = [
+    { name: "broken", ready: false, reason: "BuildFailed" },
+    { name: "changed", ready: true, reason: "ChangeRefused" },
+    { name: "sound", ready: true },
+  ];
+  const metrics = metricsOf(() => standings);
+  expect(await shown(metrics, "watchfire_function_rea")).toEqual([
+    'watchfire_function_ready{function="broken"} 0',
+    'watchfire_function_ready{function="changed"} 1',
+    'watchfire_function_ready{function="sound"} 1',
+    'watchfire_function_reason{function="broken",reason="BuildFailed"} 1',
+    'watchfire_function_reason{function="changed",reason="ChangeRefused"} 1',
+  ]);
+  standings.splice(0, 2);
+  expect(await shown(metrics, "watchfire_function_rea")).toEqual(['watchfire_function_ready{function="sound"} 1']);
+});
+
+it("a name that two files declare has one series, that of the one that is not ready", async () => {
+  const standings = [
+    { name: "twice", ready: true },
+    { name: "twice", ready: false, reason: "ManifestRefused" },
+    { name: "twice", ready: true },
+  ];
+  expect(
+    await shown(
+      metricsOf(() => standings),
+      "watchfire_function_rea",
+    ),
+  ).toEqual([
+    'watchfire_function_ready{function="twice"} 0',
+    'watchfire_function_reason{function="twice",reason="ManifestRefused"} 1',
+  ]);
+});
