@@ -18,23 +18,32 @@ export const explainedStates = new Set(["missing", "forbidden", "degraded"]);
 
 /**
  * Whether every function that can run has a first list of each of its sources, or that source says why it cannot list.
- * That is not so where all were kept from running by no mistake of theirs, or where the deployment is damaged and none
- * was found. Whoever started the runtime is to see it.
+ * That is not so where all were kept from running by no mistake of theirs. Nor is it where none was found, and the
+ * deployment is damaged or cannot be read. Whoever started the runtime is to see it.
  */
-export function isSettled({ liveFunctions, sandbox, sources: all, deployment }: ReadinessParts): boolean {
-  if (liveFunctions.length === 0 && deployment) return false;
-  if (liveFunctions.length > 0 && liveFunctions.every(({ state }) => isOurFault(state))) return false;
+export const isSettled = (parts: ReadinessParts): boolean => unsettledBy(parts) === undefined;
+
+/** What holds that up, in words; undefined where nothing does. */
+export function unsettledBy({ liveFunctions, sandbox, sources: all, deployment }: ReadinessParts): string | undefined {
+  const [first] = liveFunctions;
+  if (!first) return deployment?.message;
+  const fault = ourFault(first.state);
+  if (fault && liveFunctions.every(({ state }) => ourFault(state))) {
+    return `the function ${first.name} does not run: ${fault.code}; /status says more`;
+  }
   // Asked many times in a start: one that has yet to begin says enough, before each of the others is looked into.
-  if (liveFunctions.some(({ state }) => state.type === "starting")) return false;
+  const starting = liveFunctions.find(({ state }) => state.type === "starting");
+  if (starting) return `the function ${starting.name} is being built and loaded`;
   const sources = sourcesByKey(all);
-  return liveFunctions.every((each) => {
-    if (each.state.type !== "running" || sandbox(each.name)?.state === "failed") return true;
-    return each.behind.every((key) => explainedStates.has(sources.get(key)?.state ?? ""));
+  const late = liveFunctions.find((each) => {
+    if (each.state.type !== "running" || sandbox(each.name)?.state === "failed") return false;
+    return each.behind.some((key) => !explainedStates.has(sources.get(key)?.state ?? ""));
   });
+  return late && `the function ${late.name} has not caught up with its first lists`;
 }
 
-const isOurFault = (state: LiveFunction["state"]): boolean =>
-  state.type === "disabled" && errorCodes[state.fault.code].blame === "system";
+const ourFault = (state: LiveFunction["state"]): Trouble | undefined =>
+  state.type === "disabled" && errorCodes[state.fault.code].blame === "system" ? state.fault : undefined;
 
 /** Sources by the key that functions name them with. */
 export const sourcesByKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStatus> =>

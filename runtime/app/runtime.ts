@@ -24,7 +24,7 @@ import { keptStatus } from "./kept-status.ts";
 import { LiveFunctions } from "./live-functions.ts";
 import { type OfferedFunctions, offeredFunctions } from "./offered-functions.ts";
 import { openStore } from "./positions/open-store.ts";
-import { isSettled } from "./readiness.ts";
+import { isSettled, unsettledBy } from "./readiness.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";
 import { Residence } from "./residence.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
@@ -148,6 +148,13 @@ export class Runtime {
     return this.components.executors.trouble() ?? this.active?.store.trouble;
   }
 
+  /** Why it is not ready, in words. */
+  private get unready(): string | undefined {
+    const why = this.obstacle?.message ?? this.delay;
+    if (why !== undefined || this.caughtUp) return why;
+    return this.live.loaded ? unsettledBy(this.statusParts) : "the functions are being read";
+  }
+
   /** A standby that knows who holds the Lease, and has executors. */
   private get canTakeOver(): boolean {
     const { elector, executors } = this.components;
@@ -262,7 +269,7 @@ export class Runtime {
       live: () => true,
       // A standby is ready to take over; a rollout waits for it.
       ready: () => (this.ready || this.canTakeOver) && !this.frozen,
-      obstacle: () => this.obstacle?.message ?? this.delay,
+      obstacle: () => (this.frozen ? "it drains" : this.unready),
       unsaved: () => this.active?.dispatcher.trouble ?? this.active?.store.trouble,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),

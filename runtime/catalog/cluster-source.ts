@@ -3,7 +3,7 @@ import { WatchfireError } from "../errors.ts";
 import type { Logger } from "../observe/log.ts";
 import { noResourceVersion, type ResourceVersion } from "../resource-version.ts";
 import type { Change, ObjectMeta } from "../watch/change.ts";
-import type { SourceState } from "../watch/observer.ts";
+import type { SourceState, SourceStatus } from "../watch/observer.ts";
 import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import type { ListReceiver, Subscriber } from "../watch/subscriber.ts";
 import type { Watch, Watches } from "../watch/watches.ts";
@@ -76,7 +76,16 @@ export class ClusterSource implements FunctionSource, Subscriber {
   }
 
   get trouble(): WatchfireError | undefined {
-    return this.fault;
+    return this.fault ?? this.unread;
+  }
+
+  /** Why nobody can say what is deployed now. What was taken up runs on. */
+  private get unread(): WatchfireError | undefined {
+    const source = this.status;
+    if (!source || !explained.has(source.state)) return undefined;
+    const { namespace } = this.options;
+    const what = `the deployed functions cannot be read from the ConfigMaps of ${namespace}: ${source.message ?? source.state}`;
+    return new WatchfireError(source.state === "forbidden" ? "WF_KUBE_FORBIDDEN" : "WF_DEPLOYED_INDEX", { what });
   }
 
   /** The first call begins to watch. It waits for the first list, or for the source's saying why there is none. */
@@ -128,8 +137,12 @@ export class ClusterSource implements FunctionSource, Subscriber {
   }
 
   private get state(): SourceState {
+    return this.status?.state ?? "discovering";
+  }
+
+  private get status(): SourceStatus | undefined {
     const key = sourceKey(this.spec);
-    return this.options.watches.status().find((source) => sourceKey(source) === key)?.state ?? "discovering";
+    return this.options.watches.status().find((source) => sourceKey(source) === key);
   }
 
   private has({ name, resourceVersion }: ObjectMeta): boolean {

@@ -38,7 +38,7 @@ export interface Inspection {
   live(): boolean;
   /** True once every function that can run has caught up with its first list. */
   ready(): boolean;
-  /** Why it is not ready, where that is no function's matter. */
+  /** Why it is not ready. */
   obstacle(): string | undefined;
   /** Why nothing can be saved at present. */
   unsaved(): WatchfireError | undefined;
@@ -120,9 +120,11 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   const underWay = new UnderWay(inspection.clock, () => inspection.unsaved());
   const names = own.map((name) => name.toLowerCase());
   app.get("/livez", (c) => (inspection.live() ? c.text("ok\n") : c.text("not live\n", 503)));
-  app.get("/readyz", (c) =>
-    inspection.ready() ? c.text("ok\n") : c.text(`not ready${inspection.obstacle()?.replace(/^/, ": ") ?? ""}\n`, 503),
-  );
+  app.get("/readyz", (c) => {
+    if (inspection.ready()) return c.text("ok\n");
+    const why = inspection.obstacle()?.replace(/\s*\n\s*/g, " ");
+    return c.text(why === undefined ? "not ready\n" : `not ready: ${why}\n`, 503);
+  });
   for (const path of ["/status", "/metrics"]) {
     app.use(path, async (c, next) => {
       const host = c.req.header("host");

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { statusOf } from "../../runtime/app/function-status/function-object.ts";
 import type { LiveFunction, LiveState, Trouble } from "../../runtime/app/live-function.ts";
 import type { Pause } from "../../runtime/app/pauses.ts";
-import { isSettled } from "../../runtime/app/readiness.ts";
+import { isSettled, unsettledBy } from "../../runtime/app/readiness.ts";
 import { describeStatus, type StatusParts } from "../../runtime/app/status.ts";
 import type { ErrorCode } from "../../runtime/errors.ts";
 import type { FunctionState } from "../../runtime/sandbox/host/hosted-function.ts";
@@ -35,6 +35,23 @@ test("a function's own faults, and a fault of one among others, keep nobody from
 test("a runtime that runs nothing because its deployment is damaged is not ready; one that runs something is", () => {
   expect(isReadyWith([], fault("WF_DEPLOYED_INDEX"))).toBe(false);
   expect(isReadyWith(["WF_BUNDLE_SYNTAX"], fault("WF_DEPLOYED_INDEX"))).toBe(true);
+});
+
+test("a runtime that is not ready says which function, or what of its deployment, it waits for", () => {
+  const disabled = { type: "disabled", fault: fault("WF_RUNTIME_INTERNAL") } as const;
+  const why = (...states: LiveState[]) => {
+    const liveFunctions = states.map((state, index) => ({ name: `f${index}`, state, behind: ["a source"] }));
+    return unsettledBy({
+      liveFunctions,
+      sandbox: () => undefined,
+      sources: [],
+      deployment: fault("WF_DEPLOYED_INDEX"),
+    });
+  };
+  expect(why()).toBe("WF_DEPLOYED_INDEX: why");
+  expect(why(disabled)).toContain("f0 does not run: WF_RUNTIME_INTERNAL");
+  expect(why(disabled, { type: "starting" })).toContain("f1 is being built");
+  expect(why(disabled, { type: "running" })).toContain("f1 has not caught up");
 });
 
 test("while a function has yet to begin, nobody is asked what the others wait for", () => {

@@ -1,13 +1,28 @@
 import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test, vi } from "vitest";
-import { admin, createTeam } from "../scenarios/cluster.ts";
+import { ApiError } from "../../runtime/kube/api-error.ts";
+import { admin, cluster, createTeam } from "../scenarios/cluster.ts";
+import type { Installation } from "../tools/installation.ts";
 import { CatalogFixture, configMaps } from "./fixture.ts";
 
 // Each test runs the command line several times, as processes.
 vi.setConfig({ testTimeout: 60_000 });
 
 const say = (word: string) => `ctx.log.info("said", { line: "${word}" });`;
+
+/** Takes the right to list and watch them; what it gives returns it. */
+function forbidConfigMaps({ transport }: Installation): () => void {
+  const request = transport.request.bind(transport);
+  const forbidden = { status: 403, reason: "Forbidden", message: 'configmaps is forbidden: "list", "watch"' };
+  transport.request = async (asked) => {
+    if (asked.path === configMaps) throw new ApiError(forbidden);
+    return request(asked);
+  };
+  return () => {
+    transport.request = request;
+  };
+}
 
 test("what is deployed runs without a restart, and changed code takes its place", async () => {
   const team = await createTeam();
@@ -126,23 +141,44 @@ test("a runtime that may not read its ConfigMaps retires nothing, and runs the d
   await runtime.hears("greet", 1);
   await runtime.quiet();
   await runtime.kill();
-  const { transport } = runtime;
-  const request = transport.request.bind(transport);
-  transport.request = async (asked) => request(asked.path === configMaps ? { ...asked, path: "/forbidden" } : asked);
+  const allow = forbidConfigMaps(runtime);
   await runtime.open();
   await runtime.sees(
     "its source says why",
     async () => (await runtime.sources("ConfigMap"))[0]?.state !== "discovering",
   );
-  expect((await runtime.status()).functions).toEqual([]);
+  const forbidden = { reason: "WF_KUBE_FORBIDDEN", message: expect.stringContaining("the deployed functions") };
+  expect(await runtime.status()).toMatchObject({ functions: [], deployment: forbidden });
+  const unready = await fetch(`${runtime.url}/readyz`);
+  expect([unready.status, await unready.text()]).toEqual([
+    503,
+    expect.stringMatching(/^not ready: WF_KUBE_FORBIDDEN: .*\n$/),
+  ]);
   // Positions that were retired would be deleted by now.
   runtime.clock.now = () => Date.now() + 8 * 24 * 3_600_000;
-  transport.request = request;
+  allow();
   await runtime.sees("waits are cut short", () => runtime.clock.cutShort(1_000, 400_000) > 0);
   await runtime.sees("it runs", async () => (await runtime.function("greet"))?.ready === true);
+  expect((await runtime.status()).deployment).toBeUndefined();
+  expect((await fetch(`${runtime.url}/readyz`)).status).toBe(200);
   await team.set("a", 2);
   await runtime.hears("greet", 2);
   expect(runtime.told("greet")).toEqual(["Added a=1", "Modified a=2"]);
+});
+
+test("a runtime that loses the right to read its ConfigMaps says so, runs on and stays ready", async () => {
+  const team = await createTeam();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch() });
+  await fixture.deploy();
+  const runtime = await fixture.install();
+  await runtime.start();
+  forbidConfigMaps(runtime);
+  await runtime.moveTo({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
+  await runtime.sees("it says so", async () => (await runtime.status()).deployment !== undefined);
+  expect((await fetch(`${runtime.url}/readyz`)).status).toBe(200);
+  await team.make("a");
+  await runtime.hears("greet", 1);
 });
 
 test("a ConfigMap that does not hold what the index says is not run", async () => {

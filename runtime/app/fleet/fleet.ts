@@ -35,7 +35,7 @@ import { FleetEntry } from "../positions/into-fleet.ts";
 import { connectNats } from "../positions/open-nats.ts";
 import { type Place, readPlace } from "../positions/place.ts";
 import { untilReached } from "../positions/until-reached.ts";
-import { isSettled } from "../readiness.ts";
+import { isSettled, unsettledBy } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
 import { Residence } from "../residence.ts";
 import { describeStandings, describeStatus, type Status, type StatusParts } from "../status.ts";
@@ -285,6 +285,15 @@ export class FleetReplica {
     return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault]] : [])));
   }
 
+  /** Why it is not ready, in words. */
+  private get unready(): string | undefined {
+    const why = this.obstacle?.message ?? this.waitsFor;
+    if (why !== undefined || this.caughtUp) return why;
+    if (!this.slots.complete || !this.reloads.isAgreed) return this.slots.trouble ?? "its slots are being taken";
+    const loaded = [...this.runs.values()].every(({ damage, live }) => damage !== undefined || live.loaded);
+    return loaded ? unsettledBy(this.statusParts) : "the functions of its slots are being read";
+  }
+
   /** Where all slots that are here stand still, why the first does. */
   private get damage(): WatchfireError | undefined {
     const damages = [...this.runs.values()].map(({ damage }) => damage);
@@ -376,7 +385,7 @@ export class FleetReplica {
     const inspection = {
       live: () => true,
       ready: () => this.ready && !this.stopping.signal.aborted,
-      obstacle: () => this.obstacle?.message ?? this.waitsFor,
+      obstacle: () => (this.stopping.signal.aborted ? "it drains" : this.unready),
       unsaved: () => this.unsaved,
       status: () => this.status(),
       metrics: () => this.components.metrics.text(),
