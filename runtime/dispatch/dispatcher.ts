@@ -167,6 +167,7 @@ export class Dispatcher implements Replayer {
       retirement: this.retirement,
     });
     this.functions.set(manifest.name, loaded);
+    this.options.observer.declared?.(manifest);
     if (this.held.has(manifest.name)) loaded.hold();
     if (this.draining) void loaded.stop();
     return loaded;

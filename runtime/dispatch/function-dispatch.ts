@@ -150,6 +150,7 @@ export class FunctionDispatch {
     }
     reconciling?.keys.resumeWith(manifest);
     queue.resumeWith(manifest, usesOldObject);
+    this.parts.observer.declared?.(manifest);
     await this.parts.limitLetters(manifest.delivery.deadLetters);
   }
 

@@ -2,6 +2,8 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import type { AccessObserver } from "../access/observer.ts";
 import type { LetterStock } from "../checkpoint/letter-ledger.ts";
 import type { Observer as DispatchObserver } from "../dispatch/delivery/observer.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import type { DeathReason } from "../sandbox/host/executor-process.ts";
 import type { SandboxObserver } from "../sandbox/host/sandbox.ts";
 import type { WatchObserver } from "../watch/observer.ts";
 import type { SourceSpec } from "../watch/source-spec.ts";
@@ -14,6 +16,16 @@ import { UserMetrics } from "./user-metrics.ts";
 
 /** From 1 ms to two minutes: a handler may take as long as its timeout. */
 const durationBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
+
+/** All but that of an executor which the sandbox closes: that is none's death. */
+const deathReasons: Readonly<Record<Exclude<DeathReason, "closed">, true>> = {
+  memory: true,
+  silent: true,
+  breach: true,
+  stuck: true,
+  exited: true,
+  refused: true,
+};
 
 const perTrigger = ["function", "trigger"] as const;
 const perSource = ["api_version", "kind", "namespace"] as const;
@@ -120,6 +132,7 @@ export class Metrics {
 
   constructor() {
     this.user = new UserMetrics(this.page);
+    for (const reason of Object.keys(deathReasons)) this.executorDeaths.begin(reason);
     collectDefaultMetrics({ register: this.defaults, prefix: "watchfire_" });
   }
 
@@ -141,6 +154,7 @@ export class Metrics {
   }
 
   readonly dispatch: DispatchObserver = {
+    declared: (manifest) => this.begin(manifest),
     event: (fn, trigger, type, outcome, count = 1) => this.events.add(count, fn, trigger, type, outcome),
     attempt: (fn, trigger, waitedMs) => {
       this.attempts.add(1, fn, trigger);
@@ -182,6 +196,22 @@ export class Metrics {
     executorDied: (reason) => this.executorDeaths.add(1, reason),
     functionKilled: (fn) => this.kills.add(1, fn),
   };
+
+  /** What a rule for alerts asks for: the first failure is to be an increase. */
+  private begin({ name, triggers, schedules, delivery }: FunctionManifest): void {
+    const { onFailure, mode } = delivery;
+    for (const { name: trigger, matchConditions, events } of triggers) {
+      for (const condition of matchConditions) {
+        for (const result of ["error", "limit"]) this.conditionErrors.begin(name, trigger, condition.name, result);
+      }
+      for (const type of events) {
+        const isOvertaken = mode === "Latest" && type === "Modified";
+        if (onFailure === "Drop" || isOvertaken) this.events.begin(name, trigger, type, "dropped");
+      }
+    }
+    if (onFailure === "Drop")
+      for (const { name: trigger } of schedules) this.events.begin(name, trigger, "Scheduled", "dropped");
+  }
 
   private tally(name: string, help: string, labelNames: readonly string[]): Tally {
     return this.page.add(new Tally({ name: `watchfire_${name}`, help, labelNames }));

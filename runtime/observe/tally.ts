@@ -29,6 +29,11 @@ export class Tally implements Family {
     this.series.at(values).value += by;
   }
 
+  /** Shows 0 from now on: Prometheus sees no increase in a series that begins at 1. */
+  begin(...values: readonly string[]): void {
+    this.series.at(values);
+  }
+
   *lines(): Iterable<string> {
     for (const { labels, counted } of this.series.all) yield lineOf(this.name, labels, counted.value);
   }

@@ -1,10 +1,12 @@
-import type { EventType } from "../../manifest/function.ts";
+import type { EventType, FunctionManifest } from "../../manifest/function.ts";
 
 /** How an event ended; `retry` is the one after which it has not. */
 export type EventOutcome = "ok" | "retry" | "dead_letter" | "filtered" | "dropped";
 
 /** Hears what happens, for metrics. Calls are synchronous, must not throw, and come on the hot path. */
 export interface Observer {
+  /** A function is loaded, or runs by another manifest from now on. */
+  declared?(manifest: FunctionManifest): void;
   /** Every event ends exactly once in an outcome other than `retry`. `count`: of so many alike; default 1. */
   event?(functionName: string, trigger: string, type: EventType, outcome: EventOutcome, count?: number): void;
   /** An attempt's handler begins, `waitedMs` after the event's last byte was received. */
