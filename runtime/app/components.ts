@@ -373,19 +373,24 @@ function grantWatchFor(
   accounts: FunctionAccounts,
   { manifests, discovery }: Pick<Components, "manifests" | "discovery">,
   dispatcher: Dispatcher,
-  { clock, log }: Pick<RuntimeOptions, "clock" | "log">,
+  { transport, clock, log }: Pick<RuntimeOptions, "transport" | "clock" | "log">,
 ): GrantWatch {
   const changed = (name: string, fault: WatchfireError | undefined) => {
     if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
     else log.info({ function: name }, "function is no longer forbidden");
     dispatcher[fault ? "hold" : "release"](name, "forbidden");
   };
+  const absent = (name: string, namespaces: readonly string[]) => {
+    if (namespaces.length === 0) log.info({ function: name }, "namespaces of a function are all there again");
+    else log.warn({ function: name, namespaces }, "namespaces of a function do not exist, it goes on in the others");
+  };
   // Others' functions are others' to look at.
   const functions = {
     keys: () => [...manifests.keys()].filter((name) => dispatcher.loaded(name)).values(),
     get: (name: string) => (dispatcher.loaded(name) ? manifests.get(name) : undefined),
   };
-  return new GrantWatch({ accounts, functions, kinds: rememberedKinds(discovery), clock, changed });
+  const kinds = rememberedKinds(discovery);
+  return new GrantWatch({ transport, accounts, functions, kinds, clock, changed, absent });
 }
 
 /** Closes every room; `clean`: nothing was in flight and everything known is in the store. */

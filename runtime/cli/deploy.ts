@@ -10,7 +10,7 @@ import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { isAbsent } from "../rbac/comparison.ts";
-import { absentNamespaces } from "../rbac/namespaces.ts";
+import { absenceAmong } from "../rbac/namespaces.ts";
 import { functionObjects } from "../rbac/objects.ts";
 import { type BuiltFunction, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
@@ -51,9 +51,9 @@ export const deploy = command({
       if (!packed) return 1;
       warnOfReach(loaded, rules);
       warnOfStore(loaded, built, rules.store);
-      const objects = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));
-      const absent = await absentNamespaces(transport, namespace, objects);
-      if (absent) throw absent;
+      const all = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));
+      const absence = await absenceAmong(transport, namespace, all);
+      const objects = all.filter(({ metadata }) => !absence?.namespaces.has(metadata.namespace ?? ""));
       const labelled = objects.map(({ metadata, ...object }) => ({
         ...object,
         metadata: { ...metadata, labels: { ...metadata.labels, [deployedLabel]: "true" } },
@@ -80,7 +80,10 @@ export const deploy = command({
           `there is no ServiceAccount ${runtime}: nothing runs these until a runtime is installed as it\n`,
         );
       }
-      return 0;
+      if (!absence) return 0;
+      // A misspelt name is to be seen by whatever deployed it; one that was deleted keeps nothing else from being deployed.
+      process.stderr.write(`${absence.fault.message}\nall but the rights in it is deployed\n`);
+      return 1;
     });
   },
 });

@@ -1,7 +1,7 @@
 import { systemClock } from "../clock.ts";
 import { compare, type Finding, subjectsOf } from "../rbac/comparison.ts";
 import { describeNeed } from "../rbac/missing.ts";
-import { absentNamespaces } from "../rbac/namespaces.ts";
+import { absenceAmong } from "../rbac/namespaces.ts";
 import { rbacObjects } from "../rbac/objects.ts";
 import type { Need } from "../rbac/scoped-rule.ts";
 import { command, type Invocation } from "./command.ts";
@@ -30,19 +30,21 @@ export const doctor = command({
       const rules = readRules({ ...invocation.options, namespace: namespace ?? defaultNamespace }, invocation.given);
       const kinds = await knownKinds(folder, manifests, transport);
       if (!expressible(loaded, kinds, rules)) return 1;
-      const absent = await absentNamespaces(transport, rules.namespace, rbacObjects(manifests, kinds, rules));
-      if (absent) throw absent;
+      const absence = await absenceAmong(transport, rules.namespace, rbacObjects(manifests, kinds, rules));
+      if (absence) process.stderr.write(`${absence.fault.message}\n`);
+      const isThere = ({ namespace }: Need) => !absence?.namespaces.has(namespace ?? "");
       const parts = { transport, namespace: rules.namespace, clock: systemClock, random: Math.random };
       const findings: Finding[] = [];
       for (const subject of subjectsOf(manifests, kinds, rules)) {
-        const finding = await compare(subject, parts);
+        // Rights in a namespace that is not there cannot be granted: they would hide what can be.
+        const finding = await compare({ ...subject, needs: subject.needs.filter(isThere) }, parts);
         findings.push(finding);
         process.stdout.write(`${describe(finding, rules.namespace).join("\n")}\n`);
       }
       const command = remedy(invocation, rules.namespace);
       if (findings.some(isLacking)) process.stdout.write(`\nto grant what is missing:\n  ${command}\n`);
       else if (!findings.every(isWell)) process.stdout.write(`\n${unknown}\n`);
-      return findings.every(isWell) ? 0 : 1;
+      return findings.every(isWell) && !absence ? 0 : 1;
     });
   },
 });

@@ -2,11 +2,13 @@ import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { type Clock, pause } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { ownRules } from "../kube/access-review.ts";
+import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { KnownKinds } from "./kinds.ts";
 import { describeNeed, missingNeeds } from "./missing.ts";
+import { absentNamespaces } from "./namespaces.ts";
 import { knownRules } from "./rules.ts";
-import { needsOf } from "./scoped-rule.ts";
+import { type Need, needsOf } from "./scoped-rule.ts";
 
 /**
  * A function that may not do what it must is to say so within 20 s, and to run within 30 s of its grant. An API server
@@ -21,6 +23,8 @@ const atOnce = 4;
 const shown = 3;
 
 export interface GrantWatchParts {
+  /** The runtime's own connection, which looks at namespaces. */
+  readonly transport: KubeTransport;
   readonly accounts: Pick<FunctionAccounts, "transport" | "namespace">;
   /** The functions that run, by name; read at each look. */
   readonly functions: { keys(): IterableIterator<string>; get(name: string): FunctionManifest | undefined };
@@ -29,6 +33,8 @@ export interface GrantWatchParts {
   readonly clock: Clock;
   /** Told when a function begins to lack something at the API server, when that changes, and when it lacks nothing more. */
   readonly changed: (functionName: string, fault: WatchfireError | undefined) => void;
+  /** Told when other namespaces than before are not there for a function, which goes on in the rest. */
+  readonly absent: (functionName: string, namespaces: readonly string[]) => void;
 }
 
 /**
@@ -38,6 +44,8 @@ export interface GrantWatchParts {
 export class GrantWatch {
   private readonly parts: GrantWatchParts;
   private readonly faults = new Map<string, WatchfireError>();
+  /** Namespaces that were not there for a function at the last look, with commas between. */
+  private readonly absent = new Map<string, string>();
   /** When a suspicion was last looked into, on the monotonic clock. */
   private readonly suspectedAt = new Map<string, number>();
   private readonly stopping = new AbortController();
@@ -71,6 +79,7 @@ export class GrantWatch {
   /** The function is gone. Should it come back, it is looked at before it runs. */
   forget(functionName: string): void {
     this.suspectedAt.delete(functionName);
+    this.absent.delete(functionName);
     if (this.faults.delete(functionName)) this.parts.changed(functionName, undefined);
   }
 
@@ -114,7 +123,8 @@ export class GrantWatch {
       const needs = needsOf(knownRules(manifest, await kinds(manifest), accounts));
       // An account that needs nothing must be there all the same.
       if (needs.length === 0) await ownRules(transport, accounts.namespace, signal);
-      const missing = await missingNeeds(transport, needs, signal);
+      const lacking = await missingNeeds(transport, needs, signal);
+      const missing = await this.inPresentNamespaces(manifest.name, lacking, signal);
       if (missing.length === 0) return undefined;
       const more = missing.length > shown ? `, and ${missing.length - shown} more` : "";
       const what = `the account of ${manifest.name} may not ${missing.slice(0, shown).map(describeNeed).join(", nor ")}${more}`;
@@ -123,5 +133,17 @@ export class GrantWatch {
       if (error instanceof WatchfireError && error.code === "WF_KUBE_FORBIDDEN") return error;
       throw error;
     }
+  }
+
+  /** Nothing can be granted in a namespace that is not there, and nothing is done in it: that holds up no function. */
+  private async inPresentNamespaces(name: string, needs: readonly Need[], signal: AbortSignal): Promise<Need[]> {
+    const named = new Set(needs.flatMap(({ namespace }) => namespace ?? []));
+    const absent = await absentNamespaces(this.parts.transport, named, signal);
+    const all = [...absent].sort();
+    if (all.join() !== (this.absent.get(name) ?? "") && !signal.aborted) {
+      this.absent.set(name, all.join());
+      this.parts.absent(name, all);
+    }
+    return needs.filter(({ namespace }) => namespace === undefined || !absent.has(namespace));
   }
 }

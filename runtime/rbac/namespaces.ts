@@ -4,43 +4,65 @@ import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { RbacObject } from "./objects.ts";
 
-const namespaces = { group: "", version: "v1", plural: "namespaces", namespaced: false } as const;
+const resource = { group: "", version: "v1", plural: "namespaces", namespaced: false } as const;
+
+/** Namespaces that objects cannot lie in, and why. */
+export interface Absence {
+  readonly namespaces: ReadonlySet<string>;
+  readonly fault: WatchfireError;
+}
 
 /**
- * Why these objects cannot be applied: the namespaces of theirs, and the runtime's own, that do not exist. Undefined where
- * all do; one that may not be looked at counts as there.
+ * Which namespaces of these objects do not exist, or are being deleted. Undefined where all are there.
+ * @throws WatchfireError WF_RBAC_NO_NAMESPACE where the runtime's own is not there: then nothing can be done
  */
-export async function absentNamespaces(
+export async function absenceAmong(
   transport: KubeTransport,
   home: string,
   objects: readonly RbacObject[],
-): Promise<WatchfireError | undefined> {
+): Promise<Absence | undefined> {
   const users = new Map<string, Set<string>>([[home, new Set()]]);
   for (const { namespace, labels } of objects.map(({ metadata }) => metadata)) {
     if (namespace === undefined) continue;
     const functions = users.get(namespace) ?? new Set();
     users.set(namespace, functions.add(labels?.["watchfire.dev/function"] ?? "the runtime"));
   }
-  const names = [...users.keys()].sort();
-  const absent: string[] = [];
-  for (const name of names) if (await isAbsent(transport, name)) absent.push(name);
-  if (absent.length === 0) return undefined;
+  const namespaces = await absentNamespaces(transport, [...users.keys()].sort());
+  if (namespaces.size === 0) return undefined;
+  const absent = [...namespaces];
   const each = absent.map((name) =>
     name === home ? `${name} (the runtime's own)` : `${name} (for ${[...(users.get(name) ?? [])].join(", ")})`,
   );
   const hint = absent.map((name) => `kubectl create namespace ${name}`).join(" && ");
-  return new WatchfireError("WF_RBAC_NO_NAMESPACE", {
-    what: `there is no namespace ${each.join(", nor ")}`,
-    hint: `create what is missing, or correct the manifests: \`${hint}\``,
+  const fault = new WatchfireError("WF_RBAC_NO_NAMESPACE", {
+    what: `there is no namespace ${each.join(", nor ")}, or it is being deleted`,
+    hint: `create what is missing and grant the rights in it, or correct the manifests: \`${hint}\``,
   });
+  if (namespaces.has(home)) throw fault;
+  return { namespaces, fault };
 }
 
-async function isAbsent(transport: KubeTransport, name: string): Promise<boolean> {
+/** Those that do not exist, or are being deleted. One that may not be looked at counts as there. */
+export async function absentNamespaces(
+  transport: KubeTransport,
+  names: Iterable<string>,
+  signal?: AbortSignal,
+): Promise<Set<string>> {
+  const absent = new Set<string>();
+  for (const name of names) if (await isAbsent(transport, name, signal)) absent.add(name);
+  return absent;
+}
+
+async function isAbsent(transport: KubeTransport, name: string, signal: AbortSignal | undefined): Promise<boolean> {
   try {
-    await transport.json<unknown>({ method: "GET", path: resourcePath(namespaces, undefined, name) });
-    return false;
+    const path = resourcePath(resource, undefined, name);
+    const request = { method: "GET", path, ...(signal && { signal }) } as const;
+    const found = await transport.json<{ metadata?: { deletionTimestamp?: unknown } } | null>(request);
+    // Its rights go first, and its objects may take minutes: nothing can be granted or made in it any more.
+    return found?.metadata?.deletionTimestamp !== undefined;
   } catch (error) {
-    if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return error.status === 404;
-    throw error;
+    const answered = error instanceof ApiError && !error.isForeign && (error.status === 403 || error.status === 404);
+    if (!answered) throw error;
+    return error.status === 404;
   }
 }

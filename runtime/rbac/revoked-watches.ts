@@ -3,6 +3,7 @@ import type { KubeTransport } from "../kube/transport.ts";
 import type { RunningStream } from "../watch/source.ts";
 import type { Watches } from "../watch/watches.ts";
 import { missingNeeds } from "./missing.ts";
+import { absentNamespaces } from "./namespaces.ts";
 import type { Need } from "./scoped-rule.ts";
 
 /** A right that is revoked is told within 20 s. */
@@ -18,7 +19,8 @@ export interface RevokedWatchesParts {
 /**
  * Finds watches whose right was revoked. An API server asks for rights when a stream begins and never again, so that it
  * would go on for minutes. One that the runtime may no longer watch is begun anew, and the server's own refusal says
- * why.
+ * why. In a namespace that is being deleted the rights go before the objects: there the old stream goes on, and tells
+ * of their end.
  */
 export class RevokedWatches {
   private readonly parts: RevokedWatchesParts;
@@ -48,7 +50,11 @@ export class RevokedWatches {
     const { transport, watches } = this.parts;
     const streams = Map.groupBy(watches.streams(), (stream) => JSON.stringify(needOf(stream)));
     const needs = [...streams.values()].flatMap(([first]) => (first ? [needOf(first)] : []));
-    for (const need of await missingNeeds(transport, needs, signal)) {
+    const missing = await missingNeeds(transport, needs, signal);
+    const named = new Set(missing.flatMap(({ namespace }) => namespace ?? []));
+    const absent = await absentNamespaces(transport, named, signal);
+    for (const need of missing) {
+      if (need.namespace !== undefined && absent.has(need.namespace)) continue;
       for (const { reconnect } of streams.get(JSON.stringify(need)) ?? []) reconnect();
     }
   }

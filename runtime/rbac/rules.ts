@@ -84,8 +84,9 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
     namespace,
   });
   return [
-    // The uid of this namespace is the cluster's identity: positions of another cluster are never taken for this one's.
-    { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"] },
+    // The uid of kube-system is the cluster's identity: positions of another cluster are never taken for this one's.
+    // Whether rights are missing, or the namespace is that they would lie in, the namespace alone tells.
+    { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
     ...(leaderElect || store === "nats"
       ? [
           own("coordination.k8s.io", "leases", ["create"]),

@@ -21,7 +21,7 @@ export interface Received {
 }
 
 /** An answer; undefined: 404 as a Status. `never`: the request is left open. */
-type Answer = { status?: number; headers?: Record<string, string>; body?: unknown } | "never" | undefined;
+export type Answer = { status?: number; headers?: Record<string, string>; body?: unknown } | "never" | undefined;
 export type Script = (request: Received) => Answer;
 
 const discovery = (groupVersion: string, resources: object[]) => ({ kind: "APIResourceList", groupVersion, resources });

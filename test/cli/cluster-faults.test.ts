@@ -55,15 +55,17 @@ test("doctor's remedy is for a runtime that is started as it was told", async ()
   expect(remedy).toEqual(expect.arrayContaining(started));
 });
 
-test("doctor names the namespaces that are not there, and what to do", async () => {
-  const spec = {
-    permissions: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], namespaces: ["nowhere-yet"] }],
-  };
+test("doctor names the namespaces that are not there, and still shows what else is missing", async () => {
+  const namespaces = ["nowhere-yet", "default"];
+  const spec = { permissions: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], namespaces }] };
   const watch = { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: ["default"] } };
   await writeFunction(join(folder, "lost"), "lost", { watch, spec });
   const args = ["doctor", ...(await kubeconfig(cluster.adminToken)), "--functions", join(folder, "lost")];
-  const { status, stderr } = await watchfire(args);
+  const { status, stdout, stderr } = await watchfire(args);
   expect(status).toBe(1);
+  expect(stdout).toContain("function lost: default/watchfire-lost: there is no such ServiceAccount");
+  expect(stdout).toContain('missing: get secrets in namespace "default"');
+  expect(stdout).not.toContain("nowhere-yet");
   expect(stderr).toMatch(/^WF_RBAC_NO_NAMESPACE: .*nowhere-yet \(for lost\).*`kubectl create namespace nowhere-yet`/);
 });
 

@@ -177,19 +177,51 @@ test("a function that needs no rights yet is forbidden once its account is gone"
   await runtime.sees("it lacks nothing but its kind", async () => (await reason()) !== "Forbidden");
 });
 
-test("a watch that is revoked is told within one look, deletes nothing, and goes on where it was when it is granted", async () => {
-  const [namespace, from] = await Promise.all([createNamespace(), Team.create(admin)]);
-  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${from.name}`;
+/** A runtime as its own account with just its rights, whose function `hear` hears of ConfigMaps. */
+async function installWithRights(watch: object) {
+  const namespace = await createNamespace();
   await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: account } });
   const runtimeToken = await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`, {
     spec: {},
   });
   const runtime = await Installation.on({ server: url, ca, token: runtimeToken.status.token }, { namespace, account });
   onTestFinished(() => runtime[Symbol.asyncDispose]());
-  await runtime.define("hear", { watch: from.watch() });
+  await runtime.define("hear", { watch });
   const { functions } = await loadFunctions(runtime.functions);
   const objects = rbacObjects(functions, builtInKinds, { namespace, account });
   await create(objects.filter(({ kind, metadata }) => kind !== "ServiceAccount" || metadata.name !== account));
+  return { runtime, objects };
+}
+
+test("a namespace that is being deleted stops only what lies in it, and the end of its last object is delivered", async () => {
+  const [gone, other] = await Promise.all([Team.create(admin), Team.create(admin)]);
+  const watch = other.watch({ namespaceSelector: { matchNames: [gone.name, other.name] } });
+  const { runtime, objects } = await installWithRights(watch);
+  await gone.make("a");
+  await admin.patch(`${gone.path}/a`, { metadata: { finalizers: ["test.watchfire.dev/last"] } });
+  await runtime.start();
+  await runtime.hears("hear", "Added a=1 initial");
+
+  await admin.delete(`/api/v1/namespaces/${gone.name}`);
+  // The namespace's controller does the same, where there is one.
+  const bindings = kindsOf(objects, "RoleBinding").filter(({ metadata }) => metadata.namespace === gone.name);
+  for (const each of bindings) await admin.reply("DELETE", pathOf(each, each.metadata.name));
+  // The next wait of each begins when its look is over.
+  for (const ms of [8_000, 8_000, 8_000, 10_000, 10_000, 10_000]) {
+    await runtime.sees("a look is over", () => runtime.clock.cutShort(ms, ms + 1) > 0);
+  }
+  await other.make("o");
+  await runtime.hears("hear", "Added o=1");
+  expect(await runtime.function("hear")).toMatchObject({ ready: true });
+  await admin.reply("DELETE", `${gone.path}/a`);
+  await admin.patch(`${gone.path}/a`, { metadata: { finalizers: null } });
+  await runtime.sees("the deletion", () => runtime.told("hear").some((told) => told.startsWith("Deleted a=1")));
+});
+
+test("a watch that is revoked is told within one look, deletes nothing, and goes on where it was when it is granted", async () => {
+  const from = await Team.create(admin);
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${from.name}`;
+  const { runtime, objects } = await installWithRights(from.watch());
   await from.make("a");
   await runtime.start();
   await runtime.hears("hear", "Added a=1 initial");

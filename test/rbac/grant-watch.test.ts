@@ -3,7 +3,7 @@ import { FunctionAccounts } from "../../runtime/access/function-accounts.ts";
 import { Discovery, type Lookup } from "../../runtime/kube/discovery.ts";
 import { GrantWatch } from "../../runtime/rbac/grant-watch.ts";
 import { rememberedKinds } from "../../runtime/rbac/kinds.ts";
-import { apiServer, manifestOf, status } from "../access/api-server.ts";
+import { type Answer, apiServer, manifestOf, status } from "../access/api-server.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { trigger } from "./trigger.ts";
 
@@ -23,12 +23,16 @@ interface Review {
 /** A watch over a function, whose account has what `grant.rules` says; undefined: the API server fails. */
 async function watching(manifest = configMapPatcher) {
   const grant: { rules: object[] | undefined; account: boolean } = { rules: [rule], account: true };
+  /** What the API server answers where a namespace is looked at; it is there where this says nothing. */
+  const namespaces = new Map<string, Answer>();
   const server = await apiServer(({ path, headers }) => {
     if (!grant.rules) return status(500, "InternalError");
     if (path.endsWith("/serviceaccounts/watchfire-f/token")) {
       if (!grant.account) return status(404, "NotFound");
       return { body: { spec: { expirationSeconds: 600 }, status: { token: "t" } } };
     }
+    const [, namespace] = /^\/api\/v1\/namespaces\/([^/]+)$/.exec(path) ?? [];
+    if (namespace !== undefined) return namespaces.get(namespace) ?? { body: { metadata: { name: namespace } } };
     if (!grant.account && headers.authorization) return status(401, "Unauthorized");
     if (path.endsWith("/selfsubjectrulesreviews")) return { body: { status: { resourceRules: grant.rules } } };
     return path.endsWith("/selfsubjectaccessreviews") ? { body: { status: { allowed: false } } } : undefined;
@@ -38,11 +42,13 @@ async function watching(manifest = configMapPatcher) {
   const told: string[] = [];
   const functions = new Map([[manifest.name, manifest]]);
   const grants = new GrantWatch({
+    transport,
     accounts: new FunctionAccounts({ transport, namespace: "wf", account: "watchfire", clock, random: () => 0.5 }),
     functions,
     kinds: rememberedKinds(new Discovery(transport, clock)),
     clock,
     changed: (name, fault) => told.push(`${name} ${fault?.code ?? "well"}`),
+    absent: (name, gone) => told.push(`${name} without ${gone.join()}`),
   });
   onTestFinished(() => grants.close());
   /** A round later, looked and at rest. */
@@ -54,10 +60,10 @@ async function watching(manifest = configMapPatcher) {
   /** What was found missing, one line each: `create events @demo`. */
   const missed = () =>
     server.received.flatMap(({ body }) => {
-      const { resourceAttributes: asked } = (body as Review).spec;
+      const asked = (body as Review | undefined)?.spec.resourceAttributes;
       return asked ? [`${asked.verb} ${asked.resource} @${asked.namespace ?? "*"}`] : [];
     });
-  return { clock, grant, grants, functions, told, looks, missed, round };
+  return { clock, grant, grants, functions, namespaces, told, looks, missed, round };
 }
 
 test("a function is looked at every eight seconds, and only what changes is told", async () => {
@@ -126,6 +132,39 @@ test.each([
   grant.rules = [{ apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] }];
   await round();
   expect(told).toEqual(["f WF_KUBE_FORBIDDEN", "f well"]);
+});
+
+const leaving = { body: { metadata: { name: "gone", deletionTimestamp: "2026-01-01T00:00:00Z" } } };
+
+test.each([
+  ["does not exist", status(404, "NotFound")],
+  ["is being deleted", leaving],
+])("rights in a namespace that %s hold up no function, and it is told once", async (_, answer) => {
+  const triggers = [trigger({ namespaces: { type: "names", names: ["gone", "other"] } })];
+  const { grant, grants, namespaces, told, round } = await watching(manifestOf({ triggers }));
+  namespaces.set("gone", answer);
+  grant.rules = [];
+  await round();
+  expect(grants.fault("f")?.message).toContain(
+    'the account of f may not create events in namespace "other", nor patch events in namespace "other"',
+  );
+  namespaces.set("other", answer);
+  await round();
+  await round();
+  expect(grants.fault("f")).toBeUndefined();
+  namespaces.clear();
+  await round();
+  expect(grants.fault("f")).toBeDefined();
+  const forbidden = "f WF_KUBE_FORBIDDEN";
+  expect(told).toEqual(["f without gone", forbidden, "f without gone,other", "f well", "f without ", forbidden]);
+});
+
+test("a namespace that the runtime may not look at counts as there", async () => {
+  const { grant, grants, namespaces, round } = await watching();
+  namespaces.set("demo", status(403, "Forbidden"));
+  grant.rules = [];
+  await round();
+  expect(grants.fault("f")?.message).toContain('may not patch configmaps in namespace "demo"');
 });
 
 test("a kind that is not installed keeps nothing else from being looked at", async () => {
