@@ -1,4 +1,5 @@
 import { systemClock } from "../clock.ts";
+import { ownUser } from "../kube/access-review.ts";
 import { compare, type Finding, subjectsOf } from "../rbac/comparison.ts";
 import { describeNeed } from "../rbac/missing.ts";
 import { absenceAmong } from "../rbac/namespaces.ts";
@@ -33,7 +34,8 @@ export const doctor = command({
       const absence = await absenceAmong(transport, rules.namespace, rbacObjects(manifests, kinds, rules));
       if (absence) process.stderr.write(`${absence.fault.message}\n`);
       const isThere = ({ namespace }: Need) => !absence?.namespaces.has(namespace ?? "");
-      const parts = { transport, namespace: rules.namespace, clock: systemClock, random: Math.random };
+      const user = await ownUser(transport);
+      const parts = { transport, user, namespace: rules.namespace, clock: systemClock, random: Math.random };
       const findings: Finding[] = [];
       for (const subject of subjectsOf(manifests, kinds, rules)) {
         // Rights in a namespace that is not there cannot be granted: they would hide what can be.

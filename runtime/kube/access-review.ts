@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ApiError } from "./api-error.ts";
 import type { KubeTransport } from "./transport.ts";
 
 /** One thing that may be asked of the API server, as its authorizers see it. */
@@ -74,6 +75,21 @@ export async function isAllowed(
   const kind = asked === "self" ? "SelfSubjectAccessReview" : "SubjectAccessReview";
   const answer = await review(transport, kind, { resourceAttributes, ...(asked !== "self" && asked) }, signal);
   return answerSchema.parse(answer).status.allowed;
+}
+
+const userSchema = z.looseObject({ status: z.looseObject({ userInfo: z.looseObject({ username: z.string() }) }) });
+
+/** Whom the API server takes the connection for; undefined where it does not say, as before Kubernetes 1.28. */
+export async function ownUser(transport: KubeTransport): Promise<string | undefined> {
+  const body = JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" });
+  const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+  try {
+    const answer = await transport.json<unknown>({ method: "POST", path, body, timeoutMs }, answerLimit);
+    return userSchema.parse(answer).status.userInfo.username;
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;
+    throw error;
+  }
 }
 
 function review(transport: KubeTransport, kind: string, spec: object, signal?: AbortSignal): Promise<unknown> {

@@ -34,6 +34,8 @@ export interface Finding {
 export interface ComparisonParts {
   /** The connection of whoever asks. */
   readonly transport: SharedTransport;
+  /** Whoever asks, as the API server knows them. */
+  readonly user: string | undefined;
   readonly namespace: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -58,13 +60,13 @@ export function subjectsOf(
 
 /**
  * Compares what an account needs with what it is granted. The API server is asked on its behalf (SubjectAccessReview).
- * Where that is not allowed to us but making its tokens is, the account is asked itself.
+ * Where that is not allowed to us, the account is asked itself: if we are it, or may make its tokens.
  */
 export async function compare(subject: Subject, parts: ComparisonParts): Promise<Finding> {
-  const { namespace, transport } = parts;
+  const { namespace, transport, user } = parts;
   const { account, needs } = subject;
   const absent = await isAbsent(transport, namespace, account);
-  const itself = absent ? undefined : asAccount(account, parts);
+  const itself = absent ? undefined : user === userOf(namespace, account) ? transport : asAccount(account, parts);
   const missing =
     (await ifAllowed(missingOf(transport, subject, namespace))) ??
     (itself && (await ifAllowed(missingNeeds(itself, needs))));
@@ -72,8 +74,10 @@ export async function compare(subject: Subject, parts: ComparisonParts): Promise
   return { subject, missing, absent, beyond };
 }
 
+const userOf = (namespace: string, account: string): string => `system:serviceaccount:${namespace}:${account}`;
+
 async function missingOf(transport: KubeTransport, { account, needs }: Subject, namespace: string): Promise<Need[]> {
-  const user = `system:serviceaccount:${namespace}:${account}`;
+  const user = userOf(namespace, account);
   const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
   const missing: Need[] = [];
   for (const need of needs) if (!(await isAllowed(transport, need, { user, groups }))) missing.push(need);

@@ -35,16 +35,29 @@ test.each(["doctor", "deploy", "rbac"])(
   },
 );
 
-test("doctor of somebody who may not ask says that it knows nothing, and gives no remedy", async () => {
+/** The arguments of a command that an account without any rights gives. */
+async function nosy(): Promise<string[]> {
   const accounts = "/api/v1/namespaces/default/serviceaccounts";
   await admin.post(accounts, { metadata: { name: "nosy" } });
   onTestFinished(async () => void (await admin.delete(`${accounts}/nosy`)));
   const { token } = (await admin.post(`${accounts}/nosy/token`, { spec: {} })).status as { token: string };
-  const { status, stdout } = await watchfire(["doctor", ...(await kubeconfig(token))]);
+  return kubeconfig(token);
+}
+
+test("doctor of somebody who may not ask says that it knows nothing, and gives no remedy", async () => {
+  const { status, stdout } = await watchfire(["doctor", ...(await nosy())]);
   expect(status).toBe(1);
   expect(stdout).toContain("not known");
   expect(stdout).not.toContain("to grant what is missing");
   expect(stdout).toContain("subjectaccessreviews");
+});
+
+test("doctor that the runtime's own account asks says what the account lacks, whatever else it may not ask", async () => {
+  const { status, stdout } = await watchfire(["doctor", ...(await nosy()), "--service-account", "nosy"]);
+  expect(status).toBe(1);
+  expect(stdout).toMatch(/^runtime: default\/nosy: lacks (\d+) of \1$/m);
+  expect(stdout).toContain("missing: get namespaces in all namespaces");
+  expect(stdout).toContain("function greet: default/nosy-greet: not known");
 });
 
 test("doctor's remedy is for a runtime that is started as it was told", async () => {
