@@ -15,7 +15,7 @@ import { functionObjects } from "../rbac/objects.ts";
 import { type BuiltFunction, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { functions, kubeconfig } from "./options.ts";
-import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 import { warnOfStore } from "./store-limits.ts";
 import { warn, warnOfReach } from "./warning.ts";
 
@@ -44,7 +44,7 @@ export const deploy = command({
       const { namespace = defaultNamespace } = options;
       const rules = readRules({ ...options, namespace }, new Set());
       const kinds = await knownKinds(options.functions, manifests, transport);
-      if (!expressible(loaded, kinds, rules)) return 1;
+      if (!allExpressible(loaded, kinds, rules)) return 1;
       // The folder's own name is no part of the content. What is built already names its files without it.
       const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
       const packed = pack(built, { ...rules, root });

@@ -7,7 +7,7 @@ import { rbacObjects } from "../rbac/objects.ts";
 import type { Need } from "../rbac/scoped-rule.ts";
 import { command, type Invocation } from "./command.ts";
 import { functions, kubeconfig } from "./options.ts";
-import { expressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { expressible, knownKinds, readRules, readValidManifests, rulesOptions, withCluster } from "./rbac.ts";
 import { shellWord } from "./shell-word.ts";
 
 const options = {
@@ -24,13 +24,12 @@ export const doctor = command({
   options,
   async run(invocation) {
     const { kubeconfig, context, functions: folder, namespace } = invocation.options;
-    const loaded = await readManifests(folder);
-    if (!loaded) return 1;
-    const { functions: manifests } = loaded;
+    const loaded = await readValidManifests(folder);
     return withCluster({ kubeconfig, context }, async ({ transport, defaultNamespace }) => {
       const rules = readRules({ ...invocation.options, namespace: namespace ?? defaultNamespace }, invocation.given);
-      const kinds = await knownKinds(folder, manifests, transport);
-      if (!expressible(loaded, kinds, rules)) return 1;
+      const kinds = await knownKinds(folder, loaded.functions, transport);
+      const manifests = expressible(loaded, kinds, rules);
+      const isWhole = loaded.faults.length === 0 && manifests.length === loaded.functions.length;
       const absence = await absenceAmong(transport, rules.namespace, rbacObjects(manifests, kinds, rules));
       if (absence) process.stderr.write(`${absence.fault.message}\n`);
       const isThere = ({ namespace }: Need) => !absence?.namespaces.has(namespace ?? "");
@@ -39,14 +38,16 @@ export const doctor = command({
       const findings: Finding[] = [];
       for (const subject of subjectsOf(manifests, kinds, rules)) {
         // Rights in a namespace that is not there cannot be granted: they would hide what can be.
-        const finding = await compare({ ...subject, needs: subject.needs.filter(isThere) }, parts);
+        const found = await compare({ ...subject, needs: subject.needs.filter(isThere) }, parts);
+        // What the runtime needs for a function that was refused is not beyond need.
+        const finding = isWhole || subject.functionName ? found : { ...found, beyond: undefined };
         findings.push(finding);
         process.stdout.write(`${describe(finding, rules.namespace).join("\n")}\n`);
       }
       const command = remedy(invocation, rules.namespace);
       if (findings.some(isLacking)) process.stdout.write(`\nto grant what is missing:\n  ${command}\n`);
       else if (!findings.every(isWell)) process.stdout.write(`\n${unknown}\n`);
-      return findings.every(isWell) && !absence ? 0 : 1;
+      return findings.every(isWell) && isWhole && !absence ? 0 : 1;
     });
   },
 });

@@ -51,7 +51,7 @@ export const rbac = command({
     const kinds = asked
       ? await withCluster({ kubeconfig, context }, ({ transport }) => ask(transport))
       : await knownKinds(options.functions, manifests);
-    if (!expressible(loaded, kinds, rules)) return 1;
+    if (!allExpressible(loaded, kinds, rules)) return 1;
     warnOfReach(loaded, rules);
     process.stdout.write(documents(rbacObjects(manifests, kinds, rules)));
     return 0;
@@ -101,9 +101,15 @@ export function readRules(
 
 /** Every function of the folder; undefined, and the faults on stderr, where one is refused. */
 export async function readManifests(folder: string): Promise<LoadedFunctions | undefined> {
+  const loaded = await readValidManifests(folder);
+  return loaded.faults.length === 0 ? loaded : undefined;
+}
+
+/** The functions of the folder that are not refused; the faults of those that are go to stderr. */
+export async function readValidManifests(folder: string): Promise<LoadedFunctions> {
   const loaded = await loadFunctions(folder, { checkExpression });
   for (const fault of loaded.faults) process.stderr.write(`${fault.message}\n`);
-  return loaded.faults.length === 0 ? loaded : undefined;
+  return loaded;
 }
 
 /** What is known of kinds: as the cluster serves them where there is one, then built in, then defined in the folder. */
@@ -119,12 +125,16 @@ export async function knownKinds(
 }
 
 /** Whether RBAC can say what every function needs; what it cannot is said on stderr, of all functions. */
+export const allExpressible = (loaded: LoadedFunctions, kinds: KnownKinds, rules: RulesOptions): boolean =>
+  expressible(loaded, kinds, rules).length === loaded.functions.length;
+
+/** The functions whose needs RBAC can say; what it cannot of the others is said on stderr. */
 export function expressible(
   { functions, documents }: LoadedFunctions,
   kinds: KnownKinds,
   rules: RulesOptions,
-): boolean {
-  const faults = functions.flatMap((manifest) => {
+): FunctionManifest[] {
+  const faultsOf = (manifest: FunctionManifest) => {
     const document = documents.get(manifest.name);
     const open = document ? wildcardFaults(manifest).map((each) => faultOfRule(each, document)) : [];
     if (open.length > 0) return open;
@@ -135,9 +145,12 @@ export function expressible(
       if (!(error instanceof WatchfireError)) throw error;
       return [error];
     }
+  };
+  return functions.filter((manifest) => {
+    const faults = faultsOf(manifest);
+    for (const fault of faults) process.stderr.write(`${fault.message}\n`);
+    return faults.length === 0;
   });
-  for (const fault of faults) process.stderr.write(`${fault.message}\n`);
-  return faults.length === 0;
 }
 
 /** Does something with a cluster, and leaves no connection open. @throws WatchfireError WF_KUBE_CREDENTIALS and others */

@@ -82,6 +82,22 @@ test("doctor names the namespaces that are not there, and still shows what else 
   expect(stderr).toMatch(/^WF_RBAC_NO_NAMESPACE: .*nowhere-yet \(for lost\).*`kubectl create namespace nowhere-yet`/);
 });
 
+test("doctor says what is wrong with a function's manifest, and looks at the others", async () => {
+  const watch = { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: ["default"] } };
+  const some = join(folder, "some");
+  const rule = { apiGroups: ["*"], resources: ["pods"], verbs: ["get"], namespaces: ["default"] };
+  await writeFunction(some, "good", { watch });
+  await writeFunction(some, "open", { watch, spec: { permissions: [rule] } });
+  await writeFunction(some, "bad", { watch: { ...watch, kynd: "ConfigMap" } });
+  const args = ["doctor", ...(await kubeconfig(cluster.adminToken)), "--functions", some];
+  const { status, stdout, stderr } = await watchfire(args);
+  expect(status).toBe(1);
+  const codes = [...stderr.matchAll(/^(WF_\w+) .*\b(bad|open)\/function/gm)].map(([, code, name]) => `${name} ${code}`);
+  expect(codes).toEqual(["bad WF_MANIFEST_UNKNOWN_FIELD", "open WF_RBAC_WILDCARD"]);
+  const rows = [...stdout.matchAll(/^(?:runtime|function \w+)(?=:)/gm)].map(([row]) => row);
+  expect(rows).toEqual(["runtime", "function good"]);
+});
+
 test("a reader that goes before the end leaves a command its work and its status", async () => {
   const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
   const { status, stderr } = await new Promise<Omit<Result, "stdout">>((done) => {
