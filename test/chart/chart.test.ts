@@ -185,6 +185,14 @@ describe("values", () => {
     expect(template.metadata.labels).toMatchObject(selector.matchLabels);
   });
 
+  test("labels of one kind of object go before those of every object", async () => {
+    const sets = "commonLabels.tier=all,podLabels.tier=pods,serviceMonitor.labels.tier=monitors";
+    const objects = await render("--set", `${sets},serviceMonitor.enabled=true,serviceMonitor.renderMode=alwaysRender`);
+    expect(only(objects, "StatefulSet").spec.template.metadata.labels.tier).toBe("pods");
+    expect(only(objects, "ServiceMonitor").metadata.labels?.tier).toBe("monitors");
+    expect(only(objects, "Service").metadata.labels?.tier).toBe("all");
+  });
+
   test("a variable of the user's takes the place of the chart's", async () => {
     const { watchfire } = containers(await render(...valuesOf("surroundings")));
     expect(watchfire.env).toContainEqual({ name: "WATCHFIRE_LOG_LEVEL", value: "warn" });

@@ -32,18 +32,20 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "watchfire.labels" -}}
+{{- include "watchfire.labelsAnd" (list . dict) }}
+{{- end }}
+
+{{/* Of (list $ LABELS): the chart's own before LABELS, and those before the labels of every object. */}}
+{{- define "watchfire.labelsAnd" -}}
+{{- with first . }}
 {{- $own := dict
   "app.kubernetes.io/name" (include "watchfire.name" .)
   "app.kubernetes.io/instance" .Release.Name
   "app.kubernetes.io/version" .Chart.AppVersion
   "app.kubernetes.io/managed-by" .Release.Service
   "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") }}
-{{- toYaml (merge $own (default dict .Values.commonLabels)) }}
+{{- toYaml (merge $own (default dict (last $)) (default dict .Values.commonLabels)) }}
 {{- end }}
-
-{{/* Of (list $ LABELS): the chart's, and those of LABELS that are called otherwise. */}}
-{{- define "watchfire.labelsAnd" -}}
-{{- toYaml (merge (include "watchfire.labels" (first .) | fromYaml) (default dict (last .))) }}
 {{- end }}
 
 {{/* A text that may have been given as a number: in a file of values that is a float, which would be written as 2e+07. */}}
