@@ -45,8 +45,11 @@ export class Runtime {
   private readonly components: Components;
   private readonly residence: Residence;
   private readonly losing = Promise.withResolvers<WatchfireError>();
-  /** Why it holds the Lease and cannot begin yet. */
+  /** Why it cannot begin yet, though it holds the Lease, or needs none. */
   private delay: string | undefined;
+  private readonly waiting = (why: string | undefined): void => {
+    this.delay = why;
+  };
   /** Undefined while it is a standby. */
   private active: ActiveComponents | undefined;
   private campaigning: Promise<void> = Promise.resolve();
@@ -152,6 +155,8 @@ export class Runtime {
   private get unready(): string | undefined {
     const why = this.obstacle?.message ?? this.delay;
     if (why !== undefined || this.caughtUp) return why;
+    if (!this.active)
+      return this.standing?.obstacle ?? "the Lease has not been seen yet, or its positions are being opened";
     return this.live.loaded ? unsettledBy(this.statusParts) : "the functions are being read";
   }
 
@@ -288,7 +293,7 @@ export class Runtime {
     const { elector } = this.components;
     if (!elector) {
       this.residence.takeOver(this.url);
-      return this.takeUp(await recogniseCluster(this.options, signal), signal);
+      return this.takeUp(await recogniseCluster(this.options, signal, this.waiting), signal);
     }
     this.residence.announce(this.url);
     this.reloading = this.readFunctions(AbortSignal.any([signal, this.stopping.signal])).catch(() => undefined);
@@ -297,13 +302,11 @@ export class Runtime {
 
   /** Waits for the Lease, and begins. A failure is the runtime's end. Never rejects. */
   private async campaign(elector: Elector, signal: AbortSignal): Promise<void> {
-    const waiting = (why: string | undefined) => {
-      this.delay = why;
-    };
+    const { waiting } = this;
     try {
       await elector.campaign(signal);
       // Before any store is opened: whoever opens one on NATS ends the one before, whichever cluster's it is.
-      const cluster = await recogniseCluster(this.options, signal);
+      const cluster = await recogniseCluster(this.options, signal, waiting);
       const store = await openStore(
         { ...this.options, ...this.options.election, cluster, waiting, onLost: this.losing.resolve },
         elector,

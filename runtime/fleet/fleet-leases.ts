@@ -13,7 +13,7 @@ const listLimit = 16 * 1024 * 1024;
 
 const listSchema = z.looseObject({ items: z.array(z.unknown()) });
 
-/** The Leases of one fleet. Calls throw what the transport throws; of a 403, WF_KUBE_FORBIDDEN. */
+/** The Leases of one fleet. Calls throw what the transport throws; of a 401, WF_KUBE_CREDENTIALS; of a 403, WF_KUBE_FORBIDDEN. */
 export interface FleetLeases {
   /** All there are, by name, as the API server has them now. */
   list(timeoutMs: number): Promise<ReadonlyMap<string, LeaseRecord>>;

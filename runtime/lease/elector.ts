@@ -107,7 +107,8 @@ export class Elector {
   get holds(): boolean {
     if (!this.term) return false;
     if (this.age(this.term.since) < giveUpMs) return true;
-    this.lose("it could not be renewed in time");
+    // What the last renewal met says more than that time went by.
+    this.lose(`it could not be renewed in time${this.trouble === "" ? "" : `: ${this.trouble}`}`);
     return false;
   }
 
@@ -315,6 +316,7 @@ export class Elector {
 
   private renewed(term: Term, written: LeaseRecord, since: Moment): true {
     this.record = written;
+    this.trouble = "";
     term.since = since;
     this.watchDeadline();
     return true;

@@ -1,10 +1,10 @@
-import { WatchfireError } from "../errors.ts";
+import { type ErrorCode, WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { changedLease, type LeaseChange, type LeaseRecord, readLease } from "./lease-record.ts";
 
-/** One Lease on an API server. Each call is one request, and throws what the transport throws; of a 403, WF_KUBE_FORBIDDEN. */
+/** One Lease on an API server. Each call is one request, and throws what the transport throws; of a 401, WF_KUBE_CREDENTIALS; of a 403, WF_KUBE_FORBIDDEN. */
 export interface LeaseApi {
   /** Undefined: there is none. */
   get(timeoutMs: number): Promise<LeaseRecord | undefined>;
@@ -59,8 +59,10 @@ export function leaseApi(
   };
 }
 
-/** A right that is missing, with what to do about it. */
-export const told = (error: unknown): unknown =>
-  error instanceof ApiError && error.status === 403
-    ? new WatchfireError("WF_KUBE_FORBIDDEN", { what: error.message, cause: error })
-    : error;
+/** A right that is missing, or credentials that are refused, with what to do about it. */
+export function told(error: unknown): unknown {
+  const code = error instanceof ApiError ? codes[error.status] : undefined;
+  return code ? new WatchfireError(code, { what: (error as ApiError).message, cause: error }) : error;
+}
+
+const codes: Readonly<Record<number, ErrorCode>> = { 401: "WF_KUBE_CREDENTIALS", 403: "WF_KUBE_FORBIDDEN" };

@@ -78,6 +78,26 @@ describe("a Lease", () => {
     ]);
   });
 
+  test("that is lost because no renewal succeeds is told of with what the last one met", async () => {
+    const { clock, lease } = world();
+    const open = lease.api(clock, () => prompt);
+    let why: string | undefined;
+    const api: LeaseApi = {
+      ...open,
+      update: (...asked) => (why === undefined ? open.update(...asked) : Promise.reject(new Error(why))),
+    };
+    const candidate = new Candidate(clock, lease, "a", { api }).run();
+    await clock.advance(1_000);
+    why = "WF_KUBE_CREDENTIALS: Unauthorized";
+    await clock.advance(4_000);
+    why = undefined;
+    await clock.advance(4_000);
+    expect(candidate.believes).toBe(true);
+    why = "WF_KUBE_CREDENTIALS: no such account";
+    await clock.advance(10_000);
+    expect(candidate.lostBecause).toContain("could not be renewed in time: WF_KUBE_CREDENTIALS: no such account");
+  });
+
   test("is held by the first who comes, for as long as it is renewed", async () => {
     const { clock, lease } = world();
     const told: object[] = [];

@@ -90,6 +90,12 @@ describe("the endpoints", () => {
     expect((await ask("/readyz", {}, { ready: () => false })).status).toBe(503);
   });
 
+  it("readiness that is refused says why, in one line", async () => {
+    const why = "WF_RUNTIME_INTERNAL: one\n  two";
+    const response = await ask("/readyz", {}, { ready: () => false, obstacle: () => why });
+    expect(await response.text()).toBe("not ready: WF_RUNTIME_INTERNAL: one two\n");
+  });
+
   it("liveness does not depend on readiness", async () => {
     expect((await ask("/livez", {}, { ready: () => false })).status).toBe(200);
   });

@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
-import { createTeam, install } from "./cluster.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { Installation } from "../tools/installation.ts";
+import { cluster, createTeam, install } from "./cluster.ts";
 
 const quickRetry = { maxAttempts: 1000, initialDelay: "20ms", maxDelay: "50ms", factor: 1 };
 
@@ -135,4 +136,16 @@ test("a function that cannot run is on the page of metrics with the reason that 
     const told = await runtime.metric("watchfire_function_reason", { function: name, ...(reason && { reason }) });
     expect([ready, told], name).toEqual(expected);
   }
+});
+
+test("a runtime whose credentials are refused says so by its code, where it is asked for its Lease and whether it is ready", async () => {
+  const connection = { server: cluster.url, ca: cluster.caCertificate, token: "of-nobody" };
+  const runtime = await Installation.on(connection, undefined, { election: { identity: "a_1", pod: "a" } });
+  onTestFinished(() => runtime[Symbol.asyncDispose]());
+  await runtime.open();
+  await runtime.sees("it was refused", async () => (await runtime.status()).lease?.obstacle !== undefined);
+  const { lease } = await runtime.status();
+  expect(lease).toEqual({ holder: "", obstacle: expect.stringMatching(/^WF_KUBE_CREDENTIALS: /) });
+  const unready = await fetch(`${runtime.url}/readyz`);
+  expect([unready.status, await unready.text()]).toEqual([503, `not ready: ${lease?.obstacle}\n`]);
 });

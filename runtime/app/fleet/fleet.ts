@@ -61,6 +61,8 @@ export interface FleetOptions extends RuntimeOptions {
   readonly election: Candidate;
 }
 
+const notJoined = "it has not joined the fleet yet";
+
 /** One replica of a fleet: it runs the functions of the slots that it has, and shares sources, executors and endpoints among them. */
 export class FleetReplica {
   /** Resolves with the reason why it cannot go on. */
@@ -89,7 +91,7 @@ export class FleetReplica {
   private place: Place | undefined;
   private endpoints: Endpoints | undefined;
   /** Why it takes no slots yet. */
-  private delay: string | undefined = "it has not joined the fleet yet";
+  private delay: string | undefined = notJoined;
   private caughtUp = false;
 
   private constructor(options: FleetOptions, components: Components) {
@@ -302,7 +304,9 @@ export class FleetReplica {
 
   /** Why it takes no slots. */
   private get waitsFor(): string | undefined {
-    return this.entry?.why?.message ?? (this.delay && (this.membership.unwritten?.message ?? this.delay));
+    const { entry, delay, membership, components } = this;
+    const why = membership.unwritten?.message ?? components.elector?.standing?.obstacle;
+    return entry?.why?.message ?? (delay && (why ?? delay));
   }
 
   private get statusParts() {
@@ -418,11 +422,11 @@ export class FleetReplica {
     const { options, slots, membership } = this;
     const { clock, log } = options;
     const waiting = (why: string | undefined) => {
-      this.delay = why ?? this.delay;
+      this.delay = why ?? notJoined;
     };
     const patient = { clock, log, waiting };
     try {
-      const cluster = await recogniseCluster(options, signal);
+      const cluster = await recogniseCluster(options, signal, waiting);
       this.cluster = cluster;
       await this.enter(signal);
       this.connection = await untilReached(patient, signal, () => connectNats({ ...options, cluster }));
