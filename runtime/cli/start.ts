@@ -164,10 +164,10 @@ export const start = command({
           ];
           if (isEmpty(runtime.status())) log.info({ looked }, "no functions yet");
         };
-        if (slots === undefined) tellEmpty();
+        if (!elects) tellEmpty();
         await runtime.untilReady(stop);
-        // Before it joined its fleet a replica has read none.
-        if (slots !== undefined) tellEmpty();
+        // Before it has its Lease, or has joined its fleet, it may have read none.
+        if (elects) tellEmpty();
         log.info({}, "ready");
       };
       const election = candidate(environment);
@@ -189,9 +189,11 @@ function readSlots(text: string | undefined, store: StoreKind): number | undefin
   throw new WatchfireError("WF_CLI_USAGE", { what: `--slots takes 1 to ${mostSlots}`, actual: text });
 }
 
-/** Whether there is no function, in another replica neither. */
-const isEmpty = ({ functions, fleet }: Status): boolean =>
-  functions.length === 0 && (fleet?.slots ?? []).every((slot) => slot.functions.length === 0);
+/** Whether there is no function, in another replica neither. What may not be read may hold some. */
+const isEmpty = ({ functions, fleet, deployment }: Status): boolean =>
+  functions.length === 0 &&
+  deployment === undefined &&
+  (fleet?.slots ?? []).every((slot) => slot.functions.length === 0);
 
 /** Each is a Lease, which every replica reads each second, and a store of its own. */
 const mostSlots = 512;

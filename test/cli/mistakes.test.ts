@@ -79,6 +79,20 @@ describe("a functions folder", () => {
   });
 });
 
+test("with `--leader-elect` a folder that holds a function is never said to hold none", async () => {
+  const folder = folderOf({});
+  const kubeconfig = await clusterWith(folder, () => undefined);
+  const functions = join(folder, "functions");
+  define(functions, "first");
+  const start = new Session([
+    ...["start", "--functions", functions, "--data", join(folder, "data"), "--kubeconfig", kubeconfig],
+    ...["--listen", "127.0.0.1:0", "--leader-elect", "--deployed"],
+  ]);
+  await start.says(/\{.*"msg":"ready"\}/);
+  expect(start.output).toContain("running for the lease");
+  expect(start.output).not.toContain("no functions yet");
+});
+
 test("a Secret that is not there is told of once, however often the folder is read", async () => {
   const folder = folderOf({});
   const functions = join(folder, "functions");
