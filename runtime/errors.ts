@@ -310,7 +310,7 @@ export const errorCodes = {
   ),
   WF_RBAC_NO_NAMESPACE: user(
     "a namespace that the functions or their runtime need does not exist",
-    "create it with `kubectl create namespace NAME` and grant the rights in it, or take it out of the manifests; all else goes on without it",
+    "create it with `kubectl create namespace NAME` and grant the rights in it, or take it out of the manifests",
   ),
 
   // observe

@@ -381,8 +381,10 @@ function grantWatchFor(
     dispatcher[fault ? "hold" : "release"](name, "forbidden");
   };
   const absent = (name: string, namespaces: readonly string[]) => {
-    if (namespaces.length === 0) log.info({ function: name }, "namespaces of a function are all there again");
-    else log.warn({ function: name, namespaces }, "namespaces of a function do not exist, it goes on in the others");
+    if (namespaces.length === 0)
+      log.info({ function: name }, "no right of a function lies in a namespace that is gone");
+    else
+      log.warn({ function: name, namespaces }, "namespaces of a function are gone or going, it goes on in the others");
   };
   // Others' functions are others' to look at.
   const functions = {

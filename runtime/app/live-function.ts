@@ -2,6 +2,7 @@ import type { ResolvedEnv } from "../access/env.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { sourceText } from "../bundle/source-text.ts";
 import type { FunctionOffer, Origin } from "../catalog/function-source.ts";
+import { passingCodes } from "../checkpoint/jetstream-fault.ts";
 import { pause } from "../clock.ts";
 import type { FunctionDispatch } from "../dispatch/function-dispatch.ts";
 import { type ErrorCode, WatchfireError } from "../errors.ts";
@@ -402,13 +403,7 @@ export class LiveFunction {
 const storeRetryMs = 5_000;
 
 /** What a store says that may take something again later. */
-const passing: ReadonlySet<ErrorCode> = new Set([
-  "WF_CHECKPOINT_WRITE_FAILED",
-  "WF_CHECKPOINT_FULL",
-  "WF_CHECKPOINT_NATS_AWAY",
-  "WF_CHECKPOINT_NATS_FULL",
-  "WF_CHECKPOINT_NATS_JETSTREAM",
-]);
+const passing: ReadonlySet<ErrorCode> = new Set(["WF_CHECKPOINT_WRITE_FAILED", "WF_CHECKPOINT_FULL", ...passingCodes]);
 
 const occasions: Readonly<Record<Occasion | "changed", string>> = {
   start: "function loaded",

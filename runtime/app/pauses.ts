@@ -1,3 +1,4 @@
+import { passingCodes } from "../checkpoint/jetstream-fault.ts";
 import type { CheckpointStore } from "../checkpoint/store.ts";
 import { type Clock, pause } from "../clock.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
@@ -23,8 +24,8 @@ export class Pauses {
   private readonly parts: PausesParts;
   private readonly byManifest = new Set<string>();
   private readonly byCommand: Map<string, number>;
-  /** One command after the other. */
-  private last: Promise<unknown> = Promise.resolve();
+  /** Of a function one command after the other. */
+  private readonly last = new Map<string, Promise<unknown>>();
   private readonly closing = new AbortController();
 
   private constructor(parts: PausesParts, byCommand: ReadonlyMap<string, number>) {
@@ -53,18 +54,19 @@ export class Pauses {
 
   /** No attempt begins from now on; resolves when that is on record. Gives whether it was not paused by a command before. */
   pause(name: string): Promise<boolean> {
-    return this.next(async () => {
+    return this.next(name, async () => {
       if (this.byCommand.has(name)) return false;
       const { dispatcher, clock } = this.parts;
       const since = clock.now();
       dispatcher.hold(name, "command");
+      this.byCommand.set(name, since);
       try {
         await this.record(name, since, undefined);
       } catch (error) {
+        this.byCommand.delete(name);
         dispatcher.release(name, "command");
         throw error;
       }
-      this.byCommand.set(name, since);
       return true;
     });
   }
@@ -74,7 +76,7 @@ export class Pauses {
    * @throws WatchfireError WF_RUNTIME_PAUSED_BY_MANIFEST where the function stays paused
    */
   resume(name: string): Promise<boolean> {
-    return this.next(async () => {
+    return this.next(name, async () => {
       const { dispatcher } = this.parts;
       const since = this.byCommand.get(name);
       const was = since !== undefined;
@@ -116,11 +118,17 @@ export class Pauses {
     }
   }
 
-  private next<T>(command: () => Promise<T>): Promise<T> {
-    const done = this.last.then(command);
-    this.last = done.catch(() => undefined);
+  private next<T>(name: string, command: () => Promise<T>): Promise<T> {
+    // The first one begins at once.
+    const done = this.last.get(name)?.then(command) ?? command();
+    const ended = done
+      .catch(() => undefined)
+      .then(() => {
+        if (this.last.get(name) === ended) this.last.delete(name);
+      });
+    this.last.set(name, ended);
     return done;
   }
 }
 
-const isAway = (error: unknown): boolean => error instanceof WatchfireError && error.code === "WF_CHECKPOINT_NATS_AWAY";
+const isAway = (error: unknown): boolean => error instanceof WatchfireError && passingCodes.includes(error.code);

@@ -85,7 +85,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     if (!source || !explained.has(source.state)) return undefined;
     const { namespace } = this.options;
     const what = `the deployed functions cannot be read from the ConfigMaps of ${namespace}: ${source.message ?? source.state}`;
-    return new WatchfireError(source.state === "forbidden" ? "WF_KUBE_FORBIDDEN" : "WF_DEPLOYED_INDEX", { what });
+    return new WatchfireError(source.state === "forbidden" ? "WF_KUBE_FORBIDDEN" : "WF_KUBE_PROTOCOL", { what });
   }
 
   /** The first call begins to watch. It waits for the first list, or for the source's saying why there is none. */

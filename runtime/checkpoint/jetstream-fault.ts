@@ -1,6 +1,13 @@
 import { type ErrorCode, WatchfireError } from "../errors.ts";
 import { lowerFirst } from "../wording.ts";
 
+/** What NATS says while it takes nothing, and may again. */
+export const passingCodes: readonly ErrorCode[] = [
+  "WF_CHECKPOINT_NATS_AWAY",
+  "WF_CHECKPOINT_NATS_FULL",
+  "WF_CHECKPOINT_NATS_JETSTREAM",
+];
+
 /** Codes of JetStream's API errors (`server/errors.json` of nats-server). */
 export const status = {
   streamNotFound: 10059,

@@ -5,6 +5,7 @@ import {
   existsSync,
   lstatSync,
   readlinkSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -61,7 +62,7 @@ export function makeDatabase(file: string, pragmas: string): void {
 /** Where a link leads, also to what is still to be made. SQLite keeps the log beside that. */
 export function fileBehind(path: string, links = 40): string {
   if (links === 0 || !isLink(path)) return path;
-  return fileBehind(resolve(dirname(path), readlinkSync(path)), links - 1);
+  return fileBehind(resolve(realpathSync(dirname(path)), readlinkSync(path)), links - 1);
 }
 
 function isLink(path: string): boolean {

@@ -68,8 +68,7 @@ export class Retirement {
     log.info({ views: purged }, "positions of removed functions deleted");
     for (const { id, function: name, trigger } of views) {
       const headers = onDisk.get(id) ?? [];
-      // Events that woke keys had ended by then.
-      for (const { type, pending } of headers) if (!pending) observer.event?.(name, trigger, type, "dropped");
+      for (const { type } of headers) observer.event?.(name, trigger, type, "dropped");
       if (headers.length === 0) continue;
       log.warn(
         { function: name, trigger, dropped: headers.length },
@@ -81,7 +80,9 @@ export class Retirement {
   private async onDisk(views: readonly StoredView[]): Promise<ReadonlyMap<number, readonly SpillHeader[]>> {
     const found = new Map<number, SpillHeader[]>(views.map(({ id }) => [id, []]));
     for (const name of new Set(views.map((view) => view.function))) {
-      for (const header of await this.parts.store.spillHeaders(name)) found.get(header.view)?.push(header);
+      // Events that woke keys have ended.
+      for (const header of await this.parts.store.spillHeaders(name))
+        if (!header.pending) found.get(header.view)?.push(header);
     }
     return found;
   }

@@ -323,7 +323,10 @@ function standingOf({ standings }: Gauges): Family[] {
 /** Two files may declare one name: a series that came twice would cost Prometheus the whole page. */
 function worstOfName(standings: ReturnType<Gauges["standings"]>): ReturnType<Gauges["standings"]> {
   const worst = new Map<string, (typeof standings)[number]>();
-  for (const each of standings) if (worst.get(each.name)?.ready !== false) worst.set(each.name, each);
+  for (const each of standings) {
+    const known = worst.get(each.name);
+    if (!known || (known.ready && (!each.ready || known.reason === undefined))) worst.set(each.name, each);
+  }
   return [...worst.values()];
 }
 

@@ -124,7 +124,7 @@ export class GrantWatch {
       // An account that needs nothing must be there all the same.
       if (needs.length === 0) await ownRules(transport, accounts.namespace, signal);
       const lacking = await missingNeeds(transport, needs, signal);
-      const missing = await this.inPresentNamespaces(manifest.name, lacking, signal);
+      const missing = await this.inPresentNamespaces(manifest, lacking, signal);
       if (missing.length === 0) return undefined;
       const more = missing.length > shown ? `, and ${missing.length - shown} more` : "";
       const what = `the account of ${manifest.name} may not ${missing.slice(0, shown).map(describeNeed).join(", nor ")}${more}`;
@@ -135,9 +135,17 @@ export class GrantWatch {
     }
   }
 
-  /** Nothing can be granted in a namespace that is not there, and nothing is done in it: that holds up no function. */
-  private async inPresentNamespaces(name: string, needs: readonly Need[], signal: AbortSignal): Promise<Need[]> {
-    const named = new Set(needs.flatMap(({ namespace }) => namespace ?? []));
+  /**
+   * Nothing can be granted in a namespace that is not there. Where the function watches it, nothing is done in it any more:
+   * that holds up no function. One that only writes there waits, since each of its events would fail.
+   */
+  private async inPresentNamespaces(
+    { name, triggers }: FunctionManifest,
+    needs: readonly Need[],
+    signal: AbortSignal,
+  ): Promise<Need[]> {
+    const watched = triggers.flatMap(({ namespaces }) => (namespaces.type === "names" ? namespaces.names : []));
+    const named = new Set(needs.flatMap(({ namespace }) => namespace ?? []).filter((each) => watched.includes(each)));
     const absent = await absentNamespaces(this.parts.transport, named, signal);
     const all = [...absent].sort();
     if (all.join() !== (this.absent.get(name) ?? "") && !signal.aborted) {

@@ -61,8 +61,9 @@ async function isAbsent(transport: KubeTransport, name: string, signal: AbortSig
     // Its rights go first, and its objects may take minutes: nothing can be granted or made in it any more.
     return found?.metadata?.deletionTimestamp !== undefined;
   } catch (error) {
-    const answered = error instanceof ApiError && !error.isForeign && (error.status === 403 || error.status === 404);
-    if (!answered) throw error;
-    return error.status === 404;
+    // A proxy may refuse it in its own words. That it is not there only an API server says.
+    if (error instanceof ApiError && error.status === 403) return false;
+    if (error instanceof ApiError && error.status === 404 && !error.isForeign) return true;
+    throw error;
   }
 }

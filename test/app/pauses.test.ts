@@ -85,38 +85,49 @@ describe("a function that is paused", () => {
     expect([pauses.of("copy"), it.runner.told]).toEqual([undefined, ["Added a@11"]]);
   });
 
-  test("is paused, and goes on, once NATS that was away has written what was said", async () => {
-    const it = await (await DispatchFixture.open()).listed();
-    let isAway = true;
-    const store = {
-      paused: () => it.store.paused(),
-      sync: () => it.store.sync(),
-      setPaused: async (name: string, since: number | undefined) => {
-        if (isAway) throw new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "no answer" });
-        await it.store.setPaused(name, since);
-      },
-    };
-    const pauses = await Pauses.open({ ...it, store });
-    const said: string[] = [];
-    const paused = pauses.pause("copy").then(() => said.push("paused"));
-    it.subscription.change(change("Added", "a", 11));
-    await it.clock.advance(60_000);
-    expect([said, it.runner.told]).toEqual([[], []]);
-    isAway = false;
-    await it.clock.advance(1_000);
-    await paused;
-    expect([pauses.of("copy")?.by, (await it.store.paused()).size, it.runner.told]).toEqual(["command", 1, []]);
-    isAway = true;
-    const resumed = pauses.resume("copy");
-    await it.clock.advance(60_000);
-    expect([pauses.of("copy")?.by, it.runner.told]).toEqual(["command", []]);
-    isAway = false;
-    await it.clock.advance(1_000);
-    await resumed;
-    await quiet(it.runner);
-    expect([pauses.of("copy"), await it.store.paused()]).toEqual([undefined, new Map()]);
-    expect(it.runner.told).toEqual(["Added a@11"]);
-  });
+  test.each(["WF_CHECKPOINT_NATS_AWAY", "WF_CHECKPOINT_NATS_FULL", "WF_CHECKPOINT_NATS_JETSTREAM"] as const)(
+    "is paused, and goes on, once NATS that took nothing has written what was said: %s",
+    async (code) => {
+      const it = await (await DispatchFixture.open()).listed();
+      let isAway = true;
+      const store = {
+        paused: () => it.store.paused(),
+        sync: () => it.store.sync(),
+        setPaused: async (name: string, since: number | undefined) => {
+          if (isAway) throw new WatchfireError(code, { what: "it takes nothing" });
+          await it.store.setPaused(name, since);
+        },
+      };
+      const pauses = await Pauses.open({ ...it, store });
+      const said: string[] = [];
+      const paused = pauses.pause("copy").then(() => said.push("paused"));
+      it.subscription.change(change("Added", "a", 11));
+      await it.clock.advance(60_000);
+      expect([said, it.runner.told]).toEqual([[], []]);
+      // Neither waits for the other to be on record.
+      void pauses.pause("another").catch(() => undefined);
+      expect([pauses.of("copy")?.by, pauses.of("another")?.by]).toEqual(["command", "command"]);
+      isAway = false;
+      await it.clock.advance(1_000);
+      await paused;
+      expect([pauses.of("copy")?.by, (await it.store.paused()).has("copy"), it.runner.told]).toEqual([
+        "command",
+        true,
+        [],
+      ]);
+      await pauses.resume("another");
+      isAway = true;
+      const resumed = pauses.resume("copy");
+      await it.clock.advance(60_000);
+      expect([pauses.of("copy")?.by, it.runner.told]).toEqual(["command", []]);
+      isAway = false;
+      await it.clock.advance(1_000);
+      await resumed;
+      await quiet(it.runner);
+      expect([pauses.of("copy"), await it.store.paused()]).toEqual([undefined, new Map()]);
+      expect(it.runner.told).toEqual(["Added a@11"]);
+    },
+  );
 
   test("is waited for no longer once its runtime ends", async () => {
     const it = await (await DispatchFixture.open()).listed();

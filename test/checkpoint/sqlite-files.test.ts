@@ -122,8 +122,11 @@ test("a link leads to where the positions are, before they are made and after", 
   const folder = mkdtempSync(join(tmpdir(), "watchfire-files-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const [data, volume] = [join(folder, "data"), join(folder, "volume")];
-  for (const made of [data, volume]) mkdirSync(made);
-  symlinkSync("../volume/positions.db", join(data, "checkpoint.db"));
+  const real = join(folder, "below/real");
+  mkdirSync(real, { recursive: true });
+  mkdirSync(volume);
+  symlinkSync(real, data);
+  symlinkSync("../../volume/positions.db", join(data, "checkpoint.db"));
   const first = new SqliteStore({ folder: data });
   await first.openView("copy", "settings", "/ConfigMap");
   expect(readdirSync(volume)).toEqual(["positions.db", "positions.db-shm", "positions.db-wal"]);

@@ -258,7 +258,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     const replica = await world.start(functions);
     await balanced(replica);
     await admin.post(`/api/v1/namespaces/${on.namespace}/configmaps`, { metadata: { name: "news" } });
-    const way = /"replay":"watchfire (dead-letters replay (\d+-1))"/;
+    const way = /"replay":"watchfire (dead-letters replay (\d+-1)) --data [^"]+"/;
     await until("the log tells of it", 30_000, async () => way.test(await replica.log()));
     const [, replay = "", id = ""] = way.exec(await replica.log()) ?? [];
     const { fleet } = await replica.status();

@@ -167,6 +167,15 @@ test("a namespace that the runtime may not look at counts as there", async () =>
   expect(grants.fault("f")?.message).toContain('may not patch configmaps in namespace "demo"');
 });
 
+test("rights in a namespace that is gone, where the function only writes, hold it up: each of its events would fail", async () => {
+  const { grant, grants, namespaces, told, round } = await watching();
+  namespaces.set("demo", status(404, "NotFound"));
+  grant.rules = [];
+  await round();
+  expect(grants.fault("f")?.message).toContain('may not patch configmaps in namespace "demo"');
+  expect(told).toEqual(["f WF_KUBE_FORBIDDEN"]);
+});
+
 test("a kind that is not installed keeps nothing else from being looked at", async () => {
   const unknown = trigger({ apiVersion: "my.domain/v1", kind: "MyApp" });
   const { grant, grants, missed, round } = await watching({ ...configMapPatcher, triggers: [unknown] });

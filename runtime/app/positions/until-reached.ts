@@ -1,14 +1,13 @@
+import { passingCodes } from "../../checkpoint/jetstream-fault.ts";
 import { type Clock, pause } from "../../clock.ts";
-import { WatchfireError } from "../../errors.ts";
+import { type ErrorCode, WatchfireError } from "../../errors.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import type { Logger } from "../../observe/log.ts";
 
 /** Faults that somebody else ends. */
-const passingCodes = new Set([
+const passingFaults: ReadonlySet<string> = new Set<ErrorCode>([
   "WF_CHECKPOINT_LOCKED",
-  "WF_CHECKPOINT_NATS_AWAY",
-  "WF_CHECKPOINT_NATS_FULL",
-  "WF_CHECKPOINT_NATS_JETSTREAM",
+  ...passingCodes,
   "WF_CHECKPOINT_UNPLACED",
   "WF_KUBE_UNREACHABLE",
 ]);
@@ -38,7 +37,7 @@ export async function untilReached<T>(
       // The process of a pod that was deleted by force may still end; the kernel then frees its lock.
       const code = error instanceof WatchfireError ? error.code : undefined;
       const passing = error instanceof ApiError && (error.status >= 500 || error.status === 429);
-      if (!passing && !passingCodes.has(code ?? "")) throw error;
+      if (!passing && !passingFaults.has(code ?? "")) throw error;
       const message = error instanceof Error ? error.message : String(error);
       if (message !== told) log.warn({ error: message }, "positions cannot be opened yet");
       told = message;
