@@ -48,3 +48,18 @@ it("a name that two files declare has one series, that of the one that is not re
     'watchfire_function_reason{function="twice",reason="ManifestRefused"} 1',
   ]);
 });
+
+it("a shard that is ready and has a reason is told of, before and after one that has none", async () => {
+  const none = { name: "f", ready: true };
+  const refused = { ...none, reason: "ChangeRefused" };
+  for (const standings of [
+    [none, refused],
+    [refused, none],
+  ]) {
+    const metrics = metricsOf(() => standings);
+    expect(await shown(metrics, "watchfire_function_rea")).toEqual([
+      'watchfire_function_ready{function="f"} 1',
+      'watchfire_function_reason{function="f",reason="ChangeRefused"} 1',
+    ]);
+  }
+});

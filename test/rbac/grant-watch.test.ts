@@ -159,12 +159,16 @@ test.each([
   expect(told).toEqual(["f without gone", forbidden, "f without gone,other", "f well", "f without ", forbidden]);
 });
 
-test("a namespace that the runtime may not look at counts as there", async () => {
-  const { grant, grants, namespaces, round } = await watching();
-  namespaces.set("demo", status(403, "Forbidden"));
+test.each([
+  ["the API server", status(403, "Forbidden")],
+  ["a proxy", { status: 403, body: { error: "no" } }],
+])("a namespace that %s does not let the runtime look at counts as there", async (_, answer) => {
+  const triggers = [trigger({ namespaces: { type: "names", names: ["other"] } })];
+  const { grant, grants, namespaces, round } = await watching(manifestOf({ triggers }));
+  namespaces.set("other", answer);
   grant.rules = [];
   await round();
-  expect(grants.fault("f")?.message).toContain('may not patch configmaps in namespace "demo"');
+  expect(grants.fault("f")?.message).toContain('may not create events in namespace "other"');
 });
 
 test("rights in a namespace that is gone, where the function only writes, hold it up: each of its events would fail", async () => {
