@@ -32,7 +32,7 @@ export type { Cause, Key, Reconciliation } from "./reconciliation.ts";
 export { type RequeueAfter, requeueAfter } from "./requeue.ts";
 
 /** Why an event is synthetic, or why a Deleted is no deletion. */
-export type Reason = "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed";
+export type Reason = "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed" | "edited";
 
 /** One change of an object that the trigger `Name` selects. */
 export interface WatchEvent<T = UnknownObject, Name extends string = string> {

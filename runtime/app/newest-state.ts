@@ -1,4 +1,4 @@
-import type { Look } from "../dispatch/reconcile/primary.ts";
+import type { Look } from "../dispatch/delivery/delivery.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type LookParts, lookAt } from "./explain/live-look.ts";
 

@@ -13,6 +13,8 @@ export interface KnownIdentity {
   readonly matched: boolean;
   /** Whom this state counts for, under a trigger with `key`: `namespace/name` each. Absent: not noted. */
   readonly keys?: readonly string[] | undefined;
+  /** The form that the row and its body are written in. Absent: written by a runtime that noted none. */
+  readonly form?: string | undefined;
 }
 
 /** A known object as it is written. */
@@ -98,6 +100,8 @@ export interface StoredEvent {
   readonly deletedBy: ResourceVersion;
   readonly body: Buffer;
   readonly oldBody: Buffer | undefined;
+  /** The form that its bodies have. Absent: written by a runtime that noted none. */
+  readonly form?: string | undefined;
   /** Epoch milliseconds. */
   readonly receivedAt: number;
 }
@@ -110,6 +114,8 @@ export interface Cause {
   readonly trigger?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
+  /** Of a deletion: the object that is gone. */
+  readonly uid?: string | undefined;
 }
 
 /** A key that is to be reconciled, in the one row that stands for all that woke it. */

@@ -81,6 +81,9 @@ class Carriage {
     if (!part) return;
     const before = await to.openView(view.function, view.trigger, view.resource);
     const { id } = before;
+    const { trigger, identity, manifest } = view;
+    // Its event ids go on there.
+    if (before.manifest === undefined) await to.recordViews([{ id, trigger, identity, manifest }]);
     const carried = { view, part, id };
     this.views.set(view.id, carried);
     const found = new Map<string, KnownIdentity>();

@@ -99,7 +99,9 @@ export class DeadLetters {
   private homeOf(letter: DeadLetter, views: readonly StoredView[]): StoredView {
     const { function: name, trigger } = letter;
     const resource = resourceOf(letter);
-    const home = views.find((it) => it.function === name && it.trigger === trigger && it.resource === resource);
+    const ofIt = views.filter((it) => it.function === name && it.resource === resource);
+    // Its trigger may have another name by now.
+    const home = ofIt.find(({ id }) => id === letter.view) ?? ofIt.find((it) => it.trigger === trigger);
     if (home) return home;
     const what = `function ${name} has no trigger ${trigger} any more that could take it`;
     throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: this.named(letter).letter });
@@ -128,9 +130,9 @@ export class DeadLetters {
 /** A dead letter as the spilled event that replays it. */
 export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
   const { view, function: name, trigger, namespace, uid, resourceVersion, type, id, flags, deletedBy } = letter;
-  const { body, oldBody, receivedAt } = letter;
+  const { body, oldBody, form, receivedAt } = letter;
   const event = { view, function: name, trigger, namespace, name: letter.name, uid, resourceVersion, type, id, flags };
-  return { ...event, deletedBy, body, oldBody, receivedAt, sequence, replayed: true, redelivered: true };
+  return { ...event, deletedBy, body, oldBody, form, receivedAt, sequence, replayed: true, redelivered: true };
 }
 
 /** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */

@@ -22,9 +22,13 @@ export interface TaggedBody {
   readonly state: string;
 }
 
-/** Tells one state of an object from all others. */
-export const stateOf = ({ uid, resourceVersion }: Pick<KnownIdentity, "uid" | "resourceVersion">): string =>
-  `${uid}/${resourceVersion}`;
+/** Tells one state of an object, and the form that it is written in, from all others. */
+export const stateOf = ({
+  uid,
+  resourceVersion,
+  form,
+}: Pick<KnownIdentity, "uid" | "resourceVersion" | "form">): string =>
+  `${uid}/${resourceVersion}${form === undefined ? "" : `/${form}`}`;
 
 /**
  * The last bodies of a slot's objects: a subject for each object, of which the stream keeps the last message. The newest

@@ -10,7 +10,7 @@ import { writeSnapshot } from "./jetstream-snapshot.ts";
 import type { LetterLimit } from "./letter-ledger.ts";
 import { bodyElsewhere, Changes, encodeEntry } from "./log-entry.ts";
 import { MemoryStore } from "./memory.ts";
-import type { PreviousEnd, StoredView } from "./store.ts";
+import type { PreviousEnd, StoredView, ViewRecord } from "./store.ts";
 import { WriteThrough } from "./write-through.ts";
 
 const mebibyte = 1024 * 1024;
@@ -195,6 +195,12 @@ export class JetstreamStore extends MemoryStore {
     this.changes.views.add(opened.id);
     await this.changed();
     return opened;
+  }
+
+  override async recordViews(records: readonly ViewRecord[]): Promise<void> {
+    await super.recordViews(records);
+    for (const { id } of records) this.changes.views.add(id);
+    if (records.length > 0) await this.changed();
   }
 
   override async retire(views: readonly number[], at: number): Promise<void> {

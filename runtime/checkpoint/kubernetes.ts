@@ -12,7 +12,7 @@ import { Changes, encodeEntry } from "./log-entry.ts";
 import { MemoryDisk, MemoryStore } from "./memory.ts";
 import { notThere } from "./not-there.ts";
 import { frame, pack } from "./packing.ts";
-import type { PreviousEnd, StoredView } from "./store.ts";
+import type { PreviousEnd, StoredView, ViewRecord } from "./store.ts";
 import { WriteBehind } from "./write-behind.ts";
 
 /** Of 1 MiB that a Secret may hold. */
@@ -171,6 +171,12 @@ export class KubernetesStore extends MemoryStore {
     }
     this.behind.touch();
     return opened;
+  }
+
+  override recordViews(records: readonly ViewRecord[]): Promise<void> {
+    for (const { id } of records) this.changes.views.add(id);
+    if (records.length > 0) this.behind.touch();
+    return super.recordViews(records);
   }
 
   override retire(views: readonly number[], at: number): Promise<void> {

@@ -34,6 +34,10 @@ const entrySchema = z.object({
   ),
   /** Of known objects in this entry, their keys. Apart from these, so that an older runtime can read the others. */
   keys: z.array(z.tuple([z.number(), z.string(), z.array(z.string())])).default([]),
+  /** Of views in this entry, what is on record of them beside their rows. Apart from these for the same reason. */
+  records: z.array(z.tuple([z.number(), z.string(), z.string().nullable()])).default([]),
+  /** Of known objects in this entry, by view: a form, and the keys that have it. No keys: all that the others do not name. */
+  forms: z.array(z.tuple([z.number(), z.string(), z.array(z.string())])).default([]),
   journal: z.array(z.union([z.tuple([z.number(), z.unknown()]), gone])),
   spill: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
   letters: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
@@ -139,6 +143,11 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
       const keys = disk.views.get(view)?.known.get(key)?.keys;
       return keys ? [[view, key, [...keys]] as [number, string, string[]]] : [];
     }),
+    records: [...changes.views].flatMap((id) => {
+      const view = disk.views.get(id);
+      return view ? [[id, view.identity, view.manifest ?? null] as [number, string, string | null]] : [];
+    }),
+    forms: formsIn(disk, changes.known),
     journal: [...changes.journal].map((id) => {
       const row = disk.journal.get(id);
       if (!row) return [id];
@@ -158,6 +167,44 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
   return Buffer.from(JSON.stringify(entry));
 }
 
+/** The forms of known objects. Most have the same: its keys are left out. "" stands for a row without a form. */
+function formsIn(disk: MemoryDisk, changed: Changes["known"]): Entry["forms"] {
+  const byView = new Map<number, Map<string, string[]>>();
+  for (const [view, key] of changed) {
+    const state = disk.views.get(view)?.known.get(key);
+    if (!state) continue;
+    const forms = byView.get(view) ?? new Map<string, string[]>();
+    byView.set(view, forms);
+    const { form = "" } = state;
+    const keys = forms.get(form);
+    if (keys) keys.push(key);
+    else forms.set(form, [key]);
+  }
+  return [...byView].flatMap(([view, forms]) => {
+    const most = Math.max(...[...forms.values()].map(({ length }) => length));
+    const [usual] = [...forms].find(([, { length }]) => length === most) ?? [];
+    return [...forms].map(([form, keys]): Entry["forms"][number] => [view, form, form === usual ? [] : keys]);
+  });
+}
+
+/** Gives the known objects of an entry their forms. */
+function applyForms(disk: MemoryDisk, { known, forms }: Entry): void {
+  const usual = new Map<number, string>();
+  const others = new Map<number, Map<string, string>>();
+  for (const [view, form, keys] of forms) {
+    if (keys.length === 0) usual.set(view, form);
+    const ofView = others.get(view) ?? new Map<string, string>();
+    others.set(view, ofView);
+    for (const key of keys) ofView.set(key, form);
+  }
+  for (const [view, key] of known) {
+    const form = others.get(view)?.get(key) ?? usual.get(view);
+    const objects = disk.views.get(view)?.known;
+    const object = objects?.get(key);
+    if (form && object) objects?.set(key, { ...object, form });
+  }
+}
+
 /** Puts an entry's rows in their places, and gives them. @throws ZodError or SyntaxError where it is none */
 export function applyEntry(disk: MemoryDisk, bytes: Buffer): Entry {
   const entry = entrySchema.parse(JSON.parse(bytes.toString("utf8")));
@@ -170,9 +217,16 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): Entry {
     if (row.length === 1) disk.forgetView(Number(row[0]));
     else {
       const [id, name, trigger, resource, retiredAt] = row;
-      const { cursors, known } = disk.views.get(id) ?? { cursors: new Map(), known: new Map() };
-      disk.views.set(id, { id, function: name, trigger, resource, retiredAt: retiredAt ?? undefined, cursors, known });
+      const before = disk.views.get(id);
+      const { cursors, known } = before ?? { cursors: new Map(), known: new Map() };
+      const { identity = trigger, manifest } = before ?? {};
+      const view = { id, function: name, trigger, resource, identity, manifest, cursors, known };
+      disk.views.set(id, { ...view, retiredAt: retiredAt ?? undefined });
     }
+  }
+  for (const [id, identity, manifest] of entry.records) {
+    const view = disk.views.get(id);
+    if (view) Object.assign(view, { identity, manifest: manifest ?? undefined });
   }
   for (const row of entry.cursors) {
     const [view, namespace] = row;
@@ -197,6 +251,7 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): Entry {
     const object = known?.get(key);
     if (object) known?.set(key, { ...object, keys });
   }
+  applyForms(disk, entry);
   for (const row of entry.journal) {
     const id = Number(row[0]);
     if (row.length === 1) disk.journal.delete(id);

@@ -22,13 +22,16 @@ import {
   deadLetterPageSize,
   type PreviousEnd,
   type StoredView,
+  type ViewRecord,
 } from "./store.ts";
 
 interface View {
   readonly id: number;
   readonly function: string;
-  readonly trigger: string;
+  trigger: string;
   readonly resource: string;
+  identity: string;
+  manifest: string | undefined;
   retiredAt: number | undefined;
   readonly cursors: Map<string, Cursor>;
   readonly known: Map<string, KnownObject>;
@@ -150,12 +153,21 @@ export class MemoryStore implements CheckpointStore {
       function: functionName,
       trigger,
       resource,
+      identity: trigger,
+      manifest: undefined,
       retiredAt: undefined,
       cursors: new Map(),
       known: new Map(),
     };
     this.disk.views.set(id, view);
     return describe(view);
+  }
+
+  async recordViews(records: readonly ViewRecord[]): Promise<void> {
+    for (const { id, ...record } of records) {
+      const view = this.disk.views.get(id);
+      if (view) Object.assign(view, record);
+    }
   }
 
   async retiredViews(before = Number.POSITIVE_INFINITY): Promise<StoredView[]> {
@@ -327,10 +339,12 @@ export function takeSpilled(
   return taken;
 }
 
-const describe = ({ id, function: name, trigger, resource, cursors }: View): StoredView => ({
+const describe = ({ id, function: name, trigger, resource, identity, manifest, cursors }: View): StoredView => ({
   id,
   function: name,
   trigger,
   resource,
+  identity,
+  manifest,
   cursors: [...cursors.values()],
 });

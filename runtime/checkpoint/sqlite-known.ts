@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { z } from "zod";
 import { resourceVersion } from "../resource-version.ts";
 import type { KnownBody, KnownIdentity, KnownState, KnownWrite, LastBody } from "./batch.ts";
-import { bytes, readKeys } from "./sqlite-rows.ts";
+import { bytes, formText, readForm, readKeys } from "./sqlite-rows.ts";
 
 /** The bits of `known.flags`. `olderBody`: the one in `body` is of an earlier state. */
 const flag = { deleted: 1, matched: 2, olderBody: 4 } as const;
@@ -31,11 +31,29 @@ interface LogRecord {
 }
 
 type Pair = [view: number, key: string];
-type LoggedState = [...Pair, uid: string, resourceVersion: string, hash: string, flags: number, keys: string | null];
+type LoggedState = [
+  ...Pair,
+  uid: string,
+  resourceVersion: string,
+  hash: string,
+  flags: number,
+  keys: string | null,
+  form: string | null,
+];
 
 const pairs = z.array(z.tuple([z.number(), z.string()]));
 const states = z.array(
-  z.tuple([z.number(), z.string(), z.string(), z.string(), z.string(), z.number(), z.string().nullable()]),
+  z.tuple([
+    z.number(),
+    z.string(),
+    z.string(),
+    z.string(),
+    z.string(),
+    z.number(),
+    z.string().nullable(),
+    // Of a runtime that noted none.
+    z.string().nullable().default(null),
+  ]),
 );
 
 /**
@@ -120,9 +138,9 @@ export class SqliteKnown {
   logged(view: number, seq: number, visit: (key: string, identity: KnownIdentity) => void): void {
     this.freshen();
     if (this.run.read.get(seq) === undefined) return;
-    for (const [ofView, key, uid, version, hash, flags, keys] of this.statesOf({ seq })) {
+    for (const [ofView, key, uid, version, hash, flags, keys, form] of this.statesOf({ seq })) {
       if (ofView !== view || this.newest.get(view)?.get(key)?.seq !== seq) continue;
-      visit(key, identityOf({ uid, resource_version: version, hash, flags, keys }));
+      visit(key, identityOf({ uid, resource_version: version, hash, flags, keys, form }));
     }
   }
 
@@ -292,9 +310,9 @@ export class SqliteKnown {
     return this.lastRead.rows;
   }
 
-  private putRow([view, key, uid, version, hash, flags, keys]: LoggedState, body: number): void {
+  private putRow([view, key, uid, version, hash, flags, keys, form]: LoggedState, body: number): void {
     this.touched++;
-    this.run.put.run(view, key, uid, version, hash, flags | body, keys);
+    this.run.put.run(view, key, uid, version, hash, flags | body, keys, form);
   }
 
   private put({ view, key, state }: KnownWrite): void {
@@ -318,6 +336,7 @@ export class SqliteKnown {
 function identityOf(row: Readonly<Record<string, unknown>>): KnownIdentity {
   const flags = Number(row.flags);
   const keys = readKeys(row.keys, String(row.resource_version));
+  const form = readForm(row.form, String(row.resource_version));
   return {
     uid: String(row.uid),
     resourceVersion: resourceVersion(String(row.resource_version)),
@@ -325,13 +344,26 @@ function identityOf(row: Readonly<Record<string, unknown>>): KnownIdentity {
     deleted: (flags & flag.deleted) !== 0,
     matched: (flags & flag.matched) !== 0,
     ...(keys && { keys }),
+    ...(form !== undefined && { form: shared(form) }),
   };
 }
 
+/** A few forms stand in all rows: each is one string in memory. */
+const shared = (() => {
+  const forms = new Map<string, string>();
+  return (form: string): string => {
+    const found = forms.get(form);
+    if (found !== undefined) return found;
+    if (forms.size > 1_000) forms.clear();
+    forms.set(form, form);
+    return form;
+  };
+})();
+
 const rowOf = (view: number, key: string, state: KnownState): LoggedState => {
-  const { uid, resourceVersion, hash, deleted, matched } = state;
+  const { uid, resourceVersion, hash, deleted, matched, form } = state;
   const flags = (deleted ? flag.deleted : 0) | (matched ? flag.matched : 0);
-  return [view, key, uid, resourceVersion, hash, flags, keysText(state)];
+  return [view, key, uid, resourceVersion, hash, flags, keysText(state), formText(form, resourceVersion)];
 };
 
 /** A state's keys as a column has them, behind the resourceVersion that they are of; `null` where none are noted. */
@@ -339,9 +371,9 @@ const keysText = ({ keys, resourceVersion }: KnownIdentity): string | null =>
   keys ? JSON.stringify([resourceVersion, ...keys]) : null;
 
 const put = `
-INSERT INTO known (view, key, uid, resource_version, hash, flags, keys) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO known (view, key, uid, resource_version, hash, flags, keys, form) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (view, key) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
-  hash = excluded.hash, flags = excluded.flags, keys = excluded.keys`;
+  hash = excluded.hash, flags = excluded.flags, keys = excluded.keys, form = excluded.form`;
 
 const prepare = (db: DatabaseSync) =>
   ({
@@ -357,7 +389,7 @@ const prepare = (db: DatabaseSync) =>
     // Prepared once: preparing takes 10 us, and filters read a body for each event.
     body: db.prepare("SELECT bytes, flags FROM known JOIN body ON body.known = known.id WHERE view = ? AND key = ?"),
     page: db.prepare(
-      "SELECT key, uid, resource_version, hash, flags, keys FROM known WHERE view = ? AND key > ? ORDER BY key LIMIT ?",
+      "SELECT key, uid, resource_version, hash, flags, keys, form FROM known WHERE view = ? AND key > ? ORDER BY key LIMIT ?",
     ),
     append: db.prepare("INSERT INTO known_log VALUES (?, ?, ?)"),
     log: db.prepare("SELECT seq, kind, rows FROM known_log ORDER BY seq"),

@@ -19,6 +19,7 @@ const event = {
   id: z.string(),
   deletedBy: version,
   flags: z.record(z.string(), z.unknown()),
+  form: z.string().optional(),
   receivedAt: z.number(),
 };
 
@@ -27,6 +28,7 @@ const cause = z.object({
   trigger: z.string().optional(),
   namespace: z.string().optional(),
   name: z.string().optional(),
+  uid: z.string().optional(),
 });
 
 const spillHeader = z.object({
@@ -101,3 +103,13 @@ export function readKeys(column: unknown, resourceVersion: string): string[] | u
 }
 
 const keysColumn = z.array(z.string());
+
+/** A row's form as its column has it, behind the resourceVersion that it is of; `null` where none is noted. */
+export const formText = (form: string | undefined, resourceVersion: string): string | null =>
+  form === undefined ? null : `${resourceVersion} ${form}`;
+
+/** The form that `known` notes of an object; undefined where it notes none, or that of another state. */
+export function readForm(column: unknown, resourceVersion: string): string | undefined {
+  const prefix = `${resourceVersion} `;
+  return typeof column === "string" && column.startsWith(prefix) ? column.slice(prefix.length) : undefined;
+}

@@ -3,7 +3,7 @@ import { WatchfireError } from "../errors.ts";
 import type { PreviousEnd } from "./store.ts";
 
 /** Raised with every change of the tables; a file with a higher one is refused. */
-const schemaVersion = 3;
+const schemaVersion = 4;
 /** What a file goes back to where its log of known objects is empty: a runtime of version 2 does not know of it. */
 const withoutLog = 2;
 
@@ -40,6 +40,8 @@ CREATE TABLE view (
   trigger TEXT NOT NULL,
   resource TEXT NOT NULL,
   retired_at INTEGER,
+  identity TEXT,
+  manifest TEXT,
   UNIQUE (function, trigger, resource)
 ) STRICT;
 CREATE TABLE cursor (
@@ -60,6 +62,7 @@ CREATE TABLE known (
   hash TEXT NOT NULL,
   flags INTEGER NOT NULL,
   keys TEXT,
+  form TEXT,
   UNIQUE (view, key)
 ) STRICT;
 ${bodies}
@@ -95,12 +98,20 @@ const knownLog =
 const paused = "CREATE TABLE IF NOT EXISTS paused (function TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT;";
 
 /**
- * Adds the column where it is missing, with no new version. A runtime that does not know it leaves what is there. That says
- * of which resourceVersion it is.
+ * Columns that are added where they are missing, with no new version. A runtime that does not know one leaves what is there. So
+ * those of `known` say of which resourceVersion they are.
  */
-function addKeys(db: DatabaseSync): void {
-  const has = db.prepare("SELECT 1 FROM pragma_table_info('known') WHERE name = 'keys'").get() !== undefined;
-  if (!has) db.exec("ALTER TABLE known ADD COLUMN keys TEXT");
+const addedColumns = [
+  ["known", "keys"],
+  ["known", "form"],
+  ["view", "identity"],
+  ["view", "manifest"],
+] as const;
+
+function addColumns(db: DatabaseSync): void {
+  const has = db.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = ?");
+  for (const [table, column] of addedColumns)
+    if (!has.get(table, column)) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column} TEXT`);
 }
 
 /**
@@ -147,7 +158,7 @@ export function takeOver(
   db.exec(paused);
   if (version < withoutLog) db.exec(upgrade);
   db.exec(`${knownLog} PRAGMA user_version = ${schemaVersion};`);
-  addKeys(db);
+  addColumns(db);
   const meta = db.prepare("SELECT boot, clean, fence FROM meta").get();
   if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });
   const fence = Number(meta.fence) + 1;

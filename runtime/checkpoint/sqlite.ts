@@ -35,6 +35,7 @@ import {
   deadLetterPageSize,
   type PreviousEnd,
   type StoredView,
+  type ViewRecord,
 } from "./store.ts";
 
 export interface SqliteStoreOptions {
@@ -213,6 +214,17 @@ export class SqliteStore implements CheckpointStore {
     const made = `INSERT INTO view (function, trigger, resource) VALUES (?, ?, ?)
       ON CONFLICT (function, trigger, resource) DO UPDATE SET retired_at = NULL RETURNING *`;
     return this.view(there ?? (await this.write(() => this.prepared(made).get(...of))) ?? {});
+  }
+
+  async recordViews(records: readonly ViewRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    await this.write(() => {
+      // Two may swap names, which are unique.
+      const release = this.prepared("UPDATE view SET trigger = char(0) || id WHERE id = ?");
+      const record = this.prepared("UPDATE view SET trigger = ?, identity = ?, manifest = ? WHERE id = ?");
+      for (const { id } of records) release.run(id);
+      for (const { id, trigger, identity, manifest } of records) record.run(trigger, identity, manifest ?? null, id);
+    });
   }
 
   async retiredViews(before = Number.POSITIVE_INFINITY): Promise<StoredView[]> {
@@ -414,6 +426,8 @@ export class SqliteStore implements CheckpointStore {
       function: String(row.function),
       trigger: String(row.trigger),
       resource: String(row.resource),
+      identity: String(row.identity ?? row.trigger),
+      manifest: typeof row.manifest === "string" ? row.manifest : undefined,
       cursors,
     };
   }

@@ -26,8 +26,15 @@ export interface StoredView {
   readonly trigger: string;
   /** `group/Kind`; another version of the same resource keeps the view. */
   readonly resource: string;
+  /** Begins its event ids: the trigger's first name, with a number behind it where another view of the function has that. Never changes. */
+  readonly identity: string;
+  /** The trigger as its records were last written under it, as JSON; undefined before it is noted. */
+  readonly manifest: string | undefined;
   readonly cursors: readonly Cursor[];
 }
+
+/** What is on record of a view beside its rows. */
+export type ViewRecord = Pick<StoredView, "id" | "trigger" | "identity" | "manifest">;
 
 /**
  * Where positions, known objects, waiting events and dead letters are kept. One runtime at a time.
@@ -64,6 +71,8 @@ export interface CheckpointStore {
   views(functionName?: string): Promise<StoredView[]>;
   /** Finds or makes a view; one that was retired comes back as it was. */
   openView(functionName: string, trigger: string, resource: string): Promise<StoredView>;
+  /** Changes what is on record of views, all at once: two may swap names. No other view of the function and resource has one of them. */
+  recordViews(records: readonly ViewRecord[]): Promise<void>;
   /** Views that were retired and can still come back. `before`: only those that were retired before it (epoch milliseconds). */
   retiredViews(before?: number): Promise<StoredView[]>;
   /** Marks views as no longer used, from `at` (epoch milliseconds) on. `purge` deletes them. */

@@ -7,7 +7,7 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
 import type { BodyRoom } from "./commit/last-bodies.ts";
 import type { LetterCommand } from "./commit/letter-command.ts";
-import type { Runner } from "./delivery/delivery.ts";
+import type { Look, Runner } from "./delivery/delivery.ts";
 import type { Log, Observer } from "./delivery/observer.ts";
 import { StartedBefore } from "./doubt/started-before.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
@@ -18,7 +18,7 @@ import type { View } from "./position/view.ts";
 import { Budget, heapQuarter } from "./queue/budget.ts";
 import { Rota } from "./queue/rota.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./queue/spill.ts";
-import type { Look } from "./reconcile/primary.ts";
+
 import { Retirement } from "./retirement.ts";
 
 /** How long a drain, and a removal, wait for the last commit, in milliseconds. */

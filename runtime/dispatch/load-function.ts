@@ -1,13 +1,13 @@
-import { runSequence, type SpilledEvent, type SpillHeader } from "../checkpoint/batch.ts";
+import { runSequence, type SpillHeader } from "../checkpoint/batch.ts";
 import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
-import { type CheckpointStore, resourceOf, type StoredView } from "../checkpoint/store.ts";
+import { type CheckpointStore, resourceOf } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
-import type { Runner } from "./delivery/delivery.ts";
+import type { Look, Runner } from "./delivery/delivery.ts";
 import { epochOf, uidOf } from "./delivery/event-id.ts";
 import type { Log, Observer } from "./delivery/observer.ts";
 import { Doubts } from "./doubt/doubt.ts";
@@ -17,7 +17,7 @@ import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
 import type { Holders } from "./position/holders.ts";
-import type { KeptBody } from "./position/kept-body.ts";
+import { type KeptBody, RecordForm } from "./position/record-form.ts";
 import type { Shard } from "./position/shard.ts";
 import { View } from "./position/view.ts";
 import { Attempts } from "./queue/attempts.ts";
@@ -27,11 +27,12 @@ import { EventMaker } from "./queue/event-maker.ts";
 import { FunctionQueue } from "./queue/function-queue.ts";
 import { ReadyLanes } from "./queue/ready-lanes.ts";
 import type { Rota } from "./queue/rota.ts";
-import { type MemoryLimit, Spill } from "./queue/spill.ts";
-import type { Look } from "./reconcile/primary.ts";
+import { type LoadedEvent, type MemoryLimit, Spill } from "./queue/spill.ts";
 import { reconcilingOf } from "./reconcile/reconciling.ts";
-import { type Retirement, scheduleResource } from "./retirement.ts";
+import { tellWaitingKeys } from "./reconcile/waiting-keys.ts";
+import type { Retirement } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
+import { openViews, scheduleResource, type TriggerView } from "./trigger-views.ts";
 
 export interface LoadParts {
   readonly manifest: FunctionManifest;
@@ -79,51 +80,63 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   const isReconciler = manifest.delivery.mode === "Reconcile";
   const views = new Map<string, View>();
   const rules = new Map<number, KeyOf>();
-  const stored: StoredView[] = [];
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   const history = new History(manifest.name, log);
+  const opened = await openViews(store, manifest);
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
-    const found = await store.openView(manifest.name, trigger.name, resource);
+    const { id, identity } = viewOf(opened, trigger.name).view;
     const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error));
     const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = isReconciler || usesOldObject || filter.needsOldBody;
-    const of = { id: found.id, functionName: manifest.name, trigger, resource };
+    const form = new RecordForm(trigger, kept);
+    const of = { id, functionName: manifest.name, trigger, resource, identity, form };
     const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key) : undefined;
-    if (keyOf) rules.set(found.id, keyOf);
-    const view = new View({ ...of, filter, kept, compares, commits, history, keyOf, holders: parts.holders });
-    byId.set(found.id, view);
-    await store.known(found.id, (key, identity) => view.restore(key, identity));
-    stored.push(found);
+    if (keyOf) rules.set(id, keyOf);
+    const view = new View({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
+    byId.set(id, view);
+    await store.known(id, (key, known) => view.restore(key, known));
     views.set(trigger.name, view);
   }
-  const schedules = await openSchedules(parts, history);
+  const schedules = await openSchedules(parts, opened, history);
   for (const { view } of schedules) byId.set(view.id, view);
   await retireUnused(parts, byId);
   const lostWrites = store.previousEnd === "power-loss";
-  const { last, waiting, keys } = expectSpilled(await store.spillHeaders(manifest.name), byId, isReconciler);
+  const primary = isReconciler ? [...views.values()].find(({ trigger }) => !trigger.key) : undefined;
+  const { last, waiting, keys } = expectSpilled(await store.spillHeaders(manifest.name), byId);
+  const [ours, others] = partition(keys, ({ view }) => view === primary?.id);
   const doubts = new Doubts(parts.startedBefore);
   const maker = new EventMaker(clock, doubts, last);
   for (const event of parts.startedBefore) {
     if (parts.startedBefore.isReplay(event) || runSequence(event.id) !== undefined) continue;
     byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
+  const formerNames = new Map([...opened].map(([name, { renamedFrom = name }]) => [renamedFrom, views.get(name)]));
+  waiting.events += await tellWaitingKeys(others, {
+    commits,
+    startedBefore: parts.startedBefore,
+    views: byId,
+    viewNamed: (trigger) => formerNames.get(trigger),
+    nextSequence: () => maker.nextSequence(),
+  });
   const spill = new Spill({
     functionName: manifest.name,
     store,
     commits,
-    views: new Set(byId.keys()),
+    views: byId,
     waiting,
     limit: parts.memoryLimit,
     budgets: parts.budgets,
-    leavesKeys: isReconciler,
   });
-  const reconciling = isReconciler ? reconcilingOf(parts, { views, rules, keys, maker, history }) : undefined;
-  const restore = (event: SpilledEvent) => maker.restore(event, viewOf(byId, event.view));
+  const reconciling = primary && reconcilingOf(parts, { primary, rules, keys: ours, maker, history });
+  const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
-  const attempts = new Attempts({ manifest, usesOldObject }, { sink, spill, commits, runner, clock, random, observer });
+  const attempts = new Attempts(
+    { manifest, usesOldObject },
+    { sink, spill, commits, runner, clock, random, observer, look: parts.look },
+  );
   const place = parts.rota.place();
   const ready = new ReadyLanes();
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });
@@ -142,7 +155,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   return new FunctionDispatch({
     manifest,
     views,
-    cursors: stored.flatMap(({ cursors }) => cursors),
+    cursors: manifest.triggers.flatMap(({ name }) => viewOf(opened, name).view.cursors),
     queue,
     reconciling,
     maker,
@@ -173,20 +186,24 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
 }
 
 /** A view stands for the schedule's runs as it does for an object's changes: those that wait, and those that had begun. */
-async function openSchedules({ manifest, store, commits, shard }: LoadParts, history: History) {
-  const opened = [];
+async function openSchedules(
+  { manifest, store, commits, shard }: LoadParts,
+  opened: ReadonlyMap<string, TriggerView>,
+  history: History,
+) {
+  const found = [];
   // In mode Reconcile each shard wakes its own keys at that time.
   const isHere = !shard || shard.isFirst || manifest.delivery.mode === "Reconcile";
   for (const schedule of isHere ? manifest.schedules : []) {
     const trigger: Trigger = { ...everything, ...scheduleKind, name: schedule.name };
-    const found = await store.openView(manifest.name, schedule.name, scheduleResource);
-    const of = { id: found.id, functionName: manifest.name, trigger, resource: scheduleResource };
-    const filter = new Filter(trigger);
-    const view = new View({ ...of, filter, kept: "None", compares: false, commits, history });
-    await store.known(found.id, (key, identity) => view.restore(key, identity));
-    opened.push({ schedule, view, cursor: found.cursors[0] });
+    const { id, identity, cursors } = viewOf(opened, schedule.name).view;
+    const form = new RecordForm(trigger, "None");
+    const of = { id, functionName: manifest.name, trigger, resource: scheduleResource, identity, form };
+    const view = new View({ ...of, filter: new Filter(trigger), compares: false, commits, history });
+    await store.known(id, (key, known) => view.restore(key, known));
+    found.push({ schedule, view, cursor: cursors[0] });
   }
-  return opened;
+  return found;
 }
 
 /** What a trigger says that keeps nothing back. */
@@ -203,7 +220,7 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
 };
 
 /** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
-function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>, isReconciler: boolean) {
+function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
   /** Those that stand for keys. */
@@ -212,7 +229,7 @@ function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number
     last = header.sequence;
     const view = views.get(header.view);
     if (!view) continue;
-    if (isReconciler && header.pending) {
+    if (header.pending) {
       keys.push(header);
       continue;
     }
@@ -247,8 +264,12 @@ async function retireUnused(
   retirement.forget(used.keys());
 }
 
-function viewOf(views: ReadonlyMap<number, View>, id: number): View {
-  const view = views.get(id);
-  if (!view) throw new TypeError(`no view ${id}`);
+function viewOf<K, T>(views: ReadonlyMap<K, T>, key: K): T {
+  const view = views.get(key);
+  if (!view) throw new TypeError(`no view ${key}`);
   return view;
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
 }

@@ -53,7 +53,8 @@ export function redeliver(view: View, given: Change, parts: RedeliveryParts, aga
   const { queue, maker, clock } = parts;
   if (!queue.takesReplay(body.length)) return "full";
   const { namespace, name, uid, resourceVersion } = meta;
-  const identity = { type, uid, resourceVersion, lastKnown: false, selective: false, epoch: view.epochOf(key) };
+  const epoch = view.epochOf(key);
+  const identity = { trigger: view.identity, type, uid, resourceVersion, lastKnown: false, selective: false, epoch };
   const event: SpilledEvent = {
     view: view.id,
     function: view.functionName,
@@ -68,6 +69,7 @@ export function redeliver(view: View, given: Change, parts: RedeliveryParts, aga
     deletedBy: resourceVersion,
     body,
     oldBody: undefined,
+    form: view.form.ofEvents,
     receivedAt: clock.now(),
     sequence: maker.nextSequence(),
     replayed: true,

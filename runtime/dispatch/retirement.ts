@@ -1,8 +1,8 @@
 import type { SpillHeader } from "../checkpoint/batch.ts";
-import { type CheckpointStore, resourceOf, retirementMs, type StoredView } from "../checkpoint/store.ts";
+import { type CheckpointStore, retirementMs, type StoredView } from "../checkpoint/store.ts";
 import type { Clock } from "../clock.ts";
-import { scheduleKind } from "../manifest/schedule.ts";
 import type { Log, Observer } from "./delivery/observer.ts";
+import { scheduleResource } from "./trigger-views.ts";
 
 export interface RetirementParts {
   readonly store: CheckpointStore;
@@ -14,8 +14,6 @@ export interface RetirementParts {
 /** What a person can do. */
 const putBack =
   "put the trigger back under this name and for this kind within seven days: its events are delivered then";
-
-export const scheduleResource = resourceOf(scheduleKind);
 
 /** What becomes of views that no trigger has any more: they are set aside, and deleted after their time. */
 export class Retirement {
@@ -80,9 +78,7 @@ export class Retirement {
   private async onDisk(views: readonly StoredView[]): Promise<ReadonlyMap<number, readonly SpillHeader[]>> {
     const found = new Map<number, SpillHeader[]>(views.map(({ id }) => [id, []]));
     for (const name of new Set(views.map((view) => view.function))) {
-      // Events that woke keys have ended.
-      for (const header of await this.parts.store.spillHeaders(name))
-        if (!header.pending) found.get(header.view)?.push(header);
+      for (const header of await this.parts.store.spillHeaders(name)) found.get(header.view)?.push(header);
     }
     return found;
   }

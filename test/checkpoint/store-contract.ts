@@ -43,6 +43,7 @@ export const spilledEvent = (view: number, sequence: number, over: Partial<Spill
   type: "Modified",
   id: `u1/${100 + sequence}/Modified`,
   flags: { synthetic: true, gap: { from: null, to: "90" } },
+  form: "F,v1",
   deletedBy: resourceVersion("77"),
   body: Buffer.from(`{"n":${sequence}}`),
   oldBody: undefined,
@@ -200,8 +201,9 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const second = await open();
     expect(second.previousEnd).toBe(unclean);
     expect(await second.cluster()).toBe("c1");
+    const record = { identity: "settings", manifest: undefined };
     expect(await second.views("copy")).toEqual([
-      { id, function: "copy", trigger: "settings", resource: "/ConfigMap", cursors: [cursor(id, "9")] },
+      { id, function: "copy", trigger: "settings", resource: "/ConfigMap", ...record, cursors: [cursor(id, "9")] },
     ]);
     const { body: _, ...identity } = state("5");
     expect(await knownOf(second, id)).toEqual({ "team-a/web": identity });
@@ -236,6 +238,60 @@ export function storeContract(place: () => Promise<StorePlace>): void {
       "a/moved": ["b/shop"],
       "a/unnoted": undefined,
     });
+    await second.close(true);
+  });
+
+  it("what is on record of views is there after a kill, and two may have swapped names", async () => {
+    const { open, kill } = await place();
+    const first = await open();
+    const a = await first.openView("copy", "a", "/ConfigMap");
+    const b = await first.openView("copy", "b", "/ConfigMap");
+    await first.recordViews([
+      { id: a.id, trigger: "b", identity: "a", manifest: '{"mode":"All"}' },
+      { id: b.id, trigger: "a", identity: "b.2", manifest: undefined },
+    ]);
+    await first.sync();
+    await kill(first);
+    const second = await open();
+    const views = (await second.views("copy")).map(({ cursors: _, ...view }) => view);
+    const of = { function: "copy", resource: "/ConfigMap" };
+    expect(views.toSorted((one, other) => one.id - other.id)).toEqual([
+      { ...of, id: a.id, trigger: "b", identity: "a", manifest: '{"mode":"All"}' },
+      { ...of, id: b.id, trigger: "a", identity: "b.2", manifest: undefined },
+    ]);
+    expect((await second.openView("copy", "a", "/ConfigMap")).id).toBe(b.id);
+    await second.close(true);
+  });
+
+  it("each object has the form that its own row was written in, also after a kill, and none where it had none", async () => {
+    const { open, kill } = await place();
+    const first = await open();
+    const ids = [];
+    for (const name of ["copy", "other"]) ids.push((await first.openView(name, "settings", "/ConfigMap")).id);
+    const [id = 0, other = 0] = ids;
+    const put = (view: number, key: string, version: string, form?: string, body?: Buffer | "older") =>
+      commit(first, { known: [{ view, key, state: { ...state(version), body, ...(form && { form }) } }] });
+    await put(id, "a/usual", "5", "F,v1,-,-", Buffer.from("{}"));
+    await put(id, "a/usual2", "5", "F,v1,-,-");
+    await put(id, "a/edited", "6", "F,v1,-,-", Buffer.from("{}"));
+    await put(id, "a/edited", "7", "M,v2,-,-", "older");
+    await put(id, "a/formless", "8");
+    await put(id, "a/lost", "9", "F,v1,-,-");
+    await put(id, "a/lost", "10");
+    await put(other, "a/usual", "5", "N,v1,-,-");
+    await first.sync();
+    await kill(first);
+    const second = await open();
+    const formsOf = async (view: number) =>
+      Object.entries(await knownOf(second, view)).map(([key, { form }]) => [key, form]);
+    expect(Object.fromEntries(await formsOf(id))).toEqual({
+      "a/usual": "F,v1,-,-",
+      "a/usual2": "F,v1,-,-",
+      "a/edited": "M,v2,-,-",
+      "a/formless": undefined,
+      "a/lost": undefined,
+    });
+    expect(await formsOf(other)).toEqual([["a/usual", "N,v1,-,-"]]);
     await second.close(true);
   });
 

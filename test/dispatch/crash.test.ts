@@ -137,7 +137,7 @@ describe("a process that is killed", () => {
       expect(
         (await next.store.deadLetters()).map(({ id }) => id),
         death,
-      ).toEqual(["uid-poison/12/Added"]);
+      ).toEqual(["settings:uid-poison/12/Added"]);
       expect(next.subscription.lowWaterMark, death).toBe("20");
     }
     expect(lives).toBeGreaterThan(8);

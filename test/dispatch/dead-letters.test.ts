@@ -54,12 +54,12 @@ describe("a dead letter", () => {
     ]);
   });
 
-  it("of a trigger that was renamed is not replayed but kept, and stalls nothing", async () => {
+  it("of a trigger that is gone is not replayed but kept, and stalls nothing", async () => {
     const { it } = await withLetter();
-    const renamed = trigger({ name: "renamed" });
+    const other = trigger({ name: "other", labelSelector: "x=1" });
     await it.dispatcher.remove("copy", { retire: false });
-    const loaded = await it.dispatcher.function(manifest({}, [renamed]), { usesOldObject: false });
-    const subscription = loaded.subscription("renamed", { selection: "all", namespace: "" });
+    const loaded = await it.dispatcher.function(manifest({}, [other]), { usesOldObject: false });
+    const subscription = loaded.subscription("other", { selection: "x=1", namespace: "" });
     const letters = new DeadLetters(it.store, it.dispatcher);
     await expect(letters.replay(["1"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_LETTER_HOMELESS" });
     expect(await letters.list()).toHaveLength(1);

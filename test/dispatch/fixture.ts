@@ -1,13 +1,12 @@
 import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
 import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
-import type { Delivery, DeliveryListener, Outcome, Runner } from "../../runtime/dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener, Look, Outcome, Runner } from "../../runtime/dispatch/delivery/delivery.ts";
 import type { EventOutcome, Log, Observer } from "../../runtime/dispatch/delivery/observer.ts";
 import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
 import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
 import type { Shard } from "../../runtime/dispatch/position/shard.ts";
 import type { Rota } from "../../runtime/dispatch/queue/rota.ts";
-import type { Look } from "../../runtime/dispatch/reconcile/primary.ts";
 import type { WatchfireError } from "../../runtime/errors.ts";
 import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";

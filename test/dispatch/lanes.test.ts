@@ -128,9 +128,9 @@ describe("lanes", () => {
     subscription.change(change("Added", "a", 20, { uid: "second" }));
     await quiet(runner);
     expect(runner.deliveries.map((it) => [it.type, it.id, JSON.parse(it.body.toString()).spec])).toEqual([
-      ["Added", "uid-a/11/Added", "first"],
-      ["Deleted", "uid-a/Deleted", "first"],
-      ["Added", "second/20/Added", { rv: 20 }],
+      ["Added", "settings:uid-a/11/Added", "first"],
+      ["Deleted", "settings:uid-a/Deleted", "first"],
+      ["Added", "settings:second/20/Added", { rv: 20 }],
     ]);
     expect(runner.deliveries[1]?.flags).toMatchObject({ synthetic: true, finalStateUnknown: true });
   });

@@ -20,7 +20,11 @@ describe("a redelivery", () => {
     await runner.end("a");
     await runner.end("a");
     expect(runner.told).toEqual(["Added a@11", "Modified a@11 !", "Modified a@12"]);
-    expect(runner.deliveries.map(({ id }) => id)).toEqual(["uid-a/11/Added", "uid-a/11/Modified", "uid-a/12/Modified"]);
+    expect(runner.deliveries.map(({ id }) => id)).toEqual([
+      "settings:uid-a/11/Added",
+      "settings:uid-a/11/Modified",
+      "settings:uid-a/12/Modified",
+    ]);
   });
 
   it("repeats a run's event under its own id and type", async () => {
@@ -28,7 +32,7 @@ describe("a redelivery", () => {
     it.function.redeliver("settings", change("Added", "a", 11), [...it.function.runs][0]);
     await quiet(it.runner);
     expect(it.runner.told).toEqual(["Added a@11", "Added a@11 !"]);
-    expect(it.runner.deliveries[1]?.id).toBe("uid-a/11/Added");
+    expect(it.runner.deliveries[1]?.id).toBe("settings:uid-a/11/Added");
   });
 
   it("is not made of a state that the trigger has not come to, or that an event of its own will tell", async () => {
@@ -70,7 +74,7 @@ describe("a redelivery", () => {
     });
     await second.clock.advance(1_000);
     expect(second.runner.told).toEqual(["Added a@11", "Modified a@11 !"]);
-    expect([...second.disk.letters.values()]).toMatchObject([{ id: "uid-a/11/Modified", name: "a" }]);
+    expect([...second.disk.letters.values()]).toMatchObject([{ id: "settings:uid-a/11/Modified", name: "a" }]);
   });
 
   it("never makes a state come unflagged under an id that was told, whenever it is asked for", async () => {

@@ -234,9 +234,10 @@ it("a load that the store fails keeps nothing of the function in memory", async 
   class FailingStore extends MemoryStore {
     fails = false;
 
-    override openView(...given: Parameters<MemoryStore["openView"]>): ReturnType<MemoryStore["openView"]> {
-      if (this.fails && given[1] === "pods") throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: "full" });
-      return super.openView(...given);
+    override known(...given: Parameters<MemoryStore["known"]>): ReturnType<MemoryStore["known"]> {
+      const isPods = this.disk.views.get(given[0])?.trigger === "pods";
+      if (this.fails && isPods) throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: "full" });
+      return super.known(...given);
     }
   }
   const store = new FailingStore();
@@ -250,7 +251,7 @@ it("a load that the store fails keeps nothing of the function in memory", async 
   onTestFinished(() => closed.mockRestore());
   const load = () => it.dispatcher.function(two, { usesOldObject: false });
   await expect(load()).rejects.toMatchObject({ code: "WF_CHECKPOINT_WRITE_FAILED" });
-  expect(closed.mock.contexts.map((view) => (view as View).trigger.name)).toEqual(["settings"]);
+  expect(closed.mock.contexts.map((view) => (view as View).trigger.name)).toEqual(["settings", "pods"]);
   store.fails = false;
   await load();
 });

@@ -3,7 +3,7 @@ import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
-const renamed = manifest({}, [trigger({ name: "renamed", initialEvents: "Skip" })]);
+const replaced = manifest({}, [trigger({ name: "labelled", labelSelector: "x=1", initialEvents: "Skip" })]);
 const sevenDays = 7 * 24 * 3_600_000;
 
 /** A function that is held, with two events that wait. */
@@ -17,7 +17,7 @@ async function withWaiting(): Promise<DispatchFixture> {
 }
 
 /** Loads the function anew in the same process, as when its manifest changes. */
-async function reloaded({ dispatcher }: DispatchFixture, to = renamed) {
+async function reloaded({ dispatcher }: DispatchFixture, to = replaced) {
   await dispatcher.remove("copy", { retire: false });
   return dispatcher.function(to, { usesOldObject: false });
 }
@@ -31,7 +31,7 @@ const gone = (waiting: number) =>
     hint: expect.stringContaining("within seven days"),
   });
 
-describe("a trigger that is renamed while its events wait", () => {
+describe("a trigger that is replaced while its events wait", () => {
   it("has the log say how many they are, and gives them once it has its name again", async () => {
     const it = await withWaiting();
     await reloaded(it);
@@ -69,7 +69,7 @@ describe("a trigger that is renamed while its events wait", () => {
     await it.dispatcher.remove("copy", { retire: false });
     const letters = new DeadLetters(it.store, it.dispatcher);
     await letters.replay((await it.store.deadLetters()).map(({ letter }) => letter));
-    await it.dispatcher.function(renamed, { usesOldObject: false });
+    await it.dispatcher.function(replaced, { usesOldObject: false });
     expect(it.warnings.at(-1)).toEqual(gone(1));
   });
 

@@ -43,13 +43,13 @@ describe("a subscription", () => {
     await quiet(it.runner);
     const told = it.runner.deliveries.slice(3);
     expect(told.map(({ type, id, flags }) => [type, id, flags.reason]).sort()).toEqual([
-      ["Deleted", "uid-lost/Deleted@1", "rv-rewind"],
-      ["Modified", "uid-undone/150/Modified@1", "rv-rewind"],
+      ["Deleted", "settings:uid-lost/Deleted@1", "rv-rewind"],
+      ["Modified", "settings:uid-undone/150/Modified@1", "rv-rewind"],
     ]);
     expect(it.subscription.lowWaterMark).toBe("200");
     it.subscription.change(change("Modified", "same", 250));
     await quiet(it.runner);
-    expect(it.runner.deliveries.at(-1)?.id).toBe("uid-same/250/Modified@1");
+    expect(it.runner.deliveries.at(-1)?.id).toBe("settings:uid-same/250/Modified@1");
   });
 
   it("after a rewind tells of a name made anew whose deletion, from before it, has not been handled yet", async () => {

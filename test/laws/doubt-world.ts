@@ -155,7 +155,7 @@ class DoubtWorld {
 
 const nameAt = (rv: number): string => `o${rv}`;
 const changeAt = (rv: number) => change("Added", nameAt(rv), rv);
-const idOf = (rv: number): string => `${changeAt(rv).meta.uid}/${rv}/Added`;
+const idOf = (rv: number): string => `settings:${changeAt(rv).meta.uid}/${rv}/Added`;
 
 /** All that is on it, as it is now. */
 function copied(disk: MemoryDisk): MemoryDisk {

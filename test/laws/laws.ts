@@ -1,8 +1,12 @@
 import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
 import type { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
 import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
+import { uidOf } from "../../runtime/dispatch/delivery/event-id.ts";
 import { changeOf, type History, namespace, type Revision } from "./history.ts";
 import type { Setting } from "./world.ts";
+
+/** Of the one trigger of a world. */
+const triggerName = "settings";
 
 /** Watches a world and notes every law that is broken. */
 export class Laws {
@@ -59,7 +63,7 @@ export class Laws {
       for (const { id, key, attempt, resourceVersion, type } of started) {
         const name = key.slice(namespace.length + 1);
         this.onRecord.set(id, Math.max(attempt, this.onRecord.get(id) ?? 0));
-        const uid = id.slice(0, id.indexOf("/"));
+        const uid = uidOf(id);
         // Sent ahead it may not have begun, and is taken to have.
         if (type === "Added" || type === "Deleted") this.passages.set(uid, type);
         if (type === "Deleted") continue;
@@ -102,7 +106,7 @@ export class Laws {
 
   /** Somebody asked for this state of an object to be told again, under either type. */
   toldAgain({ uid, rv }: Revision): void {
-    for (const type of ["Added", "Modified"]) this.askedFor.add(`${uid}/${rv}/${type}`);
+    for (const type of ["Added", "Modified"]) this.askedFor.add(idOf({ uid, rv, type }));
   }
 
   /** Somebody put a dead letter back. What it tells may be long over. */
@@ -216,7 +220,8 @@ export class Laws {
       if (this.firstList === undefined || revision.rv <= this.firstList) continue;
       if (this.filtersOnA && revision.type === "Modified" && was?.a === revision.a) continue;
       const { type, uid, rv, name } = revision;
-      const id = type === "Deleted" && !this.setting.selective ? `${uid}/Deleted` : `${uid}/${rv}/${type}`;
+      const id =
+        type === "Deleted" && !this.setting.selective ? `${triggerName}:${uid}/Deleted` : idOf({ uid, rv, type });
       this.expect(told.has(id), `${type} ${name}@${rv} was not delivered, and no history was lost`);
     }
   }
@@ -258,5 +263,9 @@ export class Laws {
     if (!holds) this.broken.push(law);
   }
 }
+
+/** An event's id in the first epoch. */
+const idOf = ({ uid, rv, type }: Pick<Revision, "uid" | "rv"> & { readonly type: string }): string =>
+  `${triggerName}:${uid}/${rv}/${type}`;
 
 const withoutEpoch = (id: string): string => id.replace(/@\d+$/, "");

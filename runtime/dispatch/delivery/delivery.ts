@@ -1,6 +1,7 @@
 // Door: what dispatch hands to the sandbox, and what comes back.
 import type { Cause } from "../../checkpoint/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
+import type { ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
 
 /** One attempt at one event. */
@@ -107,6 +108,20 @@ export type Outcome =
   | { readonly type: "interrupted" }
   /** It was recalled before it had begun: as if it had never been given. */
   | { readonly type: "unbegun" };
+
+/** An object as it stands, as far as is known. */
+export interface Newest {
+  readonly uid: string;
+  readonly resourceVersion: ResourceVersion;
+  readonly body: Buffer;
+}
+
+/** Asks the API server for an object as a trigger sees it: undefined where there is none. Rejects where it does not say. */
+export type Look = (
+  functionName: string,
+  trigger: string,
+  object: { readonly namespace: string; readonly name: string },
+) => Promise<Newest | undefined>;
 
 /** Hears of one delivery. It must not throw. A listener and no promise, because an event's promises are much of its cost. */
 export interface DeliveryListener {

@@ -1,7 +1,13 @@
-import type { Cursor, JournalRow, KnownIdentity, StartedEvent } from "../../checkpoint/batch.ts";
+import {
+  type Cursor,
+  type JournalRow,
+  type KnownIdentity,
+  runSequence,
+  type StartedEvent,
+} from "../../checkpoint/batch.ts";
 import type { CheckpointStore, StoredView } from "../../checkpoint/store.ts";
 import { isNewer, isUpTo, newerOf, type ResourceVersion } from "../../resource-version.ts";
-import { epochOf, uidOf } from "../delivery/event-id.ts";
+import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
 import type { BegunBefore } from "./doubt.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */
@@ -22,17 +28,23 @@ export class StartedBefore implements BegunBefore {
   /** Takes from the journal what may not be done. */
   static async read(store: CheckpointStore, rows: readonly JournalRow[]): Promise<StartedBefore> {
     const started = new StartedBefore();
-    const all = rows.flatMap(({ id: row, started: events }) => events.map((event) => ({ ...event, row })));
-    if (all.length === 0) return started;
+    if (rows.length === 0) return started;
     // One of a function that was removed may come back, with what it holds.
     const stored = [...(await store.views()), ...(await store.retiredViews())];
     const views = new Map(stored.map((view) => [view.id, view]));
+    /** As events are called now. */
+    const named = <T extends Pick<StartedEvent, "view" | "id">>(event: T): T => {
+      const identity = views.get(event.view)?.identity;
+      const isRun = runSequence(event.id) !== undefined;
+      return identity === undefined || isRun ? event : { ...event, id: withTrigger(event.id, identity) };
+    };
+    const all = rows.flatMap(({ id: row, started: events }) => events.map((event) => ({ ...named(event), row })));
     // The spill may hold a hundred thousand events, the journal those that ran.
     const begun = new Set(all.map(keyOf));
     const spilled = new Set<string>();
     for (const name of new Set([...views.values()].map((view) => view.function))) {
       for (const header of await store.spillHeaders(name)) {
-        const key = keyOf(header);
+        const key = keyOf(named(header));
         if (!begun.has(key)) continue;
         spilled.add(key);
         if (header.replayed) started.replays.add(key);

@@ -9,9 +9,9 @@ import { type HeldBack, notAsked, refusedBefore, unchanged } from "./reason.ts";
 
 /** What is known of the object before the change that is judged. */
 export interface Before {
-  /** Digest of the changed fields; undefined where the object was unknown. */
+  /** Digest of the changed fields; undefined where the object was unknown, or of another version of its kind. */
   readonly hash: string | undefined;
-  /** Its conditions' answer then; undefined where the object was unknown. */
+  /** Its conditions' answer then; undefined where the object was unknown, or other conditions answered. */
   readonly matched: boolean | undefined;
   /** A handler may have been told of a later state than what is known. */
   readonly doubted: boolean;
@@ -119,8 +119,8 @@ export class Filter {
    */
   judgeDeletion(lastBody: Buffer | undefined, before: Before): Verdict {
     const wanted = this.rules.events.includes("Deleted");
-    const { matched: answered = true } = before;
-    const isJudged = this.conditions.count > 0 && lastBody && before.matched !== undefined;
+    const { matched: answered = true, doubted } = before;
+    const isJudged = this.conditions.count > 0 && lastBody && !doubted;
     const isWhole = isJudged && !isMetadataAlone(JSON.parse(lastBody.toString()));
     const last = answered ? undefined : refusedBefore;
     const refusal = isWhole ? this.refusal("Deleted", { body: lastBody }, before, lastBody, this.hearing) : last;

@@ -32,11 +32,14 @@ export interface KeyedObject {
 
 /** A trigger's `key`: from an object to the keys that a change of it wakes. */
 export class KeyOf {
+  /** Whether an object's metadata says all that it asks for. */
+  readonly readsMetadataAlone: boolean;
   private readonly fields: NamedFields;
   private readonly keys: (object: unknown, namespace: string) => readonly string[];
 
   /** @throws ExpressionError for an expression that does not compile */
   constructor(rule: KeyRule) {
+    this.readsMetadataAlone = rule.type === "owner";
     if (rule.type === "owner") {
       this.fields = new NamedFields([["metadata", "ownerReferences"]]);
       this.keys = (object, namespace) => owners(object, rule).map((name) => `${namespace}/${name}`);

@@ -103,7 +103,7 @@ export class TriggerScope {
     const existing = this.open.get(namespace);
     if (existing) return existing;
     const { cursors: _, shard, ...parts } = this.parts;
-    const cursor = this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun);
+    const cursor = this.beginning(this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun));
     parts.view.enter(namespace, cursor.epoch);
     const wants = (each: string) => parts.view.trigger.key !== undefined || (shard?.mayOwnIn(each) ?? true);
     const made = new Subscription({ ...parts, cursor, selection, isWhole: shard === undefined, wants });
@@ -219,6 +219,13 @@ export class TriggerScope {
     }
     if (last > this.lastEpoch) this.save({ ...this.fresh(wholeScope, "", false), epoch: last });
     return epochs;
+  }
+
+  /** A position that begins anew counts on from every epoch in which its objects may have had ids. */
+  private beginning(cursor: Cursor): Cursor {
+    if (cursor.lowWaterMark !== undefined) return cursor;
+    const others = cursor.namespace === wholeScope ? [...this.cursors.values()].map(({ epoch }) => epoch) : [];
+    return { ...cursor, epoch: Math.max(cursor.epoch, this.lastEpoch, ...others) };
   }
 
   /** Of all namespaces of which nothing else is kept. */

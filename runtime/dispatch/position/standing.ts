@@ -28,5 +28,8 @@ export function isStale(standing: Standing, { type, meta }: Change): boolean {
 }
 
 /** Whether an object differs from what is on record in a later resourceVersion alone. */
-export const standsBut = (before: KnownIdentity, { hash, matched, resourceVersion }: KnownIdentity): boolean =>
-  before.hash === hash && before.matched === matched && isNewer(resourceVersion, before.resourceVersion);
+export const standsBut = (before: KnownIdentity, { hash, matched, form, resourceVersion }: KnownIdentity): boolean =>
+  before.hash === hash &&
+  before.matched === matched &&
+  before.form === form &&
+  isNewer(resourceVersion, before.resourceVersion);

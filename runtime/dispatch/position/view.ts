@@ -16,7 +16,7 @@ import type { History } from "../history/history.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import { Holders } from "./holders.ts";
 import { interestOf } from "./interest.ts";
-import { type KeptBody, keptOf } from "./kept-body.ts";
+import type { RecordForm } from "./record-form.ts";
 import { type Standing, standsBut } from "./standing.ts";
 
 /** What a view needs of an event. */
@@ -49,8 +49,11 @@ export interface ViewParts {
   readonly functionName: string;
   readonly trigger: Trigger;
   readonly resource: string;
+  /** Begins its event ids. */
+  readonly identity: string;
   readonly filter: Filter;
-  readonly kept: KeptBody;
+  /** In which it writes records. */
+  readonly form: RecordForm;
   /** Whether something compares with the previous object: its body then is always the newest. */
   readonly compares: boolean;
   readonly commits: Commits;
@@ -60,6 +63,14 @@ export interface ViewParts {
   readonly keyOf?: KeyOf | undefined;
   /** Of all functions, by object. Default: this view's alone. */
   readonly holders?: Holders<View>;
+}
+
+/** Keys that an object counted for. */
+export interface Counted {
+  /** `namespace/name` each; undefined where none were noted. */
+  readonly keys: readonly string[] | undefined;
+  /** Whether the trigger's `key` of today named them. */
+  readonly isByThisRule: boolean;
 }
 
 /** What an event would come to. */
@@ -80,6 +91,8 @@ export class View {
   readonly functionName: string;
   readonly trigger: Trigger;
   readonly resource: string;
+  readonly identity: string;
+  readonly form: RecordForm;
   readonly history: History;
   private readonly keyOf: KeyOf | undefined;
   private readonly known: ByNamespace<KnownIdentity>;
@@ -92,7 +105,6 @@ export class View {
   /** The epoch of each source's namespace. */
   private readonly epochs = new Map<string, number>();
   private readonly filter: Filter;
-  private readonly kept: KeptBody;
   private readonly compares: boolean;
   /** Whether an object that has never met the conditions leaves nothing here. */
   private readonly leavesStrangers: boolean;
@@ -103,13 +115,15 @@ export class View {
   private readonly commits: Commits;
 
   constructor(parts: ViewParts) {
-    const { id, functionName, trigger, resource, filter, kept, compares, commits, history, keyOf, holders } = parts;
+    const { id, functionName, trigger, resource, identity, filter, form, compares, commits, history, keyOf, holders } =
+      parts;
     this.id = id;
     this.functionName = functionName;
     this.trigger = trigger;
     this.resource = resource;
+    this.identity = identity;
     this.filter = filter;
-    this.kept = kept;
+    this.form = form;
     this.compares = compares;
     this.leavesStrangers = filter.judgesAlone && !compares;
     this.commits = commits;
@@ -185,6 +199,18 @@ export class View {
   stands(key: string): KnownIdentity | undefined {
     const known = this.known.get(key);
     return known?.deleted ? undefined : known;
+  }
+
+  /** The object as it was deleted, where that is still on record. */
+  gone(key: string): KnownIdentity | undefined {
+    const known = this.known.get(key);
+    return known?.deleted ? known : undefined;
+  }
+
+  /** Whom the object counted for when its last event ended; undefined where nothing is noted. */
+  countedFor(key: string): Counted | undefined {
+    const known = this.stands(key);
+    return known && { keys: known.keys, isByThisRule: this.form.namesKeys(known.form) };
   }
 
   /** Whether all that the trigger knows of an object is that it never met the conditions, if it was ever there. */
@@ -289,7 +315,9 @@ export class View {
     const known = this.known.get(key);
     // What may have been told last is not what is known.
     const doubted = doubt !== "none" || this.doubted.has(key);
-    const { hash, matched } = known && !known.deleted && !doubted ? known : unknown;
+    if (!known || known.deleted || doubted) return { ...unknown, doubted };
+    const hash = this.form.comparesWith(known.form) ? known.hash : undefined;
+    const matched = this.form.answers(known.form) ? known.matched : undefined;
     return { hash, matched, doubted };
   }
 
@@ -320,15 +348,16 @@ export class View {
       return false;
     }
     if (!isDeletion) {
-      const { uid, resourceVersion } = event.meta;
+      const { uid } = event.meta;
       const before = this.known.get(event.key);
       const isChange = event.type === "Modified" && before?.uid === uid && !before.deleted;
       const keys = this.keysOf(event.meta, body);
-      const known = { uid, resourceVersion, hash, deleted: false, matched, ...(keys && { keys }) };
-      const later = isChange && !this.compares;
+      const known = this.stateOf(event.meta, hash, matched, keys);
+      // A body of another form would pass for one of this.
+      const later = isChange && !this.compares && before.form === known.form;
       if (hold && later && !deliver && !wasDoubted && standsBut(before, known)) {
         this.know(event.key, known);
-        return this.commits.putKnownAtRest(this.id, event.key, known, keptOf(this.kept, body), hold);
+        return this.commits.putKnownAtRest(this.id, event.key, known, this.form.keep(body), hold);
       }
       this.put(event.key, known, body, later);
       return false;
@@ -343,6 +372,7 @@ export class View {
       hash: "",
       deleted: true,
       matched: false,
+      form: this.form.text,
     };
     this.know(event.key, tombstone);
     this.commits.putKnown(this.id, event.key, { ...tombstone, body: undefined });
@@ -353,9 +383,7 @@ export class View {
   /** Learns of an object that was there when the function was deployed, and is skipped. `at`: epoch milliseconds. */
   skip(key: string, meta: ObjectMeta, body: Buffer, at: number): void {
     const { hash, matched } = this.judgeWith({ type: "Added", key, doubt: "none" }, body);
-    const { uid, resourceVersion } = meta;
-    const keys = this.keysOf(meta, body);
-    this.put(key, { uid, resourceVersion, hash, deleted: false, matched, ...(keys && { keys }) }, body);
+    this.put(key, this.stateOf(meta, hash, matched, this.keysOf(meta, body)), body);
     this.history.held({ view: this, key, type: "Added", meta }, wasThere, at);
   }
 
@@ -399,15 +427,18 @@ export class View {
     return Buffer.from(JSON.stringify({ apiVersion, kind, metadata: meta }));
   }
 
-  /** The object's body as it is known; none where the one on record is older. */
+  /** The object's body as it is known; undefined where the one on record is older, or of a form that says less. */
   async body(key: string): Promise<Buffer | undefined> {
+    const form = this.known.get(key)?.form;
     const body = await this.knownBody(key);
-    return body?.isOlder ? undefined : body?.bytes;
+    return body && !body.isOlder ? this.form.body(body.bytes, form) : undefined;
   }
 
-  /** The newest body that is left of the object: what a deletion that was found shows. */
+  /** The newest body that is left of the object, or what is true of it in each form: what a deletion that was found shows. */
   async lastBody(key: string): Promise<Buffer | undefined> {
-    return (await this.knownBody(key))?.bytes;
+    const form = this.known.get(key)?.form;
+    const body = (await this.knownBody(key))?.bytes;
+    return body && (this.form.body(body, form) ?? this.form.remains(body));
   }
 
   /** Whether a condition would judge an earlier state of the object than its last. */
@@ -417,8 +448,7 @@ export class View {
   }
 
   private async knownBody(key: string): Promise<KnownBody | undefined> {
-    if (this.kept === "None") return undefined;
-    return this.commits.body(this.id, key);
+    return this.form.keepsBodies ? this.commits.body(this.id, key) : undefined;
   }
 
   /** Keeps no tombstone of other namespaces: no source of them is left that could replay. */
@@ -482,9 +512,18 @@ export class View {
   /** `later`: an older body is on record, which will do for a while. */
   private put(key: string, known: KnownIdentity, body: Buffer, later = false): void {
     this.know(key, known);
-    const kept = keptOf(this.kept, body);
+    const kept = this.form.keep(body);
     if (kept && later) this.commits.putKnownBodyLater(this.id, key, { ...known, body: kept });
     else this.commits.putKnown(this.id, key, { ...known, body: kept });
+  }
+
+  private stateOf(
+    { uid, resourceVersion }: ObjectMeta,
+    hash: string,
+    matched: boolean,
+    keys: readonly string[] | undefined,
+  ): KnownIdentity {
+    return { uid, resourceVersion, hash, deleted: false, matched, ...(keys && { keys }), form: this.form.text };
   }
 
   private keysOf({ namespace }: Pick<ObjectMeta, "namespace">, body: Buffer): readonly string[] | undefined {

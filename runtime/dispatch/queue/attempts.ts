@@ -2,9 +2,10 @@ import type { NewDeadLetter, StartedEvent } from "../../checkpoint/batch.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { DeliveryListener, HandlerError, Outcome, Runner } from "../delivery/delivery.ts";
+import type { DeliveryListener, HandlerError, Look, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EventOutcome, Observer } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
+import { nameOf } from "../position/by-namespace.ts";
 import { Ahead } from "./ahead.ts";
 import { crashLoopError, deliveryOf, isRedelivered } from "./attempt.ts";
 import { type LaneEvent, storedEvent } from "./event.ts";
@@ -42,6 +43,8 @@ export interface AttemptsParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: Observer;
+  /** Asked for an object where the body on disk is of another form than the trigger's objects are now. */
+  readonly look: Look;
 }
 
 /** What an attempt is made with. */
@@ -204,14 +207,23 @@ export class Attempts {
     const { view } = event;
     // A dead letter that was put back has its own: of its object the view may know nothing any more, or another state.
     const inView = event.lastKnown && !event.replayed;
-    const kept = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
+    const stored = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
+    const kept = stored?.length === 0 && event.type !== "Scheduled" ? await this.bodyNow(event) : stored;
     const verdict = event.verdict ?? (await view.judge(event, kept));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
     return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
 
+  /** The object as it stands, which may be newer than the event; undefined where it is gone. */
+  private async bodyNow({ view, key, type, meta }: LaneEvent): Promise<Buffer | undefined> {
+    if (type === "Deleted") return undefined;
+    const found = await this.parts.look(view.functionName, view.trigger.name, nameOf(key));
+    return found?.uid === meta.uid ? found.body : undefined;
+  }
+
+  /** A replay has its own or none: the view knows its object as it left it, or as later events did. */
   private wantsOld(event: LaneEvent, { deliver }: Verdict): boolean {
-    if (event.type === "Added" || !(deliver || event.replayed)) return false;
+    if (event.type === "Added" || !deliver || event.replayed) return false;
     return this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject;
   }
 

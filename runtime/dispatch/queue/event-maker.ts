@@ -1,15 +1,15 @@
-import type { SpilledEvent } from "../../checkpoint/batch.ts";
 import type { Clock } from "../../clock.ts";
 import type { EventType } from "../../manifest/function.ts";
 import type { ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
-import { epochOf, eventId } from "../delivery/event-id.ts";
+import { epochOf, eventId, withTrigger } from "../delivery/event-id.ts";
 import { type Doubt, type Doubts, graver } from "../doubt/doubt.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { View } from "../position/view.ts";
 import type { LaneEvent } from "./event.ts";
+import type { LoadedEvent } from "./spill.ts";
 
 /** Whose event it is. */
 export interface EventOrigin {
@@ -56,7 +56,7 @@ type NewEvent = Omit<
   | "members"
   | "notBefore"
 > &
-  Partial<Pick<LaneEvent, "oldBody" | "replayed" | "mark" | "members" | "notBefore" | "verdict">>;
+  Partial<Pick<LaneEvent, "size" | "oldBody" | "replayed" | "mark" | "members" | "notBefore" | "verdict">>;
 
 /** The one place that events are built in, so that all of them have one shape. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
@@ -71,7 +71,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   chunk: undefined,
   members: made.members,
   oldBody: made.oldBody,
-  size: made.body?.length ?? 0,
+  size: made.size ?? made.body?.length ?? 0,
   receivedAt: made.receivedAt,
   receivedWall: made.receivedWall,
   lastKnown: made.lastKnown,
@@ -112,7 +112,7 @@ export class EventMaker {
     const lastKnown = body === undefined;
     const { uid, resourceVersion } = meta;
     const deletedBy = source.deletedBy ?? resourceVersion;
-    const id = eventId({ type, uid, resourceVersion, lastKnown, selective, epoch });
+    const id = eventId({ trigger: view.identity, type, uid, resourceVersion, lastKnown, selective, epoch });
     const told = { view: view.id, key, uid, id, type, deletedBy };
     const { attempts, doubt } = this.doubts.ofNew(told, graver(doubtThere, source.doubt ?? "none"));
     return laneEvent({
@@ -139,30 +139,29 @@ export class EventMaker {
   }
 
   /** An event that comes back from the spill. */
-  restore(stored: SpilledEvent, view: View): LaneEvent {
-    const { namespace, name, uid, resourceVersion, flags, body, sequence, replayed } = stored;
+  restore(stored: LoadedEvent, view: View): LaneEvent {
+    const { namespace, name, uid, resourceVersion, type, flags, body, size, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
-    // A key that its function reconciled before comes as the one event that its object's state now stands for.
-    const type = stored.pending && !view.stands(key) ? "Deleted" : stored.type;
+    const id = withTrigger(stored.id, view.identity);
     const noted = stored.redelivered ? "noted" : "none";
-    const { attempts, doubt } = this.doubts.ofStored({ ...stored, view: view.id, key }, noted);
+    const { attempts, doubt } = this.doubts.ofStored({ ...stored, view: view.id, key, id }, noted);
     return laneEvent({
       view,
       sequence,
       type,
       key,
       meta: { namespace, name, uid, resourceVersion },
-      id: stored.id,
+      id,
       flags,
       body: body.length > 0 ? body : undefined,
+      size,
       oldBody: stored.oldBody,
       receivedAt: this.clock.monotonic(),
       receivedWall: stored.receivedAt,
-      // What stood for a key has no body of its own either.
-      lastKnown: flags.finalStateUnknown === true || stored.pending !== undefined,
+      lastKnown: flags.finalStateUnknown === true,
       notBefore: stored.notBefore,
       deletedBy: stored.deletedBy,
-      epoch: epochOf(stored.id),
+      epoch: epochOf(id),
       replayed,
       place: "both",
       attempts,

@@ -111,6 +111,7 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
     deletedBy: event.deletedBy,
     body: event.body ?? Buffer.alloc(0),
     oldBody,
+    form: view.form.ofEvents,
     receivedAt: event.receivedWall,
   };
 }

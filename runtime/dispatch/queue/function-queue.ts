@@ -15,7 +15,7 @@ import { QuietTime } from "./quiet.ts";
 import type { ReadyLanes } from "./ready-lanes.ts";
 import { afterLong, msUntil } from "./retry.ts";
 import type { Place } from "./rota.ts";
-import { pinnedMs, type Spill } from "./spill.ts";
+import { type LoadedEvent, pinnedMs, type Spill } from "./spill.ts";
 
 export interface QueueParts {
   readonly attempts: Attempts;
@@ -26,7 +26,7 @@ export interface QueueParts {
   /** Its place among all functions. */
   readonly place: Place;
   /** Makes an event of one that was spilled. */
-  readonly restore: (event: SpilledEvent) => LaneEvent;
+  readonly restore: (event: LoadedEvent) => LaneEvent;
   readonly commits: Commits;
   readonly clock: Clock;
   readonly observer: Observer;
@@ -422,7 +422,7 @@ export class FunctionQueue {
     const { spill, restore } = this.parts;
     if (this.gate.isStopped || !spill.overflows) return;
     const { events } = spill.laneLimit;
-    const give = (stored: SpilledEvent) => {
+    const give = (stored: LoadedEvent) => {
       const event = restore(stored);
       const lane = this.laneOf(event);
       const fits = lane.firstShelved === undefined && lane.length < events && !lane.backoff;

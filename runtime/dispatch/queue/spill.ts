@@ -1,6 +1,7 @@
 import type { SpilledEvent } from "../../checkpoint/batch.ts";
 import type { CheckpointStore } from "../../checkpoint/store.ts";
 import type { Commits } from "../commit/commits.ts";
+import type { View } from "../position/view.ts";
 import type { Budget } from "./budget.ts";
 import { Chunks } from "./chunks.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
@@ -33,13 +34,18 @@ export interface SpillParts {
   readonly functionName: string;
   readonly store: CheckpointStore;
   readonly commits: Commits;
-  readonly views: ReadonlySet<number>;
+  /** By number. */
+  readonly views: ReadonlyMap<number, View>;
   /** The events of the function's live views that the store holds, and the bytes of their bodies. */
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
-  /** Rows that stand for keys are none of its events: somebody else has them. */
-  readonly leavesKeys: boolean;
+}
+
+/** An event that was read back from disk. */
+export interface LoadedEvent extends SpilledEvent {
+  /** Of its body on disk, in bytes. */
+  readonly size: number;
 }
 
 /**
@@ -50,11 +56,10 @@ export class Spill {
   private readonly functionName: string;
   private readonly store: CheckpointStore;
   private readonly commits: Commits;
-  private readonly views: ReadonlySet<number>;
+  private readonly views: ReadonlyMap<number, View>;
   private readonly most: MemoryLimit;
   private readonly memory: Budget;
   private readonly disk: Budget;
-  private readonly leavesKeys: boolean;
   private readonly chunks = new Chunks();
   /** Events that are on disk alone, behind all that are in lanes. */
   private overflow: number;
@@ -70,13 +75,12 @@ export class Spill {
   /** Bytes that its events take in the store. */
   private stored = 0;
 
-  constructor({ functionName, store, commits, views, waiting, limit, budgets, leavesKeys }: SpillParts) {
+  constructor({ functionName, store, commits, views, waiting, limit, budgets }: SpillParts) {
     this.most = limit;
     this.memory = budgets.memory;
     this.disk = budgets.disk;
     this.memory.share(1);
     this.disk.share(1);
-    this.leavesKeys = leavesKeys;
     this.functionName = functionName;
     this.store = store;
     this.commits = commits;
@@ -230,13 +234,13 @@ export class Spill {
   }
 
   /** Shelved events, by rising sequence, back for their lane. */
-  async takeBack(sequences: readonly number[]): Promise<readonly SpilledEvent[]> {
+  async takeBack(sequences: readonly number[]): Promise<readonly LoadedEvent[]> {
     const events = await this.read(sequences);
     this.shelved -= events.length;
     return events;
   }
 
-  private async read(sequences: readonly number[]): Promise<readonly SpilledEvent[]> {
+  private async read(sequences: readonly number[]): Promise<readonly LoadedEvent[]> {
     await this.commits.flush();
     const found: SpilledEvent[] = [];
     while (found.length < sequences.length) {
@@ -250,14 +254,24 @@ export class Spill {
       }
       found.push(...events);
     }
-    return found;
+    return found.map((event) => this.ofToday(event));
+  }
+
+  /** Its body as the trigger's objects are now. One that cannot be made so is left out: it is asked for before the attempt. */
+  private ofToday(event: SpilledEvent): LoadedEvent {
+    const { body, form, type } = event;
+    const size = body.length;
+    const now = this.views.get(event.view)?.form;
+    if (!now || size === 0 || form === undefined || form === now.ofEvents) return { ...event, size };
+    const remains = now.eventBody(body, form) ?? (type === "Deleted" ? now.remains(body) : Buffer.alloc(0));
+    return { ...event, size, body: remains, oldBody: undefined, form: now.ofEvents };
   }
 
   /**
    * Reads events back, in order, as memory allows. Nothing while another call reads.
    * @param give takes an event into its lane, or shelves it
    */
-  async load(give: (event: SpilledEvent) => "taken" | "shelved"): Promise<void> {
+  async load(give: (event: LoadedEvent) => "taken" | "shelved"): Promise<void> {
     if (this.loading) return;
     this.loading = true;
     try {
@@ -269,9 +283,10 @@ export class Spill {
         for (const event of events) {
           if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
           this.loaded = event.sequence;
-          if (!this.views.has(event.view) || (event.pending && this.leavesKeys)) continue;
+          // What stands for a key is no event: its queue has it.
+          if (!this.views.has(event.view) || event.pending) continue;
           this.overflow--;
-          if (give(event) === "shelved") this.shelved++;
+          if (give(this.ofToday(event)) === "shelved") this.shelved++;
         }
       }
     } finally {

@@ -127,6 +127,7 @@ export class KeyLane implements PendingKey {
       deletedBy: unknownVersion,
       body: Buffer.alloc(0),
       oldBody: undefined,
+      form: view.form.ofEvents,
       receivedAt: this.wokenAt.wall,
     };
   }

@@ -2,6 +2,7 @@ import type { NewDeadLetter } from "../../checkpoint/batch.ts";
 import type { Clock, Random, Timer } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
+import type { Newest } from "../delivery/delivery.ts";
 import type { Log } from "../delivery/observer.ts";
 import { crashLoopError } from "../queue/attempt.ts";
 import { Gate } from "../queue/gate.ts";
@@ -11,7 +12,7 @@ import { afterLong, interruptedDelay, isCrashLoop, requeueDelay } from "../queue
 import { type Waking, withCause } from "./causes.ts";
 import { KeyLane, type Waits } from "./key-lane.ts";
 import type { KeyRuns, RunEnd } from "./key-runs.ts";
-import type { Newest, Primary } from "./primary.ts";
+import type { Primary } from "./primary.ts";
 import { Rests } from "./rests.ts";
 
 /** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */

@@ -2,13 +2,13 @@ import type { Cause, NewDeadLetter, StartedEvent } from "../../checkpoint/batch.
 import type { Clock } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { Delivery, HandlerError, Outcome, Runner } from "../delivery/delivery.ts";
+import type { Delivery, HandlerError, Newest, Outcome, Runner } from "../delivery/delivery.ts";
 import type { Observer } from "../delivery/observer.ts";
 import type { History } from "../history/history.ts";
 import { isRedelivered } from "../queue/attempt.ts";
 import { causeAlone, type Waking } from "./causes.ts";
 import { type KeyLane, unknownVersion } from "./key-lane.ts";
-import type { Newest, Primary } from "./primary.ts";
+import type { Primary } from "./primary.ts";
 
 export interface KeyRunsParts {
   readonly primary: Primary;
@@ -194,4 +194,4 @@ const isFlagged = ({ doubt, attempts }: KeyLane): boolean =>
 
 /** The handler is told no namespace of a cluster-scoped object. */
 const told = (causes: readonly Waking[]): Cause[] =>
-  causes.map(causeAlone).map(({ namespace, ...cause }) => (namespace ? { ...cause, namespace } : cause));
+  causes.map(causeAlone).map(({ namespace, uid: _, ...cause }) => (namespace ? { ...cause, namespace } : cause));

@@ -1,20 +1,6 @@
-import type { ResourceVersion } from "../../resource-version.ts";
+import type { Look, Newest } from "../delivery/delivery.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import type { View } from "../position/view.ts";
-
-/** An object as it stands, as far as is known. */
-export interface Newest {
-  readonly uid: string;
-  readonly resourceVersion: ResourceVersion;
-  readonly body: Buffer;
-}
-
-/** Asks the API server for an object as a trigger sees it: undefined where there is none. Rejects where it does not say. */
-export type Look = (
-  functionName: string,
-  trigger: string,
-  object: { readonly namespace: string; readonly name: string },
-) => Promise<Newest | undefined>;
 
 /** The trigger without `key`: of which kind the objects are that are reconciled, and how they stand. */
 export class Primary {

@@ -2,7 +2,7 @@ import { runSequence, type SpillHeader } from "../../checkpoint/batch.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { Runner } from "../delivery/delivery.ts";
+import type { Look, Runner } from "../delivery/delivery.ts";
 import type { Log, Observer } from "../delivery/observer.ts";
 import type { RecordedStart } from "../doubt/started-before.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
@@ -14,7 +14,7 @@ import { msUntil } from "../queue/retry.ts";
 import { KeyLane } from "./key-lane.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { KeyRuns } from "./key-runs.ts";
-import { type Look, Primary } from "./primary.ts";
+import { Primary } from "./primary.ts";
 import { Resync } from "./resync.ts";
 import { Wakes } from "./wakes.ts";
 
@@ -33,11 +33,11 @@ export interface ReconcilingParts {
 
 /** What a function has on record. */
 interface OnRecord {
-  /** By trigger. */
-  readonly views: ReadonlyMap<string, View>;
+  /** Of the trigger without `key`. */
+  readonly primary: View;
   /** By view, of those whose trigger has `key`. */
   readonly rules: ReadonlyMap<number, KeyOf>;
-  /** Rows that stand for keys. */
+  /** Rows that stand for its keys. */
   readonly keys: readonly SpillHeader[];
   readonly maker: EventMaker;
   readonly history: History;
@@ -55,10 +55,9 @@ export interface Reconciling {
 }
 
 /** Builds it from the manifest and what the store has. */
-export function reconcilingOf(parts: ReconcilingParts, { views, rules, keys, maker, history }: OnRecord): Reconciling {
+export function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Reconciling {
+  const { primary: view, rules, keys, maker, history } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
-  const view = [...views.values()].find(({ trigger }) => !trigger.key);
-  if (!view) throw new TypeError(`function ${manifest.name} has no trigger without a key`);
   const primary = new Primary(view, look, (namespace) => reconciling.isSettledIn(namespace));
   const runs = new KeyRuns(manifest, { primary, commits, runner, clock, observer, history });
   const queue = new KeyQueue({ primary, runs, commits, clock, random, log, nextSequence: () => maker.nextSequence() });

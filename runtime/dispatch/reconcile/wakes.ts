@@ -2,7 +2,7 @@ import { type ObjectMeta, objectKey } from "../../watch/change.ts";
 import type { KeyOf, WakesNext, Wakes as WhomItWakes } from "../filter/key-rule.ts";
 import { wakesNobody } from "../filter/reason.ts";
 import type { Shard } from "../position/shard.ts";
-import type { View } from "../position/view.ts";
+import type { Counted, View } from "../position/view.ts";
 import type { Conclusion, EventSink } from "../queue/attempts.ts";
 import type { LaneEvent } from "../queue/event.ts";
 import type { Waking } from "./causes.ts";
@@ -36,13 +36,12 @@ export class Wakes implements EventSink {
 
   take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion {
     const rule = this.rules.get(event.view.id);
-    const noted = event.view.stands(event.key)?.keys;
-    // What is gone counted for somebody, and where its last state is lost, nobody may know for whom.
-    const isForAll = event.type === "Scheduled" || (rule && body.length === 0 && !noted);
+    const counted = event.view.countedFor(event.key);
+    const isForAll = event.type === "Scheduled" || (rule && isForgotten(rule, event.view, counted, body, oldBody));
     const keys = isForAll
-      ? [...this.primary.keys()]
+      ? [...this.primary.keys(), ...(counted?.keys ?? [])]
       : rule
-        ? this.keysOf(rule, event, body, oldBody, noted)
+        ? this.keysOf(rule, event, body, oldBody, counted)
         : [event.key];
     if (!keys) return { type: "terminal", outcome: "filtered" };
     const cause = causeOf(event);
@@ -76,13 +75,15 @@ export class Wakes implements EventSink {
     event: LaneEvent,
     body: Buffer,
     oldBody: Buffer | undefined,
-    noted: readonly string[] = [],
+    counted: Counted | undefined,
   ): Set<string> | undefined {
     const { namespace } = event.meta;
     const now: WhomItWakes = body.length > 0 ? rule.of({ namespace, body }) : { heldBack: wakesNobody };
-    // The state before is lost now and then, and its keys are not; its own say more where the rule was edited since.
+    // The state before is lost now and then, and its keys are not. Those that an earlier rule named are told that it moved.
+    const { keys: noted = [], isByThisRule = true } = counted ?? {};
     const before = oldBody ? rule.of({ namespace, body: oldBody }) : { keys: noted };
-    const keys = [now, before].flatMap((each) => ("keys" in each ? each.keys.filter(this.owns) : []));
+    const earlier = { keys: isByThisRule ? [] : noted };
+    const keys = [now, before, earlier].flatMap((each) => ("keys" in each ? each.keys.filter(this.owns) : []));
     if (keys.length > 0) return new Set(keys.map((key) => this.primary.home(key)));
     if (event.verdict) {
       const heldBack = "heldBack" in now ? now.heldBack : wakesNobody;
@@ -92,10 +93,27 @@ export class Wakes implements EventSink {
   }
 }
 
+/**
+ * Whether the keys that an object counted for before a change are unknown: its last state is lost, or says too little for a
+ * rule that is newer.
+ */
+function isForgotten(
+  rule: KeyOf,
+  { form }: View,
+  counted: Counted | undefined,
+  body: Buffer,
+  oldBody: Buffer | undefined,
+): boolean {
+  if (!counted) return body.length === 0;
+  if (counted.isByThisRule) return body.length === 0 && !counted.keys;
+  return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));
+}
+
 function causeOf({ replayed, type, view, meta, flags }: LaneEvent): Waking {
   const { namespace, name, resourceVersion } = meta;
   const trigger = view.trigger.name;
   if (type === "Scheduled") return { type, trigger };
   if (replayed) return { type: "Replay" };
-  return { type, trigger, namespace, name, seen: { trigger, type, object: meta, resourceVersion, flags } };
+  const uid = type === "Deleted" && { uid: meta.uid };
+  return { type, trigger, namespace, name, ...uid, seen: { trigger, type, object: meta, resourceVersion, flags } };
 }

@@ -167,6 +167,14 @@ export class ScheduledTrigger {
     const { view, clock, nextSequence, queue, lostWrites } = this.parts;
     const version = resourceVersion(String(time));
     const { uid, epoch } = this;
+    const identity = {
+      trigger: view.identity,
+      uid,
+      resourceVersion: version,
+      lastKnown: false,
+      selective: false,
+      epoch,
+    };
     const type = "Scheduled";
     if (!again) view.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
     queue.acceptSpilled({
@@ -178,7 +186,7 @@ export class ScheduledTrigger {
       uid,
       resourceVersion: version,
       type,
-      id: again?.id ?? eventId({ type, uid, resourceVersion: version, lastKnown: false, selective: false, epoch }),
+      id: again?.id ?? eventId({ ...identity, type }),
       flags: { ...flags },
       deletedBy: version,
       body: noBody,
