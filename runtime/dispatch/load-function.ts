@@ -2,6 +2,7 @@ import { runSequence, type SpillHeader } from "../checkpoint/batch.ts";
 import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
 import { type CheckpointStore, resourceOf } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
+import { editsOf, renameOf, type Waiting } from "../manifest/edits.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
@@ -111,6 +112,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     if (parts.startedBefore.isReplay(event) || runSequence(event.id) !== undefined) continue;
     byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
+  logEdits(parts, opened, { events: waiting.events, keys: keys.length });
   const formerNames = new Map([...opened].map(([name, { renamedFrom = name }]) => [renamedFrom, views.get(name)]));
   waiting.events += await tellWaitingKeys(others, {
     commits,
@@ -183,6 +185,15 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     limitLetters: (limit) => store.limitDeadLetters(manifest.name, limit),
     drop: (letter) => new OfflineReplayer(store, (batch) => commits.past(batch)).drop(letter),
   });
+}
+
+/** Says what the edit of each trigger does to what is known and to what waits. */
+function logEdits({ manifest, log }: LoadParts, opened: ReadonlyMap<string, TriggerView>, waiting: Waiting): void {
+  const edits = [...opened].flatMap(([trigger, { record, before, renamedFrom }]) => [
+    ...(renamedFrom === undefined ? [] : [renameOf(renamedFrom, trigger)]),
+    ...(before ? editsOf(trigger, before, record, waiting) : []),
+  ]);
+  if (edits.length > 0) log.info({ function: manifest.name, edits: [...new Set(edits)] }, "manifest edited");
 }
 
 /** A view stands for the schedule's runs as it does for an object's changes: those that wait, and those that had begun. */

@@ -9,6 +9,7 @@ export const scheduleResource = resourceOf(scheduleKind);
 /** A trigger or a schedule with its view, as the store has that. */
 export interface TriggerView {
   readonly view: StoredView;
+  readonly record: TriggerRecord;
   /** The trigger as its records were written under it before; undefined where that was not noted, or there was none. */
   readonly before: TriggerRecord | undefined;
   /** What the trigger was called before; undefined where it has its name still. */
@@ -56,6 +57,7 @@ export async function openViews(
       records.push({ id: found.id, trigger, identity, manifest });
     opened.set(trigger, {
       view: { ...found, identity, manifest },
+      record,
       before: before && recorded(before),
       renamedFrom: before && before.trigger !== trigger ? before.trigger : undefined,
     });

@@ -203,7 +203,7 @@ const trigger = z.strictObject({
     .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
     .optional()
     .describe(
-      "Told to the handler as event.trigger. Left out: the kind in lower case, or `schedule`. The position goes by it: a new name begins anew.",
+      "Told to the handler as event.trigger. Left out: the kind in lower case, or `schedule`. A new name for the same watch is a rename: the position goes on.",
     ),
   watch: watch.optional().describe("The changes that fire the trigger. A trigger has this or `schedule`."),
   schedule: scheduleSchema.optional().describe("The times that fire the trigger."),

@@ -94,7 +94,7 @@ export class Wakes implements EventSink {
 }
 
 /**
- * Whether the keys that an object counted for before a change are unknown: its last state is lost, or says too little for a
+ * Whether the keys that an object counted for before a change are unknown. Its last state is lost, or says too little for a
  * rule that is newer.
  */
 function isForgotten(

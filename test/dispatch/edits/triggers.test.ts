@@ -13,17 +13,14 @@ async function restarted(it: DispatchFixture, to: FunctionManifest) {
   const { Dispatcher } = await import("../../../runtime/dispatch/dispatcher.ts");
   const { MemoryStore } = await import("../../../runtime/checkpoint/memory.ts");
   const { disk, clock, runner } = it;
-  const lines: string[] = [];
-  const log = {
-    info: (_: object, line: string) => lines.push(line),
-    warn: (_: object, line: string) => lines.push(line),
-    error() {},
-  };
+  const edits: unknown[] = [];
+  const info = (fields: object) => ("edits" in fields ? edits.push(fields.edits) : undefined);
+  const log = { info, warn() {}, error() {} };
   const store = new MemoryStore(disk);
   const dispatcher = await Dispatcher.open({ store, runner, clock, random: () => 0, observer: {}, log, onLost() {} });
   const loaded = await dispatcher.function(to, { usesOldObject: false });
   const source = (name: string, selection = "all") => loaded.subscription(name, { selection, namespace: "" });
-  return { dispatcher, loaded, source, store, lines };
+  return { dispatcher, source, store, edits };
 }
 
 const named = (name: string, over: Partial<Trigger> = {}) => manifest({}, [trigger({ name, ...over })]);
@@ -285,4 +282,17 @@ describe("conditions that are edited", () => {
     const kept = { lastBody: "Metadata" } as const;
     expect(await gone({ matchConditions: [big], ...kept }, kept)).toEqual([]);
   });
+});
+
+it("the log says once, when the function is loaded, what the edit of its manifest does to what waits", async () => {
+  const first = await open();
+  first.runner.answer = ({ object }) => (object.name === "shop" ? failure() : { type: "ok", durationMs: 1 });
+  first.subscription.change(change("Added", "shop", 11));
+  await quiet(first.runner);
+  await first.clock.advance(100);
+  const second = await restarted(first, reconciler({}, byLabel));
+  expect(second.edits).toEqual([[expect.stringContaining("trigger pods: key changed: 1 waiting key runs")]]);
+  second.dispatcher.halt();
+  const third = await restarted(first, reconciler({}, byLabel));
+  expect(third.edits).toEqual([]);
 });
