@@ -1,6 +1,7 @@
 import { WatchfireError } from "../errors.ts";
+import { resourceOf } from "../manifest/trigger-record.ts";
 import { type Batch, type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
-import { type CheckpointStore, type DeadLetterPage, resourceOf, type StoredView } from "./store.ts";
+import type { CheckpointStore, DeadLetterPage, StoredView } from "./store.ts";
 
 /** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
 export interface Replayer {

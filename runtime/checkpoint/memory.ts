@@ -164,9 +164,9 @@ export class MemoryStore implements CheckpointStore {
   }
 
   async recordViews(records: readonly ViewRecord[]): Promise<void> {
-    for (const { id, ...record } of records) {
+    for (const { id, trigger, identity, manifest } of records) {
       const view = this.disk.views.get(id);
-      if (view) Object.assign(view, record);
+      if (view) Object.assign(view, { trigger, identity, manifest });
     }
   }
 

@@ -119,12 +119,6 @@ export interface CheckpointStore {
 export const storeKinds = ["sqlite", "kubernetes", "nats"] as const;
 export type StoreKind = (typeof storeKinds)[number];
 
-/** `group/Kind`: what stays the same when a manifest names another version. */
-export function resourceOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {
-  const slash = apiVersion.indexOf("/");
-  return `${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`;
-}
-
 /** Which dead letters to list. */
 export interface DeadLetterPage {
   /** Only this function's; without it all. */

@@ -8,7 +8,10 @@ import { SigningKey } from "../catalog/signature.ts";
 import { systemClock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
+import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import { readManifests as readDeployed } from "../manifest/read.ts";
+import { recordsOf } from "../manifest/trigger-record.ts";
 import { isAbsent } from "../rbac/comparison.ts";
 import { absenceAmong } from "../rbac/namespaces.ts";
 import { functionObjects } from "../rbac/objects.ts";
@@ -69,6 +72,7 @@ export const deploy = command({
         waiting: (who) => process.stderr.write(`waiting up to 30 s, since another deployment has not ended: ${who}\n`),
       });
       process.stdout.write(describe(report, packed));
+      for (const line of editsIn(manifests, report)) process.stdout.write(`${line}\n`);
       warnOfRenames(report);
       if (report.unsigned) {
         warn("what was deployed before was signed, and this is not: a runtime with --trust refuses it");
@@ -120,6 +124,16 @@ function report(faults: readonly unknown[]): boolean {
     process.stderr.write(`${fault.message}\n`);
   }
   return faults.length === 0;
+}
+
+/** What the edits of manifests do, beside the functions' names. */
+function editsIn(manifests: readonly FunctionManifest[], { manifestsBefore }: DeployReport): string[] {
+  return manifests.flatMap((manifest) => {
+    const text = manifestsBefore.get(manifest.name);
+    const [read] = text === undefined ? [] : readDeployed(text, manifest.name, undefined);
+    if (!read?.manifest) return [];
+    return editsOf(recordsOf(manifest), recordsOf(read.manifest)).map((line) => `${manifest.name}: ${line}`);
+  });
 }
 
 /** Whoever renamed a function may take the new name for the old one's. */

@@ -1,9 +1,14 @@
 import { readBuilt } from "../catalog/built-folder.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
+import { SqliteStore } from "../checkpoint/sqlite.ts";
+import type { CheckpointStore } from "../checkpoint/store.ts";
 import { checkExpression } from "../dispatch/filter/check-expression.ts";
 import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
+import { editsOf } from "../manifest/edits.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
+import { readFields, recordsOf } from "../manifest/trigger-record.ts";
 import { buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { readAccount, readFolder, readNamespace } from "./operand.ts";
@@ -27,6 +32,10 @@ export const validate = command({
     store: rulesOptions.store,
     kubeconfig: { value: "FILE", summary: "checks kinds and resources against what this kubeconfig's cluster serves" },
     context: { value: "NAME", summary: "checks them against the cluster of this context of your kubeconfig" },
+    data: {
+      value: "DIR",
+      summary: "says what edits of manifests do to what this data folder has on record, while no runtime uses it",
+    },
     trust: {
       value: "KEY",
       summary: "the folder must be what `watchfire build` wrote, signed with this ed25519 public key, a PEM file",
@@ -56,6 +65,8 @@ export const validate = command({
       warnOfWildcards(loaded) +
       warnOfReach(loaded, { namespace, account }) +
       warnOfStore(loaded, built, store);
+    const edits = options.data === undefined ? [] : await editsOnRecord(options.data, functions);
+    for (const line of edits) process.stdout.write(`${line}\n`);
     for (const each of [...types.unchecked, ...served.unchecked]) process.stderr.write(`not checked: ${each}\n`);
     const faulty = new Set([...served.faulty, ...types.faulty]);
     const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest)).length;
@@ -69,6 +80,33 @@ export const validate = command({
     return all.length === 0 ? 0 : 1;
   },
 });
+
+/**
+ * What the edits of manifests do to what a data folder has on record, one line each.
+ * @throws WatchfireError of the checkpoint section, also where a runtime uses it
+ */
+async function editsOnRecord(folder: string, functions: readonly FunctionManifest[]): Promise<string[]> {
+  const store = new SqliteStore({ folder, maintenance: true });
+  try {
+    const lines: string[] = [];
+    for (const manifest of functions) lines.push(...(await editsIn(store, manifest)));
+    return lines;
+  } finally {
+    await store.close(false);
+  }
+}
+
+async function editsIn(store: CheckpointStore, manifest: FunctionManifest): Promise<string[]> {
+  const { name } = manifest;
+  const before = (await store.views(name)).map(({ trigger, resource, manifest: text }) => ({
+    name: trigger,
+    resource,
+    fields: readFields(text),
+  }));
+  const waiting = { events: 0, keys: 0 };
+  for (const { pending } of await store.spillHeaders(name)) waiting[pending ? "keys" : "events"]++;
+  return editsOf(recordsOf(manifest), before, waiting).map((line) => `${name}: ${line}`);
+}
 
 /** @throws WatchfireError WF_BUILD_UNTRUSTED, WF_BUILD_DAMAGED */
 function readSigned(folder: string, trust: TrustedKeys): void {

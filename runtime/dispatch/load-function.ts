@@ -1,10 +1,11 @@
 import { runSequence, type SpillHeader } from "../checkpoint/batch.ts";
 import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
-import { type CheckpointStore, resourceOf } from "../checkpoint/store.ts";
+import type { CheckpointStore } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
-import { editsOf, renameOf, type Waiting } from "../manifest/edits.ts";
+import { editsOf, type Waiting } from "../manifest/edits.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
+import { recordsOf, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
@@ -33,7 +34,7 @@ import { reconcilingOf } from "./reconcile/reconciling.ts";
 import { tellWaitingKeys } from "./reconcile/waiting-keys.ts";
 import type { Retirement } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
-import { openViews, scheduleResource, type TriggerView } from "./trigger-views.ts";
+import { openViews, type TriggerView } from "./trigger-views.ts";
 
 export interface LoadParts {
   readonly manifest: FunctionManifest;
@@ -113,7 +114,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
   logEdits(parts, opened, { events: waiting.events, keys: keys.length });
-  const formerNames = new Map([...opened].map(([name, { renamedFrom = name }]) => [renamedFrom, views.get(name)]));
+  const formerNames = new Map([...opened].map(([name, { before }]) => [before?.name ?? name, views.get(name)]));
   waiting.events += await tellWaitingKeys(others, {
     commits,
     startedBefore: parts.startedBefore,
@@ -189,11 +190,12 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
 
 /** Says what the edit of each trigger does to what is known and to what waits. */
 function logEdits({ manifest, log }: LoadParts, opened: ReadonlyMap<string, TriggerView>, waiting: Waiting): void {
-  const edits = [...opened].flatMap(([trigger, { record, before, renamedFrom }]) => [
-    ...(renamedFrom === undefined ? [] : [renameOf(renamedFrom, trigger)]),
-    ...(before ? editsOf(trigger, before, record, waiting) : []),
-  ]);
-  if (edits.length > 0) log.info({ function: manifest.name, edits: [...new Set(edits)] }, "manifest edited");
+  const edits = editsOf(
+    recordsOf(manifest),
+    [...opened.values()].flatMap(({ before }) => before ?? []),
+    waiting,
+  );
+  if (edits.length > 0) log.info({ function: manifest.name, edits }, "manifest edited");
 }
 
 /** A view stands for the schedule's runs as it does for an object's changes: those that wait, and those that had begun. */

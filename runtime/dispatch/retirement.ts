@@ -1,8 +1,8 @@
 import type { SpillHeader } from "../checkpoint/batch.ts";
 import { type CheckpointStore, retirementMs, type StoredView } from "../checkpoint/store.ts";
 import type { Clock } from "../clock.ts";
+import { scheduleResource } from "../manifest/trigger-record.ts";
 import type { Log, Observer } from "./delivery/observer.ts";
-import { scheduleResource } from "./trigger-views.ts";
 
 export interface RetirementParts {
   readonly store: CheckpointStore;

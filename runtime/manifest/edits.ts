@@ -1,5 +1,4 @@
-/** A trigger as it was, or is: its fields, and the mode of its function. */
-export type EditedTrigger = Readonly<Record<string, unknown>>;
+import { renamesOf, type TriggerFields, type TriggerRecord } from "./trigger-record.ts";
 
 /** What of a function waits while its manifest is edited; undefined where nobody knows. */
 export interface Waiting {
@@ -53,10 +52,27 @@ const effects: readonly Effect[] = [
 const selected = "objects that it selects now are told as Added, and those that it lets go as Deleted";
 
 /**
- * Describes what an edit of a trigger does to what is known and to what waits. Returns one line for each field that decides
- * it, in the order of the manifest.
+ * Describes what an edit of a function's manifest does to what is known and to what waits. Returns one line for each field that
+ * decides it, and one for each trigger that was renamed; none where nothing of the kind was edited.
  */
-export function editsOf(name: string, before: EditedTrigger, after: EditedTrigger, waiting?: Waiting): string[] {
+export function editsOf(
+  after: readonly TriggerRecord[],
+  before: readonly TriggerRecord[],
+  waiting?: Waiting,
+): readonly string[] {
+  const renamed = renamesOf(after, before);
+  const lines = after.flatMap((each) => {
+    const was =
+      renamed.get(each) ?? before.find(({ name, resource }) => name === each.name && resource === each.resource);
+    const rename = renamed.has(each)
+      ? [`trigger ${each.name} was called ${was?.name}: its position, its known objects and what waits go on`]
+      : [];
+    return [...rename, ...(was?.fields && each.fields ? changesOf(each.name, was.fields, each.fields, waiting) : [])];
+  });
+  return [...new Set(lines)];
+}
+
+function changesOf(name: string, before: TriggerFields, after: TriggerFields, waiting: Waiting | undefined): string[] {
   return effects.flatMap(({ field, does }) => {
     const [was, is] = [before[field], after[field]];
     if (JSON.stringify(was) === JSON.stringify(is)) return [];
@@ -66,10 +82,6 @@ export function editsOf(name: string, before: EditedTrigger, after: EditedTrigge
     return [`${whose}${field} changed${values}: ${does(waiting, was, is)}`];
   });
 }
-
-/** Describes that a trigger has another name. */
-export const renameOf = (before: string, after: string): string =>
-  `trigger ${after} was called ${before}: its position, its known objects and what waits go on`;
 
 const shown = (value: string): string => (value === "" ? "none" : value);
 

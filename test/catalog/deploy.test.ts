@@ -208,6 +208,18 @@ test("a function by another name is told as a removal and an addition, which beg
   expect(status).toBe(0);
 });
 
+test("an edit of a manifest is told with what it does, and no edit is not", async () => {
+  const team = await createTeam();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch() });
+  await fixture.tryDeploy();
+  expect((await fixture.tryDeploy()).stdout).not.toContain("changed from");
+  await fixture.define("greet", { watch: team.watch(), spec: { delivery: { mode: "Reconcile" } } });
+  const { status, stdout } = await fixture.tryDeploy();
+  expect(stdout).toMatch(/^greet: mode changed from All to Reconcile: waiting events wake their keys$/m);
+  expect(status).toBe(0);
+});
+
 test("rights that a new version does without are there until it has taken over", async () => {
   const team = await createTeam();
   const fixture = await CatalogFixture.create();

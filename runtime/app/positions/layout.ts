@@ -1,9 +1,9 @@
 import type { Cursor, KnownIdentity } from "../../checkpoint/batch.ts";
 import type { FunctionPart, Part, ViewOf } from "../../checkpoint/part.ts";
-import { resourceOf } from "../../checkpoint/store.ts";
 import { slotsOf } from "../../fleet/rendezvous.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import { scheduleKind } from "../../manifest/schedule.ts";
+import { resourceOf } from "../../manifest/trigger-record.ts";
 import { isUpTo } from "../../resource-version.ts";
 import { respread, type Spread, shardIn, whole } from "./spread.ts";
 

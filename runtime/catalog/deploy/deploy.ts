@@ -45,6 +45,8 @@ export interface DeployReport {
   readonly prunedEverywhere: boolean;
   /** Whether a signed index was replaced by one that is not. */
   readonly unsigned: boolean;
+  /** By function: the text of the manifest that was deployed before, where it can be read. */
+  readonly manifestsBefore: ReadonlyMap<string, string>;
 }
 
 /** What a deployment does to the cluster. */
@@ -85,6 +87,7 @@ export async function deploy(plan: DeployPlan): Promise<DeployReport> {
     deleted: [...steps.superseded, ...steps.stale].map(nameOf),
     prunedEverywhere: before.everywhere,
     unsigned: false,
+    manifestsBefore: manifestsOf(before),
   };
   const signer = plan.key && new IndexSigner(plan.key, plan, clock);
   const old = readConfigMap(before.index);
@@ -183,6 +186,18 @@ function notAllGone(error: unknown): never {
   if (!(error instanceof WatchfireError) || error.code === "WF_DEPLOYED_CONFLICT") throw error;
   const hint = "the new functions run, and what they superseded is not all gone: do as it says and deploy again";
   throw new WatchfireError(error.code, { ...error.detail, hint });
+}
+
+/** The texts of the manifests that the index names; without those that are damaged. */
+function manifestsOf({ configMaps, entries }: Before): ReadonlyMap<string, string> {
+  return new Map(
+    entries.flatMap((entry) => {
+      const found = configMaps.find(({ metadata }) => metadata.name === entry.configMap);
+      if (!found || !isSound(found, [entry])) return [];
+      const configMap = readConfigMap(found);
+      return configMap ? [[entry.name, unpackFunction(configMap).manifest] as const] : [];
+    }),
+  );
 }
 
 /** Whether a ConfigMap holds what the new index says of it. */
