@@ -83,7 +83,9 @@ export class Connection {
       headers: acceptHeader(spec, "watch"),
       identity: new ObjectIdentity(resource, spec.representation),
       timeoutMs: timeoutSeconds * 1000,
-      idleMs: (lines) => idleMs?.() ?? liveness.idleMs(timeoutSeconds, lines),
+      idleMs: (events) => idleMs?.() ?? liveness.idleMs(timeoutSeconds, events),
+      // Initial events that do not come are not excused by a proxy's heartbeats.
+      spaceEndsSilence: () => idleMs?.() === undefined,
       congested: () => this.sink.congested,
       opened: () => {
         this.accepted = true;
@@ -105,7 +107,7 @@ export class Connection {
   get lived(): Lived {
     const { timeoutSeconds, bookmarks, session } = this;
     const lastedMs = this.parts.clock.monotonic() - this.began;
-    return { timeoutSeconds, bookmarks, lastedMs, lines: session.lines };
+    return { timeoutSeconds, bookmarks, lastedMs, events: session.events };
   }
 
   /** Whether the server accepted it. */

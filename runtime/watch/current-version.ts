@@ -62,6 +62,7 @@ async function byWatchList({ transport, clock, path, identity, signal }: Collect
     identity,
     timeoutMs: markMs,
     idleMs: () => markMs,
+    spaceEndsSilence: () => false,
     congested: () => undefined,
     opened: () => {},
     change: () => {},

@@ -6,9 +6,9 @@ import { typeField } from "./wasm/layout.ts";
 const initialEventsEnd = "k8s.io/initial-events-end";
 
 /**
- * Scans one line of a watch: its type, its object's place and metadata. Nothing is parsed or built but the four short
- * strings of the metadata. The whole line is checked, because a line that is not well formed must end the stream. No
- * isolate must find it out later. Fields hold the last line scanned.
+ * Scans one event of a watch: its type, its object's place and metadata. Nothing is parsed or built but the four short
+ * strings of the metadata. The whole text is checked, because an event that is not well formed must end the stream. No
+ * isolate must find it out later. Fields hold the last event scanned.
  */
 export class EnvelopeScanner {
   /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`; whatever else stands there; "" where nothing does. */
@@ -16,9 +16,9 @@ export class EnvelopeScanner {
   readonly object = new ObjectScanner();
   private lastType = "";
 
-  /** Whether the line is one well-formed JSON object; only then do the fields mean anything. */
+  /** Whether the text is one well-formed JSON object; only then do the fields mean anything. */
   scan(bytes: Buffer, start: number, end: number): boolean {
-    const found = scanText(bytes, start, end, "line");
+    const found = scanText(bytes, start, end, "event");
     if (!found) return false;
     this.type = stringOf(found, typeField, bytes, this.lastType);
     if (this.type !== "") this.lastType = this.type;
@@ -26,7 +26,7 @@ export class EnvelopeScanner {
     return true;
   }
 
-  /** The object's span; empty where the line has none. */
+  /** The object's span; empty where the event has none. */
   get objectStart(): number {
     return this.object.start;
   }

@@ -1,15 +1,16 @@
 import { WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { networkFailure } from "../kube/http-transport.ts";
-import { OversizeLine } from "./line-reader.ts";
 import { BadList } from "./list-splitter.ts";
+import { NotJson } from "./partial-value.ts";
+import { OversizeValue } from "./value-reader.ts";
 
 /**
  * How a list, or one connection of a watch, ended. A closed set, so that what follows from each is decided in one
  * place (`next-step.ts`) and none is forgotten.
  */
 export type Ending =
-  /** The server closed the stream as it may; `truncated` where the last line was cut in half. */
+  /** The server closed the stream as it may; `truncated` where the last event was cut in half. */
   | { readonly type: "eof"; readonly truncated: boolean }
   /**
    * We closed it: to stop, or because another serves those whom it served. Or resourceVersions were seen to have gone
@@ -28,7 +29,7 @@ export type Ending =
   | { readonly type: "refused"; readonly error: ApiError; readonly inStream: boolean }
   /** Something other than an API server answered. */
   | { readonly type: "protocol"; readonly message: string }
-  /** A line that no rule of the protocol allows; never skipped. */
+  /** An event that no rule of the protocol allows; never skipped. */
   | { readonly type: "poison"; readonly message: string }
   | { readonly type: "oversize"; readonly limit: number }
   /** Objects of another kind, or without a resourceVersion: watching them cannot work. */
@@ -36,7 +37,7 @@ export type Ending =
   /** A fault of our own, such as a subscriber that threw: never swallowed, and the event is read again. */
   | { readonly type: "internal"; readonly message: string };
 
-/** An ending thrown from within a list or a line's handling. */
+/** An ending thrown from within a list or an event's handling. */
 export class Ended extends Error {
   override readonly name = "Ended";
   readonly ending: Ending;
@@ -51,7 +52,8 @@ export class Ended extends Error {
 export function endingOf(error: unknown): Ending {
   if (error instanceof Ended) return error.ending;
   if (error instanceof ApiError) return { type: "refused", error, inStream: false };
-  if (error instanceof OversizeLine) return { type: "oversize", limit: error.limit };
+  if (error instanceof OversizeValue) return { type: "oversize", limit: error.limit };
+  if (error instanceof NotJson) return { type: "poison", message: error.message };
   if (error instanceof BadList) return { type: "protocol", message: error.message };
   if (error instanceof WatchfireError && error.code === "WF_KUBE_PROTOCOL") {
     return { type: "protocol", message: error.message };

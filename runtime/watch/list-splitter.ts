@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { joined, lineLimit, OversizeLine, piecesLimit } from "./line-reader.ts";
+import { joined, OversizeValue, piecesLimit, valueLimit } from "./value-reader.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -57,7 +57,7 @@ export class ListSplitter {
   /** The next byte is an item's first brace, which `depth` already counts. */
   private opening = false;
 
-  /** Calls `item(bytes, start, end)` for each item that ends in `chunk`. Throws BadList or OversizeLine. */
+  /** Calls `item(bytes, start, end)` for each item that ends in `chunk`. Throws BadList or OversizeValue. */
   push(chunk: Buffer, item: (bytes: Buffer, start: number, end: number) => void): void {
     let at = 0;
     while (at < chunk.length) {
@@ -159,7 +159,7 @@ export class ListSplitter {
     this.depth = depth;
     this.inString = inString;
     this.piecesLength += chunk.length - from;
-    if (this.piecesLength > lineLimit) throw new OversizeLine(lineLimit);
+    if (this.piecesLength > valueLimit) throw new OversizeValue(valueLimit);
     this.pieces.push(chunk.subarray(from));
     if (this.pieces.length >= piecesLimit) this.pieces = [joined(this.pieces, this.piecesLength)];
     return at;
@@ -176,7 +176,7 @@ export class ListSplitter {
       return;
     }
     const length = this.piecesLength + end - from;
-    if (length > lineLimit) throw new OversizeLine(lineLimit);
+    if (length > valueLimit) throw new OversizeValue(valueLimit);
     this.pieces.push(chunk.subarray(from, end));
     const whole = joined(this.pieces, length);
     this.pieces = [];

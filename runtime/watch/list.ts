@@ -5,6 +5,7 @@ import type { KubeTransport } from "../kube/transport.ts";
 import { type ResourceVersion, resourceVersion as toResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 import { Ended } from "./failure.ts";
+import { beginningOf, excerptLength, foreignAnswer } from "./foreign-answer.ts";
 import { BadList, type ListEnvelope, ListSplitter } from "./list-splitter.ts";
 import { ObjectScanner } from "./object-scan.ts";
 import type { ObjectIdentity } from "./source-spec.ts";
@@ -41,7 +42,7 @@ export class ListExpired extends ApiError {}
 
 /**
  * Lists a collection page by page, handing on each item's text as it arrives. @returns the list's resourceVersion,
- * which is the first page's. Throws ApiError, ListExpired, BadList, OversizeLine, Ended, or what the transport throws.
+ * which is the first page's. Throws ApiError, ListExpired, BadList, OversizeValue, Ended, or what the transport throws.
  */
 export async function listCollection(options: ListOptions): Promise<ResourceVersion> {
   const first = await listPage(options, pageQuery(options, ""), false);
@@ -77,17 +78,20 @@ async function listPage(
     const error = await readApiError(response, clock.now());
     throw continued && error.expired ? new ListExpired(error) : error;
   }
-  const type = String(response.headers["content-type"] ?? "no content type");
-  if (response.status !== 200 || !type.includes("json")) {
-    throw new BadList(
-      `the list was answered with ${response.status} ${type}: ${await readLimited(response.body, 256)}`,
-    );
+  if (response.status !== 200) {
+    throw new BadList(foreignAnswer("list", response, await readLimited(response.body, excerptLength)));
   }
   const scanner = new ObjectScanner();
   const splitter = new ListSplitter();
   const turn = new Turn(clock);
+  let begun = false;
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
     const receivedAt = clock.monotonic();
+    if (!begun) {
+      const beginning = beginningOf(chunk);
+      if (beginning === "foreign") throw new BadList(foreignAnswer("list", response, chunk));
+      begun = beginning === "json";
+    }
     splitter.push(chunk, (bytes, start, end) => {
       if (!scanner.scan(bytes, start, end)) throw new BadList("an item of the list is not JSON");
       options.item(listed({ scanner, identity, bytes, start, end, receivedAt }));

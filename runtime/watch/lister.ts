@@ -341,7 +341,7 @@ export class Lister {
       paged: !this.whole,
       signal: over.signal,
     });
-    const lived = { timeoutSeconds: 0, lastedMs: 0, lines: 0, bookmarks: 0 };
+    const lived = { timeoutSeconds: 0, lastedMs: 0, events: 0, bookmarks: 0 };
     try {
       const at = await pages.read();
       this.complete(reading, at, pages.brought());

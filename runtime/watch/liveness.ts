@@ -7,7 +7,7 @@ const longTimeoutS = { from: 300, to: 600 };
 /** Without bookmarks a dead connection shows only when the watch should have ended: then it should end soon. */
 const shortTimeoutS = { from: 60, to: 120 };
 const graceMs = 5000;
-/** Sessions that decide: so many without a bookmark, or so many without a byte. */
+/** Sessions that decide: so many without a bookmark, or so many without an event. */
 const enough = 2;
 
 /** A connection, as far as its length and its silence are judged. */
@@ -15,7 +15,7 @@ export interface Lived {
   /** The `timeoutSeconds` that the server was asked for. */
   readonly timeoutSeconds: number;
   readonly lastedMs: number;
-  readonly lines: number;
+  readonly events: number;
   readonly bookmarks: number;
 }
 
@@ -45,11 +45,11 @@ export class Liveness {
 
   /**
    * Silence that a connection is allowed, in milliseconds. API servers keep bookmarks back that are no newer than where
-   * the watch began (`cache_watcher.go`): until it has brought a line, its silence says nothing.
-   * @param lines that came on it.
+   * the watch began (`cache_watcher.go`): until it has brought an event, its silence says nothing.
+   * @param events that came on it, bookmarks included.
    */
-  idleMs(timeoutSeconds: number, lines: number): number {
-    return this.bookmarksSeen && lines > 0 ? bookmarkedIdleMs : timeoutSeconds * 1000 + graceMs;
+  idleMs(timeoutSeconds: number, events: number): number {
+    return this.bookmarksSeen && events > 0 ? bookmarkedIdleMs : timeoutSeconds * 1000 + graceMs;
   }
 
   /** A bookmark came that does not end initial events: those come from servers that send no others, too. */
@@ -58,10 +58,10 @@ export class Liveness {
   }
 
   /** A connection ended. */
-  ended({ lastedMs, lines, bookmarks }: Lived): void {
+  ended({ lastedMs, events, bookmarks }: Lived): void {
     if (lastedMs < bookmarkedIdleMs) return;
     this.bookmarkless = bookmarks > 0 ? 0 : this.bookmarkless + 1;
-    this.silent = lines > 0 ? 0 : this.silent + 1;
+    this.silent = events > 0 ? 0 : this.silent + 1;
   }
 
   /** Two whole connections brought nothing: perhaps the server's resourceVersions went back, and it waits for ours. */

@@ -20,12 +20,12 @@ export type NextStep =
 
 /** What the source remembers of the sessions before. */
 export interface History {
-  /** Milliseconds that the session lasted, and the lines it read. */
+  /** Milliseconds that the session lasted, and the events it read. */
   readonly lastedMs: number;
-  readonly lines: number;
+  readonly events: number;
   /** What was being read: a LIST, the initial events of a WatchList, or live events. */
   readonly phase: "list" | "initial" | "live";
-  /** Poison lines in a row that came after one resourceVersion. */
+  /** Poison events in a row that came after one resourceVersion. */
   readonly poisons: number;
   /** Unknown ERROR events in a row. */
   readonly oddErrors: number;
@@ -37,7 +37,7 @@ export interface History {
 
 /** A stream shorter than this that brought nothing is a failure, or a server that closes at once would be hammered. */
 const shortMs = 1000;
-/** So many poison lines after one resourceVersion, or odd errors in a row: the history there is of no use. */
+/** So many poison events after one resourceVersion, or odd errors in a row: the history there is of no use. */
 const poisonsToRelist = 3;
 const oddErrorsToRelist = 5;
 /** So many WatchLists that broke off: the server, or what stands before it, does not bring one to its end. A LIST costs it no more. */
@@ -52,7 +52,7 @@ export function judge(ending: Ending, history: History): NextStep {
   switch (ending.type) {
     case "eof":
       if (history.phase === "initial") return { next: "resume", wait: "backoff" };
-      return history.lastedMs >= shortMs || history.lines > 0
+      return history.lastedMs >= shortMs || history.events > 0
         ? { next: "resume", wait: "soon" }
         : { next: "resume", wait: "backoff" };
     case "closed":

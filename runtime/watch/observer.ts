@@ -75,7 +75,7 @@ export interface WatchObserver {
   received(spec: SourceSpec, type: "Added" | "Modified" | "Deleted" | "Bookmark", bytes: number): void;
   /** `watch_stale_total`: an event or bookmark with an older resourceVersion than one before it. */
   stale(spec: SourceSpec): void;
-  /** `watch_poison_lines_total`: a line that the protocol does not allow. */
+  /** `watch_poison_lines_total`: an event that the protocol does not allow. */
   poisoned(spec: SourceSpec, message: string): void;
 }
 

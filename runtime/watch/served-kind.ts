@@ -139,7 +139,7 @@ export class ServedKind {
   private async failed(error: unknown): Promise<undefined> {
     this.parts.signal.throwIfAborted();
     const ending = endingOf(error);
-    const lived = { timeoutSeconds: 0, lastedMs: 0, lines: 0, bookmarks: 0 };
+    const lived = { timeoutSeconds: 0, lastedMs: 0, events: 0, bookmarks: 0 };
     const cause = causesOf(ending);
     const step = this.setbacks.judge({
       ending,

@@ -5,15 +5,16 @@ import type { ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 import { EnvelopeScanner } from "./envelope.ts";
 import { type Ending, endingOf } from "./failure.ts";
-import { LineReader } from "./line-reader.ts";
+import { beginningOf, excerptLength, foreignAnswer, typeOf } from "./foreign-answer.ts";
 import { SessionTimers } from "./session-timers.ts";
 import type { ObjectIdentity } from "./source-spec.ts";
 import { Turn } from "./turn.ts";
+import { ValueReader } from "./value-reader.ts";
 
-/** How much of a page that is no watch is shown. */
-const excerptLength = 256;
 /** A refusal is told by its status line; its body is waited for no longer than this, in milliseconds. */
 const refusalMs = 10_000;
+/** A page for people comes at once. An answer of another type than JSON that is silent for so long, in milliseconds, is a watch. */
+const pageMs = 1000;
 
 export interface SessionOptions {
   readonly transport: KubeTransport;
@@ -23,8 +24,10 @@ export interface SessionOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly identity: ObjectIdentity;
   readonly timeoutMs: number;
-  /** Silence that is allowed after so many lines, in milliseconds. */
-  idleMs(lines: number): number;
+  /** Silence that is allowed after so many events, in milliseconds. */
+  idleMs(events: number): number;
+  /** Whether white space between events, as proxies send it to keep a connection open, ends a silence. */
+  spaceEndsSilence(): boolean;
   /** A promise while no more can be taken. */
   congested(): Promise<void> | undefined;
   /** The server accepted the watch. */
@@ -42,8 +45,8 @@ const changeTypes: Readonly<Record<string, Change["type"] | undefined>> = {
 
 /** One connection of a watch, from request to end. It reports what it reads and decides nothing. */
 export class Session {
-  /** Lines read, bookmarks included. */
-  lines = 0;
+  /** Events read, bookmarks included. */
+  events = 0;
   private readonly options: SessionOptions;
   private readonly abort = new AbortController();
   /** Ends the wait for those who can take no more. */
@@ -51,6 +54,7 @@ export class Session {
   private readonly scanner = new EnvelopeScanner();
   private ending: Ending | undefined;
   private timers: SessionTimers | undefined;
+  private isOpen = false;
 
   constructor(options: SessionOptions) {
     this.options = options;
@@ -82,24 +86,48 @@ export class Session {
     const { transport, clock, path, query, headers, timeoutMs } = this.options;
     const signal = this.abort.signal;
     const response = await transport.request({ method: "GET", path, query, headers, purpose: "watch", signal });
-    const type = String(response.headers["content-type"] ?? "no content type");
-    if (response.status !== 200 || !type.includes("json")) return this.refusal(response, type);
-    this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(this.lines), timeoutMs }, (type) =>
+    if (response.status !== 200) return this.refusal(response);
+    this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(this.events), timeoutMs }, (type) =>
       this.end({ type }),
     );
-    this.options.opened();
-    const lines = new LineReader();
+    // The body alone decides: a proxy may have left the type out, or may call its own page JSON.
+    const isNamed = typeOf(response).includes("json");
+    if (isNamed) this.open();
+    const quiet = isNamed ? undefined : clock.after(pageMs, () => this.open());
+    try {
+      return await this.readBody(response);
+    } finally {
+      quiet?.cancel();
+    }
+  }
+
+  private async readBody(response: KubeResponse): Promise<Ending> {
+    const { clock } = this.options;
+    const { scanner } = this;
+    const reader = new ValueReader((bytes, start, end) => scanner.scan(bytes, start, end));
     const turn = new Turn(clock);
+    let begun = false;
     for await (const chunk of response.body as AsyncIterable<Buffer>) {
       const now = clock.monotonic();
-      this.timers.received(now);
-      lines.push(chunk, (bytes, start, end) => this.line(bytes, start, end, now));
+      const beginning = reader.pending === 0 ? beginningOf(chunk) : "json";
+      if (beginning !== "space" || this.options.spaceEndsSilence()) this.timers?.received(now);
+      if (beginning === "space") continue;
+      if (beginning === "foreign" && !begun) return foreign(response, chunk);
+      begun = true;
+      this.open();
+      reader.push(chunk, (bytes) => this.event(bytes, now));
       if (this.ending) return this.ending;
-      this.timers.tighten();
+      this.timers?.tighten();
       await this.whileCongested();
       if (turn.isOver) await turn.next();
     }
-    return { type: "eof", truncated: lines.pending > 0 };
+    return { type: "eof", truncated: reader.pending > 0 };
+  }
+
+  private open(): void {
+    if (this.isOpen || this.ending) return;
+    this.isOpen = true;
+    this.options.opened();
   }
 
   private async whileCongested(): Promise<void> {
@@ -122,32 +150,30 @@ export class Session {
     this.goOn = undefined;
   }
 
-  private async refusal(response: KubeResponse, type: string): Promise<Ending> {
+  private async refusal(response: KubeResponse): Promise<Ending> {
     const { clock } = this.options;
     const limit = clock.after(refusalMs, () => response.body.destroy());
     try {
       if (response.status >= 400) {
         return { type: "refused", error: await readApiError(response, clock.now()), inStream: false };
       }
-      const excerpt = await readLimited(response.body, excerptLength);
-      return { type: "protocol", message: `the watch was answered with ${response.status} ${type}: ${excerpt}` };
+      return foreign(response, await readLimited(response.body, excerptLength));
     } finally {
       limit.cancel();
     }
   }
 
-  /** @returns false when nothing after this line may be read. */
-  private line(bytes: Buffer, start: number, end: number, receivedAt: number): boolean {
-    this.lines++;
+  /** Takes the event that was just scanned. @returns false when nothing after it may be read. */
+  private event(bytes: Buffer, receivedAt: number): boolean {
+    this.events++;
     const { scanner } = this;
-    if (!scanner.scan(bytes, start, end)) return this.poison(`a line of ${end - start} bytes is not JSON`);
     const type = changeTypes[scanner.type];
     if (type !== undefined && Object.hasOwn(changeTypes, scanner.type)) return this.change(type, bytes, receivedAt);
     if (scanner.type === "ERROR") {
       const error = parseStatus(bytes.toString("utf8", scanner.objectStart, scanner.objectEnd), 500);
       return this.stop({ type: "refused", error, inStream: true });
     }
-    if (scanner.type !== "BOOKMARK") return this.poison(`a line has the unknown type ${scanner.type.slice(0, 32)}`);
+    if (scanner.type !== "BOOKMARK") return this.poison(`an event has the unknown type ${scanner.type.slice(0, 32)}`);
     if (scanner.objectEnd === 0) return this.poison("a bookmark has no object");
     const { resourceVersion, kind } = scanner.object;
     const { identity } = this.options;
@@ -161,7 +187,7 @@ export class Session {
 
   private change(type: Change["type"], bytes: Buffer, receivedAt: number): boolean {
     const { objectStart, objectEnd, object } = this.scanner;
-    if (objectEnd === 0) return this.poison("a line has no object");
+    if (objectEnd === 0) return this.poison("an event has no object");
     const { identity } = this.options;
     const body = identity.bodyOf(object, bytes, objectStart, objectEnd);
     if (!body) {
@@ -169,7 +195,7 @@ export class Session {
       return this.unsupported(`the server sends ${object.apiVersion} ${object.kind} instead of ${expected}`);
     }
     if (object.resourceVersion === "" || object.name === "") {
-      return this.poison("a line's object has no name or no resourceVersion");
+      return this.poison("an event's object has no name or no resourceVersion");
     }
     const members = identity.membersOf(object, objectStart);
     this.options.change({ type, meta: object.meta(), body, members, receivedAt });
@@ -189,3 +215,8 @@ export class Session {
     return false;
   }
 }
+
+const foreign = (response: KubeResponse, text: Buffer | string): Ending => ({
+  type: "protocol",
+  message: foreignAnswer("watch", response, text),
+});

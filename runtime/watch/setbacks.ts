@@ -75,10 +75,10 @@ export class Setbacks {
     voice.attempt = this.backoff.attempt;
     const { oddErrors } = this;
     const brokenInitials = broke ? this.brokenInitials : 0;
-    const { lastedMs, lines } = lived;
+    const { lastedMs, events } = lived;
     return judge(ending, {
       lastedMs,
-      lines,
+      events,
       phase,
       poisons: this.poison.count,
       oddErrors,
@@ -125,14 +125,14 @@ export class Setbacks {
 }
 
 /** Whether a WatchList was answered and then broke off, or was answered with something else. */
-function isBreak(ending: Ending, { lines }: Lived): boolean {
+function isBreak(ending: Ending, { events }: Lived): boolean {
   switch (ending.type) {
     case "eof":
     case "poison":
     case "protocol":
       return true;
     case "network":
-      return lines > 0;
+      return events > 0;
     case "refused":
       return ending.inStream;
     default:

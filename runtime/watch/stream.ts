@@ -16,7 +16,7 @@ import type { Subscriber } from "./subscriber.ts";
 import type { Turnstile } from "./turnstile.ts";
 import type { Unwanted } from "./unwanted.ts";
 
-/** An API server accepts a watch whose history is gone, and says so at once in its first line: after this the watch holds. */
+/** An API server accepts a watch whose history is gone, and says so at once in its first event: after this the watch holds. */
 const acceptedMs = 1000;
 
 /** A connection that runs already, and what it has brought. */

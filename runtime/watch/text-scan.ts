@@ -56,9 +56,9 @@ class Instance {
     }
   }
 
-  scan(bytes: Buffer, start: number, end: number, isLine: boolean): boolean {
+  scan(bytes: Buffer, start: number, end: number, isEvent: boolean): boolean {
     bytes.copy(this.bytes, layout.text, start, end);
-    return this.exports.scan(start, end, isLine ? 1 : 0) === 1;
+    return this.exports.scan(start, end, isEvent ? 1 : 0) === 1;
   }
 }
 
@@ -70,9 +70,9 @@ let usual: Instance | undefined;
  * @returns words as `wasm/layout.ts` has them, with indexes of `bytes`; undefined where it is not well formed. They are
  * those of the last scan: whoever wants them longer copies them.
  */
-export function scanText(bytes: Buffer, start: number, end: number, what: "line" | "object"): Int32Array | undefined {
+export function scanText(bytes: Buffer, start: number, end: number, what: "event" | "object"): Int32Array | undefined {
   module ??= new WebAssembly.Module(Buffer.from(compiled, "base64"));
   usual ??= new Instance(module, usualText);
   const instance = end - start > usualText ? new Instance(module, end - start) : usual;
-  return instance.scan(bytes, start, end, what === "line") ? instance.words : undefined;
+  return instance.scan(bytes, start, end, what === "event") ? instance.words : undefined;
 }

@@ -84,6 +84,24 @@ test("a stream that falls silent is left after 70 s once it has shown bookmarks"
   expect(fixture.observer.causes).toEqual(["idle"]);
 });
 
+test("a proxy's blank lines are a sign of life, and say nothing of what the server has", async () => {
+  const { fixture, subscriber, stream } = await connected();
+  await using _ = fixture;
+  stream.lines(bookmark(8));
+  await subscriber.saw("bookmark 8");
+  const heard = subscriber.log.length;
+  for (let beat = 1; beat <= 3; beat++) {
+    await fixture.clock.advance(60 * second);
+    stream.send("\n");
+    while (fixture.watches.status()[0]?.lastByteAgeMs !== 0) await fixture.clock.advance(0);
+  }
+  expect(fixture.server.count(isPlainWatch)).toBe(1);
+  expect(subscriber.log.length).toBe(heard);
+  await fixture.clock.advance(70 * second);
+  await fixture.server.request(isPlainWatch, 2);
+  expect(fixture.observer.causes).toEqual(["idle"]);
+});
+
 test("a stream without bookmarks may be silent until it should have ended", async () => {
   const { fixture } = await connected();
   await using _ = fixture;

@@ -16,6 +16,8 @@ const page = "<html><body>Please sign in</body></html>";
 
 test.each<[string, (request: Exchange) => void]>([
   ["200 with a page", (request) => request.reply(200, page, { "content-type": "text/html" })],
+  ["200 with a page that says it is JSON", (request) => request.reply(200, `\n${page}`)],
+  ["200 with JSON that is no object", (request) => request.reply(200, '["sign in"]')],
   ["a redirect to a login", (request) => request.reply(302, "", { location: "/login", "content-type": "text/html" })],
   ["503 with a page", (request) => request.reply(503, page, { "content-type": "text/html" })],
 ])("%s is an error with backoff: nothing of it is read, nothing is deleted", async (_what, answer) => {
@@ -30,12 +32,63 @@ test.each<[string, (request: Exchange) => void]>([
   expect(subscriber.log).toEqual([]);
 });
 
+const added = (name: string, rv: number) => event("ADDED", configMap(name, rv));
+const [one, two] = [added("a", 6), added("b", 7)].map((each) => JSON.stringify(each));
+const pretty = JSON.stringify(added("a", 6), null, 2);
+
+test.each<[string, string[]]>([
+  ["blank lines, as a proxy sends them for a heartbeat", ["\n", "\r\n", "  \n", `${one}\n`, "\n", `${two}\n`]],
+  ["lines that end as Windows ends them", [`${one}\r\n${two}\r\n`]],
+  ["several events on one line", [`${one} \t${two}\n`]],
+  ["events with nothing between them, nor after them", [`${one}${two}`]],
+  ["an event over several lines", [`${pretty}\n${two}\n`]],
+  ["an event over several lines, cut in the middle of one", [pretty.slice(0, 50), `${pretty.slice(50)}\n${two}\n`]],
+  ["an event without a line break, in two pieces", [(one ?? "").slice(0, 40), (one ?? "").slice(40), ` ${two} `]],
+])("a watch with %s brings every event", async (_what, pieces) => {
+  const { fixture, subscriber, request } = await resuming();
+  await using _ = fixture;
+  const stream = request.stream();
+  for (const piece of pieces) stream.send(piece);
+  await subscriber.saw("Added b 7");
+  expect(subscriber.log).toEqual(["Added a 6", "Added b 7"]);
+  expect(fixture.observer.causes).toEqual([]);
+});
+
+test.each([
+  ["text/plain", { "content-type": "text/plain; charset=utf-8" }],
+  ["JSON with a parameter", { "content-type": "application/json;stream=watch" }],
+  ["a page", { "content-type": "text/html" }],
+  ["nothing", { "content-type": "" }],
+])(
+  "a list and a watch of which a proxy says that they are %s are read, since their bodies are JSON",
+  async (_, headers) => {
+    await using fixture = await FaultFixture.start();
+    const subscriber = new RecordingSubscriber();
+    fixture.watches.subscribe(configMaps, subscriber);
+    (await fixture.server.request(isWatchList)).status(422, "Invalid");
+    (await fixture.server.request(isList)).reply(200, ` ${configMapList(5, [configMap("a", 5)])}`, headers);
+    (await fixture.server.request(isPlainWatch)).stream(headers).lines(added("b", 6));
+    await subscriber.saw("Added b 6");
+    expect(subscriber.log.slice(-4)).toEqual(["list initial from nowhere", "item a 5", "end 5", "Added b 6"]);
+    expect(fixture.observer.causes).toEqual(["http_422"]);
+  },
+);
+
+test("a watch of no known type that has nothing to say yet runs after a second, when a page would have come", async () => {
+  const { fixture, request } = await resuming();
+  await using _ = fixture;
+  request.stream({ "content-type": "text/plain" });
+  await fixture.clock.advance(1000);
+  await fixture.observer.entered("watching");
+});
+
 test("what a page says is shown, as far as a person needs it", async () => {
   const { fixture, request } = await resuming();
   await using _ = fixture;
   request.reply(200, page + "x".repeat(10_000), { "content-type": "text/html" });
   const { message = "" } = await fixture.observer.entered("backoff");
   expect(message).toContain("Please sign in");
+  expect(fixture.observer.states.map(({ to }) => to)).not.toContain("watching");
   expect(message.length).toBeLessThan(400);
 });
 

@@ -77,6 +77,23 @@ test("initial events whose end is not marked for 30 s are read by LIST instead, 
   await fixture.server.request(isWatchList, 2);
 });
 
+test("a proxy's blank lines do not excuse initial events whose end is not marked for 30 s", async () => {
+  const { fixture, subscriber } = await starting();
+  await using _ = fixture;
+  const stream = (await fixture.server.request(isWatchList)).stream();
+  stream.lines(event("ADDED", configMap("a", 3)));
+  await subscriber.saw("item a 3");
+  await fixture.clock.advance(20_000);
+  stream.send("\n").send(`\n${JSON.stringify(event("ADDED", configMap("b", 4)))}\n`);
+  await subscriber.saw("item b 4");
+  await fixture.clock.advance(20_000);
+  expect(fixture.server.count(isList)).toBe(0);
+  stream.send("\n \n");
+  await fixture.clock.advance(10_000);
+  await fixture.server.request(isList);
+  expect(fixture.observer.causes).toEqual(["idle"]);
+});
+
 test("initial events that trickle for five minutes without an end are read by LIST instead", async () => {
   const { fixture, subscriber } = await starting();
   await using _ = fixture;
@@ -165,12 +182,14 @@ test.each<[string, string, string]>([
     '{"kind":"ConfigMapList","metadata":{"resourceVersion":"5"},"items":[{"metadata":',
     "application/json",
   ],
-  ["is a page", "<html></html>", "text/html"],
-])("a list that %s counts for nothing", async (_what, body, type) => {
+  ["is a page", "\n<html>Please sign in</html>", "text/html"],
+  ["is a page that says it is JSON", "<html>Please sign in</html>", "application/json"],
+])("a list that %s counts for nothing, and is shown where it is a page", async (_what, body, type) => {
   const { fixture, subscriber, page } = await listing();
   await using _ = fixture;
   page.reply(200, body, { "content-type": type });
-  await fixture.observer.entered("backoff");
+  const { message } = await fixture.observer.entered("backoff");
+  if (body.includes("<html>")) expect(message).toContain("Please sign in");
   expect(subscriber.log.slice(-1)).toEqual(["abort"]);
 });
 

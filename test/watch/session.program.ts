@@ -9,7 +9,7 @@ import { VirtualClock } from "../virtual-clock.ts";
 const promises = () => Number(queryObjects(Promise, { format: "count" }));
 
 let waits = Number(process.argv[2]);
-// It is no whole line: all that happens is the waiting behind it.
+// It is no whole event: all that happens is the waiting behind it.
 const body = Readable.from([Buffer.from("{")]);
 const transport = { request: async () => ({ status: 200, headers: { "content-type": "application/json" }, body }) };
 const before = promises();
@@ -22,6 +22,7 @@ const session = new Session({
   identity: {} as ObjectIdentity,
   timeoutMs: 1000,
   idleMs: () => 1000,
+  spaceEndsSilence: () => true,
   congested: () => {
     if (waits-- > 0) return Promise.resolve();
     process.stdout.write(String(promises() - before));

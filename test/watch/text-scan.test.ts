@@ -18,13 +18,13 @@ function parsed(text: string): Record<string, unknown> | undefined {
 }
 
 /** Amid other bytes, which would make an end of it if they were read. */
-function scanned(text: string, what: "line" | "object" = "object"): Int32Array | undefined {
+function scanned(text: string, what: "event" | "object" = "object"): Int32Array | undefined {
   const [before, line] = [Buffer.from('{"a":"'), Buffer.from(text)];
   const bytes = Buffer.concat([before, line, Buffer.from('"}]}'.repeat(8))]);
   return scanText(bytes, before.length, before.length + line.length, what);
 }
 
-const takes = (text: string) => scanned(text) !== undefined && scanned(text, "line") !== undefined;
+const takes = (text: string) => scanned(text) !== undefined && scanned(text, "event") !== undefined;
 
 /** Shifts what follows over all places of a step of sixteen bytes, twice. */
 const shifts = Array.from({ length: 33 }, (_, length) => length);
@@ -165,10 +165,10 @@ test("each field is where JSON.parse finds it, whichever way its key is spelled,
         for (const [name, field] of Object.entries(names)) expectField(found, field, bytes, own(metadata, name));
       };
       const end = bytes.length - 2;
-      const asLine = scanText(bytes, 2, end, "line") ?? expect.fail("not taken");
-      expectField(asLine, layout.typeField, bytes, own(whole, "type"));
-      expectField(asLine, layout.objectField, bytes, own(whole, "object"));
-      expectObject(asLine, own(whole, "object"));
+      const asEvent = scanText(bytes, 2, end, "event") ?? expect.fail("not taken");
+      expectField(asEvent, layout.typeField, bytes, own(whole, "type"));
+      expectField(asEvent, layout.objectField, bytes, own(whole, "object"));
+      expectObject(asEvent, own(whole, "object"));
       const asObject = scanText(bytes, 2, end, "object") ?? expect.fail("not taken");
       expectField(asObject, layout.objectField, bytes, whole);
       expectObject(asObject, whole);

@@ -1,0 +1,169 @@
+import { NotJson, PartialValue } from "./partial-value.ts";
+import { isSpace, openBrace, skipSpace } from "./white-space.ts";
+
+const newline = 0x0a;
+const closeBrace = 0x7d;
+
+/** A value grew past the limit: an object that large is no object of Kubernetes, and keeping it would take the heap. */
+export class OversizeValue extends Error {
+  override readonly name = "OversizeValue";
+  readonly limit: number;
+
+  constructor(limit: number) {
+    super(`a value is longer than ${limit} bytes`);
+    this.limit = limit;
+  }
+}
+
+/** etcd's default limit of an object is 1.5 MiB; ten times that is neither reached by accident nor a danger to the heap. */
+export const valueLimit = 16 * 1024 * 1024;
+
+/** A stream that trickles must not make us hold an object per byte; at a socket's usual 64 KiB the value limit comes first. */
+export const piecesLimit = 256;
+
+/** Takes `bytes` from `start` to before `end`. A scan returns whether they are one whole value, a taker whether to go on. */
+export type TakeBytes = (bytes: Buffer, start: number, end: number) => boolean;
+
+/** What `push` returns inside when nothing more is to be read. */
+const stopped = -1;
+
+/**
+ * Cuts a byte stream into JSON objects, with any white space between them, as client-go's decoder does. API servers send one
+ * on each line, so each line is scanned first: U+2028 and U+2029, where `readline` would split, stand inside strings. Only
+ * what is not one whole value is followed byte by byte, and so is a value that no line break follows yet. A value within one
+ * chunk is handed out in place; only one that spans chunks is copied, once. A value that the stream's end cuts off is
+ * never handed out.
+ */
+export class ValueReader {
+  private readonly scan: TakeBytes;
+  private readonly limit: number;
+  /** A value that is not whole yet: followed to its end while `partial` is open; else the beginning of a line. */
+  private tail: Buffer[] = [];
+  private tailLength = 0;
+  private readonly partial = new PartialValue();
+
+  /** @param scan whether bytes are one whole value, with white space around it at most: asked of each before it is handed out. */
+  constructor(scan: TakeBytes, limit = valueLimit) {
+    this.scan = scan;
+    this.limit = limit;
+  }
+
+  /** Bytes held of a value that is not whole. */
+  get pending(): number {
+    return this.tailLength;
+  }
+
+  /**
+   * Calls `value` for each value that ends in `chunk`, just after its scan; white space may stand around it. Stops early when
+   * `value` returns false. Throws OversizeValue, or NotJson, after which nothing more can be read.
+   */
+  push(chunk: Buffer, value: TakeBytes): void {
+    let at = 0;
+    while (at !== stopped && at < chunk.length) {
+      if (this.partial.isOpen) at = this.finish(chunk, at, value);
+      else at = this.tailLength > 0 ? this.finishLine(chunk, value) : this.line(chunk, at, value);
+    }
+  }
+
+  /** One line, or the chunk's rest where no line ends in it. @returns the index after what was read. */
+  private line(chunk: Buffer, from: number, value: TakeBytes): number {
+    const end = chunk.indexOf(newline, from);
+    if (end === from) return end + 1;
+    if (end >= 0) {
+      if (end - from > this.limit) throw new OversizeValue(this.limit);
+      if (!this.scan(chunk, from, end)) return this.values(chunk, from, end, value);
+      return value(chunk, from, end) ? end + 1 : stopped;
+    }
+    const start = skipSpace(chunk, from);
+    if (start === chunk.length) return start;
+    if (endsValue(chunk, start)) return this.values(chunk, start, chunk.length, value);
+    mustOpen(chunk, start);
+    this.hold(chunk, start);
+    return chunk.length;
+  }
+
+  /** A line that began in an earlier chunk. @returns the index after what was read. */
+  private finishLine(chunk: Buffer, value: TakeBytes): number {
+    const newlineAt = chunk.indexOf(newline);
+    if (newlineAt < 0 && !endsValue(chunk, 0)) {
+      this.hold(chunk, 0);
+      return chunk.length;
+    }
+    const end = newlineAt < 0 ? chunk.length : newlineAt;
+    const whole = this.take(chunk, 0, end);
+    if (!this.scan(whole, 0, whole.length)) {
+      return this.values(whole, 0, whole.length, value) === stopped ? stopped : end;
+    }
+    return value(whole, 0, whole.length) ? end : stopped;
+  }
+
+  /** The values that begin before `until`. @returns the index after them. */
+  private values(bytes: Buffer, from: number, until: number, value: TakeBytes): number {
+    let start = skipSpace(bytes, from);
+    while (start < until) {
+      mustOpen(bytes, start);
+      const end = this.partial.follow(bytes, start);
+      if (end < 0) {
+        this.hold(bytes, start);
+        return bytes.length;
+      }
+      if (!this.handOut(bytes, start, end, value)) return stopped;
+      start = skipSpace(bytes, end);
+    }
+    return start;
+  }
+
+  /** The rest of a value that is followed. @returns the index after it. */
+  private finish(chunk: Buffer, from: number, value: TakeBytes): number {
+    const end = this.partial.follow(chunk, from);
+    if (end < 0) {
+      this.hold(chunk, from);
+      return chunk.length;
+    }
+    const whole = this.take(chunk, from, end);
+    return this.handOut(whole, 0, whole.length, value) ? end : stopped;
+  }
+
+  private handOut(bytes: Buffer, start: number, end: number, value: TakeBytes): boolean {
+    if (end - start > this.limit) throw new OversizeValue(this.limit);
+    if (!this.scan(bytes, start, end)) throw new NotJson(`an event of ${end - start} bytes is not JSON`);
+    return value(bytes, start, end);
+  }
+
+  private hold(bytes: Buffer, from: number): void {
+    this.tailLength += bytes.length - from;
+    if (this.tailLength > this.limit) throw new OversizeValue(this.limit);
+    this.tail.push(bytes.subarray(from));
+    if (this.tail.length >= piecesLimit) this.tail = [joined(this.tail, this.tailLength)];
+  }
+
+  /** What is held and what follows it, in one piece; nothing is held any more. */
+  private take(chunk: Buffer, from: number, end: number): Buffer {
+    const length = this.tailLength + end - from;
+    if (length > this.limit) throw new OversizeValue(this.limit);
+    this.tail.push(chunk.subarray(from, end));
+    const whole = joined(this.tail, length);
+    this.tail = [];
+    this.tailLength = 0;
+    return whole;
+  }
+}
+
+function mustOpen(bytes: Buffer, at: number): void {
+  if (bytes[at] !== openBrace) throw new NotJson("something other than an object stands where an event should stand");
+}
+
+/** Whether the last byte from `from` on that is no white space may end a value. */
+function endsValue(bytes: Buffer, from: number): boolean {
+  let at = bytes.length - 1;
+  while (at >= from && isSpace(bytes[at] as number)) at--;
+  return at >= from && bytes[at] === closeBrace;
+}
+
+/** In memory of its own: who keeps it keeps no slab of Node's pool, which has other things as well. */
+export function joined(pieces: readonly Buffer[], length: number): Buffer {
+  const whole = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  for (const piece of pieces) at += piece.copy(whole, at);
+  return whole;
+}
