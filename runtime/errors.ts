@@ -286,6 +286,10 @@ export const errorCodes = {
     "a handler's fetch may not come to the runtime's own endpoints, whatever its manifest declares",
     "look at /status and /metrics from outside; no handler may read, replay or drop dead letters",
   ),
+  WF_ACCESS_CODING: user(
+    "the answer to a handler's fetch cannot be decoded",
+    "look at what the server sends with `curl --raw -v`; it may be damaged, cut short, or in more than five codings",
+  ),
   WF_ACCESS_OWN_OBJECT: user(
     "a function may neither write what is the runtime's own nor read its Secrets, whatever its manifest grants",
     "give the object another name or namespace; runtime/docs/reserved.md says which names and labels are reserved",

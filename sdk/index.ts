@@ -128,6 +128,20 @@ export interface FetchInit {
   signal?: AbortSignal;
 }
 
+/** Headers of a response, read as the standard's `Headers` are. A name may be written in any case. */
+export interface FetchHeaders extends Iterable<[name: string, value: string]> {
+  /** All values of one name in one text, with ", " between them; null where there is none. */
+  get(name: string): string | null;
+  has(name: string): boolean;
+  /** Each `Set-Cookie` alone. */
+  getSetCookie(): string[];
+  /** Calls back for each name in order; for `set-cookie`, once for each value. */
+  forEach(callback: (value: string, name: string, headers: FetchHeaders) => void): void;
+  entries(): Iterator<[name: string, value: string]> & Iterable<[name: string, value: string]>;
+  keys(): Iterator<string> & Iterable<string>;
+  values(): Iterator<string> & Iterable<string>;
+}
+
 /** A response, already received whole (at most 5 MiB). */
 export interface FetchResponse {
   readonly status: number;
@@ -136,7 +150,7 @@ export interface FetchResponse {
   readonly ok: boolean;
   readonly url: string;
   readonly redirected: boolean;
-  readonly headers: { get(name: string): string | null; has(name: string): boolean };
+  readonly headers: FetchHeaders;
   text(): Promise<string>;
   // biome-ignore lint/suspicious/noExplicitAny: as in the standard, the caller knows the shape
   json(): Promise<any>;

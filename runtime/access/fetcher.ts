@@ -1,19 +1,18 @@
-import { STATUS_CODES } from "node:http";
 import type { LookupFunction } from "node:net";
-import type { Readable } from "node:stream";
-import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { Agent, buildConnector, type Dispatcher } from "undici";
 import { bodyFault } from "../../sdk/operations.ts";
+import { WatchfireError } from "../errors.ts";
 import { type LastLook, withLastLook } from "../kube/last-look.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { cut, shorten } from "../wording.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
+import { acceptEncoding, BadCoding, codingsOf, decoded } from "./content-coding.ts";
 import { EgressPolicy, type Network } from "./egress.ts";
 import { EgressProxy } from "./egress-proxy.ts";
 import { CallFailure, fetchFailed } from "./failure.ts";
-import { checkedHeaders, type Headers, redirectedHeaders, responseHeaders } from "./http-headers.ts";
+import { checkedHeaders, type Headers, redirectedHeaders, responseHeaders, sentHeaders } from "./http-headers.ts";
 import { OwnListener } from "./own-listener.ts";
 import type { TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
@@ -76,7 +75,7 @@ export class Fetcher {
         const { method, url, body } = hop;
         const shown = body && { body: cut(body.toString(), longestShown) };
         this.unsent({ function: manifest.name, method, to: url.href, ...shown });
-        return asResult(url, followed > 0, { status: 200, headers: [], bytes: Buffer.alloc(0) });
+        return asResult(url, followed > 0, { status: 200, statusText: "OK", headers: [], bytes: Buffer.alloc(0) });
       }
       const agent = await this.agentOf(hop.url, network);
       const response = await this.send(agent, hop, signal);
@@ -140,7 +139,7 @@ export class Fetcher {
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: method as Dispatcher.HttpMethod,
-        headers: [...headers, ["accept-encoding", "gzip, deflate, br"]].flat() as string[],
+        headers: [...sentHeaders(headers), ["accept-encoding", acceptEncoding(url.protocol)]].flat() as string[],
         body: body ?? null,
         signal,
       });
@@ -159,9 +158,13 @@ export class Fetcher {
   ): Promise<string> {
     const tooLarge = () => fetchFailed(`the answer of ${url.host} is larger than ${responseLimit} bytes`);
     const reading = { functionName, limit: responseLimit, tooLarge, signal };
+    const { statusCode: status, statusText, body } = response;
     try {
-      return await this.answers.read(decoded(response, method), reading, (bytes) =>
-        asResult(url, redirected, { status: response.statusCode, headers: responseHeaders(response.headers), bytes }),
+      const isBodiless = method === "HEAD" || bodiless.has(status);
+      const codings = isBodiless ? [] : codingsOf(response.headers["content-encoding"]);
+      const headers = responseHeaders(response.headers, codings.length > 0);
+      return await this.answers.read(decoded(body, codings, reading), reading, (bytes) =>
+        asResult(url, redirected, { status, statusText, headers, bytes }),
       );
     } catch (error) {
       throw failureOf(error, url, signal);
@@ -171,17 +174,20 @@ export class Fetcher {
   }
 }
 
+interface Answer {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: Headers;
+  readonly bytes: Buffer;
+}
+
 /** JSON text of the SDK's `FetchResult`. */
-function asResult(
-  url: URL,
-  redirected: boolean,
-  { status, headers, bytes }: { readonly status: number; readonly headers: Headers; readonly bytes: Buffer },
-): string {
+function asResult(url: URL, redirected: boolean, { status, statusText, headers, bytes }: Answer): string {
   return JSON.stringify({
     url: url.href.replace(/#.*$/, ""),
     redirected,
     status,
-    statusText: STATUS_CODES[status] ?? "",
+    statusText,
     headers,
     body: bytes.toString("base64"),
   });
@@ -202,8 +208,9 @@ function firstHop({ url, method, headers, body }: ArgumentsOf<"fetch">): Hop {
 function nextHop({ url, method, headers, body }: Hop, location: string, status: number): Hop {
   if (!URL.canParse(location, url.href)) throw fetchFailed(`${url.host} redirects to what is no URL`);
   const next = new URL(location, url);
-  // The standard: a POST that is moved, and anything but HEAD that is answered by "see other", becomes a GET.
-  const becomesGet = status === 303 ? method !== "HEAD" : (status === 301 || status === 302) && method === "POST";
+  // The standard: a POST that is moved, and whatever is neither GET nor HEAD and is answered by "see other", becomes a GET.
+  const becomesGet =
+    status === 303 ? method !== "GET" && method !== "HEAD" : (status === 301 || status === 302) && method === "POST";
   return {
     url: next,
     method: becomesGet ? "GET" : method,
@@ -212,35 +219,23 @@ function nextHop({ url, method, headers, body }: Hop, location: string, status: 
   };
 }
 
+/** Where a redirect leads. Header values come as Latin-1, but servers write addresses beyond ASCII in UTF-8. */
 function locationOf({ headers }: Dispatcher.ResponseData): string | undefined {
   const { location } = headers;
-  return Array.isArray(location) ? location[0] : location;
+  const text = Array.isArray(location) ? location[0] : location;
+  return text === undefined ? undefined : Buffer.from(text, "latin1").toString("utf8");
 }
 
 /** Statuses whose answers have no body, whatever their headers say of it. */
 const bodiless = new Set([204, 205, 304]);
 
-function decoded({ statusCode, headers, body }: Dispatcher.ResponseData, method: string): Readable {
-  if (method === "HEAD" || bodiless.has(statusCode)) return body;
-  const coding = String(headers["content-encoding"] ?? "")
-    .trim()
-    .toLowerCase();
-  const decoder =
-    coding === "gzip" || coding === "x-gzip"
-      ? createGunzip()
-      : coding === "br"
-        ? createBrotliDecompress()
-        : coding === "deflate"
-          ? createInflate()
-          : undefined;
-  if (!decoder) return body;
-  body.on("error", (error) => decoder.destroy(error));
-  return body.pipe(decoder);
-}
-
 function failureOf(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof CallFailure) return error;
+  if (error instanceof BadCoding) {
+    const what = `the body of the answer of ${url.host} cannot be decoded`;
+    return fetchFailed(new WatchfireError("WF_ACCESS_CODING", { what, actual: error.message }).message);
+  }
   // Only the code: the words of an error may hold addresses that are none of the handler's business.
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return fetchFailed(`no answer from ${url.host}${code ? `: ${code}` : ""}`);

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { HostResolver } from "../../runtime/access/resolver.ts";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
@@ -376,6 +376,21 @@ describe("fetch", () => {
       response.end(gzipSync(Buffer.alloc(64 * 1024 * 1024)));
     });
     expect(errorOf(await bomb.fetch(bomb.origin)).message).toContain("larger than");
+    const empties = Buffer.alloc(6 * 1024 * 1024, gzipSync(""));
+    for (const [coding, bytes] of [
+      ["deflate", deflateRawSync(Buffer.alloc(64 * 1024 * 1024))],
+      ["zstd", zstdCompressSync(Buffer.alloc(64 * 1024 * 1024))],
+      ["gzip, gzip", gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)))],
+      // What comes out is nothing, however much is to be read.
+      ["gzip", empties],
+      ["gzip, gzip", gzipSync(empties)],
+    ] as const) {
+      const packed = await web((_request, response) => {
+        response.writeHead(200, { "content-encoding": coding });
+        response.end(bytes);
+      });
+      expect(errorOf(await packed.fetch(packed.origin)).message).toContain("larger than");
+    }
     const body = Buffer.alloc(1024 * 1024 + 1).toString("base64");
     expect(errorOf(await large.fetch(large.origin, { method: "POST", body })).message).toContain("larger than");
     expect(large.seen.length).toBe(1);

@@ -2,16 +2,19 @@ import { FetchError } from "../../../sdk/errors.ts";
 import type { Context, FetchInit, FetchResponse } from "../../../sdk/index.ts";
 import { bodyFault, type Call, type FetchResult } from "../../../sdk/operations.ts";
 import { base64ToBytes, bytesToBase64, bytesToText, textToBytes } from "./bytes.guest.ts";
+import { ResponseHeaders } from "./headers.guest.ts";
 
 /** `ctx.fetch` over the parent, which alone decides where a function may connect. */
 export function createFetch(call: Call): Context["fetch"] {
   return async (url, init = {}) => {
     const { signal } = init;
     signal?.throwIfAborted();
+    const given = headerList(init.headers ?? {});
+    const headers = [...given, ...bodyType(init.body, given)];
     const answer = call("fetch", {
       url: String(url),
       ...(init.method === undefined ? {} : { method: String(init.method) }),
-      ...(init.headers === undefined ? {} : { headers: headerList(init.headers) }),
+      ...(headers.length === 0 ? {} : { headers }),
       ...(init.body === undefined || init.body === null ? {} : { body: sentBody(bodyBytes(init.body)) }),
       ...(init.redirect === undefined ? {} : { redirect: init.redirect }),
     });
@@ -31,6 +34,14 @@ function headerList(headers: NonNullable<FetchInit["headers"]>): [string, string
   return pairs.map(([name, value]) => [String(name), String(value)]);
 }
 
+/** The Content-Type of a body that says what it is, where the handler gives none, as WHATWG fetch sends it. */
+function bodyType(body: FetchInit["body"] | null, given: readonly [string, string][]): [string, string][] {
+  if (given.some(([name]) => name.toLowerCase() === "content-type")) return [];
+  if (typeof body === "string") return [["content-type", "text/plain;charset=UTF-8"]];
+  const isForm = Object.prototype.toString.call(body) === "[object URLSearchParams]";
+  return isForm ? [["content-type", "application/x-www-form-urlencoded;charset=UTF-8"]] : [];
+}
+
 function bodyBytes(body: NonNullable<FetchInit["body"]>): Uint8Array {
   if (typeof body === "string") return textToBytes(body);
   if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
@@ -46,12 +57,6 @@ function sentBody(bytes: Uint8Array): string {
 }
 
 function responseOf(result: FetchResult): FetchResponse {
-  const headers = new Map<string, string>();
-  for (const [name, value] of result.headers) {
-    const key = name.toLowerCase();
-    const before = headers.get(key);
-    headers.set(key, before === undefined ? value : `${before}, ${value}`);
-  }
   const bytes = () => base64ToBytes(result.body);
   return {
     status: result.status,
@@ -59,10 +64,7 @@ function responseOf(result: FetchResult): FetchResponse {
     ok: result.status >= 200 && result.status <= 299,
     url: result.url,
     redirected: result.redirected,
-    headers: {
-      get: (name) => headers.get(String(name).toLowerCase()) ?? null,
-      has: (name) => headers.has(String(name).toLowerCase()),
-    },
+    headers: new ResponseHeaders(result.headers),
     text: async () => bytesToText(bytes()),
     json: async () => JSON.parse(bytesToText(bytes())),
     arrayBuffer: async () => bytes().buffer as ArrayBuffer,
