@@ -233,8 +233,8 @@ function failureOf(error: unknown, url: URL, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof CallFailure) return error;
   if (error instanceof BadCoding) {
-    const what = `the body of the answer of ${url.host} cannot be decoded`;
-    return fetchFailed(new WatchfireError("WF_ACCESS_CODING", { what, actual: error.message }).message);
+    const what = `the body of the answer of ${url.host} cannot be decoded: ${error.message}`;
+    return fetchFailed(new WatchfireError("WF_ACCESS_CODING", { what }).message);
   }
   // Only the code: the words of an error may hold addresses that are none of the handler's business.
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
