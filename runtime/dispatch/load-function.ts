@@ -31,6 +31,7 @@ import { ReadyLanes } from "./queue/ready-lanes.ts";
 import type { Rota } from "./queue/rota.ts";
 import { type LoadedEvent, type MemoryLimit, Spill } from "./queue/spill.ts";
 import { reconcilingOf } from "./reconcile/reconciling.ts";
+import { resyncTrigger } from "./reconcile/resync.ts";
 import { tellWaitingKeys } from "./reconcile/waiting-keys.ts";
 import type { Retirement } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
@@ -102,7 +103,9 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   }
   const schedules = await openSchedules(parts, opened, history);
   for (const { view } of schedules) byId.set(view.id, view);
-  await retireUnused(parts, byId);
+  // Opened also where the manifest has no resync: an edit may bring one while the function runs.
+  const resync = isReconciler ? await store.openView(manifest.name, resyncTrigger, scheduleResource) : undefined;
+  await retireUnused(parts, new Set([...byId.keys(), ...(resync ? [resync.id] : [])]));
   const lostWrites = store.previousEnd === "power-loss";
   const primary = isReconciler ? [...views.values()].find(({ trigger }) => !trigger.key) : undefined;
   const { last, waiting, keys } = expectSpilled(await store.spillHeaders(manifest.name), byId);
@@ -131,7 +134,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     limit: parts.memoryLimit,
     budgets: parts.budgets,
   });
-  const reconciling = primary && reconcilingOf(parts, { primary, rules, keys: ours, maker, history });
+  const reconciling = primary && resync && reconcilingOf(parts, { primary, rules, keys: ours, resync, maker, history });
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;
@@ -266,7 +269,7 @@ const keptForKeys = ({ key, lastBody }: Trigger): KeptBody =>
 /** Views of triggers that the manifest no longer has. */
 async function retireUnused(
   { manifest, store, commits, retirement }: LoadParts,
-  used: ReadonlyMap<number, View>,
+  used: ReadonlySet<number>,
 ): Promise<void> {
   const unused = (await store.views(manifest.name)).filter(({ id }) => !used.has(id));
   // A schedule that comes back begins from then: nobody waits for what it would have missed.
@@ -274,7 +277,7 @@ async function retireUnused(
     if (resource === scheduleResource) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
   }
   await retirement.retire(unused);
-  retirement.forget(used.keys());
+  retirement.forget(used);
 }
 
 function viewOf<K, T>(views: ReadonlyMap<K, T>, key: K): T {

@@ -289,7 +289,11 @@ export class KeyQueue {
     if (outcome.type === "ok") {
       lane.forgive();
       if (outcome.requeueAfterMs === undefined) this.drop(lane);
-      else this.later(lane, "requeue", requeueDelay(outcome.requeueAfterMs));
+      else {
+        // The row says when the wait began, in case wall time is set back.
+        lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+        this.later(lane, "requeue", requeueDelay(outcome.requeueAfterMs));
+      }
       return;
     }
     const isSpent = outcome.type === "permanent" || lane.attempts >= retry.maxAttempts;

@@ -1,4 +1,5 @@
 import { runSequence, type SpillHeader } from "../../checkpoint/batch.ts";
+import type { StoredView } from "../../checkpoint/store.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
@@ -39,6 +40,8 @@ interface OnRecord {
   readonly rules: ReadonlyMap<number, KeyOf>;
   /** Rows that stand for its keys. */
   readonly keys: readonly SpillHeader[];
+  /** The view that holds the position of its resync. */
+  readonly resync: Pick<StoredView, "id" | "cursors">;
   readonly maker: EventMaker;
   readonly history: History;
 }
@@ -56,7 +59,7 @@ export interface Reconciling {
 
 /** Builds it from the manifest and what the store has. */
 export function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Reconciling {
-  const { primary: view, rules, keys, maker, history } = on;
+  const { primary: view, rules, keys, resync, maker, history } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const primary = new Primary(view, look, (namespace) => reconciling.isSettledIn(namespace));
   const runs = new KeyRuns(manifest, { primary, commits, runner, clock, observer, history });
@@ -67,6 +70,9 @@ export function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Reconcilin
     resync: new Resync({
       clock,
       random,
+      commits,
+      view: resync.id,
+      cursor: resync.cursors[0],
       everyMs: () => runs.manifest.delivery.resyncMs,
       keys: () => primary.keys(),
       wake: (key) => queue.wake(key, { type: "Resync" }),
