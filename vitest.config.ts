@@ -111,6 +111,7 @@ const long = [
   "cli/types",
   "functions/configmap-sync",
   "scenarios/schedule",
+  "manifest/all-clock-changes",
 ];
 const longFiles = long.map((name) => `test/${name}.test.ts`);
 const isOnCluster = (file: string) => file.startsWith("test/on-cluster/");
