@@ -1,5 +1,6 @@
 import { createHash, hash as hashOf } from "node:crypto";
 import type { ObjectMembers } from "../../watch/object-members.ts";
+import { parseExactly } from "./exact-json.ts";
 import { type ObjectText, RawFields } from "./raw-fields.ts";
 
 /** Kubernetes' JSON nests down to 10,000 levels; a stack has a third of them. */
@@ -31,10 +32,10 @@ export class FieldsDigest {
     this.tag = createHash("sha256").update(JSON.stringify(fields)).digest("base64url").slice(0, tagLength);
   }
 
-  /** Of an object as JSON; `parsed` is the same, where the caller has it. */
-  of(json: string, parsed?: unknown): string {
+  /** Of an object as JSON. */
+  of(json: string): string {
     // Where it nests deeper than can be gone into, any change of it counts.
-    return this.digestOf(this.texts(json, parsed) ?? [json]);
+    return this.digestOf(this.texts(json) ?? [json]);
   }
 
   /** The same of JSON in UTF-8, which is parsed only where these fields have not been seen with these bytes. */
@@ -43,7 +44,7 @@ export class FieldsDigest {
     const known = bytes === undefined ? undefined : this.remembered.get(bytes);
     if (known !== undefined) return known;
     const text = json.toString();
-    const texts = this.texts(text, undefined);
+    const texts = this.texts(text);
     const digest = this.digestOf(texts ?? [text]);
     if (bytes !== undefined && texts) this.remember(bytes, digest);
     return digest;
@@ -77,9 +78,9 @@ export class FieldsDigest {
   }
 
   /** The fields' values; undefined where the object nests deeper than can be gone into. */
-  private texts(json: string, parsed: unknown): readonly string[] | undefined {
+  private texts(json: string): readonly string[] | undefined {
     try {
-      const object = rounds(json) ? parseExactly(json) : (parsed ?? JSON.parse(json));
+      const object = parseExactly(json);
       return this.fields.map((path) => canonical(valueAt(object, path), 0));
     } catch (error) {
       if (error instanceof RangeError) return undefined;
@@ -93,16 +94,6 @@ export class FieldsDigest {
   }
 }
 
-/** Whether there may be an integer in it beyond those that JavaScript has: rounded, it could hide a change. */
-const rounds = (json: string): boolean => /\d{16}/.test(json);
-
-/** Such integers as they are written. */
-function parseExactly(json: string): unknown {
-  const exact = (_: string, value: unknown, context?: { readonly source?: string }) =>
-    Number.isInteger(value) && !Number.isSafeInteger(value) ? { integer: context?.source } : value;
-  return JSON.parse(json, exact);
-}
-
 function valueAt(object: unknown, path: readonly string[]): unknown {
   let value = object;
   for (const segment of path) {
@@ -112,10 +103,14 @@ function valueAt(object: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** JSON with sorted keys, so that the order a server writes them in is no change; a missing field is unlike null. */
+/**
+ * JSON with sorted keys, so that the order a server writes them in is no change; a missing field is unlike null. Numbers count
+ * by value: `1.0`, `1` and `1e0` are one. Whole numbers beyond 2^53 are exact.
+ */
 function canonical(value: unknown, depth: number): string {
   if (depth > deepest) throw new RangeError("too deep");
   if (value === undefined) return "";
+  if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

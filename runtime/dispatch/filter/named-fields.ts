@@ -1,5 +1,6 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { childrenOf } from "./cel/parse.ts";
+import { parseValues } from "./exact-json.ts";
 import { type ObjectText, RawFields } from "./raw-fields.ts";
 
 /** Names from the outside in; an empty one is the whole. */
@@ -17,7 +18,7 @@ const last: { body: Buffer | undefined; readonly parsed: Map<string, unknown> } 
   parsed: new Map(),
 };
 
-/** What expressions may read of an object: parsed JSON of no more than that. */
+/** What expressions may read of an object: parsed JSON of no more than that, as values of CEL. */
 export class NamedFields {
   /** Undefined where they read all of it. */
   private readonly fields: RawFields | undefined;
@@ -44,7 +45,7 @@ export class NamedFields {
   }
 
   read(object: ObjectText): unknown {
-    return JSON.parse(this.fields?.excerpt(object) ?? object.body.toString());
+    return parseValues(this.fields?.excerpt(object) ?? object.body.toString());
   }
 }
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { expressionLimit, Meter } from "../../../runtime/dispatch/filter/cel/meter.ts";
 import { type ConditionError, MatchConditions } from "../../../runtime/dispatch/filter/conditions.ts";
+import { parseValues } from "../../../runtime/dispatch/filter/exact-json.ts";
 import { Expression } from "../../../runtime/dispatch/filter/expression.ts";
 import type { ObjectText } from "../../../runtime/dispatch/filter/raw-fields.ts";
 import { ObjectScanner } from "../../../runtime/watch/object-scan.ts";
@@ -56,7 +57,7 @@ function verdict(texts: readonly string[], object: string, old: string | undefin
 /** Of one expression on the whole of both objects. */
 function outcome(text: string, object: string, old: string | undefined) {
   const meter = new Meter(expressionLimit);
-  return new Expression(text).evaluate(meter, JSON.parse(object), () => (old === undefined ? null : JSON.parse(old)));
+  return new Expression(text).evaluate(meter, parseValues(object), () => (old === undefined ? null : parseValues(old)));
 }
 
 describe("the fields that conditions name", () => {

@@ -116,7 +116,8 @@ export const conversions: Library = {
     ["uint(double): uint", (meter, value: Value) => new Uint(truncated(meter, numberOf(value) ?? 0, "uint"))],
     ["uint(string): uint", (meter, text: string) => new Uint(wholeNumber(meter, text, "uint"))],
     ["double(double): double", same],
-    ["double(int): double", (_, value: number | bigint) => double(Number(value))],
+    // An int has no negative zero.
+    ["double(int): double", (_, value: number | bigint) => double(Number(value) + 0)],
     ["double(uint): double", (_, { value }: Uint) => double(Number(value))],
     ["double(string): double", (meter, text: string) => toDouble(meter, text)],
     ["bytes(bytes): bytes", same],

@@ -3,7 +3,7 @@ import { EvaluationError, type Meter } from "./meter.ts";
 /**
  * Values of CEL, such that parsed JSON is one as it is: `null`, booleans, texts, arrays as lists, plain objects as maps.
  * An int is a safe integer, or a bigint beyond those; a double is any other number, or a Double. A map that an
- * expression made is a Map.
+ * expression made is a Map. `exact-json.ts` parses the numbers that `JSON.parse` would give another type or value.
  */
 export type Value = unknown;
 
@@ -52,9 +52,12 @@ const leastInt = -(2n ** 63n);
 const mostInt = 2n ** 63n - 1n;
 const mostUint = 2n ** 64n - 1n;
 
+/** Whether an int holds the value: 64 bits, signed. */
+export const isInt64 = (value: bigint): boolean => value >= leastInt && value <= mostInt;
+
 /** @throws EvaluationError beyond 64 bits */
 export function int(value: bigint): Value {
-  if (value < leastInt || value > mostInt) throw new EvaluationError("integer overflow");
+  if (!isInt64(value)) throw new EvaluationError("integer overflow");
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
 }
@@ -87,7 +90,9 @@ export function isMap(value: Value): value is CelMap {
 export function keyOf(value: Value): string | number | bigint | boolean | undefined {
   if (typeof value === "string" || typeof value === "boolean" || typeof value === "bigint") return value;
   if (value instanceof Uint) return keyOf(int(value.value));
-  return numberOf(value);
+  const number = numberOf(value);
+  if (number === undefined || !Number.isInteger(number) || Number.isSafeInteger(number)) return number;
+  return BigInt(number);
 }
 
 export function mapGet(map: CelMap, key: Value): Value {
