@@ -58,4 +58,14 @@ describe("a protobuf body", () => {
     expect(() => decodeProtobuf(Buffer.from("{}"))).toThrow("expected prefix");
     expect(() => decodeProtobuf(envelope("v1", "Nothing", []))).toThrow('no kind "Nothing"');
   });
+
+  test("holds every digit of an int64, and of what is JSON inside of it", () => {
+    const data = [...bytes(1, `{"id":9223372036854775807}`)];
+    const revision = [0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10]; // 2^53 + 1
+    const raw = [...bytes(1, bytes(1, "a")), ...bytes(2, data), (3 << 3) | 0, ...revision];
+    expect(decodeProtobuf(envelope("apps/v1", "ControllerRevision", raw))).toMatchObject({
+      data: { id: 9223372036854775807n },
+      revision: 9007199254740993n,
+    });
+  });
 });

@@ -28,6 +28,16 @@ describe("a state file", () => {
     expect(StateFile.read(file)).toEqual({ identity, revision: 4, records: [put(3, "b")] });
   });
 
+  test("holds every digit of a number, as it is appended and when it is rewritten", () => {
+    const record = { ...put(2, "a"), object: { ...object("a"), spec: { id: 9007199254740993n } } };
+    open().append(record);
+    const restored = StateFile.read(file);
+    expect(restored?.records).toEqual([record]);
+    if (restored) new StateFile(file, lock, restored).close();
+    expect(readFileSync(file, "utf8")).toContain('"spec":{"id":9007199254740993}');
+    expect(StateFile.read(file)?.records).toEqual([record]);
+  });
+
   test("loses only the line that a crash cut short", () => {
     const state = open();
     state.append(put(2, "a"));

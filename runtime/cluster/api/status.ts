@@ -1,3 +1,5 @@
+import { encodeJson } from "../exact-json.ts";
+
 /** metav1.StatusCause. */
 export interface Cause {
   reason?: string;
@@ -177,7 +179,7 @@ export const fault = {
 
 /** A value as field errors show it. */
 function quoted(value: unknown): string {
-  return JSON.stringify(value) ?? "null";
+  return encodeJson(value) ?? "null";
 }
 
 /** The Status of a deletion that is done. */

@@ -1,4 +1,5 @@
 import { isFields, type KubeObject } from "../api/object.ts";
+import { encodeJson, isNumber } from "../exact-json.ts";
 import { since } from "../kinds/age.ts";
 import { ageColumn, name } from "../kinds/columns/cells.ts";
 import type { Column } from "../kinds/resource-type.ts";
@@ -30,14 +31,14 @@ function cell(value: unknown, type: Column["type"], now: number): unknown {
   if (value === undefined || value === null) return null;
   switch (type) {
     case "integer":
-      return typeof value === "number" ? Math.trunc(value) : null;
+      return typeof value === "number" ? Math.trunc(value) : typeof value === "bigint" ? value : null;
     case "number":
-      return typeof value === "number" ? value : null;
+      return isNumber(value) ? value : null;
     case "boolean":
       return typeof value === "boolean" ? value : null;
     case "date":
       return typeof value === "string" && !Number.isNaN(Date.parse(value)) ? since(value, now) : "<invalid>";
     default:
-      return typeof value === "object" ? JSON.stringify(value) : String(value);
+      return typeof value === "object" ? encodeJson(value) : String(value);
   }
 }

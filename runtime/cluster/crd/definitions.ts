@@ -1,5 +1,6 @@
 import { groupOf, type Names, namesOf, storageOf, versionsOf } from "../api/definition.ts";
 import { at, equal, type Fields, isFields, type KubeObject, timestamp } from "../api/object.ts";
+import { encodeJson } from "../exact-json.ts";
 import type { Backend } from "../rest/call.ts";
 import { servedTypes } from "./served-types.ts";
 
@@ -44,7 +45,7 @@ export class Definitions {
   }
 
   private serve(name: string, definition: KubeObject): void {
-    const state = JSON.stringify([definition.spec, at(definition, "status.acceptedNames"), definition.metadata.uid]);
+    const state = encodeJson([definition.spec, at(definition, "status.acceptedNames"), definition.metadata.uid]);
     if (this.inService.get(name) === state) return;
     // Any change of the spec ends the watches, as the real server rebuilds its storage.
     if (this.inService.has(name)) this.backend.store.reset(storageOf(definition));

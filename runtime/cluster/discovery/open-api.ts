@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { isFields } from "../api/object.ts";
 import { PathNotFound } from "../api/status.ts";
 import { customSchema } from "../crd/custom-schema.ts";
+import { encodeJson } from "../exact-json.ts";
 import type { Registry } from "../kinds/registry/registry.ts";
 import type { Reply } from "../rest/respond.ts";
 import { type CustomResource, type JsonObject, openApiV2, openApiV3, openApiV3Index } from "../schema/index.ts";
@@ -48,7 +49,7 @@ export class OpenApi {
     if (known?.version === this.registry.version) return known;
     const document = this.make(path);
     if (!document) throw new PathNotFound();
-    const body = asMessage ? swaggerMessage(document) : Buffer.from(JSON.stringify(document));
+    const body = asMessage ? swaggerMessage(document) : Buffer.from(encodeJson(document));
     const etag = createHash("sha512").update(body).digest("hex").toUpperCase();
     const made = { version: this.registry.version, body, etag };
     this.made.set(key, made);

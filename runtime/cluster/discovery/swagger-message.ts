@@ -1,3 +1,4 @@
+import { encodeJson } from "../exact-json.ts";
 import {
   alone,
   double,
@@ -23,7 +24,7 @@ export const messageMediaType = "application/com.github.proto-openapi.spec.v2.v1
 export const swaggerMessage = (document: JsonObject): Buffer => alone(wholeDocument, document);
 
 /** Any value, in the message's YAML form; JSON is YAML. */
-const any: Encode = (value) => within(2, text)(JSON.stringify(value));
+const any: Encode = (value) => within(2, text)(encodeJson(value));
 
 /** Fields that begin with `x-` go by their names into field `number`. */
 const extended = (fields: Fields, number: number): Encode =>

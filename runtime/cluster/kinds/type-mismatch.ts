@@ -1,17 +1,18 @@
 import { isFields } from "../api/object.ts";
-import type { Schema } from "../schema/index.ts";
+import { isNumber, WrittenNumber } from "../exact-json.ts";
+import { goKind, type Json, type Schema } from "../schema/index.ts";
 
 /**
  * The first value that Go could not read into a built-in kind, in the words of its JSON decoder; undefined where all
- * fit. Custom resources have no Go type: their schema tells.
+ * fit. Custom resources have no Go type: their schema tells. Numbers may be WrittenNumbers: Go reads no `1.0` into an int.
  */
 export function typeMismatch(schema: Schema, value: unknown, path: string): string | undefined {
   if (value === null || value === undefined || schema["x-kubernetes-int-or-string"]) return undefined;
   const expected = schema.type;
-  if (expected && !fits(expected, value)) {
-    const actual = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
-    const shown = expected === "integer" && actual === "number" ? `number ${String(value)}` : actual;
-    return `json: cannot unmarshal ${shown} into Go struct field ${path} of type ${goTypes[expected]}`;
+  if (expected && !fits(schema, value)) {
+    const shown = shownNumber(value, expected) ?? goKind(value as Json);
+    const type = expected === "integer" ? (schema.format ?? "int32") : goTypes[expected];
+    return `json: cannot unmarshal ${shown} into Go struct field ${path} of type ${type}`;
   }
   if (Array.isArray(value)) {
     const { items } = schema;
@@ -27,20 +28,29 @@ export function typeMismatch(schema: Schema, value: unknown, path: string): stri
   });
 }
 
-const goTypes: Record<NonNullable<Schema["type"]>, string> = {
+/** A number as Go's decoder shows it; undefined for any other value. */
+function shownNumber(value: unknown, expected: Schema["type"]): string | undefined {
+  if (!isNumber(value) && !(value instanceof WrittenNumber)) return undefined;
+  if (expected !== "integer") return "number";
+  return `number ${value instanceof WrittenNumber ? value.written : value}`;
+}
+
+const goTypes: Record<Exclude<Schema["type"], "integer" | undefined>, string> = {
   object: "map[string]interface {}",
   array: "[]interface {}",
   string: "string",
-  integer: "int32",
   number: "float64",
   boolean: "bool",
 };
 
-function fits(type: NonNullable<Schema["type"]>, value: unknown): boolean {
+function fits({ type, format }: Schema, value: unknown): boolean {
   if (type === "array") return Array.isArray(value);
+  if (value instanceof WrittenNumber) return type === "number";
   if (type === "object") return isFields(value);
-  if (type === "integer") return Number.isInteger(value);
-  return typeof value === type;
+  if (type === "number") return isNumber(value);
+  if (type !== "integer") return typeof value === type;
+  if (format !== "int32") return typeof value === "bigint" || Number.isSafeInteger(value);
+  return typeof value === "number" && Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31;
 }
 
 function notBase64(text: string): string | undefined {

@@ -1,4 +1,5 @@
 import { type Fields, groupVersion, isFields } from "../api/object.ts";
+import { int64, parseJson } from "../exact-json.ts";
 import { type MessageField, messageFields, messageOf } from "./messages.ts";
 import { ProtobufReader } from "./reader.ts";
 
@@ -103,7 +104,7 @@ function scalarOrMessage(reader: ProtobufReader, wire: number, type: string): un
       return reader.varint() !== 0n;
     case "int32":
     case "int64":
-      return Number(reader.varint());
+      return int64(reader.varint());
     case "double":
       return reader.double();
     default:
@@ -154,5 +155,5 @@ function time({ seconds, nanos }: Fields): string | undefined {
 
 function raw(base64: unknown): unknown {
   if (typeof base64 !== "string" || base64 === "") return undefined;
-  return JSON.parse(Buffer.from(base64, "base64").toString("utf8"));
+  return parseJson(Buffer.from(base64, "base64").toString("utf8"));
 }

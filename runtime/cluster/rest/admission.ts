@@ -1,9 +1,10 @@
 import type { KubeObject } from "../api/object.ts";
 import { badRequest, type FieldFault, fault, forbidden, invalid, notFound } from "../api/status.ts";
-import { present, type ResourceType, servedVersion } from "../kinds/resource-type.ts";
+import { present, servedVersion } from "../kinds/resource-type.ts";
 import { asJson, faultsOf, pruned, unreadableMetadata } from "../kinds/shape.ts";
 import { typeMismatch } from "../kinds/type-mismatch.ts";
 import { trackUpdate } from "../schema/index.ts";
+import { handled } from "./body.ts";
 import type { Call } from "./call.ts";
 
 /** Drops unknown fields and tells of them as the request asked. Throws a 400 under Strict. */
@@ -23,10 +24,6 @@ export function admitFields(call: Call, object: KubeObject, duplicates: readonly
     throw badRequest(handled(call.type, `strict decoding error: ${faults.join(", ")}`));
   call.warnings.push(...faults);
   return outcome.object;
-}
-
-function handled(type: ResourceType, why: string): string {
-  return `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: ${why}`;
 }
 
 /** A new object needs a namespace that exists and stays. Throws 404 or 403. */

@@ -1,10 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { gunzipSync } from "node:zlib";
-import { parse as parseYaml } from "yaml";
 import { type Fields, groupVersion, isFields, type KubeObject } from "../api/object.ts";
 import { badRequest, fault, invalid, tooLarge, unsupportedMediaType } from "../api/status.ts";
+import { encodeJson, isNumber, parseJson, parseWritten, UnreadableNumber } from "../exact-json.ts";
 import { type ResourceType, servedVersion } from "../kinds/resource-type.ts";
+import { typeMismatch } from "../kinds/type-mismatch.ts";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/decode.ts";
+import { parseYaml } from "./yaml.ts";
 
 /** A request's body may have this many bytes, as at the real server (`DefaultMaxRequestSizeBytes`). */
 const bodyLimit = 3 * 1024 * 1024;
@@ -43,21 +45,36 @@ function unpacked(bytes: Buffer): Buffer {
   }
 }
 
-/** Parses a body as JSON or YAML, by its media type. Throws 400 or 415. */
-export function parseBody(body: Body): unknown {
+/** Parses a body as JSON or YAML, by its media type. Throws 400 or 415; `unreadable` words the 400 for a number such as 1e400. */
+export function parseBody(body: Body, unreadable = ({ message }: UnreadableNumber) => message): unknown {
   if (body.mediaType !== "" && !accepted.includes(body.mediaType)) throw unsupportedMediaType(accepted);
   try {
     if (body.mediaType === protobufMediaType) return decodeProtobuf(body.bytes);
     const text = body.bytes.toString("utf8");
-    return body.mediaType === "application/yaml" ? parseYaml(text, { maxAliasCount: 100 }) : JSON.parse(text);
+    return body.mediaType === "application/yaml" ? parseYaml(text) : parseJson(text);
   } catch (error) {
+    if (error instanceof UnreadableNumber) throw badRequest(unreadable(error));
     throw badRequest(`couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : error}`);
   }
 }
 
 /** Reads an object of a resource from a body; its apiVersion and kind may be left out. Throws 400 or 415. */
 export function objectOf(body: Body, type: ResourceType): KubeObject {
-  return asObjectOf(parseBody(body), type);
+  if (!type.custom && (body.mediaType === "" || body.mediaType === "application/json")) admitNumbers(body, type);
+  const value = parseBody(body, ({ message }) => handled(type, message));
+  return asObjectOf(value, type);
+}
+
+/** A field of a built-in kind that is an integer takes a number that is written as one. Throws a 400. */
+function admitNumbers(body: Body, type: ResourceType): void {
+  const schema = type.schema();
+  const mismatch = schema && typeMismatch(schema, parseWritten(body.bytes.toString("utf8")), type.kind);
+  if (mismatch) throw badRequest(handled(type, mismatch));
+}
+
+/** Says that an object cannot be read, in the API server's words. */
+export function handled(type: ResourceType, why: string): string {
+  return `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: ${why}`;
 }
 
 /** Checks that a value is an object of a resource. Throws a 400. */
@@ -80,7 +97,7 @@ export function asObjectOf(value: unknown, type: ResourceType): KubeObject {
 function admitCustomType(value: Fields, type: ResourceType): void {
   for (const name of ["Kind", "apiVersion"])
     if (!value[name === "Kind" ? "kind" : name]) {
-      const text = JSON.stringify(value);
+      const text = encodeJson(value);
       throw badRequest(
         `the object provided is unrecognized (must be of type ${type.kind}): Object '${name}' is missing in '${text}' (${text})`,
       );
@@ -103,5 +120,5 @@ function wrongKind(kind: string, apiVersion: string, type: ResourceType): string
 /** What Go's decoder calls a JSON value. */
 function goType(value: unknown): string {
   if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : typeof value;
+  return typeof value === "boolean" ? "bool" : isNumber(value) ? "number" : typeof value;
 }

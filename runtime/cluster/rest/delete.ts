@@ -9,6 +9,7 @@ import {
   notFound,
   type Status,
 } from "../api/status.ts";
+import { isNumber } from "../exact-json.ts";
 import { keyOf } from "../kinds/resource-type.ts";
 import { Revision } from "../storage/revision.ts";
 import { type Call, callKey } from "./call.ts";
@@ -49,7 +50,7 @@ export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOpti
     throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [
       fault.unsupported("propagationPolicy", propagationPolicy, [...policies, "nil"]),
     ]);
-  if (gracePeriodSeconds !== undefined && typeof gracePeriodSeconds !== "number")
+  if (gracePeriodSeconds !== undefined && !isNumber(gracePeriodSeconds))
     throw badRequest("gracePeriodSeconds must be a number");
   const preconditions = isFields(given.preconditions) ? given.preconditions : {};
   const policy = (propagationPolicy ??
@@ -59,7 +60,7 @@ export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOpti
   return {
     accepted: orphanDependents === false,
     ...(policy ? { propagationPolicy: policy } : {}),
-    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: Number(gracePeriodSeconds) }),
     ...(typeof preconditions.uid === "string" ? { uid: preconditions.uid } : {}),
     ...(typeof preconditions.resourceVersion === "string" ? { resourceVersion: preconditions.resourceVersion } : {}),
   };

@@ -1,5 +1,6 @@
 import { isFields, type KubeObject } from "../api/object.ts";
 import { ApiError, badRequest, fault, invalid, modified, notFound, unsupportedMediaType } from "../api/status.ts";
+import { encodeJson } from "../exact-json.ts";
 import { servedVersion } from "../kinds/resource-type.ts";
 import { asJson, asObject, json } from "../kinds/shape.ts";
 import { typeMismatch } from "../kinds/type-mismatch.ts";
@@ -36,7 +37,7 @@ export function patch(call: Call, body: Body, force: boolean): Updated {
   const patched = asObject(patchedJson(call, seen(call, existing.object), body));
   const schema = type.custom ? undefined : type.schema();
   const mismatch = schema && typeMismatch(schema, patched, type.kind);
-  if (mismatch) throw invalid({ group: "", kind: "" }, "", [fault.invalid("patch", JSON.stringify(patched), mismatch)]);
+  if (mismatch) throw invalid({ group: "", kind: "" }, "", [fault.invalid("patch", encodeJson(patched), mismatch)]);
   const object = admitFields(call, asObjectOf(patched, type));
   if (object.metadata.resourceVersion && object.metadata.resourceVersion !== existing.object.metadata.resourceVersion)
     throw modified(type, call.name);
@@ -62,7 +63,13 @@ export function patchedJson(call: Call, original: JsonObject, body: Body): JsonO
 }
 
 function parsePatch(body: Body): unknown {
-  return parseBody({ bytes: body.bytes, mediaType: body.mediaType === patchTypes.apply ? "application/yaml" : "" });
+  const mediaType = body.mediaType === patchTypes.apply ? "application/yaml" : "";
+  return parseBody({ bytes: body.bytes, mediaType }, ({ message, written }) => {
+    if (body.mediaType === patchTypes.apply) return `error decoding YAML: ${message}`;
+    if (body.mediaType === patchTypes.strategic) return message;
+    const into = body.mediaType === patchTypes.json ? "Go struct field jsonPatchOp.value" : "Go value";
+    return `error decoding patch: json: cannot unmarshal number ${written} into ${into} of type float64`;
+  });
 }
 
 function patchFailure(error: unknown): unknown {

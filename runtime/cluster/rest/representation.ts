@@ -1,4 +1,5 @@
 import type { KubeObject } from "../api/object.ts";
+import { encodeJson } from "../exact-json.ts";
 import { present, type ResourceType, servedVersion } from "../kinds/resource-type.ts";
 import type { Revision } from "../storage/revision.ts";
 import { columnDefinitions, metadataOnly, tableRow } from "./table.ts";
@@ -33,7 +34,7 @@ export class Representation {
   /** One object; tables show ages, so they are made anew each time. */
   bytes(revision: Revision): Buffer {
     if (this.form !== "table") return revision.bytes(this.id, this.render);
-    return Buffer.from(JSON.stringify(this.table([revision.object], { resourceVersion: String(revision.revision) })));
+    return Buffer.from(encodeJson(this.table([revision.object], { resourceVersion: String(revision.revision) })));
   }
 
   /** One object that is not stored, such as the outcome of a dry run. */
@@ -46,7 +47,7 @@ export class Representation {
   *list(items: readonly Revision[], metadata: Record<string, unknown>): Generator<Buffer> {
     if (this.form === "table") {
       yield Buffer.from(
-        JSON.stringify(
+        encodeJson(
           this.table(
             items.map(({ object }) => object),
             metadata,

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzip } from "node:zlib";
 import { stringify as toYaml } from "yaml";
 import { ApiError, PathNotFound, type Status } from "../api/status.ts";
+import { encodeJson, parseJson } from "../exact-json.ts";
 
 /** Answers smaller than this are not worth packing (`defaultGzipThresholdBytes`). */
 const gzipFrom = 128 * 1024;
@@ -24,14 +25,12 @@ export class Reply {
   bytes(code: number, pieces: Iterable<Buffer>, contentType = "application/json"): void {
     const body = Buffer.concat([...pieces]);
     const yaml = contentType.startsWith("application/yaml");
-    this.send(code, yaml ? Buffer.from(toYaml(JSON.parse(body.toString("utf8")))) : body, contentType);
+    this.send(code, yaml ? Buffer.from(toYaml(parseJson(body.toString("utf8")))) : body, contentType);
   }
 
   json(code: number, value: unknown, contentType = "application/json"): void {
     const pretty = this.wantsPretty();
-    const text = contentType.startsWith("application/yaml")
-      ? toYaml(value)
-      : `${JSON.stringify(value, null, pretty ? 2 : 0)}\n`;
+    const text = contentType.startsWith("application/yaml") ? toYaml(value) : `${encodeJson(value, pretty ? 2 : 0)}\n`;
     this.send(code, Buffer.from(text), contentType);
   }
 

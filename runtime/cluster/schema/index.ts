@@ -9,6 +9,7 @@ export { trackUpdate, type UpdateRequest } from "./apply/track-update.ts";
 export { type BuiltInResource, builtInResources, builtInSchema } from "./built-in.ts";
 export { applyDefaults } from "./defaults.ts";
 export { type FieldError, fieldErrorText, invalidMessage, statusCauses } from "./field-error.ts";
+export { goKind } from "./go-text.ts";
 export type { Json, JsonObject } from "./json.ts";
 export { type CustomResource, openApiV2, openApiV3, openApiV3Index } from "./openapi/documents.ts";
 export { jsonPatch } from "./patch/json-patch.ts";

@@ -1,5 +1,5 @@
-/** Any JSON value. */
-export type Json = null | boolean | number | string | Json[] | JsonObject;
+/** Any JSON value; `exact-json.ts` says which numbers are bigints. */
+export type Json = null | boolean | number | bigint | string | Json[] | JsonObject;
 
 /** A JSON object; a Kubernetes object on the wire is one. */
 export interface JsonObject {

@@ -19,7 +19,9 @@ function pruneValue(value: Json, schema: Schema, path: string, unknown: string[]
     const { items } = schema;
     return items ? value.map((item, index) => pruneValue(item, items, `${path}[${index}]`, unknown)) : value;
   }
-  return isObject(value) ? pruneObject(value, schema, path, unknown, false) : value;
+  if (isObject(value)) return pruneObject(value, schema, path, unknown, false);
+  // Go has the field as a float64.
+  return typeof value === "bigint" && schema.builtIn && schema.type === "number" ? Number(value) : value;
 }
 
 function pruneObject(value: JsonObject, schema: Schema, path: string, unknown: string[], top: boolean): JsonObject {

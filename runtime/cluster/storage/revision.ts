@@ -1,4 +1,5 @@
 import type { KubeObject } from "../api/object.ts";
+import { encodeJson } from "../exact-json.ts";
 
 /** How an object is told apart on the wire: its apiVersion, whole or its metadata alone. */
 export type Representation = string;
@@ -21,7 +22,7 @@ export class Revision {
   bytes(representation: Representation, render: (object: KubeObject) => unknown): Buffer {
     let bytes = this.encoded.get(representation);
     if (!bytes) {
-      bytes = Buffer.from(JSON.stringify(render(this.object)));
+      bytes = Buffer.from(encodeJson(render(this.object)));
       this.encoded.set(representation, bytes);
     }
     return bytes;

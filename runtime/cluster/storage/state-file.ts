@@ -12,6 +12,7 @@ import {
 import { z } from "zod";
 import type { KubeObject } from "../api/object.ts";
 import { ClusterError } from "../cluster-error.ts";
+import { encodeJson, parseJson } from "../exact-json.ts";
 import type { FileLock } from "./file-lock.ts";
 import type { Journal, JournalRecord } from "./store.ts";
 import { writing } from "./writing.ts";
@@ -106,7 +107,7 @@ export class StateFile implements Journal {
 
   /** @throws ClusterError FILE_REFUSED where the line cannot be written whole: the file is as it was */
   append(record: JournalRecord): void {
-    writing(this.file, () => this.write(Buffer.from(`${JSON.stringify(record)}\n`)));
+    writing(this.file, () => this.write(Buffer.from(`${encodeJson(record)}\n`)));
     this.revision = record.revision;
     if (keep(this.live, record) || !record.object) this.voided++;
     if (this.voided >= voidLimit && this.voided >= this.live.size) this.compact();
@@ -143,7 +144,7 @@ export class StateFile implements Journal {
   private rewrite(): Log {
     const temporary = `${this.file}.tmp`;
     const header = { watchfireCluster: 1, identity: this.identity, revision: this.revision };
-    const lines = [header, ...this.live.values()].map((line) => JSON.stringify(line));
+    const lines = [header, ...this.live.values()].map((line) => encodeJson(line));
     const bytes = Buffer.from(`${lines.join("\n")}\n`);
     const descriptor = openSync(temporary, "w", 0o600);
     try {
@@ -168,7 +169,7 @@ function keep(live: Map<string, JournalRecord>, record: JournalRecord): boolean 
 
 function parsed(file: string, line: string, number: number): unknown {
   try {
-    return JSON.parse(line);
+    return parseJson(line);
   } catch (cause) {
     throw unreadable(file, number, cause);
   }

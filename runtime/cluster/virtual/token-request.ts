@@ -1,6 +1,7 @@
 import { at, isFields, type KubeObject, timestamp } from "../api/object.ts";
 import { badRequest, conflict, fault, invalid, methodNotAllowed, notFound } from "../api/status.ts";
 import { type BoundObject, issuer } from "../auth/service-account-tokens.ts";
+import { isNumber } from "../exact-json.ts";
 import { parseBody } from "../rest/body.ts";
 import { type Call, callKey } from "../rest/call.ts";
 import type { Subresource } from "../rest/resource-handler.ts";
@@ -43,10 +44,9 @@ function seconds(asked: unknown): number {
     invalid({ group: "authentication.k8s.io", kind: "TokenRequest" }, "", [
       fault.invalid("spec.expirationSeconds", asked, why),
     ]);
-  if (typeof asked !== "number" || asked < lifetime.least)
-    throw refuse("may not specify a duration less than 10 minutes");
+  if (!isNumber(asked) || asked < lifetime.least) throw refuse("may not specify a duration less than 10 minutes");
   if (asked > lifetime.most) throw refuse("may not specify a duration larger than 2^32 seconds");
-  return asked;
+  return Number(asked);
 }
 
 const bindable: Record<string, { kind: BoundObject["kind"]; plural: string }> = {

@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { at, equal, type Fields, isFields, type KubeObject } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
+import { isNumber } from "../../exact-json.ts";
 import { field, type Traits } from "../resource-type.ts";
 import { defaultPodSpec, items, made, otherwise, podSpecFaults } from "./pod-spec.ts";
 
@@ -112,7 +113,7 @@ export const pod: Traits = {
     const phase = at(object, "status.phase");
     if (!at(object, "spec.nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
     const seconds = at(object, "spec.terminationGracePeriodSeconds");
-    return typeof seconds === "number" ? seconds : 30;
+    return isNumber(seconds) ? Number(seconds) : 30;
   },
 };
 

@@ -1,3 +1,4 @@
+import { encodeJson, parseJson } from "../../exact-json.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 
 /**
@@ -138,12 +139,12 @@ function keep(children: Map<PathElement, FieldSet>, element: PathElement, child:
 /** The element of a list item with these keys. */
 export function keyElement(keys: JsonObject): PathElement {
   const names = Object.keys(keys).sort();
-  return `k:${JSON.stringify(Object.fromEntries(names.map((name) => [name, keys[name]])))}`;
+  return `k:${encodeJson(Object.fromEntries(names.map((name) => [name, keys[name]])))}`;
 }
 
 /** The element of an item of a set. */
 export function valueElement(value: Json): PathElement {
-  return `v:${JSON.stringify(value)}`;
+  return `v:${encodeJson(value)}`;
 }
 
 /** A key or value may be spaced or ordered otherwise by the client that wrote it. */
@@ -151,7 +152,7 @@ function normalize(element: PathElement): PathElement {
   const kind = element.slice(0, 2);
   if (kind !== "k:" && kind !== "v:") return element;
   try {
-    const value = JSON.parse(element.slice(2)) as Json;
+    const value = parseJson(element.slice(2)) as Json;
     return kind === "k:" && isObject(value) ? keyElement(value) : valueElement(value);
   } catch {
     return element;
@@ -165,8 +166,8 @@ export function pathText(path: readonly PathElement[]): string {
     if (element.startsWith("f:")) return `.${rest}`;
     if (element.startsWith("v:")) return `[=${rest}]`;
     if (element.startsWith("i:")) return `[${rest}]`;
-    const keys = Object.entries(JSON.parse(rest) as JsonObject);
-    return `[${keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(",")}]`;
+    const keys = Object.entries(parseJson(rest) as JsonObject);
+    return `[${keys.map(([name, value]) => `${name}=${encodeJson(value)}`).join(",")}]`;
   });
   return texts.join("");
 }

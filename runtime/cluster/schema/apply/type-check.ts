@@ -1,3 +1,4 @@
+import { isNumber } from "../../exact-json.ts";
 import { goText } from "../go-text.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import type { Schema } from "../schema.ts";
@@ -28,7 +29,7 @@ function check(value: Json, schema: Schema, path: readonly PathElement[], top: b
         : fail(`expected string, got &value.valueUnstructured{Value:${goText(value)}}`);
     case "integer":
     case "number":
-      return typeof value === "number" ? [] : fail(`expected numeric (int or float), got ${goType(value)}`);
+      return isNumber(value) ? [] : fail(`expected numeric (int or float), got ${goType(value)}`);
     case "boolean":
       return typeof value === "boolean"
         ? []

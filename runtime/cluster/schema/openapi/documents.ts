@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { encodeJson } from "../../exact-json.ts";
 import { builtInData, builtInResources } from "../built-in.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { type CustomResource, customDefinitions, toV2 } from "./custom-definition.ts";
@@ -27,7 +28,7 @@ export function openApiV3Index(customResources: readonly CustomResource[], isSer
   for (const groupVersion of groupVersions(customResources, isServed)) {
     const own = customResources.filter(({ group, version }) => `${group}/${version}` === groupVersion);
     const served = builtInResources(groupVersion).filter(({ name }) => isServed(groupVersion, name));
-    const what = JSON.stringify([builtInData().gitVersion, own, served.map(({ name }) => name)]);
+    const what = encodeJson([builtInData().gitVersion, own, served.map(({ name }) => name)]);
     const hash = createHash("sha256").update(what).digest("hex").toUpperCase();
     const path = groupVersion === "v1" ? "api/v1" : `apis/${groupVersion}`;
     paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };

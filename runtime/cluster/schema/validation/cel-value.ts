@@ -25,6 +25,7 @@ export type MakeDuration = (text: string) => unknown;
 
 /** A value as rules see it under its schema: integers as bigint, times as Date, properties by their escaped names. */
 export function celValue(value: Json, schema: Schema | undefined, makeDuration: MakeDuration): unknown {
+  if (typeof value === "bigint") return schema?.type === "number" ? Number(value) : value;
   if (typeof value === "number") return isInteger(value, schema) ? BigInt(value) : value;
   if (typeof value === "string") return formatted(value, schema, makeDuration);
   if (Array.isArray(value)) return value.map((item) => celValue(item, schema?.items, makeDuration));

@@ -1,4 +1,6 @@
+import { encodeJson } from "../../exact-json.ts";
 import type { FieldError } from "../field-error.ts";
+import { goFloat, isFloat } from "../go-text.ts";
 import { isObject, type Json } from "../json.ts";
 import type { ValidationRule } from "../schema.ts";
 
@@ -18,9 +20,13 @@ export function invalid(path: string, value: Json | undefined, detail: string): 
   return { type: "Invalid", path: shown(path), message: `Invalid value: ${text}`, value };
 }
 
-/** JSON as Go writes it: inside a structure, though not in a lone string, what HTML would read is escaped. */
+/**
+ * JSON as Go writes it: inside a structure, though not in a lone string, what HTML would read is escaped. A lone float64 is
+ * written as `%v` has it.
+ */
 function goJson(value: Json): string {
-  const text = JSON.stringify(value);
+  if (isFloat(value)) return goFloat(value);
+  const text = encodeJson(value);
   if (typeof value !== "object") return text;
   return text.replaceAll("<", "\\u003c").replaceAll(">", "\\u003e").replaceAll("&", "\\u0026");
 }
@@ -39,12 +45,12 @@ export function forbidden(path: string, detail: string): FieldError {
 }
 
 export function duplicate(path: string, value: Json): FieldError {
-  return { type: "Duplicate", path: shown(path), message: `Duplicate value: ${JSON.stringify(value)}`, value };
+  return { type: "Duplicate", path: shown(path), message: `Duplicate value: ${encodeJson(value)}`, value };
 }
 
 export function notSupported(path: string, value: Json, supported: readonly Json[]): FieldError {
-  const list = supported.map((item) => JSON.stringify(typeof item === "string" ? item : JSON.stringify(item)));
-  const message = `Unsupported value: ${JSON.stringify(value)}: supported values: ${list.join(", ")}`;
+  const list = supported.map((item) => JSON.stringify(typeof item === "string" ? item : encodeJson(item)));
+  const message = `Unsupported value: ${goJson(value)}: supported values: ${list.join(", ")}`;
   return { type: "NotSupported", path: shown(path), message, value };
 }
 
@@ -84,7 +90,8 @@ export function brokenRule(path: string, value: Json, reason: ValidationRule["re
 export function typeName(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  // Beyond this an integer is read as a float.
-  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? "integer" : "number";
+  if (typeof value === "bigint") return "integer";
+  // A float64 is taken for an integer where it is exact.
+  if (typeof value === "number") return Number.isSafeInteger(value) ? "integer" : "number";
   return typeof value;
 }

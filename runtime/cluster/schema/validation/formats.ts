@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
+import type { Schema } from "../schema.ts";
 
 const uuid = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
 const seconds: Readonly<Record<string, number>> = {
@@ -47,12 +48,15 @@ export function matchesFormat(text: string, format: string): boolean {
   return Object.hasOwn(checks, format) ? (checks[format]?.(text) ?? true) : true;
 }
 
-/** Whether a number is in the range of its format: `int32`, `int64`, `float`, `double`. */
-export function inRange(value: number, format: string | undefined): boolean {
-  if (format === "int32") return value >= -(2 ** 31) && value < 2 ** 31;
-  if (format === "float") return Math.abs(value) <= 3.4028234663852886e38;
-  return true;
+/** Whether a number is in the range of its type and format: `int32`, `int64`, `float`, `double`. */
+export function inRange(value: number | bigint, { type, format }: Schema): boolean {
+  if (format === "int32") return value >= -(2 ** 31) && value < 2 ** 31 && isWhole(value);
+  if (format === "float") return Math.abs(Number(value)) <= 3.4028234663852886e38;
+  // The ends of an int64 are bigints: a float64 there is outside.
+  return type !== "integer" || typeof value === "bigint" || (isWhole(value) && Math.abs(value) < 2 ** 63);
 }
+
+const isWhole = (value: number | bigint): boolean => typeof value === "bigint" || Number.isInteger(value);
 
 /** A duration such as `1h30m` in seconds; undefined if the text is none. */
 export function durationSeconds(text: string): number | undefined {

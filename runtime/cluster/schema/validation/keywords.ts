@@ -1,4 +1,6 @@
+import { isNumber } from "../../exact-json.ts";
 import type { FieldError } from "../field-error.ts";
+import { goFloat, isFloat } from "../go-text.ts";
 import { isObject, type Json, type JsonObject, jsonEqual } from "../json.ts";
 import type { Schema } from "../schema.ts";
 import {
@@ -17,9 +19,9 @@ import { compilePattern } from "./pattern.ts";
 
 /** What the value breaks of the schema's own keywords; its children and its rules are not looked at. */
 export function checkKeywords(value: Json, schema: Schema, path: string): FieldError[] {
-  const errors = [...checkType(value, schema, path), ...checkEnum(value, schema, path)];
+  const errors = [checkType, checkRange, checkEnum].flatMap((check) => check(value, schema, path));
   if (typeof value === "string") errors.push(...checkString(value, schema, path));
-  else if (typeof value === "number") errors.push(...checkNumber(value, schema, path));
+  else if (isNumber(value)) errors.push(...checkNumber(value, schema, path));
   else if (Array.isArray(value)) errors.push(...checkArray(value, schema, path));
   else if (isObject(value)) errors.push(...checkObject(value, schema, path));
   return errors;
@@ -30,12 +32,15 @@ function checkType(value: Json, schema: Schema, path: string): FieldError[] {
   if (!wanted || (value === null && schema.nullable)) return [];
   const actual = typeName(value);
   if (wanted.includes(actual) || (actual === "integer" && wanted.includes("number"))) return [];
-  const errors: FieldError[] = [];
   if (actual === "number" && schema.type === "integer" && schema.format) {
-    errors.push(wrongType(path, "float64", schema.format));
-  } else errors.push(wrongType(path, actual, wanted.join(",")));
-  if (actual === "number" && schema.type === "integer") errors.push(outOfRange(schema, path));
-  return errors;
+    return [wrongType(path, "float64", schema.format)];
+  }
+  return [wrongType(path, actual, wanted.join(","))];
+}
+
+/** Whether a number is outside the range of its type and format. */
+function checkRange(value: Json, schema: Schema, path: string): FieldError[] {
+  return isNumber(value) && !inRange(value, schema) ? [outOfRange(schema, path)] : [];
 }
 
 function allowedTypes(schema: Schema): string[] | undefined {
@@ -77,27 +82,32 @@ function checkString(value: string, schema: Schema, path: string): FieldError[] 
   return errors;
 }
 
-function checkNumber(value: number, schema: Schema, path: string): FieldError[] {
+/** Compares an int64 exactly, also with a bound that is a float64. */
+function checkNumber(value: number | bigint, schema: Schema, path: string): FieldError[] {
   const errors: FieldError[] = [];
-  if (!inRange(value, schema.format)) errors.push(outOfRange(schema, path));
   const { maximum, minimum, multipleOf } = schema;
+  const shown = (bound: number) => (isFloat(value) ? goFloat(bound) : String(bound));
   if (multipleOf !== undefined && !isMultiple(value, multipleOf)) {
-    errors.push(invalid(path, value, `${path} in body should be a multiple of ${multipleOf}`));
+    errors.push(invalid(path, value, `${path} in body should be a multiple of ${shown(multipleOf)}`));
   }
   if (maximum !== undefined && (schema.exclusiveMaximum ? value >= maximum : value > maximum)) {
     const bound = schema.exclusiveMaximum ? "less than" : "less than or equal to";
-    errors.push(invalid(path, value, `${path} in body should be ${bound} ${maximum}`));
+    errors.push(invalid(path, value, `${path} in body should be ${bound} ${shown(maximum)}`));
   }
   if (minimum !== undefined && (schema.exclusiveMinimum ? value <= minimum : value < minimum)) {
     const bound = schema.exclusiveMinimum ? "greater than" : "greater than or equal to";
-    errors.push(invalid(path, value, `${path} in body should be ${bound} ${minimum}`));
+    errors.push(invalid(path, value, `${path} in body should be ${bound} ${shown(minimum)}`));
   }
   return errors;
 }
 
-function isMultiple(value: number, of: number): boolean {
-  const times = value / of;
-  return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
+function isMultiple(value: number | bigint, of: number): boolean {
+  if (Number.isInteger(of) && (typeof value === "bigint" || Number.isSafeInteger(value))) {
+    return BigInt(value) % BigInt(of) === 0n;
+  }
+  const times = Number(value) / of;
+  const size = Math.abs(times);
+  return size <= Number.MAX_SAFE_INTEGER && Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, size);
 }
 
 function checkArray(value: readonly Json[], schema: Schema, path: string): FieldError[] {

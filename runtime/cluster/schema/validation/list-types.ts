@@ -1,3 +1,4 @@
+import { encodeJson } from "../../exact-json.ts";
 import type { FieldError } from "../field-error.ts";
 import { isObject, type Json } from "../json.ts";
 import type { Schema } from "../schema.ts";
@@ -33,7 +34,7 @@ export function keysOf(item: Record<string, Json>, schema: Schema): Json {
 /** One text for equal values, whatever the order of their members. */
 export function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (!isObject(value)) return JSON.stringify(value);
+  if (!isObject(value)) return encodeJson(value);
   const names = Object.keys(value).sort();
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name] ?? null)}`).join(",")}}`;
 }

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject, jsonEqual } from "../json.ts";
 import type { Schema, ValidationRule } from "../schema.ts";
 import { compile, type Program, toCel, toOptional } from "./cel.ts";
 import { childrenOf } from "./children.ts";
-import { brokenRule, shown } from "./errors.ts";
+import { brokenRule, shown, typeName } from "./errors.ts";
 
 const programs = new WeakMap<ValidationRule, { rule: Program; message: Program | undefined } | Error>();
 const withRules = new WeakMap<Schema, boolean>();
@@ -123,6 +123,6 @@ function summary(error: unknown): string {
 }
 
 function failedToRun(path: string, value: Json, detail: string): FieldError {
-  const type = isObject(value) ? "object" : Array.isArray(value) ? "array" : typeof value;
+  const type = isObject(value) ? "object" : Array.isArray(value) ? "array" : typeName(value);
   return { type: "Invalid", path: shown(path), message: `Invalid value: ${JSON.stringify(type)}: ${detail}`, value };
 }
