@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { patchType, type Reply } from "../target/client.ts";
+import { patchType, type Query, type Reply } from "../target/client.ts";
 import { type Definition, defineWidgets } from "../target/crd.ts";
 import { admin, createNamespace, eventually, Kubectl, unique } from "../target/fixture.ts";
 
@@ -43,7 +43,8 @@ describe("numbers", () => {
     });
     namespace = await createNamespace();
     path = widgets.in(namespace);
-    const schema = `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema","value":${schemaText}}]`;
+    const schema = `[{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema","value":${schemaText}},
+      {"op":"add","path":"/spec/versions/0/selectableFields","value":[{"jsonPath":".spec.id"}]}]`;
     const { status, text } = await admin.reply("PATCH", widgets.crd, { body: schema, type: patchType.json });
     expect(status, text).toBe(200);
     // Served once a value out of bounds is refused.
@@ -81,6 +82,25 @@ describe("numbers", () => {
       expect(yaml.text).toContain(`\n  long: ${id}\n`);
     },
   );
+
+  test("selectors by field and by label tell numbers apart that differ by one", async () => {
+    const ids = ["9007199254740992", "9007199254740993", "9007199254740994"];
+    const label = unique("l");
+    for (const id of ids) {
+      const labelled = object(unique("n"), `{"id":${id}}`).replace(
+        '"metadata":{',
+        `"metadata":{"labels":{"${label}":"${id}"},`,
+      );
+      await admin.reply("POST", path, { body: labelled });
+    }
+    const found = async (query: Query) =>
+      written(await admin.reply("GET", path, { query }))
+        .items.map(({ spec }: { spec: { id: string } }) => spec.id)
+        .sort();
+    expect(await found({ labelSelector: label, fieldSelector: `spec.id=${ids[1]}` })).toEqual([ids[1]]);
+    expect(await found({ labelSelector: `${label}>${ids[0]}` })).toEqual([ids[1], ids[2]]);
+    expect(await found({ labelSelector: `${label}<${ids[1]}` })).toEqual([ids[0]]);
+  });
 
   test("what an update and a patch leave alone stays exact", async () => {
     const name = unique("n");

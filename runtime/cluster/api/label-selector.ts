@@ -96,11 +96,18 @@ export function matchesLabels(selector: LabelSelector, labels: Labels | undefine
       case "notin":
         return value === undefined || !values.includes(value);
       case "gt":
-        return value !== undefined && Number(value) > Number(values[0]);
+        return order(value, values[0]) > 0;
       default:
-        return value !== undefined && Number(value) < Number(values[0]);
+        return order(value, values[0]) < 0;
     }
   });
+}
+
+/** Below zero if the first integer is less, above if it is more; 0 if they are equal, or one of the texts is none. */
+function order(left = "", right = ""): number {
+  if (![left, right].every((text) => /^[-+]?\d+$/.test(text))) return 0;
+  const [a, b] = [left, right].map((text) => BigInt(text.replace(/^\+/, "")));
+  return a === b || a === undefined || b === undefined ? 0 : a < b ? -1 : 1;
 }
 
 const expressionOperators: Record<string, Requirement["operator"]> = {
