@@ -19,7 +19,11 @@ const packageFiles = ["test/npm/**/*.test.ts"];
 const sourceFiles = ["test/layers.test.ts", "test/readme/plain-english.test.ts"];
 const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.test.ts"];
 
-/** Files of `npm run test:long`: those that take longest, and that would keep `npm test` above four minutes on two slow cores. */
+/**
+ * Files of `npm run test:long`: those that take longest, and that would keep `npm test` above four minutes on two slow cores.
+ * `.ci/run` runs them in a checkout that all users may read, `npm test` in one that no other user may enter: what takes executors
+ * with users of their own is here as well.
+ */
 const long = [
   "on-cluster/replicas",
   "on-cluster/fleet",
@@ -36,6 +40,7 @@ const long = [
   "checkpoint/jetstream-damage",
   "laws/jetstream",
   "cli/mistakes",
+  "cli/executor",
   "catalog/deployed",
   "on-cluster/deployed",
   "on-cluster/least-privilege",

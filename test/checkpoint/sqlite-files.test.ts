@@ -41,10 +41,11 @@ async function killed(): Promise<string> {
 }
 
 const outcome = (folder: string): string =>
-  execFileSync(process.execPath, [resolve(import.meta.dirname, "opener.ts"), folder], {
-    encoding: "utf8",
-    ...(isRoot && { uid: nobody, gid: nobody }),
-  });
+  execFileSync(
+    process.execPath,
+    [resolve(import.meta.dirname, "opener.ts"), folder, ...(isRoot ? [String(nobody)] : [])],
+    { encoding: "utf8" },
+  );
 
 const never = Number.POSITIVE_INFINITY;
 

@@ -1,14 +1,17 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { onTestFinished } from "vitest";
 import { until } from "../tools/until.ts";
 
-const cli = resolve(import.meta.dirname, "../../runtime/bin/watchfire.js");
-const impostor = join(import.meta.dirname, "executors/impostor.program.ts");
+const checkout = resolve(import.meta.dirname, "../..");
+/** Folders of the checkout that the container's programs read. */
+const readable = ["node_modules", "runtime", "sdk", "test"];
+/** Mounts them into the folder of the first argument, and becomes the rest: the checkout may lie below a private folder. */
+const mounting = `from=$0; to=$1; shift; for part in ${readable.join(" ")}; do mount --bind "$from/$part" "$to/$part" || exit; done; exec "$@"`;
 
 /** The image's user. */
 const user = 65_532;
@@ -19,8 +22,11 @@ const command = [...asGuest.split(" "), "sh", "-c", 'exec "$0" "$@"'];
 /** Why no container can be made here; undefined where one can. */
 export const whyNot = ((): string | undefined => {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "it takes root on Linux";
-  const missing = ["unshare", "nsenter", "setpriv"].filter((name) => !existsSync(`/usr/bin/${name}`));
-  return missing.length > 0 ? `there is no ${missing.join(", no ")}` : undefined;
+  const missing = ["unshare", "nsenter", "setpriv", "mount"].filter((name) => !existsSync(`/usr/bin/${name}`));
+  if (missing.length > 0) return `there is no ${missing.join(", no ")}`;
+  // Root of a container may lack the capability.
+  const { status } = spawnSync("unshare", ["--pid", "--fork", "--mount-proc", "true"]);
+  return status === 0 ? undefined : "root makes no namespaces here";
 })();
 
 /** A folder as the pod's volume is for the executors: they may open what is in it, and change nothing. Gives the socket's path. */
@@ -42,19 +48,31 @@ export function imagesNode(): string {
   return node;
 }
 
+/** An empty folder that all may enter, for the container to mount the checkout in. */
+function mountPoint(): string {
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-checkout-"));
+  chmodSync(folder, 0o755);
+  for (const part of readable) mkdirSync(join(folder, part));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
 /** A `watchfire executor` as the first process of a process namespace of its own, and processes of its user beside it. */
 export class ExecutorContainer {
   private readonly node: string;
   private readonly socket: string;
+  private readonly code = mountPoint();
   private readonly outer: ChildProcess;
   private readonly over: Promise<unknown>;
 
   constructor(node: string, socket: string) {
     this.node = node;
     this.socket = socket;
-    const own = [...command, node, cli, "executor", "--socket", socket];
+    const cli = join(this.code, "runtime/bin/watchfire.js");
+    const own = ["sh", "-c", mounting, checkout, this.code, ...command, node, cli, "executor", "--socket", socket];
     const env = { PATH: process.env.PATH, WARDENS_SECRET: "of its environment" };
     this.outer = spawn("unshare", ["--pid", "--fork", "--mount-proc", "--kill-child", ...own], {
+      cwd: "/",
       env,
       stdio: "ignore",
     });
@@ -83,6 +101,7 @@ export class ExecutorContainer {
 
   /** A guest that has left its isolate; what it gained, as far as it came, and its end. */
   async invade(...deeds: string[]): Promise<Invader> {
+    const impostor = join(this.code, "test/hostile/executors/impostor.program.ts");
     const inside = ["-t", String(this.first), "-p", "-m", ...command, this.node, impostor, this.socket, ...deeds];
     const invader = new Invader(spawn("nsenter", inside, { stdio: ["ignore", "pipe", "inherit"] }));
     return invader;

@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
+import { ownConfinement } from "../../runtime/sandbox/executor-program.ts";
 import { ExecutorProcess } from "../../runtime/sandbox/host/executor-process.ts";
 import { WardenDoor } from "../../runtime/sandbox/host/warden-door.ts";
 import { maxWardenFrame, start, wardenFrame } from "../../runtime/sandbox/warden/frames.ts";
@@ -33,9 +34,10 @@ function startWarden(path: string) {
   return child;
 }
 
-// A warden that is neither root nor process 1 cannot vouch for the end of what its executors start.
-const mayComeAgain = process.getuid?.() === 0;
-if (!mayComeAgain) process.stdout.write("skipped: a warden that comes again; it takes root\n");
+// A warden whose executors have no user of their own, and that is not process 1, cannot vouch for the end of what they start.
+const mayComeAgain = ownConfinement().rights.user === "separate";
+if (!mayComeAgain)
+  process.stdout.write("skipped: a warden that comes again; it takes root and a checkout that every user may read\n");
 
 /** The processes below one, by /proc. */
 const childrenOf = (pid: number | undefined): number[] =>
