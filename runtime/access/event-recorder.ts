@@ -72,7 +72,7 @@ export class EventRecorder {
       args.type,
       args.reason,
     ];
-    const series = this.series.count(about.join("\0"), message);
+    const series = this.series.count(JSON.stringify(about), message);
     if (!this.bucketOf(manifest.name).take()) return "null";
     const text = series.merged ? cut(`(combined from similar events): ${message}`) : message;
     const event = eventOf(manifest.name, { ...args, object }, text, series);

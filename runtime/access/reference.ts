@@ -1,11 +1,7 @@
 import { z } from "zod";
 import * as names from "../kube/names.ts";
 
-/**
- * Names that are path segments. Nothing gets in that the API server itself refuses in one (`.`, `..`, `/`, `%`;
- * apimachinery `validation/path`), nor anything that a URL gives a meaning.
- */
-const objectName = z.string().regex(/^(?!\.$)(?!.*\.\.)[A-Za-z0-9._:@~+=,-]{1,253}$/, { error: "is no object's name" });
+const objectName = z.string().regex(names.objectName, { error: "is no object's name" });
 const namespaceName = z.string().regex(names.dnsLabel, { error: "is no namespace's name" });
 const apiVersion = z.string().max(317).regex(names.apiVersion, { error: "is no API version such as v1 or apps/v1" });
 const kind = z.string().regex(names.kind, { error: "is no kind such as ConfigMap" });

@@ -65,7 +65,7 @@ export function readAccount(text: string): string {
 
 /** Gives an object's name back. @throws WatchfireError WF_CLI_USAGE unless it can be one */
 export function readName(option: string, text: string): string {
-  if (names.dnsSubdomain.test(text)) return text;
+  if (names.objectName.test(text)) return text;
   throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes an object's name`, actual: text });
 }
 

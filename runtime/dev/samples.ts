@@ -136,7 +136,7 @@ async function apply({ object, fault }: Sample, transport: KubeTransport, discov
 
 /** A mistaken name is for the API server to refuse. */
 const pathOf = ({ metadata: { name, namespace } }: Sample["object"], resource: Resource): string =>
-  resourcePath(resource, encodeURIComponent(namespace), encodeURIComponent(name));
+  resourcePath(resource, namespace, name);
 
 /** The path that an API server writes, such as `spec.ports[0].name`. */
 const pathIn = (field: string): Path =>

@@ -6,6 +6,13 @@ export const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 /** RFC 1123 subdomain: names of most objects, and API groups. At most 253 characters. */
 export const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
 
+/**
+ * The name of any object (apimachinery `api/validation/path`): `.`, `..`, and what holds `/` or `%` is none. Most kinds have
+ * narrower rules, which are the API server's to apply. A lone surrogate is in no name, because it is no UTF-8. The API server
+ * knows no longest name: 4,096 characters are far more than a real one has, and far fewer than a path may have.
+ */
+export const objectName = /^(?!\.{1,2}$)[^/%\p{Cs}]{1,4096}$/u;
+
 /** `v1`, `apps/v1`, `my.domain/v1beta1`. */
 export const apiVersion = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?v[0-9][a-z0-9]*$/;
 

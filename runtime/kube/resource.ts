@@ -15,8 +15,8 @@ export interface Resource {
 }
 
 /**
- * The API path of a collection, an object or a subresource.
- * Names must be checked before: a name or namespace never holds `/` or `%`.
+ * The API path of a collection, an object or a subresource. The object's name is encoded, so that it is one segment
+ * whatever it holds; it must have been checked to be neither `.` nor `..`. A namespace is a DNS label.
  */
 export function resourcePath(
   resource: Pick<Resource, "group" | "version" | "plural" | "namespaced">,
@@ -25,6 +25,7 @@ export function resourcePath(
   subresource?: string,
 ): string {
   const base = resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
-  const scope = resource.namespaced && namespace ? `/namespaces/${namespace}` : "";
-  return [`${base}${scope}`, resource.plural, name, subresource].filter((part) => part !== undefined).join("/");
+  const scope = resource.namespaced && namespace ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  const segment = name === undefined ? undefined : encodeURIComponent(name);
+  return [`${base}${scope}`, resource.plural, segment, subresource].filter((part) => part !== undefined).join("/");
 }

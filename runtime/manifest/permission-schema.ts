@@ -1,14 +1,11 @@
 import { z } from "zod";
-import { dnsLabel, dnsSubdomain } from "../kube/names.ts";
+import { dnsLabel, dnsSubdomain, objectName } from "../kube/names.ts";
 
 /** What the handler's client can do; `watch` is a trigger's work. */
 const verbs = ["get", "list", "create", "update", "patch", "delete", "*"] as const;
 
 /** A plural, `plural/subresource`, `*`, or `*` with a subresource, as RBAC has them. */
 const resource = /^(?:\*|[a-z0-9][a-z0-9.-]*)(?:\/(?:\*|[a-z][a-z0-9-]*))?$/;
-
-/** Object names are path segments to the API server: some kinds, such as RBAC's own, allow more than DNS names. */
-const objectName = /^(?!\.{1,2}$)[^/%\p{Cc}]{1,253}$/u;
 
 const list = <Item extends z.ZodType>(item: Item) =>
   z.array(item).min(1, { error: "expected at least one; an empty list grants nothing" }).max(100);

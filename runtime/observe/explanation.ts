@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { dnsLabel } from "../kube/names.ts";
+import { dnsLabel, objectName } from "../kube/names.ts";
 
 /** An object's namespace, "" of none: it becomes a part of a path. */
 export const namespaceSchema = z.union([z.literal(""), z.string().regex(dnsLabel)]).default("");
-/** An object's name: it becomes a part of a selector. */
-export const nameSchema = z.string().regex(/^[^/%\s\p{Cc}]{1,253}$/u);
+/** An object's name. */
+export const nameSchema = z.string().regex(objectName);
 
 /** Why a handler was not told, in one word: the first that applies. */
 const whyWords = [

@@ -14,13 +14,13 @@ export function matchesLabels(selector: string, labels: Readonly<Record<string, 
   });
 }
 
-/** Whether an object meets a field selector: `metadata.name=a,status.phase!=Running`. */
+/** Whether an object meets a field selector: `metadata.name=a,status.phase!=Running`; `\` stands before `,`, `=` and itself. */
 export function matchesFields(selector: string, object: object): boolean {
-  return selector.split(",").every((term) => {
-    const [, path = "", sign = "", wanted = ""] = /^\s*([^\s!=]+)(!=|==?)(\S*)\s*$/.exec(term) ?? [];
+  return (selector.match(/(?:[^,\\]|\\.)+/gs) ?? []).every((term) => {
+    const [, path = "", sign = "", wanted = ""] = /^\s*([^\s!=]+)(!=|==?)(.*)$/s.exec(term) ?? [];
     if (sign === "") return true;
     let value: unknown = object;
     for (const step of path.split(".")) value = (value as Record<string, unknown> | undefined)?.[step];
-    return (String(value ?? "") === wanted) === (sign !== "!=");
+    return (String(value ?? "") === wanted.replace(/\\([\\,=])/g, "$1")) === (sign !== "!=");
   });
 }

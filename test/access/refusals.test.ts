@@ -107,32 +107,74 @@ describe("a call", () => {
     expect(asked).toEqual([]);
   }); // biome-ignore format: a table
 
-  it.each(["a/b", "a%2fb", "..", ".", "a/../b", "", "a b", "a?b", "a#b", "a\\b", "a\u0000", "é", "x".repeat(254)])(
-    "whose ref holds %j is refused before it becomes a path",
+  it.each(["a/b", "a%2fb", "..", ".", "a/../b", "", "a\ud800", "x".repeat(4097)])(
+    "whose ref holds the name %j, which no object can have, is refused before it becomes a path",
     async (name) => {
       const { call, asked } = await accessTo({ manifest: { permissions: [everything] } });
       expect(errorOf(await call("kube.get", { ref: { ...ref, name } })).type).toBe("InvalidError");
-      expect(errorOf(await call("kube.get", { ref: { ...ref, namespace: name } })).type).toBe("InvalidError");
-      expect(errorOf(await call("kube.get", { ref: { ...ref, apiVersion: name } })).type).toBe("InvalidError");
-      expect(errorOf(await call("kube.get", { ref: { ...ref, kind: name } })).type).toBe("InvalidError");
+      expect(errorOf(await call("cache.get", { ref: { ...ref, name } })).type).toBe("InvalidError");
       const hostile = { ...object, metadata: { name, namespace: "demo" } };
       expect(errorOf(await call("kube.update", { object: hostile })).type).toBe("InvalidError");
       expect(asked).toEqual([]);
     },
   );
 
-  it("whose ref is any text reaches only the path of its own namespace and kind", async () => {
+  it.each(["a/b/c", "a%2fb", "..", ".", "a/../b", "", "a b", "a?b", "a#b", "a\\b", "a\u0000", "é", "x".repeat(400)])(
+    "whose namespace, API version or kind is %j is refused before it becomes a path",
+    async (text) => {
+      const { call, asked } = await accessTo({ manifest: { permissions: [everything] } });
+      for (const field of ["namespace", "apiVersion", "kind"])
+        expect(errorOf(await call("kube.get", { ref: { ...ref, [field]: text } })).type).toBe("InvalidError");
+      expect(asked).toEqual([]);
+    },
+  );
+
+  it("whose ref has any name reaches the object of that name alone, and nothing where no object can have it", async () => {
     const { call, received } = await accessTo({ manifest: { permissions: [everything] } });
+    const sign = fc.constantFrom(
+      "/",
+      "%",
+      ".",
+      "..",
+      "%2f",
+      "%2e",
+      "#",
+      "?",
+      "\\",
+      " ",
+      "\u0000",
+      "\ud800",
+      "ü",
+      "😀",
+      ":",
+    );
+    const texts = fc
+      .array(fc.oneof(sign, fc.string({ unit: "binary" })), { maxLength: 4 })
+      .map((parts) => parts.join(""));
     await fc.assert(
-      fc.asyncProperty(fc.string({ unit: "binary" }), fc.string({ unit: "binary-ascii" }), async (name, namespace) => {
+      fc.asyncProperty(texts, async (name) => {
         received.length = 0;
-        const reply = await call("kube.get", { ref: { ...ref, name, namespace } });
-        expect(received.length).toBe(reply.ok ? 1 : 0);
-        for (const { path } of received) expect(path).toBe(`/api/v1/namespaces/${namespace}/configmaps/${name}`);
+        const reply = await call("kube.get", { ref: { ...ref, name } });
+        const isName = name.isWellFormed() && !["", ".", ".."].includes(name) && !/[/%]/.test(name);
+        expect(reply.ok).toBe(isName);
+        const reached = received.map(({ path }) => path.split("/").map(decodeURIComponent));
+        expect(reached).toEqual(isName ? [["", "api", "v1", "namespaces", "demo", "configmaps", name]] : []);
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     );
   });
+
+  it.each(["Dev Team", "grüppe", "a#b", "system:x?y", "a,b=c", "a\\b", "..."])(
+    "about an object called %j is granted by a rule that names it, and about no other object",
+    async (name) => {
+      const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["*"], resourceNames: [name] };
+      const { call, received } = await accessTo({ manifest: { permissions: [rule] } });
+      expect((await call("kube.get", { ref: { ...ref, name } })).ok).toBe(true);
+      for (const other of [encodeURIComponent(name), `${name}x`, name.slice(0, -1)].filter((each) => each !== name))
+        expect((await call("kube.get", { ref: { ...ref, name: other } })).ok).toBe(false);
+      expect(received.length).toBe(1);
+    },
+  );
 
   it("about a namespaced object names its namespace, and about a cluster-scoped one none", async () => {
     const { call, received } = await accessTo({ manifest: { permissions: [everything] } });

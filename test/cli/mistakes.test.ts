@@ -26,7 +26,7 @@ describe("a name that Kubernetes has not", () => {
   test.each([
     ["start", "--namespace", "team_a", "a namespace's name"],
     ["start", "--service-account", "My account", "a ServiceAccount's name"],
-    ["start", "--reserve", "My secret", "an object's name"],
+    ["start", "--reserve", "a/secret", "an object's name"],
     ["validate", "--namespace", "team_a", "a namespace's name"],
     ["validate", "--service-account", "My account", "a ServiceAccount's name"],
     ["rbac", "--namespace", "team_a", "a namespace's name"],

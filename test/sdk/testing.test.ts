@@ -92,6 +92,24 @@ describe("a handler in a unit test", () => {
     expect(names).toEqual([["red"], ["blue", "green"], ["blue", "green"], []]);
   });
 
+  it("finds an object of any name by its name", async () => {
+    const names = ["Dev Team", "a,b=c", "back\\slash", "grüppe"];
+    const objects = names.map((name) => ({ ...settings, metadata: { name, namespace: "a" } }));
+    const found: unknown[] = [];
+    await runHandler(
+      async (_event, { kube }) => {
+        for (const name of names) {
+          const fieldSelector = `metadata.namespace=a,metadata.name=${name.replace(/[\\,=]/g, "\\$&")}`;
+          const { items } = await kube.list({ apiVersion: "v1", kind: "ConfigMap", fieldSelector });
+          found.push(...items.map(({ metadata }) => metadata?.name));
+        }
+      },
+      { object: settings, type: "Deleted" },
+      { objects },
+    );
+    expect(found).toEqual(names);
+  });
+
   it("meets the failures that the test gives it", async () => {
     let conflicts = 2;
     const contested = await runHandler(

@@ -1,3 +1,4 @@
+import { dnsLabel, objectName } from "../../kube/names.ts";
 import type { KeyRule } from "../../manifest/function.ts";
 import type { Code } from "./cel/code.ts";
 import { compile } from "./cel/compile.ts";
@@ -9,9 +10,6 @@ import { type HeldBack, wakesNobody } from "./reason.ts";
 
 /** Keys that one object may wake: a change of it costs a row on disk for each. */
 const mostKeys = 100;
-
-/** Longer than any name or namespace that an API server takes. */
-const longestName = 253;
 
 /** Whom a change wakes: keys as `namespace/name`, or why it wakes nobody. */
 export type Wakes = { readonly keys: readonly string[] } | { readonly heldBack: HeldBack };
@@ -113,9 +111,8 @@ function names(value: unknown): string[] {
   });
 }
 
-/** A key comes into paths of the API: it has one slash, and no other sign that would mean something there. */
+/** Whether a key is an object's namespace, or none, and its name. */
 function isKey(key: string): boolean {
   const [namespace = "", name = "", ...more] = key.split("/");
-  const isName = name !== "" && name.length <= longestName && !/[%\s]/.test(name) && name !== "." && name !== "..";
-  return isName && more.length === 0 && namespace.length <= longestName && !/[%\s]/.test(namespace);
+  return more.length === 0 && objectName.test(name) && (namespace === "" || dnsLabel.test(namespace));
 }

@@ -88,6 +88,23 @@ describe("a key", () => {
     expect(runs(fixture)).toEqual(["shop@4 <- Added pods web, Added settings shop"]);
   });
 
+  it.each(["Dev Team", "grüppe", "a#b", "system:x?y", "..."])(
+    "may be %j, as names of RBAC's kinds are",
+    async (name) => {
+      const fixture = await open({ manifest: reconciler({}, byLabel) });
+      fixture.pods.change(change("Added", "pod", 11, { spec: { of: name } }));
+      await quiet(fixture.runner);
+      expect(runs(fixture)).toEqual([`${name}@gone <- Added pods pod`]);
+    },
+  );
+
+  it.each(["..", ".", "a%2fb", "a/b/c", "Other/a", "../a", ""])("is never %j, which no object can be", async (name) => {
+    const fixture = await open({ manifest: reconciler({}, byLabel) });
+    fixture.pods.change(change("Added", "pod", 11, { spec: { of: name } }));
+    await quiet(fixture.runner);
+    expect(runs(fixture)).toEqual([]);
+  });
+
   it("is the owner's own where that has no namespace", async () => {
     const fixture = await open();
     fixture.subscription.change(change("Added", "shop", 11, { namespace: "" }));
