@@ -13,11 +13,15 @@ export const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[
  */
 export const objectName = /^(?!\.{1,2}$)[^/%\p{Cs}]{1,4096}$/u;
 
-/** `v1`, `apps/v1`, `my.domain/v1beta1`. */
-export const apiVersion = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?v[0-9][a-z0-9]*$/;
+/** `v1`, `apps/v1`, `my.domain/v1beta1`. A group's version may be any RFC 1035 label, such as `stable`; the core group's is like `v1`. */
+export const apiVersion =
+  /^(?:v[0-9][a-z0-9]{0,61}|[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)$/;
 
-/** A kind, such as `ConfigMap`. */
-export const kind = /^[A-Z][A-Za-z0-9]{0,62}$/;
+/**
+ * A kind, such as `ConfigMap`. A definition's may be any RFC 1035 label in small and capital letters (apiextensions
+ * `ValidateCustomResourceDefinitionNames`). An aggregated API server's is the name of a Go type, which may hold `_`.
+ */
+export const kind = /^[A-Za-z](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/;
 
 const qualifiedPart = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 

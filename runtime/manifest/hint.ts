@@ -13,7 +13,6 @@ export function valueHint(path: Path, actual: unknown): string | undefined {
   if (field === "events") return eventHint(actual);
   if (field === "handler") return "name the file, such as ./handler.ts";
   if (field === "host") return hostHint(actual);
-  if (field === "kind" && /^[a-z]/.test(actual)) return "take the kind as `kubectl api-resources` shows it";
   if (field === "apiVersion" && !actual.includes("/")) return `a group is followed by its version: ${actual}/v1`;
   if (field === "name" && !fields.includes("env")) return dnsLabelHint(actual);
   if (/^\d+(?:\.\d+)?$/.test(actual)) return unitHint(path, actual);

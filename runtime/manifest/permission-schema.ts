@@ -15,9 +15,13 @@ export const permissionSchema = z.strictObject({
   apiGroups: list(
     z
       .string()
-      .refine((group) => group === "" || group === "*" || (dnsSubdomain.test(group) && !/^v\d|^core$/.test(group)), {
-        error: 'expected an API group without its version, such as "" (core) or apps',
-      }),
+      .refine(
+        (group) =>
+          group === "" || group === "*" || (dnsSubdomain.test(group) && !/^(?:v\d[a-z0-9]*|core)$/.test(group)),
+        {
+          error: 'expected an API group without its version, such as "" (core) or apps',
+        },
+      ),
   ).describe('API groups without version; "" is the core group, "*" all.'),
   resources: list(
     z.string().regex(resource, { error: "expected a plural in lower case, such as configmaps or deployments/scale" }),

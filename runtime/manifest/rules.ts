@@ -43,6 +43,7 @@ function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker
     const watch = field(trigger, "watch");
     const path = ["spec", "triggers", index, "watch"];
     if (hasOnly(trigger, ["name", "watch", "schedule"])) yield* whatFires(trigger, ["spec", "triggers", index]);
+    yield* kindFaults(watch, path);
     yield* selectorFaults(field(watch, "labelSelector"), [...path, "labelSelector"]);
     yield* selectorFaults(field(watch, "namespaceSelector"), [...path, "namespaceSelector"]);
     const object = field(watch, "object") === "Metadata" ? "Metadata" : "Full";
@@ -50,6 +51,18 @@ function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker
     yield* conditionFaults(items(field(watch, "matchConditions")), [...path, "matchConditions"], check);
     if (object === "Metadata") yield* fieldFaults(items(field(watch, "changedFields")), [...path, "changedFields"]);
   }
+}
+
+/** A definition's group has a dot, and its kinds may be in small letters. Those of the other groups, Kubernetes' own, are not. */
+function* kindFaults(selection: unknown, path: RuleFault["path"]): Generator<RuleFault> {
+  const [apiVersion, kind] = [text(field(selection, "apiVersion")), text(field(selection, "kind"))];
+  if (apiVersion === undefined || kind === undefined || /\..*\//.test(apiVersion) || !/^[a-z]/.test(kind)) return;
+  yield {
+    code: "WF_MANIFEST_INVALID_VALUE",
+    path: [...path, "kind"],
+    what: `${apiVersion} has no kind in small letters`,
+    hint: "take the kind as `kubectl api-resources` shows it",
+  };
 }
 
 function* whatFires(trigger: Record<string, unknown>, path: RuleFault["path"]): Generator<RuleFault> {
@@ -76,6 +89,7 @@ function* readFaults(reads: unknown[], permissions: unknown[]): Generator<RuleFa
   }
   for (const [index, read] of reads.entries()) {
     const path = ["spec", "reads", index];
+    yield* kindFaults(read, path);
     yield* selectorFaults(field(read, "labelSelector"), [...path, "labelSelector"]);
     yield* selectorFaults(field(read, "namespaceSelector"), [...path, "namespaceSelector"]);
     const indexes = items(field(read, "indexes"));

@@ -2,8 +2,9 @@ import { compile } from "json-schema-to-typescript";
 import { kindSchema } from "./compiled-schema.ts";
 import type { Definition } from "./definition.ts";
 
-/** The name of a kind's type, as the SDK names the built-in ones: `V1Shop`. */
-const typeName = (version: string, kind: string): string => version.charAt(0).toUpperCase() + version.slice(1) + kind;
+/** The name of a kind's type, as the SDK names the built-in ones: `V1Shop`. A `-` becomes `_`. */
+const typeName = (version: string, kind: string): string =>
+  `${version.charAt(0).toUpperCase()}${version.slice(1)}${kind}`.replaceAll("-", "_");
 
 /**
  * The TypeScript file of a definition: an interface for each version that is served, with its descriptions as comments.

@@ -4,6 +4,7 @@ import { parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { showPath } from "../document/path.ts";
 import { WatchfireError } from "../errors.ts";
+import * as names from "../kube/names.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { lowerFirst, systemReason } from "../wording.ts";
 import { structuralSchema } from "./structural-schema.ts";
@@ -16,7 +17,7 @@ const pageSize = 50;
 
 /** What becomes part of a file's name or of code is a name as the API server would take it. */
 const subdomain = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, "expected a DNS name");
-const identifier = z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,62}$/, "expected a kind, such as Shop");
+const kind = z.string().regex(names.kind, "expected a kind, such as Shop");
 
 /** Of a version whose schema is not there. */
 const anything = { "x-kubernetes-preserve-unknown-fields": true };
@@ -26,10 +27,10 @@ const definitionSchema = z.looseObject({
   metadata: z.looseObject({ name: subdomain }),
   spec: z.looseObject({
     group: subdomain,
-    names: z.looseObject({ kind: identifier }),
+    names: z.looseObject({ kind }),
     versions: z.array(
       z.looseObject({
-        name: z.string().regex(/^[a-z][a-z0-9]{0,62}$/, "expected a version, such as v1"),
+        name: z.string().regex(/^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "expected a version, such as v1"),
         served: z.boolean().default(true),
         schema: z.looseObject({ openAPIV3Schema: structuralSchema }).default({ openAPIV3Schema: anything }),
       }),

@@ -86,7 +86,7 @@ describe("a call", () => {
     ["kube.get", { ref: { ...ref, name: 3 } }, "ref.name is not a string, got 3"],
     ["kube.get", { ref: { ...ref, name: "a/b" } }, 'ref.name is no object\'s name, got "a/b"'],
     ["kube.get", { ref: { ...ref, namespace: "Demo" } }, 'ref.namespace is no namespace\'s name, got "Demo"'],
-    ["kube.get", { ref: { ...ref, kind: "configmap" } }, 'ref.kind is no kind such as ConfigMap, got "configmap"'],
+    ["kube.get", { ref: { ...ref, kind: "config map" } }, 'ref.kind is no kind such as ConfigMap, got "config map"'],
     ["kube.get", { ref: { ...ref, apiVersion: "apps" } }, 'ref.apiVersion is no API version such as v1 or apps/v1, got "apps"'],
     ["kube.get", { ref: { ...ref, nmae: "x" } }, "ref has no field nmae; did you mean name?"],
     ["kube.get", { ref: "settings" }, 'ref is not an object, got "settings"'],

@@ -49,6 +49,22 @@ describe.concurrent("a custom resource definition", () => {
     expect(reply.body.message).toContain("must have exactly one version marked as storage version");
   });
 
+  test.each([
+    ["kind", { kind: "No_Label" }, "may have mixed case, but should otherwise match: a DNS-1035 label"],
+    ["kind", { kind: "9Lives" }, "may have mixed case, but should otherwise match: a DNS-1035 label"],
+    ["listKind", { kind: "K".repeat(60) }, "must be no more than 63"],
+    ["listKind", { kind: "Widget", listKind: "Widget" }, "kind and listKind may not be the same"],
+  ])("whose %s cannot be one is Invalid: %j", async (field, names, says) => {
+    const body = widgetDefinition(`${unique("g")}.my.domain`);
+    body.spec.names = { plural: "widgets", ...names };
+    const reply = await admin.reply("POST", definitions, { body });
+    expect(reply.status).toBe(422);
+    const message = expect.stringContaining(says);
+    expect(reply.body.details.causes).toContainEqual(
+      expect.objectContaining({ field: `spec.names.${field}`, message }),
+    );
+  });
+
   test("keeps the schema of a map's values, and holds objects to it", async () => {
     const group = `${unique("g")}.my.domain`;
     removeAtEnd(`${definitions}/widgets.${group}`);

@@ -95,6 +95,8 @@ describe("a faulty manifest", () => {
     ["a label's value with a space", trigger("labelSelector: { matchLabels: { a: b c } }"), "letters, digits"],
     ["a required field that is misspelt", "  triggers: [{ watch: { apiVersion: v1, kynd: Pod } }]", "did you mean kind?"],
     ["a kind in small letters", "  triggers: [{ watch: { apiVersion: v1, kind: pod } }]", "as `kubectl api-resources` shows it"],
+    ["a read's kind in small letters", withSpec("reads: [{ apiVersion: batch/v1, kind: job }]"), "as `kubectl api-resources` shows it"],
+    ["a kind with a space", "  triggers: [{ watch: { apiVersion: a.b/v1, kind: My Kind } }]", "a kind such as ConfigMap"],
     ["a group as apiVersion", "  triggers: [{ watch: { apiVersion: apps, kind: Deployment } }]", "its version: apps/v1"],
     ["a trigger's name in capitals", "  triggers: [{ name: My Pods, watch: { apiVersion: v1, kind: Pod } }]", "such as my-pods"],
     ["every namespace by a star", trigger('namespaceSelector: { matchNames: ["*"] }'), "leave `namespaceSelector` out"],

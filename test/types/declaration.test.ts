@@ -13,11 +13,12 @@ const version = (name: string, openAPIV3Schema: StructuralSchema, served = true)
   schema: { openAPIV3Schema },
 });
 
-const shops = (...versions: Version[]): Definition => ({
+const definitionOf = (kind: string, versions: Version[]): Definition => ({
   kind: "CustomResourceDefinition",
   metadata: { name: "shops.shop.example" },
-  spec: { group: "shop.example", names: { kind: "Shop" }, versions },
+  spec: { group: "shop.example", names: { kind }, versions },
 });
+const shops = (...versions: Version[]): Definition => definitionOf("Shop", versions);
 
 /** The lines of the one field `f` of this schema, without their indentation. */
 async function field(schema: StructuralSchema): Promise<string> {
@@ -54,6 +55,25 @@ it("each served version has an interface of its own; one that is not served has 
     "shop.example/v1/Shop V1Shop",
     "shop.example/v1beta1/Shop V1beta1Shop",
   ]);
+});
+
+it("whatever the kind and its versions are called, each version has a type of its own in TypeScript that runs nothing", async () => {
+  const label = fc.stringMatching(/^[a-z](?:[a-z0-9-]{0,4}[a-z0-9])?$/);
+  const kind = fc.stringMatching(/^[A-Za-z](?:[A-Za-z0-9-]{0,6}[A-Za-z0-9])?$/);
+  await fc.assert(
+    fc.asyncProperty(fc.uniqueArray(label, { minLength: 1, maxLength: 4 }), kind, async (names, kind) => {
+      const made = await declaration(
+        definitionOf(
+          kind,
+          names.map((name) => version(name, { type: "object" })),
+        ),
+      );
+      expect((await transform(made, { loader: "ts", legalComments: "none" })).code).toBe("");
+      expect(new Set(made.match(/^export interface \w+/gm)).size).toBe(names.length);
+      for (const name of names) expect(made).toContain(`"shop.example/${name}/${kind}": `);
+    }),
+    { numRuns: 30 },
+  );
 });
 
 it("whatever a definition's names, words and values are, its file is TypeScript that runs nothing", async () => {

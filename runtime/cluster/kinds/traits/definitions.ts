@@ -63,9 +63,13 @@ function specFaults(object: KubeObject, spec: Fields): FieldFault[] {
     if (names[name] !== "")
       for (const text of nameFaults("label1035", names[name]))
         faults.push(fault.invalid(`spec.names.${name}`, names[name], text));
-  if (names.kind !== "")
-    for (const text of nameFaults("label1035", names.kind.toLowerCase()))
-      faults.push(fault.invalid("spec.names.kind", names.kind, text));
+  for (const name of ["kind", "listKind"] as const)
+    for (const text of names[name] === "" ? [] : nameFaults("label1035", names[name].toLowerCase()))
+      faults.push(
+        fault.invalid(`spec.names.${name}`, names[name], `may have mixed case, but should otherwise match: ${text}`),
+      );
+  if (names.kind !== "" && names.kind === names.listKind)
+    faults.push(fault.invalid("spec.names.listKind", names.listKind, "kind and listKind may not be the same"));
   return [...faults, ...versionFaults(object)];
 }
 
