@@ -10,7 +10,7 @@ export interface Demand {
   readonly verb: "get" | "list" | "create" | "update" | "patch" | "delete";
   /** Absent: cluster-scoped, or all namespaces. */
   readonly namespace?: string;
-  /** Absent: a list, or a create. */
+  /** Absent: a list of objects of any name, or a create. */
   readonly name?: string;
 }
 

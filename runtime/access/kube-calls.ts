@@ -1,5 +1,6 @@
 import { ApiError, readApiError } from "../kube/api-error.ts";
 import type { Lookup, NotServed } from "../kube/discovery.ts";
+import { requiredName } from "../kube/field-selector.ts";
 import type { LastLook } from "../kube/last-look.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
@@ -172,7 +173,8 @@ function refusal(manifest: FunctionManifest, demand: Demand): CallFailure {
 
 /** What the call asks for. To the API server, an object of kind Namespace lies within itself. */
 function demandOf(plan: Plan, resource: Pick<Resource, "group" | "plural" | "namespaced">): Demand {
-  const { target, verb, subresource } = plan;
+  const { target, verb, subresource, query } = plan;
+  const name = verb === "list" ? requiredName(query?.fieldSelector ?? "") : target.name;
   const itself = resource.group === "" && resource.plural === "namespaces" ? target.name : undefined;
   const namespace = resource.namespaced ? target.namespace : itself;
   return {
@@ -181,7 +183,7 @@ function demandOf(plan: Plan, resource: Pick<Resource, "group" | "plural" | "nam
     verb,
     ...(subresource !== undefined && { subresource }),
     ...(namespace !== undefined && { namespace }),
-    ...(target.name !== undefined && { name: target.name }),
+    ...(name !== undefined && { name }),
   };
 }
 

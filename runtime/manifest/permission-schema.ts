@@ -29,7 +29,9 @@ export const permissionSchema = z.strictObject({
   verbs: list(z.enum(verbs)).describe("What may be done."),
   resourceNames: list(z.string().regex(objectName, { error: "expected an object's name" }))
     .optional()
-    .describe("Only the objects of these names; such a rule grants neither list nor a plain create."),
+    .describe(
+      "Only the objects of these names. Such a rule grants a list by fieldSelector metadata.name=NAME alone, and no plain create.",
+    ),
   namespaces: list(z.string().regex(dnsLabel, { error: "expected a namespace's name" }))
     .optional()
     .describe("Only in these namespaces. Left out: everywhere, cluster-scoped objects included."),

@@ -1,4 +1,5 @@
 import { parseDuration } from "@watchfire/sdk";
+import { requiredName } from "../kube/field-selector.ts";
 import { mostConditions } from "./condition-limits.ts";
 import { field, isRecord, items, text } from "./raw-value.ts";
 import { reconcileFaults } from "./reconcile-rules.ts";
@@ -105,8 +106,10 @@ function* readFaults(reads: unknown[], permissions: unknown[]): Generator<RuleFa
     }
     if (field(read, "apiVersion") !== "v1" || field(read, "kind") !== "Secret") continue;
     const names = field(field(read, "namespaceSelector"), "matchNames");
-    if (permissions.some((rule) => listsSecrets(rule, Array.isArray(names) ? names : undefined))) continue;
-    const places = Array.isArray(names) ? `, namespaces: [${names.join(", ")}]` : "";
+    const only = requiredName(text(field(read, "fieldSelector")) ?? "");
+    if (permissions.some((rule) => listsSecrets(rule, Array.isArray(names) ? names : undefined, only))) continue;
+    const which = only === undefined ? "" : `, resourceNames: [${only}]`;
+    const places = `${which}${Array.isArray(names) ? `, namespaces: [${names.join(", ")}]` : ""}`;
     yield {
       code: "WF_MANIFEST_SECRETS",
       path: [...path, "kind"],
@@ -116,11 +119,12 @@ function* readFaults(reads: unknown[], permissions: unknown[]): Generator<RuleFa
   }
 }
 
-/** Whether a rule grants lists of the Secrets of these namespaces, or of all. */
-function listsSecrets(rule: unknown, namespaces: readonly unknown[] | undefined): boolean {
+/** Whether a rule grants lists of the Secrets, or of the only one that is read, of these namespaces, or of all. */
+function listsSecrets(rule: unknown, namespaces: readonly unknown[] | undefined, only: string | undefined): boolean {
   const has = (name: string, value: string) => items(field(rule, name)).some((each) => each === value || each === "*");
   if (!has("apiGroups", "") || !has("resources", "secrets") || !has("verbs", "list")) return false;
-  if (field(rule, "resourceNames") !== undefined) return false;
+  const named = field(rule, "resourceNames");
+  if (named !== undefined && !items(named).some((name) => name === only)) return false;
   const granted = field(rule, "namespaces");
   return granted === undefined || (namespaces?.every((name) => items(granted).includes(name)) ?? false);
 }

@@ -123,9 +123,7 @@ export function reachWarnings(
 function said(permission: Permission, power: Power, home: string | undefined, own: OwnObjects): string[] {
   const { apiGroups, resourceNames, namespaces } = permission;
   if (!has(apiGroups, power.group) || !isThere(power, namespaces, home)) return [];
-  const verbs = power.verbs.filter(
-    (verb) => has(permission.verbs, verb) && !(resourceNames && (verb === "create" || verb === "list")),
-  );
+  const verbs = power.verbs.filter((verb) => has(permission.verbs, verb) && !(resourceNames && verb === "create"));
   const resources = power.resources.filter((resource) => hasResource(permission.resources, resource));
   const names = resourceNames?.filter((name) => isOwn(name, power, home, own));
   if (verbs.length === 0 || resources.length === 0 || names?.length === 0) return [];

@@ -60,10 +60,10 @@ export class RevokedWatches {
   }
 }
 
-const needOf = ({ resource: { group, plural }, namespace }: RunningStream): Need => ({
+const needOf = ({ resource: { group, plural }, namespace, name }: RunningStream): Need => ({
   group,
   resource: plural,
   verb: "watch",
-  name: undefined,
+  name,
   namespace,
 });

@@ -4,6 +4,7 @@ import type { StoreKind } from "../checkpoint/store.ts";
 import { showPath } from "../document/path.ts";
 import { WatchfireError } from "../errors.ts";
 import { splitApiVersion } from "../kube/discovery.ts";
+import { requiredName } from "../kube/field-selector.ts";
 import type { FunctionManifest, Permission, Selection, Trigger } from "../manifest/function.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
 import { builtInKinds, type KindFacts, type KnownKinds } from "./kinds.ts";
@@ -116,8 +117,8 @@ function refuseWildcards(manifest: FunctionManifest): void {
 /** The manifest's own rule as it is; a list of verbs for all of them. */
 function permissionRules({ apiGroups, resources, resourceNames, namespaces, verbs: given }: Permission): ScopedRule[] {
   const asked = given.includes("*") ? clientVerbs : given;
-  // A rule with names grants neither lists nor plain creates, to us as to RBAC.
-  const verbs = resourceNames ? asked.filter((verb) => verb !== "list" && verb !== "create") : asked;
+  // A rule with names grants no plain create, to us as to RBAC.
+  const verbs = resourceNames ? asked.filter((verb) => verb !== "create") : asked;
   const rule = { apiGroups, resources, verbs, ...(resourceNames && { resourceNames }) };
   const emits = resources.includes("events") && verbs.includes("create");
   const event = emits && apiGroups.some((group) => group === "" || group === "events.k8s.io");
@@ -150,11 +151,12 @@ const selectionsOf = (manifest: FunctionManifest): (readonly [path: string, Sele
 ];
 
 function watchRules(
-  { apiVersion, kind, namespaces }: Selection,
+  { apiVersion, kind, namespaces, fieldSelector }: Selection,
   { group, plural, namespaced }: KindFacts,
 ): ScopedRule[] {
   const verbs = ["list", "watch"];
-  const rule = { apiGroups: [group], resources: [plural], verbs };
+  const name = requiredName(fieldSelector);
+  const rule = { apiGroups: [group], resources: [plural], verbs, ...(name !== undefined && { resourceNames: [name] }) };
   const rules: ScopedRule[] =
     namespaced && namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...rule, namespace })) : [rule];
   // Which namespaces have the labels changes: the kind is read in each of them, and they are followed themselves.

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { ApiError } from "../kube/api-error.ts";
+import { escapedValue } from "../kube/field-selector.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { type ResourceVersion, resourceVersionIn } from "../resource-version.ts";
 import { Session } from "./session.ts";
@@ -9,14 +10,20 @@ import type { ObjectIdentity } from "./source-spec.ts";
 const markMs = 5000;
 /** What a server answers of a collection that may be otherwise of another one. */
 const refusals: ReadonlySet<number> = new Set([401, 403, 404]);
-/** No object can have this name. */
-const nobody = "metadata.name=-";
+/** No object can have the name `-`. Who may ask for one name alone asks for that and not for that. */
+function nobody(name: string | undefined): string {
+  if (name === undefined) return "metadata.name=-";
+  const value = escapedValue(name);
+  return `metadata.name!=${value},metadata.name=${value}`;
+}
 
 export interface Collection {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly path: string;
   readonly identity: ObjectIdentity;
+  /** The one name that may be asked for; undefined: any. */
+  readonly name: string | undefined;
   readonly signal: AbortSignal;
   /** Whether the server may know WatchList. */
   readonly watchList: boolean;
@@ -44,7 +51,14 @@ export async function currentVersion(collection: Collection): Promise<Answer> {
 }
 
 /** Undefined where a list may know more. */
-async function byWatchList({ transport, clock, path, identity, signal }: Collection): Promise<Answer | undefined> {
+async function byWatchList({
+  transport,
+  clock,
+  path,
+  identity,
+  name,
+  signal,
+}: Collection): Promise<Answer | undefined> {
   let version: ResourceVersion | undefined;
   const session = new Session({
     transport,
@@ -55,7 +69,7 @@ async function byWatchList({ transport, clock, path, identity, signal }: Collect
       sendInitialEvents: "true",
       resourceVersionMatch: "NotOlderThan",
       allowWatchBookmarks: "true",
-      fieldSelector: nobody,
+      fieldSelector: nobody(name),
       timeoutSeconds: String(markMs / 1000),
     },
     headers: {},
@@ -88,12 +102,13 @@ const unknown: ReadonlySet<number> = new Set([400, 422]);
 
 const isBusy = ({ status }: ApiError): boolean => status === 429 || status >= 500;
 
-async function byList({ transport, path, signal }: Collection): Promise<Answer> {
+async function byList({ transport, path, name, signal }: Collection): Promise<Answer> {
   try {
     const list = await transport.json<{ metadata?: { resourceVersion?: unknown } }>({
       method: "GET",
       path,
-      query: { limit: "1" },
+      // Of all names a server would look through the whole collection for none.
+      query: { limit: "1", fieldSelector: name === undefined ? undefined : nobody(name) },
       signal,
     });
     const version = list.metadata?.resourceVersion;

@@ -1,20 +1,24 @@
 import type { Clock } from "../clock.ts";
 import { abortable } from "../kube/abortable.ts";
+import { requiredName } from "../kube/field-selector.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { type Answer, currentVersion } from "./current-version.ts";
 import type { ListSlots } from "./list-slots.ts";
-import { ObjectIdentity } from "./source-spec.ts";
+import { ObjectIdentity, type SourceSpec } from "./source-spec.ts";
 
 /** A server without WatchList is asked by LIST for so long. */
 const listInsteadMs = 3_600_000;
 
 interface Question {
   readonly resource: Resource;
-  readonly namespace: string | undefined;
+  readonly place: Place;
   readonly signal: AbortSignal;
   readonly answer: (answer: Answer) => void;
 }
+
+/** Where it may be asked: what the source's own rights reach. */
+type Place = Pick<SourceSpec, "namespace" | "fieldSelector">;
 
 export interface NewestVersionsParts {
   readonly transport: KubeTransport;
@@ -37,9 +41,9 @@ export class NewestVersions {
   }
 
   /** Never rejects: without a version it could not be learnt. Who leaves waits for nobody else's question. */
-  ask(resource: Resource, namespace: string | undefined, signal: AbortSignal): Promise<Answer> {
+  ask(resource: Resource, place: Place, signal: AbortSignal): Promise<Answer> {
     const { promise, resolve } = Promise.withResolvers<Answer>();
-    const question = { resource, namespace, signal, answer: resolve };
+    const question = { resource, place, signal, answer: resolve };
     const key = `${resource.group}/${resource.plural}`;
     const waiting = this.questions.get(key);
     if (waiting) waiting.push(question);
@@ -62,7 +66,7 @@ export class NewestVersions {
   /** Answers the first question, and with it all that are asked before it is sent. */
   private async answerFor(first: Question, questions: Question[]): Promise<void> {
     const { listSlots, clock, transport } = this.parts;
-    const { resource, namespace, signal } = first;
+    const { resource, place, signal } = first;
     const release = await listSlots.take(signal, { yields: true }).catch(() => undefined);
     const asked = questions.splice(0);
     if (!release) {
@@ -71,9 +75,10 @@ export class NewestVersions {
       return;
     }
     const watchList = clock.monotonic() >= this.listInsteadUntil;
-    const path = resourcePath(resource, namespace);
+    const path = resourcePath(resource, place.namespace);
     const identity = new ObjectIdentity(resource);
-    const answer = await currentVersion({ transport, clock, path, identity, signal, watchList });
+    const name = requiredName(place.fieldSelector ?? "");
+    const answer = await currentVersion({ transport, clock, path, identity, name, signal, watchList });
     release();
     if (answer.unsupported) this.listInsteadUntil = clock.monotonic() + listInsteadMs;
     // Who may not look here may elsewhere; who left was not answered.

@@ -84,7 +84,7 @@ export class RewindCheck {
     const { spec, newestVersions, signal } = this.parts;
     // Both as they are now: what is learnt meanwhile is newer than the question.
     const [newest, lists] = [this.parts.newest(), this.parts.lists()];
-    const answer = await newestVersions.ask(resource, spec.namespace, signal);
+    const answer = await newestVersions.ask(resource, spec, signal);
     if (answer.version !== undefined && !signal.aborted) this.judge(answer.version, newest, lists);
     return answer;
   }

@@ -1,5 +1,6 @@
 import type { Clock, Random } from "../clock.ts";
 import type { Discovery } from "../kube/discovery.ts";
+import { requiredName } from "../kube/field-selector.ts";
 import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { isNewer, isUpTo, type ResourceVersion } from "../resource-version.ts";
@@ -37,6 +38,8 @@ export interface RunningStream {
   readonly resource: Resource;
   /** Undefined: all namespaces, or a cluster-scoped kind. */
   readonly namespace: string | undefined;
+  /** The one name that it asks for; undefined: any. */
+  readonly name: string | undefined;
   /** Ends it and begins it again where it was: the server may refuse it by now. */
   readonly reconnect: () => void;
 }
@@ -163,7 +166,9 @@ export class Source {
     return [...this.streams].flatMap(({ connected }) => {
       if (!connected) return [];
       const { resource, end } = connected;
-      return [{ resource, namespace: this.spec.namespace, reconnect: () => end({ type: "closed", by: "revoked" }) }];
+      const { namespace, fieldSelector = "" } = this.spec;
+      const reconnect = () => end({ type: "closed", by: "revoked" });
+      return [{ resource, namespace, name: requiredName(fieldSelector), reconnect }];
     });
   }
 

@@ -176,6 +176,26 @@ describe("a call", () => {
     },
   );
 
+  it("for a list is granted by a rule with names where its selector asks for one of them, and is else refused with that name", async () => {
+    const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["list"], resourceNames: ["one", "a,b"] };
+    const { call, received } = await accessTo({ manifest: { permissions: [rule] } });
+    const list = (fieldSelector?: string) =>
+      call("kube.list", { apiVersion: "v1", kind: "ConfigMap", namespace: "demo", fieldSelector });
+    const granted = ["metadata.name=one", "metadata.name==one,metadata.namespace=demo", "metadata.name=a\\,b"];
+    for (const selector of granted) expect((await list(selector)).ok).toBe(true);
+    expect(received.map(({ query }) => query.get("fieldSelector"))).toEqual(granted);
+    for (const selector of [
+      undefined,
+      "",
+      "metadata.name!=one",
+      "metadata.name=",
+      "metadata.name=a\\,metadata.name=one",
+    ])
+      expect(errorOf(await list(selector)).details?.missingRule).not.toContain("resourceNames");
+    expect(errorOf(await list("metadata.name=two")).details?.missingRule).toContain("resourceNames: [two]");
+    expect(received.length).toBe(granted.length);
+  });
+
   it("about a namespaced object names its namespace, and about a cluster-scoped one none", async () => {
     const { call, received } = await accessTo({ manifest: { permissions: [everything] } });
     expect(errorOf(await call("kube.get", { ref: { ...ref, namespace: undefined } })).type).toBe("InvalidError");

@@ -202,7 +202,7 @@ it("what comes next tells the keys that run, or why none does", () => {
   const next = (wakes: ObjectReport["wakes"]) =>
     nextOf({
       report: { ...quiet, next: { type: "Modified", heldBack: undefined, answers: [] }, wakes },
-      ...{ trigger: trigger({ name: "t", ...byOwner }), namespace: "team-a", live, source: undefined },
+      ...{ trigger: trigger({ name: "t", ...byOwner }), namespace: "team-a", name: "a", live, source: undefined },
       ...{ letters: [], trouble: undefined, show: (text: string) => text },
     });
   expect(next({ now: { keys: ["team-a/x"] }, left: [] })).toMatch(/as it is now wakes team-a\/x$/);

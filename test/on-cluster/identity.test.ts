@@ -5,7 +5,7 @@ import { loadFunctions } from "../../runtime/manifest/load.ts";
 import { builtInKinds } from "../../runtime/rbac/kinds.ts";
 import { functionObjects, type RbacObject, rbacObjects } from "../../runtime/rbac/objects.ts";
 import { admin, createNamespace, eventually, removeAtEnd } from "../target/fixture.ts";
-import { Installation } from "../tools/installation.ts";
+import { type FunctionFiles, Installation } from "../tools/installation.ts";
 import { Team } from "../tools/team.ts";
 
 const { url, ca, token: adminToken } = inject("shared").access;
@@ -178,7 +178,7 @@ test("a function that needs no rights yet is forbidden once its account is gone"
 });
 
 /** A runtime as its own account with just its rights, whose function `hear` hears of ConfigMaps. */
-async function installWithRights(watch: object) {
+async function installWithRights(watch: object, more: Pick<FunctionFiles, "spec" | "work"> = {}) {
   const namespace = await createNamespace();
   await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: account } });
   const runtimeToken = await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`, {
@@ -186,12 +186,62 @@ async function installWithRights(watch: object) {
   });
   const runtime = await Installation.on({ server: url, ca, token: runtimeToken.status.token }, { namespace, account });
   onTestFinished(() => runtime[Symbol.asyncDispose]());
-  await runtime.define("hear", { watch });
+  await runtime.define("hear", { watch, ...more });
   const { functions } = await loadFunctions(runtime.functions);
   const objects = rbacObjects(functions, builtInKinds, { namespace, account });
   await create(objects.filter(({ kind, metadata }) => kind !== "ServiceAccount" || metadata.name !== account));
   return { runtime, objects };
 }
+
+test("a function of one object by its name runs with the rights to that object alone, and its watch is never taken for revoked", async () => {
+  const team = await Team.create(admin);
+  const query = `{ apiVersion: "v1", kind: "ConfigMap", namespace: "${team.name}", fieldSelector: "metadata.name=one" }`;
+  const watch = team.watch({ fieldSelector: "metadata.name==one" });
+  const { runtime, objects } = await installWithRights(watch, {
+    spec: {
+      reads: [watch],
+      permissions: [
+        {
+          apiGroups: [""],
+          resources: ["configmaps"],
+          verbs: ["list"],
+          resourceNames: ["one"],
+          namespaces: [team.name],
+        },
+      ],
+    },
+    work: `ctx.log.info("told", { line: "listed " + (await ctx.kube.list(${query})).items.map(({ metadata }) => metadata.name) });`,
+  });
+  const about = (verbs: string[]) => ({ apiGroups: [""], resources: ["configmaps"], resourceNames: ["one"], verbs });
+  const rules = kindsOf(objects, "Role")
+    .filter(({ metadata }) => metadata.namespace === team.name)
+    .flatMap((role) => role.rules as { resources: string[] }[]);
+  expect(rules.filter(({ resources }) => resources.includes("configmaps"))).toEqual([
+    about(["list"]),
+    about(["list", "watch"]),
+  ]);
+  for (const name of ["one", "two"]) await team.make(name);
+  await runtime.start();
+  await runtime.hears("hear", "Added one=1 initial");
+  await runtime.hears("hear", "listed one");
+  const watches = () =>
+    runtime.transport.requests.filter(({ path, query: of }) => path === team.path && of?.watch !== undefined).length;
+  const before = watches();
+  for (const ms of [10_000, 10_000, 10_000]) {
+    await runtime.sees("a look is over", () => runtime.clock.cutShort(ms, ms + 1) > 0);
+  }
+  expect(watches()).toBe(before);
+  await team.set("two", 2);
+  await team.set("one", 2);
+  await runtime.hears("hear", "Modified one=2");
+  expect(runtime.told("hear").filter((line) => line.includes("two"))).toEqual([]);
+  expect(await runtime.explain("hear", team.name, "one")).toMatchObject({ reason: "fired" });
+  expect(await runtime.explain("hear", team.name, "two")).toMatchObject({ reason: "fieldSelector" });
+  await runtime.kill();
+  await team.set("one", 3);
+  await runtime.start();
+  await runtime.hears("hear", "Modified one=3");
+});
 
 test("a namespace that is being deleted stops only what lies in it, and the end of its last object is delivered", async () => {
   const [gone, other] = await Promise.all([Team.create(admin), Team.create(admin)]);

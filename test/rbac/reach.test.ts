@@ -82,6 +82,9 @@ describe("a permission", () => {
       0, 1, 1, 0,
     ]);
     expect([of("team-a", "namespaces"), of("watchfire", "namespaces")]).toEqual([0, 1]);
+    expect(warningsOf(rule("", ["secrets"], ["list"], { resourceNames: ["watchfire-checkpoint-0"] }))[0]?.what).toMatch(
+      /^list of secrets reaches /,
+    );
     // A rule with names grants no plain create.
     expect(warningsOf(rule("", ["pods/exec"], ["create"], { resourceNames: ["watchfire-0"] }))).toEqual([]);
   });

@@ -58,6 +58,25 @@ describe("the runtime's account", () => {
         "watch myapps.my.domain @*",
       ],
     ],
+    [
+      "one object, where the selector asks for it by its name",
+      {
+        kind: "Secret",
+        fieldSelector: "metadata.name=tls-cert,type!=Opaque",
+        namespaces: { type: "names", names: ["a"] },
+      },
+      ["list secrets=tls-cert @a", "watch secrets=tls-cert @a"],
+    ],
+    [
+      "all that a selector leaves, where it names what is left out",
+      { fieldSelector: "metadata.name!=x" },
+      ["list configmaps @*", "watch configmaps @*"],
+    ],
+    [
+      "everywhere, where a field alone says the namespace, of which authorizers know nothing",
+      { fieldSelector: "metadata.namespace=a" },
+      ["list configmaps @*", "watch configmaps @*"],
+    ],
   ])("lists and watches %s", (_, more, expected) => {
     expect(runtimeLines({ triggers: [trigger(more)] })).toEqual([...expected, token].sort());
   });
@@ -72,6 +91,7 @@ describe("the runtime's account", () => {
   test("lists and watches what the reads name, as it does what the triggers name, and the function's account gains nothing", () => {
     const reads = [
       read({ kind: "Pod", namespaces: { type: "names", names: ["a"] } }),
+      read({ kind: "Secret", fieldSelector: "metadata.name=x" }),
       read({ kind: "Node" }),
       read({ apiVersion: "my.domain/v1", kind: "MyApp" }),
     ];
@@ -82,6 +102,8 @@ describe("the runtime's account", () => {
         "list myapps.my.domain @*",
         "list nodes @*",
         "list pods @a",
+        "list secrets=x @*",
+        "watch secrets=x @*",
         "watch myapps.my.domain @*",
         "watch nodes @*",
         "watch pods @a",
@@ -134,7 +156,7 @@ describe("a function's account", () => {
     const verbs = (permission: Permission) =>
       functionLines({ permissions: [permission] }).map((line) => line.split(" ")[0]);
     expect(verbs(rule)).toEqual(["create", "delete", "get", "list", "patch", "update"]);
-    expect(verbs({ ...rule, resourceNames: ["x"] })).toEqual(["delete", "get", "patch", "update"]);
+    expect(verbs({ ...rule, resourceNames: ["x"] })).toEqual(["delete", "get", "list", "patch", "update"]);
   });
 
   test("is granted once what two rules ask for, by the wider of them", () => {
@@ -231,14 +253,16 @@ describe("any manifest", () => {
       ["pods", "configmaps", "deployments"].flatMap((resource) =>
         (["get", "list", "create", "update", "patch", "delete"] as const).flatMap((verb) =>
           ["a", "b", "c", "d", undefined].flatMap((namespace) =>
-            (verb === "list" || verb === "create" ? [undefined] : ["x", "y", "z"]).map((name) => ({
-              group,
-              resource,
-              verb,
-              ...(resource === "deployments" && { subresource: "scale" }),
-              ...(namespace !== undefined && { namespace }),
-              ...(name !== undefined && { name }),
-            })),
+            (verb === "create" ? [undefined] : verb === "list" ? [undefined, "x", "z"] : ["x", "y", "z"]).map(
+              (name) => ({
+                group,
+                resource,
+                verb,
+                ...(resource === "deployments" && { subresource: "scale" }),
+                ...(namespace !== undefined && { namespace }),
+                ...(name !== undefined && { name }),
+              }),
+            ),
           ),
         ),
       ),

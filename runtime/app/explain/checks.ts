@@ -1,5 +1,6 @@
 import type { ConditionAnswer } from "../../dispatch/filter/conditions.ts";
 import type { LaneReport } from "../../dispatch/queue/lane.ts";
+import { requiredName } from "../../kube/field-selector.ts";
 import type { Check } from "../../observe/explanation.ts";
 import { cut } from "../../wording.ts";
 import { because, fieldsOf } from "./because.ts";
@@ -92,7 +93,9 @@ function labelsOf(body: Buffer): string {
   return labels.join(", ") || "none";
 }
 
-function fieldSelector({ trigger: { fieldSelector: selector }, live }: Facts): Said {
+function fieldSelector({ trigger: { fieldSelector: selector }, name, live }: Facts): Said {
+  const only = requiredName(selector);
+  if (only !== undefined && only !== name) return ["no", `${selector} leaves it out`];
   if (live.type !== "there") return [selector === "" ? "yes" : "unknown", selector || "none"];
   if (live.fields) return ["yes", selector || "none"];
   return ["no", selector === "" ? "the runtime's own Secrets are kept from functions" : `${selector} leaves it out`];

@@ -61,6 +61,7 @@ export async function explain(subject: Subject, question: Question, parts: Expla
     const facts: Facts = {
       trigger,
       namespace,
+      name,
       live,
       report: await dispatch.object(trigger.name, question, seen),
       source: subject.statusOf(subject.sourceOf(trigger, read)),

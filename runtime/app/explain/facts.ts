@@ -9,6 +9,7 @@ import type { LiveObject } from "./live-look.ts";
 export interface Facts {
   readonly trigger: Trigger;
   readonly namespace: string;
+  readonly name: string;
   readonly live: LiveObject;
   readonly report: ObjectReport;
   /** The source of the object's namespace; undefined where there is none. */

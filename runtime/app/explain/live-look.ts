@@ -1,5 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import type { Discovery } from "../../kube/discovery.ts";
+import { escapedValue, requiredName } from "../../kube/field-selector.ts";
 import { resourcePath } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import type { Change } from "../../watch/change.ts";
@@ -45,7 +46,7 @@ export async function lookAt(
     const find = async (
       selectors: Pick<SourceSpec, "labelSelector" | "fieldSelector">,
     ): Promise<Change | undefined> => {
-      const fields = [`metadata.name=${escaped(name)}`, selectors.fieldSelector].filter(Boolean).join(",");
+      const fields = [`metadata.name=${escapedValue(name)}`, selectors.fieldSelector].filter(Boolean).join(",");
       let change: Change | undefined;
       await listCollection({
         transport,
@@ -65,7 +66,9 @@ export async function lookAt(
       return change;
     };
     const both = { labelSelector: labelSelector ?? "", fieldSelector: fieldSelector ?? "" };
-    const selected = await find(both);
+    const only = requiredName(both.fieldSelector);
+    // A selector of another name leaves it out, and grants no right to ask.
+    const selected = only === undefined || only === name ? await find(both) : undefined;
     if (selected) return { type: "there", change: selected, labels: true, fields: true };
     const change = await find({ labelSelector: "", fieldSelector: "" });
     if (!change) return { type: "gone" };
@@ -76,6 +79,3 @@ export async function lookAt(
     return { type: "unknown", why: `the API server does not say: ${systemReason(error)}` };
   }
 }
-
-/** Apimachinery's `fields.EscapeValue`. */
-const escaped = (value: string): string => value.replace(/[\\,=]/g, "\\$&");

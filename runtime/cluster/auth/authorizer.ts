@@ -1,4 +1,6 @@
+import { fieldTerms } from "../api/field-terms.ts";
 import type { RequestInfo } from "../api/request-info.ts";
+import { nameFaults } from "../kinds/names.ts";
 import type { Attributes, Rbac } from "./rbac.ts";
 import { mastersGroup, type User } from "./user.ts";
 
@@ -21,10 +23,9 @@ export class Authorizer {
   }
 }
 
-/** A request as authorization sees it. A list of `metadata.name=x` is about that name. */
+/** A request as authorization sees it. A list or a watch of `metadata.name=x` is about that name. */
 function attributesOf(info: RequestInfo, query: URLSearchParams): Attributes {
   if (!info.isResource) return { verb: info.verb, path: info.path };
-  const selected = /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get("fieldSelector") ?? "")?.[1];
   return {
     verb: info.verb,
     resource: {
@@ -32,9 +33,16 @@ function attributesOf(info: RequestInfo, query: URLSearchParams): Attributes {
       plural: info.resource,
       subresource: info.subresource,
       namespace: info.namespace,
-      name: info.name || (selected ?? ""),
+      name: info.name || selectedName(query.get("fieldSelector") ?? ""),
     },
   };
+}
+
+/** Of several equations the first in the order of their texts; "" where there is none, or its value can be no name. */
+function selectedName(selector: string): string {
+  const terms = fieldTerms(selector).filter((term) => typeof term !== "string");
+  const name = terms.find(({ label, equal }) => label === "metadata.name" && equal)?.value ?? "";
+  return nameFaults("segment", name).length === 0 ? name : "";
 }
 
 /** `User "x" cannot list resource "pods" in API group "" in the namespace "y"`. */
