@@ -117,6 +117,7 @@ const long = [
   "functions/configmap-sync",
   "scenarios/schedule",
   "manifest/all-clock-changes",
+  "kube/kubeconfig/agreement",
 ];
 const longFiles = long.map((name) => `test/${name}.test.ts`);
 const isOnCluster = (file: string) => file.startsWith("test/on-cluster/");

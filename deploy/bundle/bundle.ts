@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
-import { kubeconfigAlone } from "../../runtime/kube/kubeconfig-alone.ts";
-import { clientInside, filesInside, guestScriptMade, httpRequired } from "./plugins.ts";
+import { filesInside, guestScriptMade, httpRequired } from "./plugins.ts";
 
 export const runtimeSources = join(import.meta.dirname, "../../runtime");
 
@@ -43,7 +42,7 @@ export async function bundleRuntime(folder: string, options: BundleOptions): Pro
       // Packages in CommonJS ask for Node's modules by `require`.
       js: `import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);`,
     },
-    plugins: [guestScriptMade, ...options.plugins, clientInside, kubeconfigAlone, httpRequired, filesInside],
+    plugins: [guestScriptMade, ...options.plugins, httpRequired, filesInside],
   });
   return Object.keys(metafile.inputs);
 }

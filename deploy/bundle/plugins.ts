@@ -28,17 +28,6 @@ export const templatesInside: Plugin = {
   },
 };
 
-/** A bundle has client-node's reader inside, and looks for no file that an installation left of it. */
-export const clientInside: Plugin = {
-  name: "client",
-  setup({ onLoad }) {
-    onLoad({ filter: /\/kube\/client-node\.ts$/ }, ({ path }) => ({
-      contents: 'export const importClient = () => import("@kubernetes/client-node");',
-      resolveDir: dirname(path),
-    }));
-  },
-};
-
 /**
  * `node:http` comes by `require`. An `import` of it makes Node read all that it exports. For `WebSocket` Node then loads
  * an undici of its own, which takes 13 MB and 30 ms.

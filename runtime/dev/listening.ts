@@ -10,9 +10,9 @@ const connectMs = 1_000;
  */
 export async function silentServer(kubeconfig: string): Promise<string | undefined> {
   const read = await readKubeconfig(kubeconfig).catch(() => undefined);
-  const server = read?.clusters?.[0]?.cluster.server;
-  if (server === undefined) return undefined;
-  const { host, hostname, port } = new URL(server);
+  const [cluster] = read?.clusters.values() ?? [];
+  if (!cluster || !URL.canParse(cluster.server)) return undefined;
+  const { host, hostname, port } = new URL(cluster.server);
   return (await isRefused(hostname, Number(port))) ? host : undefined;
 }
 

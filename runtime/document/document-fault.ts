@@ -9,11 +9,18 @@ const mostNodes = 10_000;
 /** Where an offset of the file stands. */
 export type Locate = (offset: number | undefined) => Place;
 
-/** What is wrong with a document before its fields are looked at, in the order of the file. */
-export function documentFaults(document: Document.Parsed, locate: Locate): readonly WatchfireError[] {
+/**
+ * What is wrong with a document before its fields are looked at, in the order of the file.
+ * @param repeatedKeys `last`: a key that is given twice is no fault
+ */
+export function documentFaults(
+  document: Document.Parsed,
+  locate: Locate,
+  repeatedKeys?: "last",
+): readonly WatchfireError[] {
   const syntax = syntaxFault(document, locate);
   if (syntax) return [syntax];
-  const structure = new Structure(locate);
+  const structure = new Structure(locate, repeatedKeys);
   structure.measure(document.contents, []);
   return structure.faults;
 }
@@ -54,10 +61,12 @@ class Structure {
   private readonly anchors = new Map<string, Node>();
   private readonly sizes = new Map<Node, number>();
   private readonly open = new Set<Node>();
+  private readonly repeated: "last" | undefined;
   private unfolded = 0;
 
-  constructor(locate: Locate) {
+  constructor(locate: Locate, repeated: "last" | undefined) {
     this.locate = locate;
+    this.repeated = repeated;
   }
 
   /** Returns how many nodes it stands for, aliases unfolded. */
@@ -69,7 +78,7 @@ class Structure {
     let size = 1;
     if (isCollection(node)) {
       this.open.add(node);
-      if (isMap(node)) this.repeatedKeys(node.items, path);
+      if (isMap(node) && !this.repeated) this.repeatedKeys(node.items, path);
       for (const [index, item] of node.items.entries())
         size += this.measure(item, isSeq(node) ? [...path, index] : path);
       this.open.delete(node);

@@ -1,4 +1,16 @@
-import { type Document, isAlias, isMap, isNode, isPair, isSeq, LineCounter, type Node, parseAllDocuments } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isPair,
+  isSeq,
+  LineCounter,
+  type Node,
+  type ParseOptions,
+  parseAllDocuments,
+  type SchemaOptions,
+} from "yaml";
 import { type ErrorCode, type Place, WatchfireError } from "../errors.ts";
 import { documentFaults } from "./document-fault.ts";
 import { tooDeep } from "./nesting.ts";
@@ -21,16 +33,43 @@ export interface ManifestDocument {
  * @param file the name that faults show
  */
 export function readDocuments(text: string, file: string): ManifestDocument[] {
+  const documents = parse(text, file, {}).filter(
+    ({ value, faults }) => faults.length > 0 || (value !== null && value !== undefined),
+  );
+  if (documents.length > 0) return documents;
+  return [unread({ file, line: 1, column: 1 }, "WF_MANIFEST_NOT_A_FUNCTION", "the file declares nothing")];
+}
+
+/** How another reader of YAML than this one takes a document. */
+export interface Dialect {
+  /** The tags that its scalars have. */
+  readonly schema: SchemaOptions;
+  /** Of a key that stands twice in a map, the last value counts. */
+  readonly repeatedKeys: "last";
+}
+
+/**
+ * The first document of a file, and nothing of what follows it; undefined where the file has none.
+ * @param file the name that faults show
+ */
+export const readFirstDocument = (text: string, file: string, dialect: Dialect): ManifestDocument | undefined =>
+  parse(text, file, dialect)[0];
+
+function parse(text: string, file: string, { schema, repeatedKeys }: Partial<Dialect>): ManifestDocument[] {
   const deep = tooDeep(text);
   if (deep) return [unread({ file, ...deep }, "WF_MANIFEST_SYNTAX", "nested deeper than any manifest")];
   const lines = new LineCounter();
-  const options = { lineCounter: lines, prettyErrors: false, strict: true, uniqueKeys: false, stringKeys: true };
-  const parsed = parseAllDocuments(text, options);
-  const documents = (Array.isArray(parsed) ? parsed : [])
-    .map((document) => new ParsedDocument(document, lines, file))
-    .filter(({ value, faults }) => faults.length > 0 || (value !== null && value !== undefined));
-  if (documents.length > 0) return documents;
-  return [unread({ file, line: 1, column: 1 }, "WF_MANIFEST_NOT_A_FUNCTION", "the file declares nothing")];
+  const options: ParseOptions = {
+    lineCounter: lines,
+    prettyErrors: false,
+    strict: true,
+    uniqueKeys: false,
+    stringKeys: true,
+  };
+  const parsed = parseAllDocuments(text, { ...options, ...schema });
+  return (Array.isArray(parsed) ? parsed : []).map(
+    (document) => new ParsedDocument(document, lines, file, repeatedKeys),
+  );
 }
 
 /** Stands for a file of which nothing can be read. */
@@ -46,11 +85,11 @@ class ParsedDocument implements ManifestDocument {
   private readonly lines: LineCounter;
   private readonly file: string;
 
-  constructor(document: Document.Parsed, lines: LineCounter, file: string) {
+  constructor(document: Document.Parsed, lines: LineCounter, file: string, repeatedKeys?: "last") {
     this.document = document;
     this.lines = lines;
     this.file = file;
-    const faults = documentFaults(document, (offset) => this.at(offset));
+    const faults = documentFaults(document, (offset) => this.at(offset), repeatedKeys);
     if (faults.length === 0) this.value = document.toJS({ maxAliasCount: -1 });
     this.faults = faults;
   }

@@ -88,7 +88,7 @@ export class Agents {
 
 function hash(tls: TlsMaterial): string {
   const digest = createHash("sha256");
-  const fields = [tls.ca, tls.cert, tls.key, tls.pfx, tls.passphrase, tls.servername, String(tls.rejectUnauthorized)];
+  const fields = [tls.ca, tls.cert, tls.key, tls.servername, String(tls.rejectUnauthorized)];
   for (const field of fields) {
     digest.update(field === undefined ? "-" : `${field.length}:`);
     if (field !== undefined) digest.update(field);

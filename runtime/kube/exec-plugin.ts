@@ -1,7 +1,15 @@
 import { type ExecFileException, execFile } from "node:child_process";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { delimiter, isAbsolute, join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "../clock.ts";
+import { readFirstDocument } from "../document/document.ts";
 import { WatchfireError } from "../errors.ts";
+import { clean } from "../wording.ts";
+import { goYaml } from "./go-yaml.ts";
+import type { ExecSpec } from "./kubeconfig-file.ts";
+import { pairFault } from "./tls-files.ts";
 
 /** A plugin that asks a person, or a dead network, must not hold every watch for ever. */
 const runLimitMs = 30_000;
@@ -10,25 +18,6 @@ const leewayMs = 60_000;
 /** An ExecCredential holds a token and a certificate: far below this, in bytes. */
 const outputLimit = 1024 * 1024;
 
-/** The `exec` section of a kubeconfig's user. */
-export const execSchema = z.looseObject({
-  apiVersion: z.string().default("client.authentication.k8s.io/v1"),
-  command: z.string(),
-  args: z
-    .array(z.string())
-    .nullish()
-    .transform((args) => args ?? []),
-  env: z
-    .array(z.object({ name: z.string(), value: z.string() }))
-    .nullish()
-    .transform((env) => env ?? []),
-  installHint: z.string().optional(),
-  provideClusterInfo: z.boolean().optional(),
-});
-
-/** The `exec` section of a kubeconfig's user, checked. */
-export type ExecSpec = z.infer<typeof execSchema>;
-
 /** What the plugin is told of the cluster, where its section asks for it. */
 export interface ExecCluster {
   readonly server: string;
@@ -36,20 +25,40 @@ export interface ExecCluster {
   readonly "tls-server-name"?: string;
   readonly "insecure-skip-tls-verify"?: boolean;
   readonly "proxy-url"?: string;
+  readonly "disable-compression"?: boolean;
+  /** What the cluster's section holds for its plugin: the extension `client.authentication.k8s.io/exec`, or null. */
+  readonly config: unknown;
 }
 
-const credentialSchema = z.looseObject({
+/** `time.RFC3339`, which takes a fraction of a second as well. */
+const timestamp = z.iso.datetime({ offset: true });
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? "");
+
+const answerSchema = z.looseObject({
+  apiVersion: z.string(),
   kind: z.literal("ExecCredential"),
-  status: z.looseObject({
-    token: z.string().optional(),
-    clientCertificateData: z.string().optional(),
-    clientKeyData: z.string().optional(),
-    expirationTimestamp: z.string().optional(),
-  }),
+  status: z
+    .looseObject({
+      token: text,
+      clientCertificateData: text,
+      clientKeyData: text,
+      expirationTimestamp: timestamp.nullish(),
+    })
+    .nullish(),
 });
 
-/** What a plugin gave. */
-export type ExecCredential = z.infer<typeof credentialSchema>["status"];
+/** What a plugin gave: a token, a client certificate, or both. */
+export interface ExecCredential {
+  /** Empty where there is none. */
+  readonly token: string;
+  /** PEM. */
+  readonly client?: { readonly cert: string; readonly key: string };
+  /** Milliseconds since 1970; without it the credentials are good until the server refuses them. */
+  readonly ends?: number;
+}
 
 /**
  * Credentials from a client-go exec plugin, one process at a time however many requests wait. It is killed after 30 s.
@@ -58,16 +67,17 @@ export type ExecCredential = z.infer<typeof credentialSchema>["status"];
  */
 export class ExecPlugin {
   private readonly spec: ExecSpec;
-  private readonly cluster: ExecCluster;
+  private readonly cluster: ExecCluster | undefined;
   private readonly environment: Readonly<Record<string, string | undefined>>;
   private readonly clock: Clock;
   private current: ExecCredential | undefined;
   private refused = false;
   private running: Promise<ExecCredential> | undefined;
 
+  /** @param cluster what the plugin is told of the cluster; undefined where its section does not ask for it */
   constructor(
     spec: ExecSpec,
-    cluster: ExecCluster,
+    cluster: ExecCluster | undefined,
     environment: Readonly<Record<string, string | undefined>>,
     clock: Clock,
   ) {
@@ -97,19 +107,18 @@ export class ExecPlugin {
     this.refused = true;
   }
 
-  private remainingMs(credential: ExecCredential): number {
-    if (credential.expirationTimestamp === undefined) return Number.POSITIVE_INFINITY;
-    const ends = Date.parse(credential.expirationTimestamp);
-    return Number.isNaN(ends) ? Number.POSITIVE_INFINITY : ends - this.clock.now();
+  private remainingMs({ ends }: ExecCredential): number {
+    return ends === undefined ? Number.POSITIVE_INFINITY : ends - this.clock.now();
   }
 
-  private run(): Promise<ExecCredential> {
-    const { apiVersion, command, args, env, provideClusterInfo } = this.spec;
+  private async run(): Promise<ExecCredential> {
+    const { apiVersion, args, env } = this.spec;
     const info = {
-      apiVersion,
       kind: "ExecCredential",
-      spec: { interactive: false, ...(provideClusterInfo ? { cluster: this.cluster } : {}) },
+      apiVersion,
+      spec: { ...(this.cluster && { cluster: this.cluster }), interactive: false },
     };
+    const program = await this.program();
     const limit = new AbortController();
     const timer = this.clock.after(runLimitMs, () => limit.abort());
     const options = {
@@ -123,28 +132,85 @@ export class ExecPlugin {
       maxBuffer: outputLimit,
       encoding: "utf8",
     } as const;
-    return new Promise((resolve, reject) => {
-      const child = execFile(command, args, options, (error, stdout, stderr) => {
+    const output = await new Promise<string>((resolve, reject) => {
+      const child = execFile(program, args, options, (error, stdout, stderr) => {
         timer.cancel();
         // The error's own message repeats the arguments, which may hold a secret.
-        if (error) return reject(this.fault(`failed (${ending(error)}): ${stderr.trim().slice(0, 256)}`));
-        try {
-          resolve(credentialSchema.parse(JSON.parse(stdout)).status);
-        } catch {
-          // The output may hold a token, so neither it nor the parser's message is shown.
-          reject(this.fault("did not print an ExecCredential"));
-        }
+        if (error) reject(this.fault(`failed (${ending(error)}): ${stderr.trim().slice(0, 256)}`));
+        else resolve(stdout);
       });
       // A plugin that asks on its standard input gets an end of file, not an answer.
       child.stdin?.end();
     });
+    return this.credentialOf(output);
   }
 
-  private fault(what: string): WatchfireError {
+  /** A name without a slash is looked for on the runtime's PATH, whatever the section says of the plugin's own. */
+  private async program(): Promise<string> {
+    const { command, installHint } = this.spec;
+    const path = command.includes("/") ? "" : (this.environment.PATH ?? "");
+    const program = await findProgram(command, path);
+    if (program !== undefined) return program;
+    // The hint is shown to a terminal, and is somebody else's text.
+    throw this.fault("is not there, or is no program", clean(installHint) || undefined);
+  }
+
+  /** The output may hold a token: neither it nor a parser's message is shown. */
+  private credentialOf(output: string): ExecCredential {
+    const answer = answerSchema.safeParse(parsed(output));
+    if (!answer.success) throw this.fault("did not print an ExecCredential");
+    const { apiVersion, status } = answer.data;
+    if (apiVersion !== this.spec.apiVersion) {
+      throw this.fault(`is configured for ${this.spec.apiVersion} and printed another apiVersion`);
+    }
+    const { token = "", clientCertificateData: cert = "", clientKeyData: key = "", expirationTimestamp } = status ?? {};
+    if (!token && !cert && !key) throw this.fault("printed no credentials");
+    if (!cert !== !key) throw this.fault("printed only one of a client certificate and its key");
+    const reason = cert && pairFault(cert, key);
+    if (reason) throw this.fault(`printed a client certificate and key that cannot be used: ${reason}`);
+    return {
+      token,
+      ...(cert && { client: { cert, key } }),
+      ...(expirationTimestamp && { ends: Date.parse(expirationTimestamp) }),
+    };
+  }
+
+  private fault(what: string, hint?: string): WatchfireError {
     return new WatchfireError("WF_KUBE_EXEC_PLUGIN", {
       what: `the exec plugin ${this.spec.command} ${what}`,
-      ...(this.spec.installHint ? { hint: this.spec.installHint } : {}),
+      ...(hint !== undefined && { hint }),
     });
+  }
+}
+
+/** What a plugin printed as plain data: JSON, or as Kubernetes' own decoder has it, YAML. */
+function parsed(output: string): unknown {
+  try {
+    if (/^\s*\{/.test(output)) return JSON.parse(output);
+    const document = readFirstDocument(output, "stdout", goYaml);
+    return document?.faults.length === 0 ? document.value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The file to run: the command itself where it is a path, or the first of that name in the folders of `path`. */
+async function findProgram(command: string, path: string): Promise<string | undefined> {
+  if (command.includes("/")) return (await isProgram(command)) ? command : undefined;
+  for (const folder of path.split(delimiter)) {
+    const file = join(folder || ".", command);
+    // Go runs no program of the current folder that it was not told to (`exec.ErrDot`).
+    if (await isProgram(file)) return isAbsolute(file) ? file : undefined;
+  }
+  return undefined;
+}
+
+async function isProgram(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK);
+    return !(await stat(file)).isDirectory();
+  } catch {
+    return false;
   }
 }
 

@@ -27,6 +27,8 @@ export interface HttpTransportOptions {
   readonly description: string;
   /** The URL of an http, https or socks5 proxy. */
   readonly proxy?: string | undefined;
+  /** Whether answers to requests other than watches may be compressed; default true. */
+  readonly compression?: boolean;
 }
 
 /** Another's connections, and as which of their users. */
@@ -110,7 +112,7 @@ export class HttpTransport implements SharedTransport {
         method: request.method,
         headers: {
           accept: "application/json",
-          "accept-encoding": watch ? "identity" : "gzip",
+          "accept-encoding": watch || this.options.compression === false ? "identity" : "gzip",
           "user-agent": this.options.userAgent,
           ...(request.body === undefined ? {} : { "content-type": "application/json" }),
           ...request.headers,

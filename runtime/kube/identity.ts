@@ -3,8 +3,6 @@ export interface TlsMaterial {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
-  readonly pfx?: string | Buffer;
-  readonly passphrase?: string;
   /** The name to expect in the server's certificate, where it is not the host's. */
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
@@ -29,12 +27,20 @@ export function fixedIdentity(credentials: Credentials): Identity {
   return { credentials: async () => credentials, refresh: async () => {} };
 }
 
-/** A bearer token's header; files and plugins end tokens with a newline, which no header may hold. */
-export function bearer(token: string): string {
-  return `Bearer ${token.trim()}`;
-}
+/** The Authorization header of a bearer token. */
+export const bearer = (token: string): string => `Bearer ${token}`;
 
-const clientParts = ["cert", "key", "pfx", "passphrase"] as const;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const noHeaderText = /[\u0000-\u0008\u000a-\u001f\u007f]/;
+
+/**
+ * A text as a header's value: its bytes in UTF-8, as Go sends them, each as the character that Node's HTTP makes that byte of.
+ * @returns undefined where the text holds a control character, such as a newline, which no header may have
+ */
+export const headerText = (text: string): string | undefined =>
+  noHeaderText.test(text) ? undefined : Buffer.from(text).toString("latin1");
+
+const clientParts = ["cert", "key"] as const;
 const withoutParts = new WeakMap<TlsMaterial, TlsMaterial>();
 
 /**
@@ -45,7 +51,7 @@ export function withoutClient(tls: TlsMaterial): TlsMaterial {
   if (clientParts.every((part) => tls[part] === undefined)) return tls;
   let bare = withoutParts.get(tls);
   if (!bare) {
-    const { cert: _cert, key: _key, pfx: _pfx, passphrase: _passphrase, ...rest } = tls;
+    const { cert: _cert, key: _key, ...rest } = tls;
     bare = rest;
     withoutParts.set(tls, bare);
   }

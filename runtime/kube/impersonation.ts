@@ -1,36 +1,33 @@
-import { z } from "zod";
-import { WatchfireError } from "../errors.ts";
+import type { KubeconfigUser } from "./kubeconfig-file.ts";
 
-/** What a kubeconfig's user says of whom to act as, in the file's own words. */
-export const impersonationSchema = z.looseObject({
-  as: z.string().optional(),
-  "as-uid": z.string().optional(),
-  "as-groups": z.array(z.string()).nullish(),
-  "as-user-extra": z.record(z.string(), z.array(z.string())).nullish(),
-});
+/** Whom to act as. */
+export interface Impersonation {
+  readonly user: string;
+  /** Empty where there is none. */
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: Readonly<Record<string, readonly string[]>>;
+}
 
-export type Impersonation = z.infer<typeof impersonationSchema>;
+/** The impersonation of a kubeconfig's user; undefined for one who acts as himself. */
+export function impersonationOf(user: KubeconfigUser): Impersonation | undefined {
+  const { as, "as-uid": uid, "as-groups": groups, "as-user-extra": extra } = user;
+  return as ? { user: as, uid, groups, extra } : undefined;
+}
 
 /**
- * The headers of an impersonation, beside `Impersonate-User`. Without them we would act as the named user but not in its
- * groups, with other rights than kubectl has by the same file. Throws WF_KUBE_CONFIG for groups, uid or extra without a
- * user, which an API server refuses.
+ * The headers of an impersonation (`ImpersonatingRoundTripper`). Without groups and the rest we would act as the named user
+ * with other rights than kubectl has by the same file.
  */
-export function impersonationHeaders(user: Impersonation): Record<string, string | string[]> {
-  const { as, "as-uid": uid, "as-groups": groups, "as-user-extra": extra } = user;
-  const headers: Record<string, string | string[]> = {};
-  if (uid) headers["impersonate-uid"] = uid;
-  if (groups && groups.length > 0) headers["impersonate-group"] = groups;
-  for (const [key, values] of Object.entries(extra ?? {})) {
-    headers[`impersonate-extra-${escapedKey(key)}`] = values;
-  }
-  if (!as && Object.keys(headers).length > 0) {
-    throw new WatchfireError("WF_KUBE_CONFIG", {
-      what: "the user has as-uid, as-groups or as-user-extra without as",
-      hint: "name the user to act as with `as`",
-    });
-  }
-  return headers;
+export function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Record<string, string | string[]> {
+  return {
+    "impersonate-user": user,
+    ...(uid && { "impersonate-uid": uid }),
+    ...(groups.length > 0 && { "impersonate-group": [...groups] }),
+    ...Object.fromEntries(
+      Object.entries(extra).map(([key, values]) => [`impersonate-extra-${escapedKey(key)}`, [...values]]),
+    ),
+  };
 }
 
 /** A header's name holds few characters: the others are percent-encoded, as client-go does (`transport/round_trippers.go`). */

@@ -1,101 +1,211 @@
 import { readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { z } from "zod";
-import { type ManifestDocument, readDocuments } from "../document/document.ts";
+import { type ManifestDocument, readFirstDocument } from "../document/document.ts";
 import { showPath } from "../document/path.ts";
 import { decodeUtf8 } from "../document/utf8.ts";
 import { WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
-import { impersonationSchema } from "./impersonation.ts";
+import { goYaml } from "./go-yaml.ts";
 
-// What a kubeconfig holds, as far as a mistake in it would otherwise show as something else. Of a value that cannot be
-// used only the place is told: it may be a credential.
-const text = (what = "a text") => z.string({ error: `expected ${what}` });
-const optional = text().nullish();
-const map = "expected a map";
-const listOf = <Item extends z.ZodType>(item: Item) => z.array(item, { error: "expected a list" }).nullish();
-const named = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.looseObject({ name: text("a name"), ...shape }, { error: map });
+// A kubeconfig file as client-go decodes it (`tools/clientcmd/api/v1/types.go`, `loader.go`). Null stands for a field that
+// is not there, and unknown fields are passed over. One value of a wrong type makes the whole file useless, whoever uses it.
+// Of a value that cannot be used only the place is told: it may be a credential.
 
-const isHttpUrl = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+const text = z
+  .string({ error: "expected a text" })
+  .nullish()
+  .transform((value) => value ?? "");
+const flag = z
+  .boolean({ error: "expected true or false" })
+  .nullish()
+  .transform((value) => value ?? false);
+const listOf = <Item extends z.ZodType>(item: Item) =>
+  z
+    .array(item, { error: "expected a list" })
+    .nullish()
+    .transform((items) => items ?? []);
+const mapOf = <Value extends z.ZodType>(value: Value) =>
+  z
+    .record(z.string(), value, { error: "expected a map" })
+    .nullish()
+    .transform((map) => map ?? {});
+const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.preprocess((value) => value ?? {}, z.object(shape, { error: "expected a map" }));
 
-const server = z
-  .string({ error: "expected an http or https URL" })
-  .refine(isHttpUrl, { error: "expected an http or https URL" });
+/** Of Go's `encoding/base64`: line breaks count for nothing, the padding is complete. */
+const base64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
+const data = text
+  .transform((value) => value.replace(/[\r\n]/g, ""))
+  .refine((value) => base64.test(value), { error: "expected base64" })
+  .transform((value) => Buffer.from(value, "base64"));
 
-const cluster = z.looseObject(
-  {
-    server,
-    "certificate-authority": optional,
-    "certificate-authority-data": optional,
-    "tls-server-name": optional,
-    "proxy-url": optional,
-  },
-  { error: map },
-);
-
-const user = z
-  .looseObject(
-    {
-      ...impersonationSchema.shape,
-      token: optional,
-      tokenFile: text().optional(),
-      "client-certificate": optional,
-      "client-certificate-data": optional,
-      "client-key": optional,
-      "client-key-data": optional,
-      username: optional,
-      password: optional,
+/** A list whose entries have names, as a map. */
+const named = <Key extends string, Value extends z.ZodType>(key: Key, value: Value) =>
+  listOf(struct({ name: text, [key]: value } as { name: typeof text } & Record<Key, Value>)).transform(
+    (items, context) => {
+      const entries = new Map<string, z.infer<Value>>();
+      for (const [index, item] of items.entries()) {
+        const { name, [key]: entry } = item as { name: string } & Record<Key, z.infer<Value>>;
+        if (entries.has(name)) {
+          const message = `${JSON.stringify(name)} is the name of an entry before this one`;
+          context.addIssue({ code: "custom", path: [index, "name"], message });
+        }
+        entries.set(name, entry);
+      }
+      return entries;
     },
-    { error: map },
+  );
+
+const extensions = named("extension", z.unknown());
+
+const cluster = struct({
+  server: text,
+  "tls-server-name": text,
+  "insecure-skip-tls-verify": flag,
+  "certificate-authority": text,
+  "certificate-authority-data": data,
+  "proxy-url": text,
+  "disable-compression": flag,
+  extensions,
+});
+
+const exec = z
+  .object(
+    {
+      apiVersion: text,
+      command: text,
+      args: listOf(text),
+      env: listOf(struct({ name: text, value: text })),
+      installHint: text,
+      provideClusterInfo: flag,
+      interactiveMode: text,
+    },
+    { error: "expected a map" },
   )
   .nullish();
 
-const context = z.looseObject(
-  { cluster: text("a cluster's name"), user: optional, namespace: optional },
-  { error: map },
+const authProvider = z.object({ name: text, config: mapOf(text) }, { error: "expected a map" }).nullish();
+
+const user = struct({
+  "client-certificate": text,
+  "client-certificate-data": data,
+  "client-key": text,
+  "client-key-data": data,
+  token: text,
+  tokenFile: text,
+  as: text,
+  "as-uid": text,
+  "as-groups": listOf(text),
+  "as-user-extra": mapOf(listOf(text)),
+  username: text,
+  password: text,
+  "auth-provider": authProvider,
+  exec,
+  extensions,
+});
+
+const context = struct({ cluster: text, user: text, namespace: text, extensions });
+
+const schema = z.preprocess(
+  (value) => value ?? {},
+  z.object(
+    {
+      kind: text.refine((kind) => kind === "" || kind === "Config", { error: "expected Config" }),
+      apiVersion: text.refine((version) => version === "" || version === "v1", { error: "expected v1" }),
+      preferences: struct({ colors: flag, extensions }),
+      clusters: named("cluster", cluster),
+      users: named("user", user),
+      contexts: named("context", context),
+      "current-context": text,
+      extensions,
+    },
+    { error: "the kubeconfig is no map" },
+  ),
 );
 
-const schema = z.looseObject(
-  {
-    clusters: listOf(named({ cluster })),
-    users: listOf(named({ user })),
-    contexts: listOf(named({ context })),
-    "current-context": optional,
-  },
-  { error: "the kubeconfig is no map" },
-);
+/** The file in which an entry stands. */
+interface Located {
+  readonly file: string;
+}
+/** A cluster of a kubeconfig: how to reach it. A text that is not there is empty, a path absolute. */
+export type KubeconfigCluster = z.infer<typeof cluster> & Located;
+/** A user of a kubeconfig: who to be there. A text that is not there is empty, a path absolute. */
+export type KubeconfigUser = z.infer<typeof user> & Located;
+/** The `exec` section of a kubeconfig's user. */
+export type ExecSpec = NonNullable<z.infer<typeof exec>>;
 
-/** A kubeconfig whose shape is right. */
-export type Kubeconfig = z.infer<typeof schema>;
+/** A kubeconfig's entries by name, and its current context, which may be empty. */
+export interface Kubeconfig {
+  readonly clusters: Map<string, KubeconfigCluster>;
+  readonly users: Map<string, KubeconfigUser>;
+  readonly contexts: Map<string, z.infer<typeof context> & Located>;
+  readonly currentContext: string;
+}
 
 /**
- * Reads a kubeconfig, and says of one that cannot be used what is wrong with it and where, which its reader does not.
+ * Reads a kubeconfig, and says of one that cannot be used what is wrong with it and where.
+ * @returns undefined where there is no such file
  * @throws WatchfireError WF_KUBE_CONFIG
  */
-export async function readKubeconfig(file: string): Promise<Kubeconfig> {
-  const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
-    const known = { ENOENT: "there is no such file", EISDIR: "it is a folder, not a file" }[cause.code ?? ""];
-    const what = known ?? `it cannot be read: ${systemReason(cause)}`;
-    throw configFault({ what, place: { file }, cause });
-  });
-  const [document] = readDocuments(decodeUtf8(bytes, file, "WF_KUBE_CONFIG"), file);
+export async function readKubeconfig(file: string): Promise<Kubeconfig | undefined> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    const what = code === "EISDIR" ? "it is a folder, not a file" : `it cannot be read: ${systemReason(error)}`;
+    throw configFault({ what, place: { file }, cause: error });
+  }
+  const document = readFirstDocument(decode(bytes, file), file, goYaml);
   const [fault] = document?.faults ?? [];
-  if (!document || fault) throw configFault(fault?.detail ?? { what: "the file declares nothing", place: { file } });
-  const read = schema.safeParse(document.value);
-  if (read.success) return read.data;
-  throw shapeFault(read.error, document);
+  if (fault) throw configFault(fault.detail);
+  const read = schema.safeParse(document?.value);
+  if (!read.success) throw shapeFault(read.error, document, file);
+  return resolved(read.data, file);
 }
 
-function shapeFault({ issues }: z.ZodError, document: ManifestDocument): WatchfireError {
+/** PowerShell writes UTF-16, with a byte order mark, and kubectl reads it. */
+function decode(bytes: Buffer, file: string): string {
+  const mark = bytes.toString("latin1", 0, 2);
+  if (mark === "\xff\xfe") return new TextDecoder("utf-16le").decode(bytes);
+  if (mark === "\xfe\xff") return new TextDecoder("utf-16be").decode(bytes);
+  return decodeUtf8(bytes, file, "WF_KUBE_CONFIG");
+}
+
+/** A path is relative to the folder of the file that it stands in; a plugin's name without a slash is looked for on PATH. */
+function resolved(config: z.infer<typeof schema>, file: string): Kubeconfig {
+  const folder = dirname(resolve(file));
+  const absolute = (path: string) => (path === "" || path.startsWith("/") ? path : join(folder, path));
+  return {
+    clusters: eachOf(config.clusters, (each) => ({
+      ...each,
+      file,
+      "certificate-authority": absolute(each["certificate-authority"]),
+    })),
+    users: eachOf(config.users, (each) => ({
+      ...each,
+      file,
+      "client-certificate": absolute(each["client-certificate"]),
+      "client-key": absolute(each["client-key"]),
+      tokenFile: absolute(each.tokenFile),
+      exec: each.exec?.command.includes("/") ? { ...each.exec, command: absolute(each.exec.command) } : each.exec,
+    })),
+    contexts: eachOf(config.contexts, (each) => ({ ...each, file })),
+    currentContext: config["current-context"],
+  };
+}
+
+const eachOf = <From, To>(entries: ReadonlyMap<string, From>, change: (entry: From) => To): Map<string, To> =>
+  new Map([...entries].map(([name, entry]) => [name, change(entry)]));
+
+function shapeFault({ issues }: z.ZodError, document: ManifestDocument | undefined, file: string): WatchfireError {
   const [issue] = issues;
   const path = issue?.path ?? [];
-  const what = wordsOf(issue);
-  return configFault({ what, place: document.place(path), path: showPath(path) });
+  const place = document?.place(path) ?? { file };
+  return configFault({ what: issue?.message ?? "it cannot be used", place, path: showPath(path) });
 }
-
-/** What zod says, without its opening. */
-export const wordsOf = (issue: z.core.$ZodIssue | undefined): string =>
-  (issue?.message ?? "").replace(/^Invalid input: /, "");
 
 /** A kubeconfig's fault. */
 export const configFault = (detail: WatchfireError["detail"]): WatchfireError =>

@@ -1,79 +1,111 @@
-import type { RequestOptions } from "node:https";
-import type { KubeConfig } from "@kubernetes/client-node";
+import type { Clock } from "../clock.ts";
+import { WatchfireError } from "../errors.ts";
+import type { AuthorizationSource, ClientConfig } from "./client-config.ts";
 import { ExecPlugin } from "./exec-plugin.ts";
-import { bearer, type Credentials, type Identity, type TlsMaterial } from "./identity.ts";
+import { bearer, type Credentials, headerText, type Identity, type TlsMaterial } from "./identity.ts";
+import { impersonationHeaders } from "./impersonation.ts";
+import { OidcToken } from "./oidc.ts";
+import { TlsFiles } from "./tls-files.ts";
 import { TokenFile } from "./token-file.ts";
 
-/**
- * The identity of a kubeconfig's current user. client-node supplies certificates (files are read again each time),
- * static tokens, impersonation, OIDC and cloud providers. Token files and exec plugins are ours. Its own neither trim a
- * token, share a running plugin among requests, limit its time nor react to a refusal.
- */
-export class KubeconfigIdentity implements Identity {
-  private readonly config: KubeConfig;
-  private readonly own: TokenFile | ExecPlugin | undefined;
-  private readonly more: Readonly<Record<string, string | string[]>>;
+/** What one request is signed with: an Authorization header, and of plugins a client certificate. */
+interface Signature {
+  readonly authorization?: string | undefined;
+  readonly client?: Pick<TlsMaterial, "cert" | "key"> | undefined;
+}
 
-  /** @param more headers that client-node does not know of. */
-  constructor(
-    config: KubeConfig,
-    own: TokenFile | ExecPlugin | undefined,
-    more: Readonly<Record<string, string | string[]>> = {},
-  ) {
-    this.config = config;
-    this.own = own;
-    this.more = more;
-    if (own) {
-      const user = config.getCurrentUser();
-      // What we renew ourselves is hidden from client-node, which would do it as well.
-      config.users = config.users.map((each) =>
-        each === user || each.name === user?.name ? { ...each, exec: undefined, authProvider: undefined } : each,
-      );
-    }
+interface Signer {
+  sign(): Promise<Signature>;
+  /** The server refused the last signature. */
+  forget(): void;
+}
+
+/** The identity of a kubeconfig's user, or of a pod's own account. */
+export class KubeconfigIdentity implements Identity {
+  private readonly tls: TlsFiles;
+  private readonly signer: Signer;
+  private readonly impersonation: Readonly<Record<string, string | string[]>>;
+  private withClient: { readonly base: TlsMaterial; readonly client: object; readonly tls: TlsMaterial } | undefined;
+
+  /** @param environment is the plugins' own, and names the proxy on the way to an identity provider */
+  constructor(config: ClientConfig, environment: Readonly<Record<string, string | undefined>>, clock: Clock) {
+    this.tls = new TlsFiles(config.tls);
+    this.signer = signerOf(config.authorization, environment, clock);
+    this.impersonation = config.impersonation ? impersonationHeaders(config.impersonation) : {};
+  }
+
+  /** Reads the certificates' files. @throws WatchfireError WF_KUBE_CONFIG where they cannot be used */
+  async check(): Promise<void> {
+    await this.tls.read();
   }
 
   async credentials(): Promise<Credentials> {
-    const options: RequestOptions = {};
-    await this.config.applyToHTTPSOptions(options);
-    const headers = { ...textHeaders(options.headers), ...this.more };
-    if (options.auth) headers.authorization = `Basic ${Buffer.from(options.auth).toString("base64")}`;
-    const tls = tlsOf(options);
-    if (this.own instanceof TokenFile) headers.authorization = bearer(await this.own.token());
-    if (this.own instanceof ExecPlugin) {
-      const { token, clientCertificateData, clientKeyData } = await this.own.credential();
-      if (token !== undefined) headers.authorization = bearer(token);
-      if (clientCertificateData !== undefined && clientKeyData !== undefined) {
-        return { headers, tls: { ...tls, cert: clientCertificateData, key: clientKeyData } };
-      }
-    }
-    return { headers, tls };
+    const [tls, { authorization, client }] = await Promise.all([this.tls.read(), this.signer.sign()]);
+    const signed = authorization === undefined ? this.impersonation : { ...this.impersonation, authorization };
+    return { headers: headersOf(signed), tls: client ? this.with(tls, client) : tls };
   }
 
   async refresh(): Promise<void> {
-    this.own?.forget();
+    this.signer.forget();
+  }
+
+  /** The same object for the same, which spares the pool a comparison. */
+  private with(base: TlsMaterial, client: Pick<TlsMaterial, "cert" | "key">): TlsMaterial {
+    if (this.withClient?.base !== base || this.withClient.client !== client) {
+      this.withClient = { base, client, tls: { ...base, ...client } };
+    }
+    return this.withClient.tls;
   }
 }
 
-/** Header names in lower case, values trimmed: a token read from a file may end with a newline. */
-function textHeaders(headers: RequestOptions["headers"]): Record<string, string | string[]> {
-  const result: Record<string, string | string[]> = {};
-  for (const [name, value] of Object.entries(headers ?? {})) {
-    if (value !== undefined) result[name.toLowerCase()] = Array.isArray(value) ? value : String(value).trim();
+function signerOf(
+  source: AuthorizationSource | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Signer {
+  switch (source?.by) {
+    case "token": {
+      if (source.file === "") return fixed({ authorization: bearer(source.token) });
+      const file = new TokenFile(source.file, clock, source.token);
+      return { sign: async () => ({ authorization: bearer(await file.token()) }), forget: () => file.forget() };
+    }
+    case "password": {
+      const login = Buffer.from(`${source.username}:${source.password}`).toString("base64");
+      return fixed({ authorization: `Basic ${login}` });
+    }
+    case "exec": {
+      const plugin = new ExecPlugin(source.spec, source.cluster, environment, clock);
+      const sign = async () => {
+        const { token, client } = await plugin.credential();
+        return { ...(token && { authorization: bearer(token) }), client };
+      };
+      return { sign, forget: () => plugin.forget() };
+    }
+    case "oidc": {
+      const oidc = new OidcToken(source.settings, environment, clock);
+      return { sign: async () => ({ authorization: bearer(await oidc.token()) }), forget: () => undefined };
+    }
+    default:
+      return fixed({});
   }
-  return result;
 }
 
-type TlsField = string | Buffer | undefined;
+const fixed = (signature: Signature): Signer => ({ sign: async () => signature, forget: () => undefined });
 
-function tlsOf(options: RequestOptions): TlsMaterial {
-  const { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized } = options;
-  return {
-    ...(ca ? { ca: ca as NonNullable<TlsField> } : {}),
-    ...(cert ? { cert: cert as NonNullable<TlsField> } : {}),
-    ...(key ? { key: key as NonNullable<TlsField> } : {}),
-    ...(pfx ? { pfx: pfx as NonNullable<TlsField> } : {}),
-    ...(passphrase ? { passphrase } : {}),
-    ...(servername ? { servername } : {}),
-    ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
-  };
+function headersOf(values: Readonly<Record<string, string | string[]>>): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(values)) {
+    headers[name] = Array.isArray(value) ? value.map((each) => checked(name, each)) : checked(name, value);
+  }
+  return headers;
+}
+
+function checked(name: string, value: string): string {
+  const text = headerText(value);
+  if (text !== undefined) return text;
+  const kept = name === "authorization" ? "token" : "name to act as";
+  throw new WatchfireError("WF_KUBE_CONFIG", {
+    what: `the user's ${kept} holds a line break or another control character`,
+    hint: "take it out; a token that ends with a newline belongs in a tokenFile",
+  });
 }

@@ -1,28 +1,31 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../clock.ts";
+import { systemReason } from "../wording.ts";
+import { configFault } from "./kubeconfig-file.ts";
 
 /** Kubelet rotates a projected token long before it expires; client-go re-reads as often (`token_source.go`). */
 const rereadMs = 60_000;
 
 /**
  * A bearer token in a file that something else rewrites. It is read again at most every 60 s, on the monotonic clock,
- * and when the server refused it. While the file is missing or empty the last good token stays in use.
+ * and when the server refused it. While the file is missing or empty the last good token stays in use. Before
+ * there was one, that is the token that stands beside the file's name.
  */
 export class TokenFile {
   private readonly file: string;
   private readonly clock: Clock;
-  private readonly read: (file: string) => Promise<string>;
   private current: string | undefined;
   private readAt = Number.NEGATIVE_INFINITY;
   private reading: Promise<string> | undefined;
 
-  constructor(file: string, clock: Clock, read: (file: string) => Promise<string> = (path) => readFile(path, "utf8")) {
+  /** @param token counts until the file was read. Empty: there is none. */
+  constructor(file: string, clock: Clock, token = "") {
     this.file = file;
     this.clock = clock;
-    this.read = read;
+    this.current = token || undefined;
   }
 
-  /** The token. Rejects only while none was ever read. */
+  /** @throws WatchfireError WF_KUBE_CONFIG while none was ever read */
   async token(): Promise<string> {
     if (this.current !== undefined && this.clock.monotonic() - this.readAt < rereadMs) return this.current;
     this.reading ??= this.reread().finally(() => {
@@ -38,11 +41,14 @@ export class TokenFile {
 
   private async reread(): Promise<string> {
     try {
-      const token = (await this.read(this.file)).trim();
-      if (token === "") throw new Error(`the token file ${this.file} is empty`);
+      const token = (await readFile(this.file, "utf8")).trim();
+      if (token === "") throw new Error("it is empty");
       this.current = token;
     } catch (error) {
-      if (this.current === undefined) throw error;
+      if (this.current === undefined) {
+        const what = `the token file cannot be used: ${systemReason(error)}`;
+        throw configFault({ what, place: { file: this.file }, cause: error });
+      }
     }
     this.readAt = this.clock.monotonic();
     return this.current;

@@ -1,10 +1,13 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
-import { ExecPlugin, type ExecSpec } from "../../runtime/kube/exec-plugin.ts";
+import { ExecPlugin } from "../../runtime/kube/exec-plugin.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
+import type { ExecSpec } from "../../runtime/kube/kubeconfig-file.ts";
+import { TlsFiles } from "../../runtime/kube/tls-files.ts";
 import { TokenFile } from "../../runtime/kube/token-file.ts";
 import { ScriptedServer } from "../faults/api-server.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -35,6 +38,36 @@ test("a token file is trimmed, read again after a minute, and its last token kep
   expect(await token.token()).toBe("second");
 });
 
+test("until a token file can be read, the token that stands beside it counts", async () => {
+  const clock = new VirtualClock();
+  const path = join(folder, "late");
+  const token = new TokenFile(path, clock, "static");
+  expect(await token.token()).toBe("static");
+  writeFileSync(path, "filed\n");
+  await clock.advance(60_000);
+  expect(await token.token()).toBe("filed");
+});
+
+test("a certificate that rotates is used at once, and not before its key has come", async () => {
+  const [first, second] = [await makeCertificates(Date.now()), await makeCertificates(Date.now())];
+  const [crt, key] = [file("rotating.crt", first.certificate), file("rotating.key", first.key)];
+  const source = (path: string) => ({ data: Buffer.alloc(0), file: path, origin: "" });
+  const tls = new TlsFiles({
+    client: { certificate: source(crt), key: source(key) },
+    serverName: "",
+    insecure: false,
+  });
+  const before = await tls.read();
+  expect(before).toEqual({ cert: first.certificate, key: first.key });
+  expect(await tls.read()).toBe(before);
+  writeFileSync(crt, second.certificate);
+  expect(await tls.read()).toBe(before);
+  rmSync(key);
+  expect(await tls.read()).toBe(before);
+  writeFileSync(key, second.key);
+  expect(await tls.read()).toEqual({ cert: second.certificate, key: second.key });
+});
+
 test("a token file that was never there is a failure, not an empty token", async () => {
   await expect(new TokenFile(join(folder, "none"), new VirtualClock()).token()).rejects.toThrow("none");
 });
@@ -45,32 +78,37 @@ function plugin(name: string, body: string, more: Partial<ExecSpec> = {}): ExecS
     `${name}.cjs`,
     `require("fs").appendFileSync(${JSON.stringify(join(folder, `${name}.runs`))}, "x");\n${body}`,
   );
-  return { apiVersion: "client.authentication.k8s.io/v1", command: process.execPath, args: [script], env: [], ...more };
+  return {
+    apiVersion: "client.authentication.k8s.io/v1",
+    command: process.execPath,
+    args: [script],
+    env: [],
+    installHint: "",
+    provideClusterInfo: false,
+    interactiveMode: "Never",
+    ...more,
+  };
 }
 const runs = (name: string): number => readFileSync(join(folder, `${name}.runs`), "utf8").length;
 const print = (status: string) =>
   `process.stdout.write(JSON.stringify({kind:"ExecCredential",apiVersion:"client.authentication.k8s.io/v1",status:${status}}));`;
-const cluster = { server: "https://cluster:6443" };
 
-test("however many requests wait, a plugin runs once, and is told of the cluster it is for", async () => {
-  const spec = plugin(
-    "single",
-    print("{token: JSON.parse(process.env.KUBERNETES_EXEC_INFO).spec.cluster.server + process.env.MORE}"),
-    {
-      provideClusterInfo: true,
-      env: [{ name: "MORE", value: "!" }],
-    },
-  );
-  const exec = new ExecPlugin(spec, cluster, {}, new VirtualClock());
+test("however many requests wait, a plugin runs once", async () => {
+  const exec = new ExecPlugin(plugin("single", print('{token:"t"}')), undefined, {}, new VirtualClock());
   const all = await Promise.all(Array.from({ length: 10 }, () => exec.credential()));
-  expect(new Set(all.map((each) => each.token))).toEqual(new Set(["https://cluster:6443!"]));
+  expect(new Set(all.map((each) => each.token))).toEqual(new Set(["t"]));
   expect(runs("single")).toBe(1);
 });
 
 test("a plugin runs again a minute before its credentials end, or when they were refused", async () => {
   const clock = new VirtualClock();
   const ends = new Date(clock.now() + 300_000).toISOString();
-  const exec = new ExecPlugin(plugin("renew", print(`{token:"t",expirationTimestamp:"${ends}"}`)), cluster, {}, clock);
+  const exec = new ExecPlugin(
+    plugin("renew", print(`{token:"t",expirationTimestamp:"${ends}"}`)),
+    undefined,
+    {},
+    clock,
+  );
   await exec.credential();
   await clock.advance(239_000);
   await exec.credential();
@@ -89,7 +127,7 @@ test("a plugin that hangs, and what it started with it, is given up after 30 s",
     "hangs",
     'require("child_process").spawnSync(process.execPath, ["-e", "setTimeout(() => {}, 5000)"], { stdio: "inherit" });',
   );
-  const waiting = new ExecPlugin(spec, cluster, {}, clock).credential().catch((each: Error) => each);
+  const waiting = new ExecPlugin(spec, undefined, {}, clock).credential().catch((each: Error) => each);
   while (!existsSync(join(folder, "hangs.runs"))) await clock.advance(0);
   await clock.advance(29_999);
   const began = performance.now();
@@ -101,14 +139,14 @@ test("a plugin that hangs, and what it started with it, is given up after 30 s",
 
 test("a plugin that prints without end is told from one that hangs", async () => {
   const spec = plugin("floods", 'for (;;) require("fs").writeSync(1, "x".repeat(65536));');
-  const error = await new ExecPlugin(spec, cluster, {}, new VirtualClock()).credential().catch((each: Error) => each);
+  const error = await new ExecPlugin(spec, undefined, {}, new VirtualClock()).credential().catch((each: Error) => each);
   expect(String(error)).toContain("MAXBUFFER");
 });
 
 test("a plugin that fails says so with its own words, and never with its output", async () => {
   const fails = new ExecPlugin(
     plugin("fails", 'console.log("secret"); console.error("not signed in"); process.exit(3);'),
-    cluster,
+    undefined,
     {},
     new VirtualClock(),
   );
@@ -116,10 +154,16 @@ test("a plugin that fails says so with its own words, and never with its output"
     code: "WF_KUBE_EXEC_PLUGIN",
     message: expect.stringMatching(/exit status 3.*not signed in/),
   });
-  const garbled = new ExecPlugin(plugin("garbled", 'console.log("secret");'), cluster, {}, new VirtualClock());
+  const garbled = new ExecPlugin(plugin("garbled", 'console.log("secret");'), undefined, {}, new VirtualClock());
   const error = await garbled.credential().catch((each: Error) => each);
   expect(String(error)).toContain("did not print an ExecCredential");
   expect(String(error)).not.toContain("secret");
+});
+
+test("where a plugin is not there, its kubeconfig's hint says how to get it, and does nothing to the terminal", async () => {
+  const spec = plugin("absent", "", { command: join(folder, "absent"), installHint: "brew install \u001b[2Jabsent" });
+  const error = await new ExecPlugin(spec, undefined, {}, new VirtualClock()).credential().catch((each: Error) => each);
+  expect(error).toMatchObject({ code: "WF_KUBE_EXEC_PLUGIN", hint: "brew install \\u001b[2Jabsent" });
 });
 
 const kubeconfig = (server: string, user: object, more: object = {}) =>
@@ -132,33 +176,6 @@ const kubeconfig = (server: string, user: object, more: object = {}) =>
     contexts: [{ name: "here", context: { cluster: "c", user: "u", namespace: "team-a" } }],
     ...more,
   });
-
-async function authorizationOf(user: object): Promise<string | undefined> {
-  const server = await ScriptedServer.start();
-  server.script(
-    () => true,
-    (each) => each.reply(200, "{}"),
-  );
-  const connection = await connectKubeconfig({ file: file("config", kubeconfig(server.url, user)), environment: {} });
-  await connection.transport.json({ method: "GET", path: "/api" });
-  await connection.transport.close();
-  await server.close();
-  expect(connection).toMatchObject({ context: "here", defaultNamespace: "team-a" });
-  return server.requests[0]?.headers.get("authorization");
-}
-
-test.each<[string, () => object, string]>([
-  ["a token", () => ({ token: "plain" }), "Bearer plain"],
-  [
-    "a user and password",
-    () => ({ username: "me", password: "pw" }),
-    `Basic ${Buffer.from("me:pw").toString("base64")}`,
-  ],
-  ["a token file beside the kubeconfig", () => ({ tokenFile: basename(file("beside", "filed\n")) }), "Bearer filed"],
-  ["an exec plugin", () => ({ exec: plugin("config", print('{token:"made\\n"}')) }), "Bearer made"],
-])("a kubeconfig with %s signs requests with it", async (_what, user, expected) => {
-  expect(await authorizationOf(user())).toBe(expected);
-});
 
 test("every request says which program and version sends it", async () => {
   const server = await ScriptedServer.start();
@@ -178,22 +195,6 @@ test("every request says which program and version sends it", async () => {
   }
   const said = server.requests.map(({ headers }) => headers.get("user-agent"));
   expect(said).toEqual([expect.stringMatching(/^watchfire\/\d+\.\d+\.\d+/), said[0]]);
-  await server.close();
-});
-
-test("of several files in KUBECONFIG the first to name something wins, and missing ones are passed over", async () => {
-  const server = await ScriptedServer.start();
-  server.script(
-    () => true,
-    (each) => each.reply(200, "{}"),
-  );
-  const first = file("first", kubeconfig(server.url, { token: "first" }));
-  const second = file("second", kubeconfig("http://127.0.0.1:1", { token: "second" }, { "current-context": "there" }));
-  const environment = { KUBECONFIG: [join(folder, "nowhere"), first, second].join(":") };
-  const connection = await connectKubeconfig({ environment });
-  await connection.transport.json({ method: "GET", path: "/api" });
-  expect(server.requests[0]?.headers.get("authorization")).toBe("Bearer first");
-  await connection.transport.close();
   await server.close();
 });
 
@@ -226,33 +227,4 @@ test("without a cluster to connect to, the ways to name one are said", async () 
     code: "WF_KUBE_CONFIG",
     message: expect.stringContaining("--kubeconfig FILE"),
   });
-});
-
-test("a kubeconfig that acts as somebody else does so in all that it says of them", async () => {
-  const server = await ScriptedServer.start();
-  server.script(
-    () => true,
-    (each) => each.reply(200, "{}"),
-  );
-  const user = {
-    token: "t",
-    as: "jane",
-    "as-uid": "u-1",
-    "as-groups": ["dev", "ops"],
-    "as-user-extra": { "Acme.com/Project": ["one"] },
-  };
-  const connection = await connectKubeconfig({ file: file("jane", kubeconfig(server.url, user)), environment: {} });
-  await connection.transport.json({ method: "GET", path: "/api" });
-  await connection.transport.close();
-  await server.close();
-  const request = server.requests[0];
-  expect(request?.headers.get("impersonate-user")).toBe("jane");
-  expect(request?.headers.get("impersonate-uid")).toBe("u-1");
-  expect(request?.headers.get("impersonate-extra-acme.com%2fproject")).toBe("one");
-  expect(request?.all("impersonate-group")).toEqual(["dev", "ops"]);
-});
-
-test("groups to act in without a user to act as are the user's mistake", async () => {
-  const path = file("nobody", kubeconfig("http://127.0.0.1:1", { token: "t", "as-groups": ["system:masters"] }));
-  await expect(connectKubeconfig({ file: path, environment: {} })).rejects.toMatchObject({ code: "WF_KUBE_CONFIG" });
 });

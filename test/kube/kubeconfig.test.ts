@@ -9,7 +9,7 @@ kind: Config
 current-context: here
 clusters:
   - name: c
-    cluster: { server: "http://127.0.0.1:1" }
+    cluster: { server: "https://127.0.0.1:1" }
 users:
   - name: u
     user: { token: t0p-secret }
@@ -32,22 +32,27 @@ async function refusal(text: string | Uint8Array, context?: string): Promise<str
 describe("a kubeconfig that cannot be used is refused in our words, with its place and what to do", () => {
   const cases: [what: string, text: string, said: string][] = [
     ["an empty list", "[]", "config:1:1: the kubeconfig is no map"],
-    ["null", "null", "config:1:1: the file declares nothing"],
-    ["nothing", "", "config:1:1: the file declares nothing"],
     ["a word", "hello", "config:1:1: the kubeconfig is no map"],
     ["broken YAML", "clusters: [", "config:1:12: not valid YAML: "],
-    ["a field twice", `${whole}kind: Config\n`, 'config:13:1 kind: the field "kind" is given a second time'],
     ["clusters that are no list", whole.replace(/clusters:[\s\S]*?users/, "clusters: c\nusers"), "config:4:11 clusters: expected a list"],
-    ["a cluster without a server", whole.replace(/{ server.*/, "{}"), "config:6:14 clusters[0].cluster.server: expected an http or https URL"],
-    ["a server that is no URL", whole.replace("http://127.0.0.1:1", "127.0.0.1:1"), "clusters[0].cluster.server: expected an http or https URL"],
+    ["a name that stands twice", whole.replace("users:", "  - name: c\n    cluster: {}\nusers:"), 'config:7:11 clusters[1].name: "c" is the name of an entry before this one'],
+    ["a cluster without a server", whole.replace(/{ server.*/, "{}"), "config: the cluster c has no server; write its address as `server: https://HOST:PORT`"],
+    ["a server that is no URL", whole.replace("https://127.0.0.1:1", "https:/127.0.0.1"), "config: the cluster c has a server that is no http or https URL"],
     ["a token that is no text", whole.replace("t0p-secret", "{ t0p-secret: 1 }"), "config:9:20 users[0].user.token: expected a text"],
-    ["no contexts", whole.replace(/contexts:[\s\S]*/, ""), "config: the kubeconfig has no contexts; "],
+    ["a token of digits alone", whole.replace("t0p-secret", "4711"), "config:9:20 users[0].user.token: expected a text"],
+    ["another kind", whole.replace("Config", "Pod"), "config:2:7 kind: expected Config"],
+    ["no contexts", whole.replace(/contexts:[\s\S]*/, ""), "config: the kubeconfig has no contexts; name one that has, with --kubeconfig"],
+    ["nothing", "", "config: the kubeconfig has no contexts; name one that has, with --kubeconfig"],
     ["no current context", whole.replace("current-context: here\n", ""), "config: the kubeconfig names no current context; name one with --context: here"],
     ["a current context that is not there", whole.replace("current-context: here", "current-context: there"), 'config: there is no context "there"; name one with --context: here'],
     ["a context of a cluster that is not there", whole.replace("cluster: c,", "cluster: d,"), 'config: the context here names the cluster "d", which is not there; the clusters are: c'],
     ["a context of a user that is not there", whole.replace("user: u }", "user: v }"), 'config: the context here names the user "v", which is not there; the users are: u'],
-    ["a certificate that is not there", whole.replace('1" }', '1", certificate-authority: ca.crt }'), "config: the file of certificate-authority is not there"],
-    ["a plugin without a command", whole.replace("token: t0p-secret", "exec: { apiVersion: client.authentication.k8s.io/v1 }"), "the exec section of the user u cannot be used at command"],
+    ["a context without a user", whole.replace(", user: u }", " }"), "config: the context here names no user; the users are: u"],
+    ["a certificate that is not there", whole.replace('1" }', '1", certificate-authority: ca.crt }'), 'config: the cluster c has a certificate-authority that is not there, got "ca.crt"'],
+    ["an authority that is no certificate", whole.replace('1" }', '1", certificate-authority-data: bm9uZQ== }'), "config: the certificate authority of the cluster holds no certificate"],
+    ["a user without credentials", whole.replace("token: t0p-secret", ""), "config: the user u has no credentials, and the runtime cannot ask for a name and a password as kubectl does"],
+    ["a plugin without a command", whole.replace("token: t0p-secret", "exec: { apiVersion: client.authentication.k8s.io/v1 }"), "config: the user u has an exec section without a command"],
+    ["a plugin that is for a person at a terminal", whole.replace("token: t0p-secret", "exec: { apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Always }"), "config: the user u has a plugin that asks a person at a terminal"],
   ]; // biome-ignore format: a table
   it.each(cases)("%s", async (_what, text, said) => {
     const message = await refusal(text);
